@@ -1,0 +1,40 @@
+# Every target makes what it needs, on a machine with Python 3.11 or newer, git and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: setup demo test test-slow check format clean
+
+setup: $(VENV)/.develop  ## a virtual environment in .venv with all that development needs
+
+$(VENV)/.runtime: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/.develop: $(VENV)/.runtime
+	$(INSTALL) --editable '.[develop]'
+	touch $@
+
+demo: $(VENV)/.runtime  ## from text to a page of laws, in minutes
+	$(BIN)/tongues demo
+
+test: $(VENV)/.develop  ## all tests but the slow ones
+	$(BIN)/python -m pytest -m 'not slow'
+
+test-slow: $(VENV)/.develop  ## the slow ones
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.develop  ## format, lint, types, import directions, public names
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest tests/test_structure.py
+
+format: $(VENV)/.develop
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## what `make` and the demo made
+	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,58 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tongues.recipe import Recipe, load_recipe
+from tongues.tokens import prepare_tokens
+
+RECIPE = """
+name: small
+text:
+  made:
+    seed: 1
+    size: 300 kB
+    languages:
+      qaa: {}
+      qab: {mother: qaa, distance: 0.2}
+tokens: {vocabulary: 400, held_out: 2000 tokens}
+model: {shape: 0.1M}
+train:
+  mixture: {qaa: 100%}
+  budget: 20k tokens
+  batch: 512 tokens
+  context: 64 tokens
+  evaluations: 4
+  threads: 1
+"""
+
+MakeRecipe = Callable[..., Recipe]
+
+
+@pytest.fixture(scope="session")
+def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recipe of two small made languages and one short run."""
+    path = tmp_path_factory.mktemp("recipe") / "small.yaml"
+    path.write_text(RECIPE)
+    return path
+
+
+@pytest.fixture
+def make_recipe(recipe_file: Path) -> MakeRecipe:
+    """The small recipe with overrides."""
+    return lambda *overrides: load_recipe(recipe_file, overrides)
+
+
+@pytest.fixture(scope="session")
+def tokens(recipe_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tokens of the small recipe, made once."""
+    workspace = tmp_path_factory.mktemp("prepared")
+    return prepare_tokens(load_recipe(recipe_file), workspace, progress=lambda line: None)
+
+
+@pytest.fixture
+def workspace(tokens: Path, tmp_path: Path) -> Path:
+    """A fresh workspace in which the small recipe's text is prepared."""
+    (tmp_path / "tokens").mkdir()
+    (tmp_path / "tokens" / tokens.name).symlink_to(tokens, target_is_directory=True)
+    return tmp_path

@@ -1,0 +1,108 @@
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+from tongues.errors import UserError
+from tongues.models import (
+    SHAPES,
+    SMALL,
+    TABLE,
+    Shape,
+    count_parameters,
+    find_shape,
+    flops_per_token,
+)
+from tongues.models.huggingface import build_model, load_model, save_model
+from tongues.models.shapes import feed_forward_width
+
+
+def test_the_table_has_its_42_rows_and_its_one_flaw_is_told() -> None:
+    assert len(TABLE) == 42
+    assert [name for name, shape in TABLE.items() if shape.note] == ["4016M"]
+    assert all(shape.heads * shape.head_width == shape.hidden for shape in TABLE.values())
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=lambda shape: shape.name)
+def test_feed_forward_widths_follow_one_rule(shape: Shape) -> None:
+    assert shape.feed_forward == feed_forward_width(shape.hidden)
+
+
+def test_small_shapes_double_from_a_tenth_of_a_million_to_twenty() -> None:
+    sizes = [count_parameters(shape, 1024)["non_embedding"] for shape in SMALL.values()]
+    assert 0.09e6 < sizes[0] < 0.11e6
+    assert sizes[-1] > 20e6
+    assert all(1.2 < b / a < 2.5 for a, b in pairwise(sizes))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("name", ["0.1M", "0.6M", "1.4M", "49M", "4016M"])
+def test_counted_parameters_are_those_of_the_hugging_face_model(name: str, tied: bool) -> None:
+    shape = find_shape(name)
+    with torch.device("meta"):
+        config = LlamaConfig(
+            vocab_size=1000,
+            hidden_size=shape.hidden,
+            intermediate_size=shape.feed_forward,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            head_dim=shape.head_width,
+            tie_word_embeddings=tied,
+        )
+        model = LlamaForCausalLM(config)
+    counted = count_parameters(shape, 1000, tied)
+    assert counted["total"] == model.num_parameters()
+    assert counted["non_embedding"] == counted["total"] - counted["embedding"]
+
+
+@pytest.mark.parametrize("name", ["0.1M", "1.4M"])
+def test_operations_are_those_that_pytorch_counts(name: str) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    shape, vocabulary, context, samples = find_shape(name), 512, 64, 2
+    model = build_model(shape, vocabulary, context, seed=1)
+    model.set_attn_implementation("eager")
+    tokens = torch.randint(0, vocabulary, (samples, context))
+    with FlopCounterMode(display=False) as counter:
+        model(input_ids=tokens).logits.sum().backward()
+    counted = flops_per_token(shape, vocabulary, context) * samples * context
+    # The counter sees whole attention matrices; half of each is needed.
+    width = shape.heads * shape.head_width
+    unneeded = 6 * shape.layers * width * (context - 1) * samples * context
+    rotary = counter.get_total_flops() - counted - unneeded
+    assert 0 <= rotary < 0.01 * counted  # the angles' own small products
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_model_written_and_read_gives_the_same_logits_to_the_last_bit(
+    tmp_path: Path, tied: bool
+) -> None:
+    model = build_model(find_shape("0.2M"), 300, 32, tied_embeddings=tied, seed=1)
+    save_model(model, tmp_path)
+    tokens = torch.randint(0, 300, (3, 32))
+    with torch.no_grad():
+        expected = model(input_ids=tokens).logits
+        for again in (load_model(tmp_path), AutoModelForCausalLM.from_pretrained(tmp_path)):
+            assert torch.equal(again(input_ids=tokens).logits, expected)
+
+
+def test_weights_are_a_function_of_the_seed() -> None:
+    shape = find_shape("0.1M")
+    torch.manual_seed(0)
+    one, same, other = (build_model(shape, 300, 32, seed=seed) for seed in (1, 1, 2))
+    for a, b, c in zip(one.parameters(), same.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+        assert a.ndim < 2 or not torch.equal(a, c)
+
+
+def test_an_unknown_shape_or_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no shape") as caught:
+        find_shape("0.2m")
+    assert "`0.2M`" in caught.value.hint
+    with pytest.raises(UserError, match="no Hugging Face model"):
+        load_model(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "llama"')
+    with pytest.raises(UserError, match="cannot be loaded"):
+        load_model(tmp_path)

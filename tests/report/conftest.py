@@ -1,0 +1,157 @@
+"""Run directories written from known laws, so that a finding can be held against the truth."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tongues.runs import Parameters, Record, write_record
+
+SHAPES = {"0.1M": 137_000, "0.2M": 295_000, "0.4M": 571_000, "0.6M": 940_000}
+TRUTH = SimpleNamespace(
+    E=1.6,
+    A=60.0,
+    alpha=0.36,
+    B=90.0,
+    beta=0.33,
+    saved={"near": 0.45, "far": 0.2},  # share of scratch's tokens, at every loss
+    rise={0.0: 0.8, 0.2: -0.03},  # of the source language's loss at the end
+    peak={0.0: 0.8, 0.2: 0.12},
+    start=6.93,
+)
+
+
+def scratch_loss(N: float, D: np.ndarray) -> np.ndarray:
+    return TRUTH.E + TRUTH.A / N**TRUTH.alpha + TRUTH.B / D**TRUTH.beta
+
+
+def source_loss(start: float, replay: float, progress: np.ndarray) -> np.ndarray:
+    """Up to the peak early, then to where it ends; without replay it only rises."""
+    if replay == 0:
+        return start + TRUTH.rise[0.0] * progress**0.3
+    bump = TRUTH.peak[replay] * np.exp(-((np.log(np.maximum(progress, 1e-9) / 0.05)) ** 2))
+    bump *= np.log10(np.maximum(progress, 1e-9)) ** 2 / np.log10(0.05) ** 2  # none at the end
+    return start + bump + TRUTH.rise[replay] * progress**2
+
+
+def write_run(
+    place: Path,
+    name: str,
+    *,
+    strategy: str,
+    target: str,
+    shape: str,
+    seed: int,
+    replay: float = 0.0,
+    tokens: int = 2_000_000,
+    noise: float = 0.0,
+    saved: float | None = None,
+    status: str = "finished",
+) -> None:
+    N, steps = SHAPES[shape], tokens // 2048
+    directory = place / "study" / name
+    directory.mkdir(parents=True)
+    cpt = strategy == "cpt"
+    parent = f"study/source-{shape}-seed{seed}" if cpt else None
+    record = Record(
+        run=f"study/{name}",
+        fingerprint="0" * 16,
+        status=status,
+        strategy=strategy,
+        target=target,
+        source="home" if cpt else None,
+        replay=replay,
+        parent=parent,
+        parent_fingerprint=None,
+        shape=shape,
+        params=Parameters(total=N, embedding=N // 3, non_embedding=N - N // 3),
+        seed=seed,
+        steps=steps,
+        tokens=tokens,
+        flops=6.0 * N * tokens,
+        settings={"batch": "2048 tokens", "context": "128 tokens", "rate": 0.003, "warmup": "5%"},
+        tokens_fingerprint="1" * 16,
+        versions={"tongues": "0.1.0", "torch": "2.13.0"},
+        seconds=60.0,
+    )
+    write_record(directory, record)
+    rng = np.random.default_rng([seed, *name.encode()])
+    points = np.concatenate([[0], np.ceil(np.geomspace(steps / 100, steps, 10).round(6))])
+    D = points * 2048
+    spoken = np.maximum(D * (1 - replay), 1.0)
+    if cpt:
+        spoken = spoken / (1 - (TRUTH.saved[target] if saved is None else saved))
+    wobble = rng.normal(0, 0.3 * noise) + rng.normal(0, noise, len(D))
+    loss = np.minimum(scratch_loss(N, np.maximum(spoken, 1.0)), TRUTH.start) * np.exp(wobble)
+    languages = {target: (loss, D * (1 - replay))}
+    if cpt:
+        end = float(scratch_loss(N, np.array([tokens]))[0])
+        languages["home"] = (source_loss(end, replay, points / steps), D * replay)
+    lines = [
+        {
+            "step": int(step),
+            "tokens": int(total),
+            "tokens_lang": int(own[i]),
+            "flops": 6.0 * N * float(total),
+            "lang": lang,
+            "loss": float(values[i]),
+            "bits_per_byte": float(values[i]) / np.log(2) / 3.2,
+        }
+        for i, (step, total) in enumerate(zip(points, D, strict=True))
+        for lang, (values, own) in languages.items()
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (directory / "evals.jsonl").write_text(text)
+
+
+def write_study(
+    place: Path,
+    *,
+    shapes: tuple[str, ...] = tuple(SHAPES),
+    seeds: tuple[int, ...] = (1, 2),
+    targets: tuple[str, ...] = ("near", "far"),
+    replay: tuple[float, ...] = (0.0, 0.2),
+    strategies: tuple[str, ...] = ("scratch", "cpt"),
+    noise: float = 0.002,
+    saved: float | None = None,
+) -> Path:
+    """A whole study below `place`, which is returned."""
+    for shape in shapes:
+        for seed in seeds:
+            same = {"shape": shape, "seed": seed, "noise": noise}
+            if "cpt" in strategies:
+                name = f"source-{shape}-seed{seed}"
+                write_run(place, name, strategy="source", target="home", **same)
+            for target in targets:
+                end = f"{target}-{shape}-seed{seed}"
+                if "scratch" in strategies:
+                    write_run(place, f"scratch-{end}", strategy="scratch", target=target, **same)
+                for ratio in replay if "cpt" in strategies else ():
+                    write_run(
+                        place,
+                        f"cpt-r{ratio * 100:g}-{end}",
+                        strategy="cpt",
+                        target=target,
+                        replay=ratio,
+                        saved=saved,
+                        **same,
+                    )
+    return place
+
+
+@pytest.fixture(scope="session")
+def truth() -> SimpleNamespace:
+    return TRUTH
+
+
+@pytest.fixture(scope="session")
+def make_study() -> Callable[..., Path]:
+    return write_study
+
+
+@pytest.fixture(scope="session")
+def made_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_study(tmp_path_factory.mktemp("runs"))

@@ -1,0 +1,141 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tongues.report.charts import Figure, decades
+from tongues.report.figures import figures
+from tongues.report.findings import Findings, findings
+from tongues.report.theme import PALETTES, config, domain, series
+from tongues.runs import table
+
+
+@pytest.fixture(scope="module")
+def found(made_study: Path) -> Findings:
+    return findings(table([made_study]))
+
+
+@pytest.fixture(scope="module")
+def drawn(found: Findings) -> dict[str, Figure]:
+    return {figure.name: figure for figure in figures(found)}
+
+
+def every(thing: Any, key: str) -> Iterator[Any]:
+    """All values of a key, however deep."""
+    if isinstance(thing, dict):
+        if key in thing:
+            yield thing[key]
+        for value in thing.values():
+            yield from every(value, key)
+    elif isinstance(thing, list):
+        for value in thing:
+            yield from every(value, key)
+
+
+def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
+    assert list(drawn) == [
+        "overview",
+        "loss-against-compute",
+        "saved-through-training",
+        "forgetting",
+        "equal-loss",
+        "residuals",
+    ]
+    for figure in drawn.values():
+        assert figure.title
+        assert figure.caption.endswith(".")
+        assert figure.rows
+        assert figure.panels
+
+
+def test_every_panel_has_a_title_and_fits_its_container(drawn: dict[str, Figure]):
+    for figure in drawn.values():
+        for panel in figure.panels:
+            spec = panel.to_dict()
+            assert spec["title"]
+            assert spec["width"] == "container"
+
+
+def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
+    names = ["scratch", "CPT", "CPT + 20 % replay"]
+    assert (
+        domain([0.0, 0.2]) == names == [series("scratch", 0), series("cpt", 0), series("cpt", 0.2)]
+    )
+    for name in drawn.keys() - {"saved-through-training"}:
+        for panel in drawn[name].panels:
+            scales = [c["scale"] for c in every(panel.to_dict(), "color") if "scale" in c]
+            assert scales
+            assert all(scale == {"domain": names} for scale in scales)
+
+
+def test_axes_say_their_units(drawn: dict[str, Figure]):
+    wanted = {"FLOPs", "tokens", "nats per token", "%", "Parameters"}
+    for figure in drawn.values():
+        for panel in figure.panels:
+            spec = panel.to_dict()
+            titles = [
+                t for axis in ("x", "y") for e in every(spec, axis) for t in every(e, "title")
+            ]
+            assert all(any(u.lower() in t.lower() for u in wanted) for t in titles if t), titles
+
+
+def test_data_of_the_loss_figure_are_the_runs(drawn: dict[str, Figure], made_study: Path):
+    rows = [row for row in drawn["loss-against-compute"].rows if "tokens" in row]
+    measured = {
+        (row["run"], row["tokens"]): row["loss"]
+        for row in table([made_study])
+        if row["lang"] == row["target"] and row["tokens"] and not row["replay"]
+        if row["strategy"] != "source"
+    }
+    assert {(row["run"], row["tokens"]): row["loss"] for row in rows} == measured
+
+
+def test_residuals_are_as_small_as_the_noise(drawn: dict[str, Figure]):
+    off = [abs(row["off"]) for row in drawn["residuals"].rows]
+    assert max(off) < 1.0  # percent; the noise is 0.2
+    assert len(off) == 2 * 2 * 8 * 5
+
+
+def test_scratch_alone_draws_what_it_can(make_study: Callable[..., Path], tmp_path: Path):
+    found = findings(table([make_study(tmp_path, strategies=("scratch",), seeds=(1,))]))
+    assert [f.name for f in figures(found)] == ["loss-against-compute", "equal-loss", "residuals"]
+
+
+def test_one_run_is_enough_to_draw(make_study: Callable[..., Path], tmp_path: Path):
+    place = make_study(
+        tmp_path, strategies=("scratch",), shapes=("0.1M",), seeds=(1,), targets=("near",)
+    )
+    assert [f.name for f in figures(findings(table([place])))] == ["loss-against-compute"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (3e10, 2e13, [1e11, 1e12, 1e13]),
+        (2e4, 9e5, [2e4, 5e4, 1e5, 2e5, 5e5]),
+        (2.4, 6.1, [3, 4, 5, 6]),
+    ],
+)
+def test_log_ticks_are_round(low: float, high: float, ticks: list[float]):
+    assert decades(low, high) == pytest.approx(ticks)
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_colours_stand_out_from_the_paper(palette: str):
+    colours = PALETTES[palette]
+    paper = _luminance(colours["paper"])
+    for name, least in (("ink", 7.0), ("quiet", 4.5)):
+        assert _contrast(_luminance(colours[name]), paper) >= least
+    assert all(_contrast(_luminance(c), paper) >= 3.0 for c in colours["series"])
+    assert config(palette)["background"] == "transparent"
+
+
+def _contrast(one: float, other: float) -> float:
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)

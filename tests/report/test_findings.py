@@ -1,0 +1,152 @@
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.report.curves import gather, twin
+from tongues.report.findings import Findings, findings
+from tongues.report.statistics import Estimate
+from tongues.runs import table
+
+
+@pytest.fixture(scope="module")
+def found(made_study: Path) -> Findings:
+    return findings(table([made_study]))
+
+
+def of(place: Path) -> Findings:
+    return findings(table([place]))
+
+
+def near(estimate: Estimate | None, truth: float, within: float) -> bool:
+    return estimate is not None and abs(estimate.mean - truth) < within
+
+
+@pytest.mark.parametrize("target", ["near", "far"])
+def test_saving_is_the_one_the_runs_were_made_with(
+    found: Findings, truth: SimpleNamespace, target: str
+):
+    transfer = found.transfer(target)
+    assert transfer
+    assert transfer.saved
+    assert transfer.saved.pairs == 8
+    # straight lines between evaluations lie above the curve: up to a point too little
+    assert near(transfer.saved, truth.saved[target] - 0.01, 0.02)
+    assert transfer.ahead.sign == 1
+
+
+def test_replay_counts_all_tokens(found: Findings, truth: SimpleNamespace):
+    transfer = found.transfer("near", 0.2)
+    assert transfer
+    assert near(transfer.saved, 1 - (1 - truth.saved["near"]) / 0.8, 0.03)
+
+
+def test_targets_come_in_the_order_of_what_was_saved(found: Findings, truth: SimpleNamespace):
+    assert found.targets == ("near", "far")
+    (nearer,) = found.nearer
+    assert (nearer.near, nearer.far, nearer.difference.sign) == ("near", "far", 1)
+    assert near(nearer.difference, truth.saved["near"] - truth.saved["far"], 0.03)
+
+
+@pytest.mark.parametrize("replay", [0.0, 0.2])
+def test_forgetting_is_measured_from_the_source_model(
+    found: Findings, truth: SimpleNamespace, replay: float
+):
+    forgetting = [f for f in found.forgetting if f.replay == replay]
+    assert [f.target for f in forgetting] == ["near", "far"]
+    for one in forgetting:
+        assert near(one.rise, truth.rise[replay], 1e-9)
+        assert near(one.peak, truth.peak[replay], 0.02)
+        assert one.rise.pairs == 8
+
+
+def test_replay_effect_is_paired(found: Findings, truth: SimpleNamespace):
+    for effect in found.replay_effects:
+        assert near(effect.on_source, truth.rise[0.2] - truth.rise[0.0], 1e-9)
+        assert effect.on_target.sign == 1  # a fifth of the tokens went elsewhere
+
+
+def test_laws_hold_the_truth_in_their_intervals(found: Findings, truth: SimpleNamespace):
+    assert [fitted.target for fitted in found.laws] == ["near", "far"]
+    for fitted in found.laws:
+        assert set(fitted.laws) == set(fitted.powers) == {"scratch", "cpt"}
+        for name in ("E", "alpha", "beta"):
+            low, high = fitted.laws["scratch"].interval[name]
+            assert low <= getattr(truth, name) <= high
+        assert not fitted.refused
+
+
+def test_laws_leave_the_warm_up_out(found: Findings):
+    law = found.laws[0].laws["scratch"]
+    assert law.range["D"][0] >= 0.1 * 2_000_000 * 0.99
+    assert law.n_runs == 8
+
+
+def test_nothing_saved_is_not_told_from_nothing(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, saved=0.0, noise=0.01, targets=("near",), replay=(0.0,)))
+    transfer = found.transfer("near")
+    assert transfer
+    assert transfer.saved
+    assert transfer.saved.sign == 0
+
+
+def test_a_loss_is_told_as_one(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, saved=-0.5, targets=("near",), replay=(0.0,)))
+    transfer = found.transfer("near")
+    assert transfer
+    assert not any(pair.reached for pair in transfer.pairs)
+    assert near(transfer.saved, -0.5, 0.05)
+    assert transfer.ahead.sign == -1
+
+
+def test_scratch_alone_leaves_the_rest_out(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, strategies=("scratch",)))
+    assert not found.transfers
+    assert not found.forgetting
+    assert found.source is None
+    assert [set(fitted.laws) for fitted in found.laws] == [{"scratch"}, {"scratch"}]
+    assert found.left_out == (
+        "No CPT run learned `far`, so what CPT saves there is not known.",
+        "No CPT run learned `near`, so what CPT saves there is not known.",
+    )
+
+
+def test_cpt_alone_still_forgets(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, strategies=("cpt",), targets=("near",)))
+    assert not found.transfers
+    assert len(found.forgetting) == 2
+    assert "No run learned `near` from scratch, so what CPT saves there is not known." in (
+        found.left_out
+    )
+    assert any("builds on the scratch law" in sentence for sentence in found.left_out)
+
+
+def test_a_refused_fit_is_a_sentence(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",)))
+    assert found.transfer("near")
+    assert any(s.startswith("The scratch law on `near` was not fitted: ") for s in found.left_out)
+
+
+def test_sources_do_not_mix(make_study: Callable[..., Path], tmp_path: Path):
+    rows = table([make_study(tmp_path, shapes=("0.1M",), targets=("near",))])
+    odd = [row | {"run": f"b/{row['run']}", "source": row["source"] and "abroad"} for row in rows]
+    with pytest.raises(UserError, match="2 source languages: abroad, home"):
+        findings(rows + odd)
+
+
+def test_no_runs_is_an_error():
+    with pytest.raises(UserError, match="no finished run"):
+        findings([])
+
+
+def test_a_twin_of_the_same_study_comes_first(make_study: Callable[..., Path], tmp_path: Path):
+    rows = table([make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",))])
+    other = [row | {"run": row["run"].replace("study/", "another/")} for row in rows]
+    runs = gather(rows + other)
+    for run in runs:
+        if run.strategy == "cpt":
+            partner = twin(run, runs)
+            assert partner
+            assert partner.name.split("/")[0] == run.name.split("/")[0]

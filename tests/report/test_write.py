@@ -1,0 +1,128 @@
+import csv
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.files import read_json, write_json
+from tongues.report import write_report
+from tongues.runs import find_runs, read_record, table, write_record
+
+
+@pytest.fixture(scope="module")
+def report(made_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([made_study], tmp_path_factory.mktemp("reports") / "study")
+
+
+class Page(HTMLParser):
+    """What a page loads, and whether its elements close."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loads += [value for name, value in attrs if name in ("src", "href") and value]
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.words.append(data)
+
+
+def test_page_needs_no_other_host(report: Path):
+    text = report.read_text()
+    page = Page(text)
+    assert not page.open
+    assert page.loads
+    assert all((report.parent / place).is_file() for place in page.loads)
+    assert not re.search(r"@import|url\(", text.split("</style>")[0])
+
+
+def test_page_says_what_was_found(report: Path, made_study: Path):
+    words = " ".join("".join(Page(report.read_text()).words).split())
+    assert words.startswith("From home to near and far")
+    assert "56 runs · 4 sizes, 0.1M to 0.6M · 2 seeds · up to 2M tokens · replay 0 %, 20 %" in words
+    assert "fewer tokens with CPT on near" in words
+    assert "torch 2.13.0" in words
+    last = table([made_study])[-1]
+    assert f"{last['loss']:.3f}" in words
+
+
+def test_every_figure_has_its_files(report: Path):
+    text = report.read_text()
+    drawing = re.search(r'id="drawing">(.*?)</script>', text)
+    assert drawing
+    assert len(json.loads(drawing[1])["panels"]) == text.count('<div class="panel">') == 15
+    for name in re.findall(r'<figure id="([^"]+)">', text):
+        figure = report.parent / "figures" / name
+        assert "<svg" in figure.with_suffix(".svg").read_text()
+        assert figure.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+        rows = list(csv.DictReader(figure.with_suffix(".csv").open()))
+        assert len(rows) > 10
+
+
+def test_numbers_are_there_for_programs(report: Path):
+    numbers = read_json(report.parent / "report.json")
+    near = numbers["saved"][0]
+    assert (near["target"], near["replay"], near["share"]["pairs"]) == ("near", 0.0, 8)
+    assert near["share"]["mean"] == pytest.approx(0.44, abs=0.03)
+    assert set(numbers["laws"]["near"]) == {"scratch", "cpt"}
+    assert numbers["sentences"][0].startswith("On `near`, CPT reached")
+
+
+def test_a_report_replaces_a_report_and_nothing_else(
+    make_study: Callable[..., Path], tmp_path: Path
+):
+    place = make_study(tmp_path / "runs", shapes=("0.1M", "0.2M"), seeds=(1,), targets=("near",))
+    told: list[str] = []
+    out = tmp_path / "report"
+    first = write_report([place], out, title="A <title>", progress=told.append)
+    assert told[0] == "reading runs"
+    assert told[-1] == "writing the page"
+    assert "<h1>A &lt;title&gt;</h1>" in first.read_text()
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    (out / "figures" / "stray.svg").touch()
+    write_report([place], out, title="A <title>")
+    assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    (out / "report.json").unlink()
+    with pytest.raises(UserError, match="not empty and no report"):
+        write_report([place], out)
+    assert first.is_file()
+
+
+def test_names_from_outside_are_only_text(make_study: Callable[..., Path], tmp_path: Path):
+    place = make_study(tmp_path / "runs", shapes=("0.1M",), seeds=(1,), targets=("near",))
+    evil = "</script><script>alert(1)</script>"
+    for directory in find_runs([place]):
+        record = read_record(directory)
+        record["settings"] = {"note": evil}
+        if record["target"] == "near":
+            record["target"] = evil
+        write_record(directory, record)
+        lines = (directory / "evals.jsonl").read_text()
+        (directory / "evals.jsonl").write_text(lines.replace('"near"', json.dumps(evil)))
+    text = write_report([place], tmp_path / "report").read_text()
+    assert "<script>alert" not in text
+    assert not Page(text).open
+
+
+def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_path: Path):
+    place = make_study(tmp_path / "runs", shapes=("0.1M",), seeds=(1,), targets=("near",))
+    for directory in find_runs([place]):
+        record = read_json(directory / "run.json")
+        write_json(directory / "run.json", record | {"status": "running"})
+    with pytest.raises(UserError, match="no finished run"):
+        write_report([place], tmp_path / "report")
+    assert not (tmp_path / "report").exists()

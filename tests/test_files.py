@@ -1,0 +1,51 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tongues.files import (
+    append_line,
+    fingerprint,
+    read_lines,
+    whole_directory,
+    whole_file,
+    write_json,
+)
+
+
+def test_a_file_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(RuntimeError), whole_file(path) as aside:
+        aside.write_text("half")
+        raise RuntimeError
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_directory_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:
+    place = tmp_path / "d"
+    with whole_directory(place) as aside:
+        (aside / "x").write_text("1")
+    with pytest.raises(RuntimeError), whole_directory(place) as aside:
+        (aside / "x").write_text("2")
+        raise RuntimeError
+    assert (place / "x").read_text() == "1"
+    with whole_directory(place) as aside:
+        (aside / "y").write_text("3")
+    assert [p.name for p in place.iterdir()] == ["y"]
+
+
+def test_a_line_cut_off_by_a_kill_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    append_line(path, {"step": 1})
+    append_line(path, {"step": 2})
+    with path.open("a") as file:
+        file.write('{"step": 3, "lo')
+    assert read_lines(path) == [{"step": 1}, {"step": 2}]
+    assert read_lines(tmp_path / "none.jsonl") == []
+
+
+def test_fingerprints_follow_content_and_not_order() -> None:
+    assert fingerprint({"a": 1, "b": [2.0]}) == fingerprint({"b": [2.0], "a": 1})
+    assert fingerprint({"a": 1}) != fingerprint({"a": 2})

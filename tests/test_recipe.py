@@ -1,0 +1,155 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from tongues.errors import UserError, nearest
+from tongues.quantities import Budget, Bytes, Seconds, Share, Tokens, show_bytes, show_count
+from tongues.recipe import load_recipe, show_recipe
+
+GOOD = """
+name: first
+text:
+  made:
+    seed: 1
+    languages:
+      qaa: {}
+      qab: {mother: qaa, distance: 0.15}
+  files:
+    no: norsk.txt
+model: {shape: 0.2M}
+train:
+  mixture: {qab: 90%, qaa: 0.1}
+  budget: 20 tokens per parameter
+"""
+
+
+class Amounts(BaseModel):
+    tokens: Tokens = 1
+    size: Bytes = 1
+    time: Seconds = 1.0
+    share: Share = 0.0
+    budget: Budget | None = None
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(GOOD)
+    return path
+
+
+def test_a_recipe_reads_back_the_same_after_it_was_shown(good: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(good)
+    again = tmp_path / "again.yaml"
+    again.write_text(show_recipe(recipe))
+    assert load_recipe(again) == recipe
+
+
+def test_norwegian_is_a_language_and_not_false(good: Path) -> None:
+    assert load_recipe(good).text.files == {"no": ["norsk.txt"]}
+
+
+def test_overrides_change_one_value(good: Path) -> None:
+    recipe = load_recipe(good, ["train.seed=7", "train.mixture={qaa: 100%}"])
+    assert recipe.train.seed == 7
+    assert recipe.train.mixture == {"qaa": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("train.bugdet=1M tokens", "did you mean `budget`?"),
+        ("text.made.languages.qab.dist=1", "did you mean `distance`?"),
+        ("nmae=x", "did you mean `name`?"),
+        ("train.precision=bf16", "did you mean `bfloat16`?"),
+        ("train.budget=1e18", "has no unit"),
+        ("train.budget=30M", "tokens"),
+        ("train.budget=30 MB", "counted in tokens"),
+        ("train.budget=-3 tokens", "more than nothing"),
+        ("tokens.held_out=20 MB", "not counted in tokens"),
+        ("text.made.size=6 tokens", "no unit of size"),
+        ("train.warmup=5 tokens", "no share"),
+        ("train.warmup=500%", "not between 0 and 100%"),
+        ("train.batch=1000 tokens", "`896 tokens`"),
+        ("train.rate=fast", "number"),
+        ("train.mixture={qaa: 50%}", "adds up to 0.5"),
+        ("text.made.languages.qab.distance=2", "less than or equal to 1"),
+        ("name=../../etc", "letters, digits"),
+        ("train", "no override"),
+        ("name.x=1", "holds a value"),
+        ("train.seed=many", "valid integer"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place_and_reason(good: Path, override: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load_recipe(good, [override])
+    assert said in str(caught.value)
+    assert override.partition("=")[0].split(".")[0] in caught.value.where
+
+
+def test_a_mistake_in_the_file_is_told_with_its_line(good: Path) -> None:
+    good.write_text(GOOD.replace("budget:", "bugdet:"))
+    with pytest.raises(UserError) as caught:
+        load_recipe(good)
+    assert caught.value.where == f"{good}:14: train.bugdet"
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b", "a: [", "a: 1\na: 2", "\x00"])
+def test_what_is_no_recipe_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError):
+        load_recipe(path)
+
+
+def test_a_missing_recipe_names_its_neighbour(good: Path) -> None:
+    with pytest.raises(UserError, match="no such recipe") as caught:
+        load_recipe(good.with_name("recipes.yaml"))
+    assert "`recipe.yaml`" in caught.value.hint
+
+
+@given(st.text(max_size=40))
+def test_any_text_as_an_amount_is_read_or_refused_in_words(text: str) -> None:
+    for field in Amounts.model_fields:
+        try:
+            Amounts.model_validate({field: text})
+        except ValidationError as error:
+            assert error.errors()[0]["type"] == "value_error"
+
+
+@given(st.integers(1, 10**15))
+def test_amounts_survive_being_written_and_read(number: int) -> None:
+    amounts = Amounts.model_validate(
+        {"tokens": f"{number} tokens", "size": f"{number} B", "budget": f"{number} tokens"}
+    )
+    assert amounts.tokens == amounts.size == number
+    assert Amounts.model_validate(amounts.model_dump(mode="json", exclude={"share", "time"}))
+    assert Amounts.model_validate(amounts.model_dump(mode="json")) == amounts
+
+
+def test_scales_and_units_multiply() -> None:
+    amounts = Amounts.model_validate(
+        {"tokens": "1.5M tokens", "size": "2 MiB", "time": "2 minutes", "share": "5%"}
+    )
+    assert (amounts.tokens, amounts.size) == (1_500_000, 2 * 2**20)
+    assert (amounts.time, amounts.share) == (120.0, 0.05)
+
+
+def test_a_budget_per_parameter_grows_with_the_model(good: Path) -> None:
+    budget = load_recipe(good).train.budget
+    assert budget.tokens(1000) == 20_000
+    assert load_recipe(good, ["train.budget=3k tokens"]).train.budget.tokens(1000) == 3000
+
+
+def test_shown_amounts_are_short() -> None:
+    assert [show_count(n) for n in (12, 1234, 5.6e6, 7e15)] == ["12", "1.23k", "5.6M", "7.00e+15"]
+    assert [show_bytes(n) for n in (12, 1234, 5.6e6)] == ["12 B", "1.23 kB", "5.6 MB"]
+
+
+def test_nearest_names_one_word_or_all() -> None:
+    assert nearest("Budgte", ["budget", "batch"]) == "did you mean `budget`?"
+    assert nearest("zzz", ["b", "a"]) == "choose from `a`, `b`"
+    assert nearest("x", []) == "there is none to choose from"

@@ -1,0 +1,158 @@
+"""The house keeps its shape: imports go downwards, public names are the ones meant."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "tongues"
+
+# A room may import only from rooms to its left.
+ORDER = (
+    "errors",
+    "quantities",
+    "files",
+    "randomness",
+    "recipe",
+    "runs",
+    "laws",
+    "text",
+    "tokens",
+    "models",
+    "train",
+    "study",
+    "check",
+    "report",
+    "terminal",
+    "cli",
+    "__main__",
+)
+
+PUBLIC = {
+    "tongues": {"__version__"},
+    "tongues.models": {
+        "SHAPES",
+        "SMALL",
+        "TABLE",
+        "Shape",
+        "count_parameters",
+        "find_shape",
+        "flops_per_token",
+        "training_bytes",
+    },
+    "tongues.study": {"State", "plan_runs", "run_all"},
+    "tongues.text": {"Document", "check_text", "open_text", "text_files"},
+    "tongues.text.made": {
+        "Drift",
+        "Language",
+        "World",
+        "documents",
+        "make_family",
+        "parallel",
+        "shared_order",
+        "shared_words",
+    },
+    "tongues.tokens": {
+        "END_ID",
+        "Counts",
+        "Mixture",
+        "Split",
+        "Tokens",
+        "load_tokenizer",
+        "open_tokens",
+        "prepare_tokens",
+    },
+    "tongues.laws": {
+        "Allocation",
+        "Caution",
+        "Curve",
+        "Law",
+        "Power",
+        "Saving",
+        "Savings",
+        "allocate",
+        "envelope",
+        "fit_cpt",
+        "fit_power",
+        "fit_scratch",
+        "implied_saving",
+        "implied_saving_interval",
+        "saved_at_end",
+        "savings",
+    },
+    "tongues.train": {"Derived", "RunPlan", "derive", "run_of_recipe"},
+}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the package that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            found.add(node.module or "")
+    return {name for name in found if name.split(".")[0] == "tongues"}
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in modules()}
+    assert rooms - {"__init__"} == set(ORDER)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_only_to_earlier_rooms(path: Path) -> None:
+    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if own == "__init__":
+        assert not imported(path)
+        return
+    for module in imported(path):
+        room = room_of(module)
+        if room:
+            assert room == own or ORDER.index(room) < ORDER.index(own), f"{own} imports {module}"
+
+
+@pytest.mark.parametrize("room", ["laws", "check", "cli", "recipe", "models", "study", "train"])
+def test_rooms_that_answer_at_once_bring_no_torch(room: str) -> None:
+    code = (
+        f"import sys, tongues.{room}; "
+        "heavy = {'torch', 'transformers', 'altair', 'scipy'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("package", sorted(PUBLIC))
+def test_public_names_are_the_ones_meant(package: str) -> None:
+    module = importlib.import_module(package)
+    assert set(module.__all__) == PUBLIC[package]
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_every_package_is_listed_with_its_public_names() -> None:
+    packages = {
+        ".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")
+    }
+    assert packages == set(PUBLIC)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_are_short_and_say_what_they_offer(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 400
+    assigned = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
+    names = {name.id for node in assigned for name in node.targets if isinstance(name, ast.Name)}
+    assert "__all__" in names or path.name == "__main__.py"

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tongues.errors import UserError
+from tongues.text.made import Drift, Language, World, make_family, shared_order, shared_words
+
+WORLD = World.of(5)
+GRID = (0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0)
+
+
+def pair(distance: float, seed: int = 1) -> tuple[Language, Language]:
+    family = make_family(WORLD, {"qaa": Drift(), "qab": Drift("qaa", distance)}, seed)
+    return family["qaa"], family["qab"]
+
+
+def test_no_distance_is_the_same_language():
+    mother, daughter = pair(0.0)
+    assert daughter.forms == mother.forms
+    assert np.array_equal(daughter.columns, mother.columns)
+    assert np.array_equal(daughter.features, mother.features)
+    assert shared_words(mother, daughter) == shared_order(mother, daughter) == 1.0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_more_distance_never_brings_languages_nearer(seed: int):
+    pairs = [pair(distance, seed) for distance in GRID]
+    words = [shared_words(*both) for both in pairs]
+    orders = [shared_order(*both) for both in pairs]
+    assert all(np.diff(words) <= 0)
+    assert all(np.diff(orders) <= 0)
+    assert words[GRID.index(0.15)] > words[GRID.index(0.3)] > words[GRID.index(0.45)]
+    assert orders[-1] == 0
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 1000))
+def test_what_a_small_distance_replaces_a_larger_one_replaces_too(
+    first: float, second: float, seed: int
+):
+    (mother, near), (_, far) = pair(min(first, second), seed), pair(max(first, second), seed)
+    for kept_near, kept_far, old in zip(near.stems, far.stems, mother.stems, strict=True):
+        assert kept_far != old or kept_near == old
+    moved_near = np.array(near.markings) != np.array(mother.markings)
+    moved_far = np.array(far.markings) != np.array(mother.markings)
+    assert not np.any(moved_near & ~moved_far)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_near_daughters_share_most_words_and_far_ones_hardly_any(seed: int):
+    mother, near = pair(0.15, seed)
+    assert 0.72 < shared_words(mother, near) < 0.88
+    assert near.script == mother.script
+    mother, far = pair(0.8, seed)
+    assert shared_words(mother, far) < 0.05
+    assert shared_order(mother, far) < 0.5
+    assert far.script != mother.script
+
+
+def test_roots_of_one_world_are_strangers():
+    family = make_family(WORLD, {f"qa{letter}": Drift() for letter in "abcdef"}, 1)
+    languages = list(family.values())
+    for index, a in enumerate(languages):
+        for b in languages[:index]:
+            assert shared_words(a, b) < 0.05
+    assert len({language.script for language in languages}) > 1
+
+
+def test_a_language_does_not_depend_on_its_sisters():
+    small = make_family(WORLD, {"qaa": Drift(), "qac": Drift("qaa", 0.3)}, 4)
+    large = make_family(
+        WORLD,
+        {"qae": Drift("qac", 0.2), "qac": Drift("qaa", 0.3), "qad": Drift(), "qaa": Drift()},
+        4,
+    )
+    assert list(large) == ["qae", "qac", "qad", "qaa"]
+    for tag, language in small.items():
+        assert large[tag].forms == language.forms
+        assert np.array_equal(large[tag].columns, language.columns)
+
+
+def test_a_granddaughter_is_nearest_to_her_mother():
+    drifts = {"qaa": Drift(), "qab": Drift("qaa", 0.25), "qac": Drift("qab", 0.25)}
+    family = make_family(WORLD, drifts, 2)
+    root, mother, daughter = family.values()
+    assert daughter.mother == "qab"
+    assert daughter.distance == 0.25
+    assert shared_words(mother, daughter) > shared_words(root, daughter) > 0.2
+
+
+def test_features_are_named_and_true_to_the_language():
+    mother, far = pair(0.8)
+    assert mother.features.shape == far.features.shape == (len(Language.FEATURES),)
+    assert len(set(Language.FEATURES)) == len(Language.FEATURES)
+    named = dict(zip(Language.FEATURES, far.features, strict=True))
+    assert named[f"script: {far.script}"] == 1
+    assert sum(value for name, value in named.items() if name.startswith("script")) == 1
+    assert not np.array_equal(mother.features, far.features)
+
+
+@pytest.mark.parametrize("tag", ["en", "qua", "qa", "QAA", "qaaa", "qa1", "zzz", ""])
+def test_only_private_tags_are_taken(tag: str):
+    with pytest.raises(UserError, match="qtz"):
+        make_family(WORLD, {tag: Drift()}, 1)
+
+
+@pytest.mark.parametrize("distance", [-0.1, 1.1, float("nan")])
+def test_distances_outside_the_dial_are_refused(distance: float):
+    with pytest.raises(UserError, match="between 0 and 1"):
+        pair(distance)
+
+
+def test_an_unknown_mother_is_refused_with_the_nearest_known():
+    with pytest.raises(UserError, match="did you mean `qaa`"):
+        make_family(WORLD, {"qaa": Drift(), "qtz": Drift("qab", 0.2)}, 1)
+
+
+def test_a_circle_of_mothers_is_refused():
+    drifts = {"qaa": Drift("qac", 0.1), "qab": Drift("qaa", 0.1), "qac": Drift("qab", 0.1)}
+    with pytest.raises(UserError, match="themselves"):
+        make_family(WORLD, drifts, 1)
+    with pytest.raises(UserError, match="themselves"):
+        make_family(WORLD, {"qaa": Drift("qaa", 0.1)}, 1)
+
+
+def test_a_root_has_no_distance():
+    with pytest.raises(UserError, match="without a mother"):
+        make_family(WORLD, {"qaa": Drift(distance=0.2)}, 1)

@@ -1,0 +1,145 @@
+"""The deal: exact shares, every window once an epoch, nothing but the number decides."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tongues.errors import UserError
+from tongues.tokens import Mixture
+
+CONTEXT = 4
+
+
+def mixture(weights: list[int], windows: list[int], seed: int = 1) -> Mixture:
+    """Sources whose token i is i, so that a window shows where it was taken."""
+    langs = [f"q{chr(97 + i)}" for i in range(len(weights))]
+    sources = {lang: np.arange(n * CONTEXT + 1) for lang, n in zip(langs, windows, strict=True)}
+    total = sum(weights)
+    shares = {lang: w / total for lang, w in zip(langs, weights, strict=True)}
+    return Mixture(sources, shares, CONTEXT, seed)
+
+
+weights = st.lists(st.integers(1, 60), min_size=1, max_size=6)
+
+
+@given(weights)
+@settings(deadline=None, max_examples=60)
+def test_every_language_is_less_than_one_sample_off_at_any_time(parts: list[int]) -> None:
+    deal = mixture(parts, [3] * len(parts))
+    source, _, _ = deal.locate(np.arange(3 * sum(parts) + 7))
+    dealt = np.cumsum(source[:, None] == np.arange(len(parts)), axis=0).tolist()
+    for n, row in enumerate(dealt, start=1):
+        for count, part in zip(row, parts, strict=True):
+            assert abs(count - Fraction(part * n, sum(parts))) < 1
+    assert list(deal.dealt(len(dealt)).values()) == dealt[-1]
+
+
+@pytest.mark.parametrize("shares", [[0.05, 0.95], [1 / 3] * 3, [0.05 / 3] * 3 + [0.95]])
+def test_humane_shares_are_met_exactly(shares: list[float]) -> None:
+    langs = [f"q{chr(97 + i)}" for i in range(len(shares))]
+    sources = {lang: np.arange(100) for lang in langs}
+    deal = Mixture(sources, dict(zip(langs, shares, strict=True)), CONTEXT, 1)
+    expected = [round(6_000_000 * share) for share in shares]
+    assert list(deal.dealt(6_000_000).values()) == expected
+
+
+def test_inhumane_shares_stay_close_for_long() -> None:
+    shares = {"qaa": 2**-0.5, "qab": np.e / 10, "qac": 1 - 2**-0.5 - np.e / 10}
+    deal = Mixture({lang: np.arange(100) for lang in shares}, shares, CONTEXT, 1)
+    for n in (10, 999, 65_536, 1_000_000):
+        for lang, count in deal.dealt(n).items():
+            assert abs(count - shares[lang] * n) < 1.5
+
+
+@given(weights, st.data())
+@settings(deadline=None, max_examples=60)
+def test_every_window_is_dealt_once_an_epoch(parts: list[int], data: st.DataObject) -> None:
+    size = st.lists(st.integers(1, 80), min_size=len(parts), max_size=len(parts))
+    windows = data.draw(size)
+    deal = mixture(parts, windows, seed=data.draw(st.integers(0, 2**32)))
+    source, epoch, window = deal.locate(np.arange(2000))
+    seen = Counter(zip(source.tolist(), epoch.tolist(), window.tolist(), strict=True))
+    assert max(seen.values()) == 1
+    for number, count in enumerate(windows):
+        assert all(0 <= w < count for s, _, w in seen if s == number)
+        whole = int((source == number).sum()) // count
+        assert all(sum((number, e, w) in seen for w in range(count)) == count for e in range(whole))
+
+
+def test_epochs_and_seeds_have_orders_of_their_own_that_look_random() -> None:
+    count = 5000
+    orders = []
+    for seed in (1, 2):
+        _, epoch, window = mixture([1], [count], seed).locate(np.arange(2 * count))
+        assert epoch.tolist() == [0] * count + [1] * count
+        orders += [window[:count], window[count:]]
+    for i, order in enumerate(orders):
+        assert abs(np.corrcoef(np.arange(count), order)[0, 1]) < 0.06
+        assert abs(np.corrcoef(order[:-1], order[1:])[0, 1]) < 0.06
+        assert all((order == other).sum() < 10 for other in orders[:i])
+    halves = [np.sort(order[: count // 2]) for order in orders]
+    assert all(abs(half.mean() / count - 0.5) < 0.03 for half in halves)
+
+
+def test_a_small_source_has_all_orders() -> None:
+    _, _, window = mixture([1], [3]).locate(np.arange(3 * 6000))
+    orders = Counter(map(tuple, window.reshape(-1, 3).tolist()))
+    assert len(orders) == 6
+    assert min(orders.values()) > 850
+
+
+def test_a_batch_holds_the_windows_of_its_samples() -> None:
+    deal = mixture([3, 1], [50, 20])
+    batch = deal.batch(step=7, samples=8)
+    assert batch.shape == (8, CONTEXT + 1)
+    assert batch.dtype == np.int64
+    _, _, window = deal.locate(np.arange(56, 64))
+    assert np.array_equal(batch, window[:, None] * CONTEXT + np.arange(CONTEXT + 1))
+
+
+@given(st.integers(0, 300), st.integers(1, 40))
+@settings(deadline=None, max_examples=30)
+def test_any_step_alone_is_what_it_is_in_sequence(step: int, samples: int) -> None:
+    deal = mixture([5, 2, 1], [17, 40, 3])
+    fresh = mixture([5, 2, 1], [17, 40, 3])
+    one_by_one = [deal.batch(n, 1)[0] for n in range(step * samples, (step + 1) * samples)]
+    assert np.array_equal(fresh.batch(step, samples), np.stack(one_by_one))
+
+
+def test_adding_a_language_keeps_the_order_within_the_others() -> None:
+    alone = mixture([1], [30])
+    joined = mixture([1, 1], [30, 30])
+    source, _, window = joined.locate(np.arange(60))
+    assert np.array_equal(window[source == 0], alone.locate(np.arange(30))[2])
+
+
+def test_epochs_count_passes_over_the_text() -> None:
+    deal = mixture([3, 1], [60, 10])
+    assert deal.epochs(80) == {"qa": 1.0, "qb": 2.0}
+
+
+def test_a_language_with_no_share_is_never_dealt() -> None:
+    sources = {"qaa": np.arange(50), "qab": np.arange(2)}
+    deal = Mixture(sources, {"qaa": 1.0, "qab": 0.0}, CONTEXT, 1)
+    assert deal.dealt(9) == {"qaa": 9}
+
+
+@pytest.mark.parametrize(
+    ("shares", "says"),
+    [
+        ({"qab": 1.0}, "no tokens of `qab`"),
+        ({"qaa": 0.5}, "add up to 0.5"),
+        ({}, "add up to 0"),
+        ({"qaa": 1.5, "qba": -0.5}, "share of `qba` is negative"),
+        ({"qaa": 0.5, "qaz": 0.5}, "2 tokens of `qaz` are no window of 4"),
+        ({"qaa": 1 - 1e-7, "qba": 1e-7}, "too small"),
+    ],
+)
+def test_impossible_mixtures_are_refused(shares: dict[str, float], says: str) -> None:
+    sources = {"qaa": np.arange(50), "qaz": np.arange(2), "qba": np.arange(50)}
+    with pytest.raises(UserError, match=says):
+        Mixture(sources, shares, CONTEXT, 1).batch(0, 1)

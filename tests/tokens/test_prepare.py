@@ -1,0 +1,216 @@
+"""From a recipe to tokens on disk: what is there, what is held out, and when it is made anew."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tongues.errors import UserError
+from tongues.recipe import Recipe
+from tongues.text import open_text
+from tongues.tokens import END_ID, Tokens, load_tokenizer, open_tokens, prepare_tokens
+
+MADE = {
+    "seed": 1,
+    "size": "120 kB",
+    "languages": {"qaa": {}, "qab": {"mother": "qaa", "distance": 0.4}},
+}
+
+
+def recipe(text: dict[str, Any], vocabulary: int = 400, held_out: str = "4k tokens") -> Recipe:
+    tokens = {"vocabulary": vocabulary, "held_out": held_out}
+    train = {"budget": "1M tokens"}
+    return Recipe.model_validate({"name": "a", "text": text, "tokens": tokens, "train": train})
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+def translations(folder: Path) -> dict[str, Any]:
+    """Two languages from files: `de` holds translations of `en` and, besides, chapters."""
+    rng = np.random.default_rng(1)
+    words = np.array(["haus", "baum", "weg", "licht", "stein", "vogel", "regen", "tag"])
+    for lang, extra in (("en", 0), ("de", 60)):
+        rows = [
+            {"text": f"{lang} {i} " + " ".join(rng.choice(words, 60)), "group": f"story {i}"}
+            for i in range(150)
+        ] + [
+            {"text": f"chapter {i} " + " ".join(rng.choice(words, 80)), "group": f"book {i // 6}"}
+            for i in range(extra)
+        ]
+        lines = "\n".join(json.dumps(row) for row in rows)
+        (folder / f"{lang}.jsonl").write_text(lines)
+    return {"files": {lang: f"{folder}/{lang}.jsonl" for lang in ("en", "de")}}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made")
+    prepare_tokens(recipe({"made": MADE}), path, quiet)
+    return path
+
+
+@pytest.fixture
+def tokens(workspace: Path) -> Tokens:
+    return open_tokens(workspace / "tokens/a")
+
+
+def texts(tokens: Tokens, lang: str, split: Any) -> list[str]:
+    """The documents of a split, spelt back."""
+    shard = tokens.shard(lang, split)
+    tokenizer = load_tokenizer(tokens.tokenizer_path)
+    documents = [part.tolist() for part in np.split(shard.tokens, shard.bounds[1:-1])]
+    assert all(document[-1] == END_ID and END_ID not in document[:-1] for document in documents)
+    return [tokenizer.decode(document[:-1]) for document in documents]
+
+
+def check_split(tokens: Tokens, settings: Recipe) -> None:
+    groups: dict[str, set[str]] = {"train": set(), "valid": set()}
+    for lang in tokens.languages:
+        documents = list(open_text(settings.text, lang))
+        group_of = {document.text: document.group for document in documents}
+        split = {name: texts(tokens, lang, name) for name in groups}
+        assert sorted(split["train"] + split["valid"]) == sorted(d.text for d in documents)
+        for name in groups:
+            groups[name] |= {group_of[text] for text in split[name]}
+    assert groups["train"]
+    assert groups["valid"]
+    assert groups["train"].isdisjoint(groups["valid"])
+
+
+def test_all_text_is_there_and_no_group_on_both_sides(tokens: Tokens) -> None:
+    check_split(tokens, recipe({"made": MADE}))
+
+
+def test_translations_are_held_out_together(tmp_path: Path) -> None:
+    settings = recipe(translations(tmp_path), held_out="3k tokens")
+    tokens = open_tokens(prepare_tokens(settings, tmp_path, quiet))
+    check_split(tokens, settings)
+    assert any(text.startswith("chapter") for text in texts(tokens, "de", "valid"))
+
+
+def test_counts_are_those_of_the_files(tokens: Tokens) -> None:
+    assert tokens.languages == ("qaa", "qab")
+    assert tokens.vocabulary_size == 400 == len(tokens.token_bytes)
+    for lang in tokens.languages:
+        assert 4000 <= len(tokens.valid(lang)) < 8000
+        splits = tokens.counts[lang]
+        pairs = (splits["train"], tokens.train(lang)), (splits["valid"], tokens.valid(lang))
+        for counts, array in pairs:
+            assert array.dtype == np.uint16
+            assert counts["tokens"] == len(array)
+            assert counts["documents"] == (array == END_ID).sum()
+            assert counts["bytes"] == tokens.token_bytes[array].sum()
+            assert counts["bytes_per_token"] == pytest.approx(counts["bytes"] / len(array), 1e-3)
+
+
+def test_made_twice_it_is_the_same_to_the_byte(workspace: Path, tmp_path: Path) -> None:
+    again = prepare_tokens(recipe({"made": MADE}), tmp_path, quiet)
+    first = workspace / "tokens/a"
+    files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
+    assert [str(file) for file in files] == [
+        *(f"{lang}/{split}.{end}" for lang in ("qaa", "qab") for split in ("train", "valid")
+          for end in ("bin", "idx")),
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "tokens.json",
+    ]  # fmt: skip
+    assert all((again / file).read_bytes() == (first / file).read_bytes() for file in files)
+    assert sum(path.is_file() for path in again.rglob("*")) == len(files)
+
+
+def test_the_same_is_left_and_other_is_refused_until_rebuilt(tmp_path: Path) -> None:
+    lines: list[str] = []
+    first = recipe({"made": MADE})
+    path = prepare_tokens(first, tmp_path, lines.append)
+    assert any("400 pieces" in line for line in lines)
+    assert any(line.startswith("qab: ") and "bytes per token" in line for line in lines)
+    before = open_tokens(path).fingerprint
+    stamp = (path / "tokens.json").stat().st_mtime_ns
+
+    lines.clear()
+    prepare_tokens(first, tmp_path, lines.append)
+    assert len(lines) == 1
+    assert "nothing to do" in lines[0]
+
+    other = recipe({"made": MADE | {"seed": 2}}, vocabulary=300)
+    with pytest.raises(UserError) as error:
+        prepare_tokens(other, tmp_path, quiet)
+    assert "`tokens.vocabulary`: 400 → 300" in error.value.what
+    assert "`text.made.seed`: 1 → 2" in error.value.what
+    assert "--rebuild" in error.value.hint
+    assert (path / "tokens.json").stat().st_mtime_ns == stamp
+
+    prepare_tokens(other, tmp_path, quiet, rebuild=True)
+    assert open_tokens(path).vocabulary_size == 300
+    assert open_tokens(path).fingerprint != before
+
+
+def test_changed_files_are_noticed(tmp_path: Path) -> None:
+    settings = recipe(translations(tmp_path), held_out="1k tokens")
+    prepare_tokens(settings, tmp_path, quiet)
+    with (tmp_path / "de.jsonl").open("a") as file:
+        file.write('\n{"text": "neu"}')
+    with pytest.raises(UserError, match=r"made from other text or settings: `files\.de\."):
+        prepare_tokens(settings, tmp_path, quiet)
+
+
+@pytest.mark.parametrize(
+    ("files", "held_out", "says"),
+    [
+        ({"a.txt": "wort " * 200}, "500 tokens", "are too few to hold out 500"),
+        ({"a.txt": "wort " * 2000}, "20 tokens", "0 tokens are left to train on"),
+    ],
+)
+def test_too_little_text_is_refused(
+    tmp_path: Path, files: dict[str, str], held_out: str, says: str
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    settings = recipe({"files": {"de": f"{tmp_path}/*.txt"}}, held_out=held_out)
+    with pytest.raises(UserError, match=says) as error:
+        prepare_tokens(settings, tmp_path, quiet)
+    assert error.value.where == "text of de"
+    assert list((tmp_path / "tokens").iterdir()) == []
+
+
+def test_a_wrong_language_is_named(tokens: Tokens) -> None:
+    with pytest.raises(UserError, match="there are no tokens of `qba`"):
+        tokens.train("qba")
+
+
+def test_missing_tokens_name_the_nearest(workspace: Path) -> None:
+    with pytest.raises(UserError, match="no prepared tokens") as error:
+        open_tokens(workspace / "tokens/aa")
+    assert "`a`" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    "damage", ["tokens.json", "tokenizer.json", "qab/valid.idx", "qab/train.bin"]
+)
+@pytest.mark.parametrize("how", ["gone", "cut"])
+def test_damaged_tokens_are_refused(workspace: Path, tmp_path: Path, damage: str, how: str) -> None:
+    path = tmp_path / "a"
+    shutil.copytree(workspace / "tokens/a", path)
+    file = path / damage
+    if how == "cut":
+        file.write_bytes(file.read_bytes()[:-20])
+    else:
+        file.unlink()
+    with pytest.raises(UserError) as error:
+        open_tokens(path)
+    assert str(path) in error.value.where
+    assert "--rebuild" in error.value.hint
+
+
+def test_shards_of_another_preparation_are_refused(workspace: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    shutil.copytree(workspace / "tokens/a", path)
+    for end in ("bin", "idx"):
+        shutil.copy(path / f"qaa/train.{end}", path / f"qab/train.{end}")
+    with pytest.raises(UserError, match="does not hold what"):
+        open_tokens(path)

@@ -1,0 +1,207 @@
+import hashlib
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tests.conftest import MakeRecipe
+from tongues.errors import Stopped, UserError
+from tongues.files import read_json, read_lines, write_json
+from tongues.runs import read_record, table
+from tongues.tokens import open_tokens
+from tongues.train import RunPlan, run_of_recipe
+from tongues.train.run import train
+
+STOPPABLE = ("train.budget=40k tokens", "train.checkpoint_every=0.001 seconds")
+SAME = ("metrics.jsonl", "evals.jsonl", "model/model.safetensors")
+
+
+def digests(directory: Path) -> dict[str, str]:
+    return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in SAME}
+
+
+def plan_of(make_recipe: MakeRecipe, *overrides: str, name: str = "small") -> RunPlan:
+    return replace(run_of_recipe(make_recipe(*overrides)), name=name)
+
+
+def train_and_stop(plan: RunPlan, workspace: Path) -> Path:
+    """Train, and ask the run to stop as Ctrl-C does once two checkpoints lie there."""
+    directory = workspace / "runs" / plan.name
+
+    def interrupt() -> None:
+        while len(list(directory.glob("checkpoints/step-*"))) < 2:
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(Stopped):
+        train(plan, workspace)
+    return directory
+
+
+def test_a_run_learns_and_leaves_all_it_should(make_recipe: MakeRecipe, workspace: Path) -> None:
+    directory = train(plan_of(make_recipe), workspace)
+    record = read_record(directory)
+    assert record["status"] == "finished"
+    assert (
+        record["params"]["total"]
+        == AutoModelForCausalLM.from_pretrained(directory / "model").num_parameters()
+    )
+    evals = read_lines(directory / "evals.jsonl")
+    assert {row["lang"] for row in evals} == {"qaa", "qab"}
+    first, last = (next(r for r in rows if r["lang"] == "qaa") for rows in (evals, evals[::-1]))
+    assert first["step"] == 0
+    assert abs(first["loss"] - math.log(400)) < 0.1
+    assert last["loss"] < first["loss"] - 1
+    assert last["tokens"] == record["tokens"] == record["steps"] * 512
+    assert last["flops"] == record["flops"]
+    assert not (directory / "checkpoints").exists()
+    tokenizer = AutoTokenizer.from_pretrained(directory / "model")
+    assert len(tokenizer) == 400
+    assert len(table([workspace / "runs"])) == len(evals)
+
+
+def test_the_held_out_loss_is_that_of_a_plain_loop(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    directory = train(plan_of(make_recipe, "train.precision=float32"), workspace)
+    tokens = open_tokens(workspace / "tokens" / "small")
+    model = AutoModelForCausalLM.from_pretrained(directory / "model")
+    text = torch.tensor(tokens.valid("qab").astype("int64"))
+    total, size, count = 0.0, 0, (len(text) - 1) // 64
+    for window in range(count):
+        ids = text[window * 64 : window * 64 + 65]
+        with torch.no_grad():
+            logits = model(input_ids=ids[None, :-1]).logits[0]
+        total += cross_entropy(logits, ids[1:], reduction="sum").item()
+        size += sum(int(tokens.token_bytes[token]) for token in ids[1:])
+    last = [r for r in read_lines(directory / "evals.jsonl") if r["lang"] == "qab"][-1]
+    assert last["loss"] == pytest.approx(total / (64 * count), rel=1e-5)
+    assert last["bits_per_byte"] == pytest.approx(total / math.log(2) / size, rel=1e-5)
+
+
+def test_stopped_and_resumed_a_run_ends_with_the_same_bytes(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    alone = digests(train(plan_of(make_recipe, *STOPPABLE, name="alone"), workspace))
+    plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
+    train_and_stop(plan, workspace)
+    assert digests(train(plan, workspace)) == alone
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "position"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(
+    make_recipe: MakeRecipe, workspace: Path, damage: str
+) -> None:
+    alone = digests(train(plan_of(make_recipe, *STOPPABLE, name="alone"), workspace))
+    plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
+    newest = sorted((train_and_stop(plan, workspace) / "checkpoints").iterdir())[-1]
+    state = newest / "state.safetensors"
+    if damage == "cut":
+        state.write_bytes(state.read_bytes()[:-100])
+    elif damage == "flip":
+        content = bytearray(state.read_bytes())
+        content[-5] ^= 1
+        state.write_bytes(content)
+    else:
+        (newest / "position.json").write_text("{")
+    told: list[str] = []
+    assert digests(train(plan, workspace, tell=told.append)) == alone
+    assert any(newest.name in line and "damaged" in line for line in told)
+
+
+def kill_until_finished(arguments: list[str], directory: Path, kills: int, seed: int) -> int:
+    """Start the command, kill it at random moments, let it end; returns the kills that hit."""
+    chance, hits = random.Random(seed), 0
+    for _ in range(kills):
+        process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while process.poll() is None and not (directory / "run.json").exists():
+            time.sleep(0.01)
+        time.sleep(2 + chance.random() * 2)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            hits += 1
+        process.wait()
+    subprocess.run(arguments, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return hits
+
+
+def test_killed_and_resumed_a_run_ends_with_the_same_bytes(
+    recipe_file: Path, make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    settings = ["train.budget=400k tokens", "train.checkpoint_every=0.2 seconds"]
+    alone = digests(train(plan_of(make_recipe, *settings, name="alone"), workspace))
+    command = [sys.executable, "-m", "tongues", "train", str(recipe_file), *settings]
+    directory = workspace / "runs" / "small"
+    hits = kill_until_finished([*command, "--in", str(workspace)], directory, kills=2, seed=1)
+    assert hits >= 1
+    assert digests(directory) == alone
+
+
+def test_a_finished_run_is_left_alone_and_another_recipe_is_refused(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    directory = train(plan_of(make_recipe), workspace)
+    before = (directory / "run.json").stat().st_mtime_ns
+    told: list[str] = []
+    train(plan_of(make_recipe, "train.checkpoint_every=1 second"), workspace, tell=told.append)
+    assert told == ["small is finished already"]
+    assert (directory / "run.json").stat().st_mtime_ns == before
+    with pytest.raises(UserError, match="seed was 1, now 2") as caught:
+        train(plan_of(make_recipe, "train.seed=2"), workspace)
+    assert "--rebuild" in caught.value.hint
+    train(plan_of(make_recipe, "train.seed=2"), workspace, rebuild=True)
+    assert read_record(directory)["seed"] == 2
+
+
+def test_a_continued_run_starts_where_its_parent_ended(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    train(plan_of(make_recipe, name="parent"), workspace)
+    child = plan_of(
+        make_recipe, "train.init_from=parent", "train.mixture={qab: 75%, qaa: 25%}", name="child"
+    )
+    assert (child.strategy, child.target, child.replay) == ("cpt", "qab", 0.25)
+    directory = train(child, workspace)
+    ended = read_lines(workspace / "runs/parent/evals.jsonl")[-2:]
+    began = read_lines(directory / "evals.jsonl")[:2]
+    assert [row["loss"] for row in began] == [row["loss"] for row in ended]
+    dealt = {row["lang"]: row["tokens_lang"] for row in read_lines(directory / "evals.jsonl")[-2:]}
+    assert dealt["qaa"] == pytest.approx(0.25 * sum(dealt.values()), abs=64)
+
+
+def test_a_parent_that_does_not_fit_is_refused(make_recipe: MakeRecipe, workspace: Path) -> None:
+    train(plan_of(make_recipe, name="parent"), workspace)
+    with pytest.raises(UserError, match="neither a run") as caught:
+        train(plan_of(make_recipe, "train.init_from=parnt", name="child"), workspace)
+    assert "`parent`" in caught.value.hint
+    with pytest.raises(UserError, match="another shape"):
+        train(
+            plan_of(make_recipe, "train.init_from=parent", "model.shape=0.2M", name="child"),
+            workspace,
+        )
+    record = workspace / "runs/parent/run.json"
+    write_json(record, {**read_json(record), "status": "running"})
+    with pytest.raises(UserError, match="not finished"):
+        train(plan_of(make_recipe, "train.init_from=parent", name="child"), workspace)
+
+
+def test_a_run_that_diverges_ends_as_failed_with_its_reason(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    plan = plan_of(make_recipe, "train.rate=0.99", "train.clip=1e30", "train.weight_decay=0")
+    wild = replace(plan, settings=plan.settings.model_copy(update={"rate": 1e25}))
+    with pytest.raises(UserError, match="no longer a number"):
+        train(wild, workspace)
+    assert read_record(workspace / "runs/small")["status"] == "failed"

@@ -1,0 +1,51 @@
+"""The one exception a user can cause, and the one a user can ask for."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["Stopped", "UserError", "nearest"]
+
+
+class UserError(Exception):
+    """What is wrong, where, and what to do about it; shown without a traceback.
+
+    Parameters
+    ----------
+    what: the mistake in one sentence.
+    where: the recipe key, file or run it was found in.
+    hint: what to do next.
+    """
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.where, self.hint = what, where, hint
+
+    def __str__(self) -> str:
+        """One block of text: `where: what`, then the hint on a line of its own."""
+        first = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{first}\n  {self.hint}" if self.hint else first
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Cross process borders whole (worker processes raise it too)."""
+        return _rebuild, (self.what, self.where, self.hint)
+
+
+class Stopped(Exception):
+    """The work was asked to stop; it left a checkpoint and the same command goes on."""
+
+
+def _rebuild(what: str, where: str, hint: str) -> UserError:
+    return UserError(what, where=where, hint=hint)
+
+
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """A sentence that names the nearest valid word, or all of them when none is near."""
+    known = sorted(set(choices))
+    lowered = {choice.lower(): choice for choice in reversed(known)}
+    close = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean `{lowered[close[0]]}`?"
+    if not known:
+        return "there is none to choose from"
+    shown = ", ".join(f"`{choice}`" for choice in known[:12])
+    return f"choose from {shown}" + (f" and {len(known) - 12} more" if len(known) > 12 else "")

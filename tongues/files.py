@@ -1,0 +1,93 @@
+"""Files that are never half-written, and fingerprints of what made them."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "append_line",
+    "fingerprint",
+    "read_json",
+    "read_lines",
+    "whole_directory",
+    "whole_file",
+    "write_json",
+    "write_text",
+]
+
+
+def fingerprint(thing: Any) -> str:
+    """Sixteen hex digits that change when the JSON form of `thing` does."""
+    canonical = json.dumps(thing, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Write to the path handed out; it takes its place when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield aside
+        _flush(aside)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_directory(path: Path) -> Iterator[Path]:
+    """Fill the directory handed out; it replaces `path` when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    try:
+        yield aside
+        for file in aside.rglob("*"):
+            if file.is_file():
+                _flush(file)
+        shutil.rmtree(path, ignore_errors=True)
+        aside.replace(path)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole text file or none."""
+    with whole_file(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, thing: Any) -> None:
+    """Write a whole JSON file or none."""
+    write_text(path, json.dumps(thing, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def append_line(path: Path, row: Mapping[str, Any]) -> None:
+    """Add one JSON line."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The whole JSON lines of a file; a last line cut off by a kill is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    return [json.loads(line) for line in lines if line]
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,104 @@
+"""How to spend compute: the sizes and tokens that minimise a law under C = 6 N D."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tongues.laws.cautions import Caution
+from tongues.laws.forms import Values
+from tongues.laws.uncertainty import intervals, percentiles
+
+if TYPE_CHECKING:
+    from tongues.laws.law import Law
+
+__all__ = ["Allocation", "about_allocation", "allocate"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocation:
+    """The compute-optimal split: `N = N_coef C^a` parameters, `D = D_coef C^b` tokens.
+
+    `interval` has the 95 % interval of the four numbers. The coefficients belong to C = 1 FLOP, far
+    from any run, so ask `sizes_interval` for the uncertainty at the compute you have.
+    """
+
+    N_coef: float
+    a: float
+    D_coef: float
+    b: float
+    interval: dict[str, tuple[float, float]]
+    draws: dict[str, np.ndarray]
+
+    def sizes(self, compute: float) -> tuple[float, float]:
+        """Parameters and tokens that spend `compute` FLOPs best."""
+        return self.N_coef * compute**self.a, self.D_coef * compute**self.b
+
+    def sizes_interval(self, compute: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The 95 % intervals of both at `compute` FLOPs; the law must have draws."""
+        sizes = self.draws["N_coef"] * compute ** self.draws["a"]
+        (low, high), (least, most) = percentiles(sizes), percentiles(compute / (6.0 * sizes))
+        return (float(low), float(high)), (float(least), float(most))
+
+    def to_json(self) -> dict[str, Any]:
+        """The four numbers and their intervals."""
+        numbers = {"N_coef": self.N_coef, "a": self.a, "D_coef": self.D_coef, "b": self.b}
+        return numbers | {"interval": {name: list(ends) for name, ends in self.interval.items()}}
+
+
+def allocate(law: "Law") -> Allocation | None:
+    """The compute-optimal allocation of a law, or None where it has no interior optimum.
+
+    The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) say why.
+    """
+    if not _interior(law.params):
+        return None
+    draws = {}
+    if law.draws:
+        inside = _interior(law.draws)
+        draws = _optimum({name: values[inside] for name, values in law.draws.items()})
+    point = {name: float(value) for name, value in _optimum(law.params).items()}
+    return Allocation(**point, interval=intervals(draws), draws=draws)
+
+
+def about_allocation(
+    params: Mapping[str, float], draws: Mapping[str, np.ndarray]
+) -> tuple[Caution, ...]:
+    """Whether an optimum inside the plane exists at all, and in how many draws it does not."""
+    if not _interior(params):
+        return (
+            Caution(
+                "no_interior_optimum",
+                "no compute-optimal size exists: beta and alpha must both exceed gamma, "
+                f"but alpha is {params['alpha']:.3g}, beta {params['beta']:.3g}, "
+                f"gamma {params['gamma']:.3g}",
+            ),
+        )
+    outside = 1.0 - np.mean(_interior(draws)) if draws else 0.0
+    if outside > 0.025:
+        return (
+            Caution(
+                "optimum_in_doubt",
+                f"{outside:.0%} of the resamples have no compute-optimal size; "
+                "the allocation's intervals leave them out",
+            ),
+        )
+    return ()
+
+
+def _interior(params: Values) -> np.ndarray:
+    gamma = params.get("gamma", 0.0)
+    return (np.asarray(params["beta"]) > gamma) & (np.asarray(params["alpha"]) > gamma)
+
+
+def _optimum(
+    params: Values,
+) -> dict[str, np.ndarray]:
+    """Set the slope of E + A/N^alpha + B/(D^beta N^gamma) along C = 6 N D to zero."""
+    A, B, alpha, beta = (np.asarray(params[name]) for name in ("A", "B", "alpha", "beta"))
+    gamma = np.asarray(params.get("gamma", 0.0))
+    total = alpha + beta - gamma
+    gain = (alpha * A / ((beta - gamma) * B)) ** (1.0 / total)
+    a, b = beta / total, (alpha - gamma) / total
+    return {"N_coef": gain * 6.0**-a, "a": a, "D_coef": 6.0**-b / gain, "b": b}

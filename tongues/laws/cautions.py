@@ -1,0 +1,123 @@
+"""What a fit cannot be trusted for: typed cautions, never silence."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tongues.laws.rows import Rows
+from tongues.laws.solve import Optimum, Problem
+from tongues.laws.uncertainty import FEWEST_RUNS
+
+__all__ = ["Caution", "about_base", "about_intervals", "about_optimum", "about_rows"]
+
+_FEW_SIZES = 4
+_FEW_RUNS = 6
+_TOGETHER = 0.98  # a correlation of log N and log D beyond which their terms blend
+_ILL_CONDITIONED = 1e6  # healthy sets of published runs lie between 1e3 and 2e4
+_NOTHING = 1e-3  # an E below this share of the lowest loss is as good as zero
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """A reason to doubt a number: a code for programs, a sentence for people."""
+
+    code: str
+    sentence: str
+
+
+def about_rows(rows: Rows) -> tuple[Caution, ...]:
+    """Too few sizes or runs, or sizes and tokens that only ever grew together."""
+    found = []
+    if "N" in rows.variables:
+        sizes = len(np.unique(rows.variables["N"]))
+        if sizes < _FEW_SIZES:
+            found.append(
+                Caution("few_sizes", f"only {sizes} model sizes; the exponent of N is a guess")
+            )
+    if rows.n_runs < FEWEST_RUNS:
+        found.append(Caution("no_intervals", f"{rows.n_runs} runs are too few to resample"))
+    elif rows.n_runs < _FEW_RUNS:
+        found.append(
+            Caution("few_runs", f"only {rows.n_runs} runs to resample; intervals are too narrow")
+        )
+    if {"N", "D"} <= rows.variables.keys():
+        correlation = np.corrcoef(np.log(rows.variables["N"]), np.log(rows.variables["D"]))[0, 1]
+        if abs(correlation) > _TOGETHER:
+            found.append(
+                Caution(
+                    "sizes_and_tokens_together",
+                    f"log N and log D correlate at {correlation:.3f}; what is due to size and what "
+                    "to tokens cannot be told apart",
+                )
+            )
+    return tuple(found)
+
+
+def about_base(rows: Rows, known: np.ndarray, base_draws: int) -> tuple[Caution, ...]:
+    """Rows that lie below what the base law allows, and a base without draws."""
+    found = []
+    below = int((rows.loss <= known).sum())
+    if below:
+        found.append(
+            Caution(
+                "below_base",
+                f"{below} of {len(rows.loss)} rows have a loss the base law's E + A/N^alpha "
+                "forbids; the base does not fit these runs",
+            )
+        )
+    if not base_draws:
+        found.append(
+            Caution(
+                "base_without_draws",
+                "the base law has no bootstrap draws; intervals leave out its uncertainty",
+            )
+        )
+    return tuple(found)
+
+
+def about_optimum(problem: Problem, optimum: Optimum) -> tuple[Caution, ...]:
+    """Parameters at a bound, an E of nothing, a flat valley, or a descent that did not end."""
+    theta, names, terms = optimum.theta[0], problem.form.free, len(problem.form.fitted)
+    near = 1e-9 * (problem.high - problem.low)
+    pressed = (theta <= problem.low + near) | (theta >= problem.high - near)
+    found = []
+    for index in np.flatnonzero(pressed):
+        name = names[index]
+        if index >= terms:
+            sentence = f"{name} stopped at the edge of what is searched, {theta[index]:g}"
+            found.append(Caution("at_bound", sentence))
+        elif name != "E":
+            found.append(Caution("at_bound", f"the term of {name} vanished; these runs lack it"))
+    if "E" in names and theta[names.index("E")] < problem.log_loss.min() + np.log(_NOTHING):
+        found.append(
+            Caution("zero_E", "E is as good as zero; these runs do not show where loss levels off")
+        )
+    inner = optimum.curvature[0][np.ix_(~pressed, ~pressed)]
+    values = np.linalg.eigvalsh(inner)
+    if values.size and values[0] * _ILL_CONDITIONED < values[-1]:
+        found.append(
+            Caution(
+                "ill_conditioned",
+                "very different parameters fit these runs equally well; "
+                "trust the curve within its range, not the single parameters",
+            )
+        )
+    if optimum.gradient[0] > 1e-6 * problem.delta:
+        found.append(Caution("not_converged", f"the gradient is still {optimum.gradient[0]:.1e}"))
+    return tuple(found)
+
+
+def about_intervals(
+    params: dict[str, float], interval: dict[str, tuple[float, float]], exponents: Iterable[str]
+) -> tuple[Caution, ...]:
+    """Exponents whose interval is wider than they are."""
+    return tuple(
+        Caution(
+            "wide_interval",
+            f"{name} is {params[name]:.3g} but may be {interval[name][0]:.3g} to "
+            f"{interval[name][1]:.3g}",
+        )
+        for name in exponents
+        if name in interval and np.ptp(interval[name]) > abs(params[name])
+    )

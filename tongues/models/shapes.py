@@ -1,0 +1,90 @@
+"""Shapes of Llama-2 style decoders, by name.
+
+`TABLE` holds the 42 shapes of the continual pre-training study (Zheng et al. 2024, appendix),
+named by the size its authors report, which is not an exact count: see `counts`. `SMALL`
+continues the table downwards by its own rule, named by non-embedding parameters:
+
+- layers = heads, as in the narrowest row of each width of the table;
+- the feed-forward width is the next multiple of a unit above 16/3 of the width; the unit is
+  512 in the table, and the width itself below 512 (so six times the width, as at 512).
+"""
+
+import csv
+from dataclasses import dataclass
+from importlib.resources import files
+
+from tongues.errors import UserError, nearest
+
+__all__ = ["SHAPES", "SMALL", "TABLE", "Shape", "find_shape"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Widths and depth of a decoder."""
+
+    name: str
+    hidden: int
+    feed_forward: int
+    heads: int
+    head_width: int
+    layers: int
+    note: str = ""
+
+
+def feed_forward_width(hidden: int) -> int:
+    """The rule of the table, continued below its smallest width."""
+    unit = min(512, hidden)
+    return unit * (16 * hidden // (3 * unit) + 1)
+
+
+def _small(name: str, hidden: int, layers: int) -> Shape:
+    head_width = 32 if hidden >= 128 else 16
+    return Shape(name, hidden, feed_forward_width(hidden), hidden // head_width, head_width, layers)
+
+
+def _table() -> dict[str, Shape]:
+    shapes: dict[str, Shape] = {}
+    text = (files("tongues.models") / "llama2_shapes.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        hidden, heads, note = int(row["hidden_size"]), int(row["heads"]), ""
+        if hidden % heads:  # one row; every other shape of its width class has heads of 128
+            note = f"{heads} heads as printed do not divide {hidden}; {hidden // 128} of 128 here"
+            heads = hidden // 128
+        name = f"{row['reported_millions']}M"
+        shapes[name] = Shape(
+            name=name,
+            hidden=hidden,
+            feed_forward=int(row["intermediate_size"]),
+            heads=heads,
+            head_width=hidden // heads,
+            layers=int(row["layers"]),
+            note=note,
+        )
+    return shapes
+
+
+SMALL = {
+    shape.name: shape
+    for shape in (
+        _small("0.1M", 48, 2),
+        _small("0.2M", 64, 2),
+        _small("0.4M", 80, 3),
+        _small("0.6M", 96, 3),
+        _small("1.4M", 128, 4),
+        _small("3M", 160, 5),
+        _small("5M", 192, 6),
+        _small("8M", 224, 7),
+        _small("12M", 256, 8),
+        _small("16M", 288, 9),
+        _small("22M", 320, 10),
+    )
+}
+TABLE = _table()
+SHAPES = SMALL | TABLE
+
+
+def find_shape(name: str, where: str = "model.shape") -> Shape:
+    """The shape of that name, or a UserError with the nearest one."""
+    if name not in SHAPES:
+        raise UserError(f"no shape is called `{name}`", where=where, hint=nearest(name, SHAPES))
+    return SHAPES[name]

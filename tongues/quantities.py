@@ -1,0 +1,134 @@
+"""Amounts as people write them, with their unit: `30M tokens`, `6 MB`, `5%`, `60 seconds`."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+
+__all__ = ["Budget", "Bytes", "Seconds", "Share", "Tokens", "show_bytes", "show_count"]
+
+_NUMBER = re.compile(
+    r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kMBGT]?)(?![A-Za-z])\s*(.*?)\s*$"
+)
+_SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
+_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SECONDS = {"second": 1, "seconds": 1, "s": 1, "minute": 60, "minutes": 60, "hour": 3600}
+_SECONDS |= {"hours": 3600}
+
+
+def _split(value: Any, example: str) -> tuple[float, str]:
+    """The number and the unit of an amount; `value` may carry a scale letter (30M tokens)."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"write an amount with its unit, such as `{example}`")
+    if isinstance(value, int | float):
+        raise ValueError(f"`{value}` has no unit; write it with one, such as `{example}`")
+    match = _NUMBER.match(value)
+    if match is None:
+        raise ValueError(f"`{value}` is no amount; write one such as `{example}`")
+    number, scale, unit = match.groups()
+    return float(number.replace("_", "")) * _SCALE[scale], unit
+
+
+def _whole(number: float, value: Any) -> int:
+    if number < 1 or abs(number - round(number)) > 1e-6 * max(number, 1.0):
+        raise ValueError(f"`{value}` is not a whole number of at least 1")
+    return round(number)
+
+
+def _tokens(value: Any) -> int:
+    number, unit = _split(value, example="30M tokens")
+    if unit not in ("token", "tokens"):
+        raise ValueError(f"`{value}` is not counted in tokens; write it like `30M tokens`")
+    return _whole(number, value)
+
+
+def _bytes(value: Any) -> int:
+    example = "6 MB"
+    match = (
+        re.match(r"^\s*([\d_.eE+-]+)\s*([A-Za-z]+)\s*$", value) if isinstance(value, str) else None
+    )
+    if match is None:
+        _split(value, example)
+        raise ValueError(f"`{value}` has no unit of size; write it like `{example}`")
+    number, unit = match.groups()
+    if unit not in _BYTES:
+        raise ValueError(f"`{unit}` is no unit of size; use one of {', '.join(_BYTES)}")
+    try:
+        return _whole(float(number.replace("_", "")) * _BYTES[unit], value)
+    except ValueError as error:
+        raise ValueError(f"`{value}` is no amount; write one such as `{example}`") from error
+
+
+def _seconds(value: Any) -> float:
+    number, unit = _split(value, example="60 seconds")
+    if unit not in _SECONDS or not number > 0:
+        raise ValueError(f"`{value}` is no stretch of time; write one such as `60 seconds`")
+    return number * _SECONDS[unit]
+
+
+def _share(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    else:
+        number, unit = _split(value, example="5%")
+        if unit not in ("", "%"):
+            raise ValueError(f"`{value}` is no share; write it like `5%` or 0.05")
+        number = number / 100 if unit == "%" else number
+    if not 0 <= number <= 1:
+        raise ValueError(f"`{value}` is not between 0 and 100%")
+    return number
+
+
+Tokens = Annotated[int, BeforeValidator(_tokens), PlainSerializer(lambda n: f"{n} tokens")]
+Bytes = Annotated[int, BeforeValidator(_bytes), PlainSerializer(lambda n: f"{n} B")]
+Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(lambda n: f"{n:g} seconds")]
+Share = Annotated[float, BeforeValidator(_share), PlainSerializer(lambda n: f"{n * 100:.10g}%")]
+
+
+class _Budget(BaseModel):
+    """How long a run trains: a number of tokens, or tokens per parameter."""
+
+    model_config = ConfigDict(frozen=True)
+    amount: float
+    per_parameter: bool
+
+    def tokens(self, parameters: int) -> int:
+        """The budget in tokens for a model of that many parameters."""
+        return round(self.amount * parameters) if self.per_parameter else round(self.amount)
+
+    def __str__(self) -> str:
+        """As it is written in a recipe."""
+        return f"{self.amount:.15g} tokens" + (" per parameter" if self.per_parameter else "")
+
+
+def _budget(value: Any) -> Any:
+    if isinstance(value, _Budget):
+        return value
+    number, unit = _split(value, example="30M tokens` or `20 tokens per parameter")
+    words = " ".join(unit.split())
+    if words not in ("tokens", "token", "tokens per parameter"):
+        reason = "a budget is counted in tokens: `30M tokens` or `20 tokens per parameter`"
+        raise ValueError(f"`{value}`: {reason}")
+    if not number > 0:
+        raise ValueError(f"`{value}` is not more than nothing")
+    return _Budget(amount=number, per_parameter=words.endswith("parameter"))
+
+
+Budget = Annotated[_Budget, BeforeValidator(_budget), PlainSerializer(str)]
+
+
+def show_count(number: float) -> str:
+    """A count in three figures with its scale: 1.23M."""
+    for limit, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= limit:
+            return f"{number / limit:.3g}{letter}" if number < limit * 1e3 else f"{number:.2e}"
+    return f"{number:.3g}"
+
+
+def show_bytes(number: float) -> str:
+    """A size in three figures with its unit: 12.3 MB."""
+    for unit in ("TB", "GB", "MB", "kB"):
+        if number >= _BYTES[unit]:
+            return f"{number / _BYTES[unit]:.3g} {unit}"
+    return f"{number:.0f} B"

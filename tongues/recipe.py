@@ -1,0 +1,276 @@
+"""What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tongues.errors import UserError, nearest
+from tongues.quantities import Budget, Bytes, Seconds, Share, Tokens
+
+__all__ = [
+    "Drift",
+    "Made",
+    "Model",
+    "Recipe",
+    "Study",
+    "Text",
+    "TokenSettings",
+    "Train",
+    "load_recipe",
+    "show_recipe",
+]
+
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Drift(_Section):
+    """How a made language came to be: its mother and how far it drifted from her."""
+
+    mother: str | None = None
+    distance: float = Field(default=0.0, ge=0, le=1, strict=False)
+
+
+class Made(_Section):
+    """A family of made languages that speak about one made-up world."""
+
+    seed: int = 1
+    size: Bytes = 6_000_000  # of text, per language
+    languages: dict[str, Drift]
+
+
+class Text(_Section):
+    """Where the text of each language comes from."""
+
+    made: Made | None = None
+    files: dict[str, list[str]] = {}  # language: paths or globs of .txt and .jsonl, also .gz
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Every language that has text, in the order written."""
+        return (*(self.made.languages if self.made else ()), *self.files)
+
+    @model_validator(mode="after")
+    def _some_text(self) -> "Text":
+        if not self.languages:
+            raise ValueError("no language has text; give `made.languages` or `files`")
+        twice = set(self.made.languages if self.made else ()) & set(self.files)
+        if twice:
+            raise ValueError(f"`{min(twice)}` is both a made language and one from files")
+        return self
+
+    @field_validator("files", mode="before")
+    @classmethod
+    def _one_file_is_a_list(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {lang: [paths] if isinstance(paths, str) else paths for lang, paths in value.items()}
+
+
+class TokenSettings(_Section):
+    """How text becomes tokens."""
+
+    vocabulary: int = Field(default=1024, ge=260, le=1_000_000)
+    held_out: Tokens = 20_000  # per language, never trained on
+
+
+class Model(_Section):
+    """The model of a run."""
+
+    shape: str | None = None  # a name from `tongues.models.SHAPES`
+    tied_embeddings: bool = False
+
+
+class Train(_Section):
+    """One run, or what all runs of a study have in common."""
+
+    mixture: dict[str, Share] = {}
+    init_from: str | None = None  # a run of the store, or a Hugging Face folder
+    budget: Budget
+    batch: Tokens = 2048
+    context: Tokens = 128
+    rate: float = Field(default=3e-3, gt=0, lt=1)
+    warmup: Share = 0.05  # of the steps
+    final_rate: Share = 0.1  # of the peak rate
+    weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
+    clip: float = Field(default=1.0, gt=0, strict=False)
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    evaluations: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
+    checkpoint_every: Seconds = 60.0
+    threads: int | None = Field(default=None, ge=1)
+    seed: int = 1
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Train":
+        if self.batch % self.context:
+            down = max(self.batch // self.context, 1) * self.context
+            reason = f"a batch of {self.batch} tokens is no whole number of contexts"
+            raise ValueError(f"{reason} of {self.context} tokens; the nearest is `{down} tokens`")
+        if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
+            raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
+        return self
+
+
+class Study(_Section):
+    """Many runs: every shape, strategy, target, replay ratio and seed."""
+
+    source: str
+    targets: list[str] = Field(min_length=1)
+    shapes: list[str] = Field(min_length=1)
+    strategies: list[Literal["scratch", "cpt"]] = ["scratch", "cpt"]
+    replay: list[Share] = [0.0]
+    source_budget: Budget | None = None  # of the source models; by default `train.budget`
+    seeds: list[int] = [1]
+    workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
+
+
+class Recipe(_Section):
+    """All of it. `name` becomes the folder of what is made."""
+
+    name: str
+    text: Text
+    tokens: TokenSettings = TokenSettings()
+    model: Model = Model()
+    train: Train
+    study: Study | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        if not _NAME.match(value):
+            raise ValueError("a name is made of letters, digits, dot, dash and underscore")
+        return value
+
+
+def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a recipe; `overrides` are `section.key=value` with the value in YAML.
+
+    Any mistake is a UserError with the file, line and key, and the nearest valid word.
+    """
+    path = Path(path)
+    raw = _parse(_read(path), where=str(path))
+    if not isinstance(raw, Mapping):
+        raise UserError("a recipe is a YAML mapping of sections", where=str(path))
+    plain = _plain(raw)
+    for override in overrides:
+        _override(plain, override)
+    try:
+        return Recipe.model_validate(plain)
+    except ValidationError as error:
+        raise _explain(error, raw, path) from None
+
+
+def show_recipe(recipe: Recipe) -> str:
+    """The resolved recipe as YAML that `load_recipe` reads back to the same recipe."""
+    from ruamel.yaml import YAML
+
+    out = io.StringIO()
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.dump(recipe.model_dump(mode="json", exclude_none=True), out)
+    return out.getvalue()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        beside = path.parent.glob("*.y*ml") if path.parent.is_dir() else ()
+        hint = nearest(path.name, (p.name for p in beside))
+        raise UserError("there is no such recipe", where=str(path), hint=hint) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read as UTF-8 text ({error})", where=str(path)) from None
+
+
+def _parse(text: str, where: str) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ="rt").load(text)
+    except YAMLError as error:
+        line, problem = "", str(error)
+        if isinstance(error, MarkedYAMLError):
+            line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+            problem = (error.problem or problem).splitlines()[0]
+        raise UserError(f"is not YAML: {problem}", where=f"{where}{line}") from None
+
+
+def _plain(value: Any) -> Any:
+    """The parsed document in plain Python types, without the parser's line marks."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return value
+
+
+def _override(plain: dict[str, Any], override: str) -> None:
+    key, equals, value = override.partition("=")
+    if not equals or not key:
+        raise UserError("is no override", where=override, hint="write `section.key=value`")
+    *sections, last = key.split(".")
+    for section in sections:
+        plain = plain.setdefault(section, {})
+        if not isinstance(plain, dict):
+            raise UserError(f"`{section}` holds a value, not a section", where=override)
+    plain[last] = _plain(_parse(value, where=override))
+
+
+def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
+    """The first mistake in words: where it stands, why it is one, the nearest valid word."""
+    problems = error.errors(include_url=False)
+    # A misspelt key is the cause of the one that is missing.
+    problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
+    keys = [str(part) for part in problem["loc"]]
+    where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}" if keys else str(path)
+    kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
+    if kind == "extra_forbidden":
+        known = _known_keys(keys[:-1])
+        return UserError(f"unknown key `{keys[-1]}`", where=where, hint=nearest(keys[-1], known))
+    if kind == "missing":
+        return UserError(f"`{keys[-1]}` is missing", where=where)
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", str(problem.get("ctx", {}).get("expected", "")))
+        hint = nearest(str(problem["input"]), choices)
+        return UserError(f"`{problem['input']}` is not known here", where=where, hint=hint)
+    if kind == "value_error":
+        return UserError(reason, where=where)
+    return UserError(f"{reason[0].lower()}{reason[1:]}, not `{problem['input']}`", where=where)
+
+
+def _line(raw: Any, keys: Sequence[str]) -> str:
+    """`:LINE` of the innermost key of the path that stands in the file."""
+    line = ""
+    for key in keys:
+        if not isinstance(raw, Mapping) or key not in raw:
+            break
+        marks = getattr(getattr(raw, "lc", None), "data", None) or {}
+        line = f":{marks[key][0] + 1}" if key in marks else line
+        raw = raw[key]
+    return line
+
+
+def _known_keys(sections: Sequence[str]) -> tuple[str, ...]:
+    """The keys that a section of the recipe may have."""
+    model: type[BaseModel] = Recipe
+    for section in sections:
+        field = model.model_fields.get(section)
+        if field is None:  # a key the user chose, such as a language
+            continue
+        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
+        sections_inside = [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
+        if not sections_inside:
+            return ()
+        model = sections_inside[0]
+    return tuple(model.model_fields)

@@ -1,0 +1,151 @@
+"""What every figure is made of: panels that fit any width, shared scales, quiet log axes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Any
+
+import altair as alt
+
+from tongues.report.curves import Run
+from tongues.report.theme import series
+
+__all__ = [
+    "COUNT",
+    "HEIGHT",
+    "LOSS",
+    "PLAIN",
+    "SCIENTIFIC",
+    "Figure",
+    "colour",
+    "data",
+    "decades",
+    "label",
+    "log_axis",
+    "log_scale",
+    "panel",
+    "points",
+    "tips",
+]
+
+HEIGHT = 290
+LOSS = "Loss (nats per token)"
+_FILE_WIDTH = 430  # of one panel in an SVG or PNG
+
+COUNT = "replace(format(datum.value, '~s'), 'G', 'B')"  # 5M, 2B
+PLAIN = "format(datum.value, '~r')"
+SCIENTIFIC = "replace(format(datum.value, '.0e'), '+', '')"  # 2e12, as people write FLOPs
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: panels side by side, what one sees in them, and the numbers drawn."""
+
+    name: str  # of its files
+    title: str
+    caption: str
+    panels: tuple[alt.LayerChart, ...]
+    rows: tuple[dict[str, Any], ...]
+
+    def chart(self) -> alt.ConcatChart:
+        """All panels in one chart of fixed width, for files."""
+        sized = [panel.properties(width=_FILE_WIDTH) for panel in self.panels]
+        columns = 2 if len(sized) in (2, 4) else min(len(sized), 3)
+        return alt.concat(*sized, columns=columns).properties(
+            title=alt.TitleParams(self.title, fontSize=17, offset=18)
+        )
+
+
+def panel(title: str, *layers: alt.Chart, height: int = HEIGHT) -> alt.LayerChart:
+    """One panel as wide as its container."""
+    return alt.LayerChart(layer=layers, title=title, width="container", height=height)
+
+
+def data(rows: Iterable[Mapping[str, Any]]) -> alt.InlineData:
+    """Rows written into the chart itself, numbers at six figures."""
+    return alt.InlineData(
+        values=[
+            {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items()}
+            for row in rows
+        ]
+    )
+
+
+def colour(domain: Sequence[str], shown: Iterable[str], symbol: str = "stroke") -> alt.Color:
+    """The series' colour, the same in every figure; the legend names those shown."""
+    found = set(shown)
+    names = [name for name in domain if name in found]
+    return alt.Color(
+        "series:N",
+        scale=alt.Scale(domain=list(domain)),
+        legend=alt.Legend(
+            symbolType=symbol,
+            symbolSize=200 if symbol == "stroke" else 70,
+            values=names,
+            columns=2 if len(names) > 3 else 0,  # wider ones leave a narrow page
+        ),
+    )
+
+
+def label(chart: alt.Chart, text: str, **mark: Any) -> tuple[alt.Chart, alt.Chart]:
+    """Text of a chart's rows, with a rim in the colour of the paper to lie on lines."""
+    written = chart.encode(text=text)
+    return written.mark_text(style="halo", **mark), written.mark_text(style="ink", **mark)
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Round ticks for a log axis: powers of ten, or 1, 2, 5 of them where there are few."""
+    exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
+    wide = log10(high / low) > 2.2
+    steps = (
+        (1,) if wide else (1, 2, 5) if log10(high / low) > 0.8 else (1, 1.5, 2, 3, 4, 5, 6, 7, 8)
+    )
+    ticks = [step * 10.0**exponent for exponent in exponents for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def log_scale(values: Iterable[float], margin: float = 0.04) -> alt.Scale:
+    """A log scale that just holds the values, the same in every panel."""
+    values = list(values)
+    low, high = min(values), max(values)
+    room = (high / low) ** margin if high > low else 1.1
+    return alt.Scale(type="log", domain=[low / room, high * room], nice=False)
+
+
+def log_axis(values: Iterable[float], form: str = COUNT, *, grid: bool = True) -> alt.Axis:
+    """Round ticks for `log_scale`; `form` is the Vega expression of their labels."""
+    values = list(values)
+    ticks = decades(min(values) * 0.96, max(values) * 1.04)
+    return alt.Axis(values=ticks, labelExpr=form, grid=grid)
+
+
+def points(run: Run, lang: str | None = None) -> list[dict[str, Any]]:
+    """A row per evaluation after the start, on the target or another language."""
+    lang = lang or run.target
+    curve = run.curves[lang]
+    return [
+        {
+            "series": series(run.strategy, run.replay),
+            "target": run.target,
+            "run": run.name,
+            "shape": run.shape,
+            "seed": run.seed,
+            "lang": lang,
+            "tokens": float(tokens),
+            "compute": float(compute),
+            "loss": float(loss),
+        }
+        for tokens, compute, loss in zip(curve.tokens, curve.compute, curve.loss, strict=True)
+        if tokens > 0
+    ]
+
+
+def tips() -> list[alt.Tooltip]:
+    """What the rows of `points` say under the pointer."""
+    return [
+        alt.Tooltip("run:N"),
+        alt.Tooltip("shape:N", title="size"),
+        alt.Tooltip("tokens:Q", format=".3s"),
+        alt.Tooltip("compute:Q", title="FLOPs", format=".2e"),
+        alt.Tooltip("loss:Q", format=".3f"),
+    ]

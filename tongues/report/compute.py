@@ -1,0 +1,210 @@
+"""The figures over compute: the losses it buys, and how much of it CPT saves."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from tongues.report.charts import (
+    HEIGHT,
+    LOSS,
+    PLAIN,
+    SCIENTIFIC,
+    Figure,
+    colour,
+    data,
+    label,
+    log_axis,
+    log_scale,
+    panel,
+    points,
+    tips,
+)
+from tongues.report.curves import size_order
+from tongues.report.findings import Findings, Pair, Transfer
+from tongues.report.fits import TargetLaws
+from tongues.report.theme import domain, series
+
+__all__ = ["loss_against_compute", "saved_through_training"]
+
+_COMPUTE = "Training compute (FLOPs)"
+
+
+def loss_against_compute(findings: Findings) -> Figure | None:
+    """Every run of both strategies on log-log axes, their envelopes, and one size alone."""
+    rows = [
+        row
+        for target in findings.targets
+        for strategy in ("scratch", "cpt")
+        for run in findings.of(target, strategy)
+        for row in points(run)
+    ]
+    if not rows:
+        return None
+    x, y = _axes(rows)
+    names = domain(findings.ratios)
+    panels = [
+        _all_runs(fitted, [row for row in rows if row["target"] == fitted.target], x, y, names)
+        for fitted in findings.laws
+    ]
+    caption = (
+        "Each thin line is a run, larger sizes further right; dashed, the power law along the "
+        "lowest losses of all sizes."
+    )
+    alone = _clearest_pair(findings)
+    if alone:
+        panels.append(_one_size(alone, names))
+        caption += " Last panel: one size alone, with what CPT saved at the same loss."
+    laws = [row for fitted in findings.laws for row in _law_rows(fitted)]
+    title = "Loss against compute"
+    return Figure("loss-against-compute", title, caption, tuple(panels), (*rows, *laws))
+
+
+def saved_through_training(findings: Findings) -> Figure | None:
+    """The share of compute saved at equal loss, as the twin from scratch trains on."""
+    transfers = [t for t in findings.transfers if not t.replay and t.saved]
+    rows = [row for t in transfers for row in _savings(t)]
+    if not rows:
+        return None
+    sizes = size_order(p.cpt for t in transfers for p in t.pairs)
+    needed = [row["tokens"] for row in rows]
+    saved = [row["saved"] for row in rows]
+    lowest, highest = max(-100.0, min(0.0, *saved)), min(100.0, max(10.0, 1.15 * max(saved)))
+    x = alt.X(
+        "tokens:Q",
+        title="Tokens the twin from scratch had seen",
+        scale=log_scale(needed),
+        axis=log_axis(needed, grid=False),
+    )
+    scale = alt.Scale(domain=[lowest, highest], clamp=True)
+    y = alt.Y("saved:Q", title="Compute saved (%)", scale=scale, axis=alt.Axis(tickCount=6))
+    shade = alt.Color(
+        "shape:O",
+        sort=sizes,
+        scale=alt.Scale(domain=sizes, range="ordinal"),
+        legend=alt.Legend(symbolType="stroke"),
+    )
+    panels = []
+    for transfer in transfers:
+        base = alt.Chart(data(row for row in rows if row["target"] == transfer.target))
+        nothing = alt.Chart(data([{"saved": 0}])).mark_rule(strokeWidth=1.2, style="quiet")
+        lines = base.mark_line(strokeWidth=1.6).encode(x, y, shade, alt.Detail("run:N"))
+        dots = base.mark_circle(size=24, opacity=1).encode(x, y, shade, tooltip=_SAVED_TIPS)
+        panels.append(panel(transfer.target, nothing.encode(y), lines, dots))
+    caption = (
+        "How much less compute CPT needed than its twin from scratch for each loss on the way, by "
+        "model size, a line per seed. Above 0 it saves; 100 % is a loss that the source model "
+        "had before its first step."
+    )
+    title = "Compute saved through training"
+    return Figure("saved-through-training", title, caption, tuple(panels), tuple(rows))
+
+
+_SAVED_TIPS = [
+    alt.Tooltip("run:N"),
+    alt.Tooltip("shape:N", title="size"),
+    alt.Tooltip("loss:Q", title="at loss", format=".3f"),
+    alt.Tooltip("tokens:Q", title="tokens from scratch", format=".3s"),
+    alt.Tooltip("tokens_cpt:Q", title="tokens of CPT", format=".3s"),
+    alt.Tooltip("saved:Q", title="saved (%)", format=".1f"),
+]
+
+
+def _axes(rows: Sequence[dict[str, Any]]) -> tuple[alt.X, alt.Y]:
+    compute, loss = [row["compute"] for row in rows], [row["loss"] for row in rows]
+    x_axis = log_axis(compute, SCIENTIFIC, grid=False)
+    return (
+        alt.X("compute:Q", title=_COMPUTE, scale=log_scale(compute), axis=x_axis),
+        alt.Y("loss:Q", title=LOSS, scale=log_scale(loss), axis=log_axis(loss, PLAIN)),
+    )
+
+
+def _all_runs(
+    fitted: TargetLaws, rows: Sequence[dict[str, Any]], x: alt.X, y: alt.Y, names: Sequence[str]
+) -> alt.LayerChart:
+    tint = colour(names, (row["series"] for row in rows))
+    base, law = alt.Chart(data(rows)), alt.Chart(data(_law_rows(fitted)))
+    formulas = [
+        alt.Chart(data([{"series": series(strategy, 0.0), "text": _formula(power.params)}]))
+        .mark_text(align="right", baseline="top", fontSize=12.5, fontWeight=600)
+        .encode(
+            x=alt.value("width"),
+            y=alt.value(2 + 19 * index),
+            text="text:N",
+            color=tint,
+        )
+        for index, (strategy, power) in enumerate(fitted.powers.items())
+    ]
+    return panel(
+        fitted.target,
+        base.mark_line(strokeWidth=1.1, opacity=0.5).encode(x, y, tint, alt.Detail("run:N")),
+        law.mark_line(strokeWidth=2.5, strokeDash=[7, 4]).encode(x, y, tint),
+        base.mark_circle(size=60, opacity=0).encode(x, y, tooltip=tips()),
+        *formulas,
+    )
+
+
+def _formula(params: dict[str, float]) -> str:
+    return f"L = {params['A']:.3g} · C^−{params['g']:.3f}"
+
+
+def _law_rows(fitted: TargetLaws) -> list[dict[str, Any]]:
+    """The two ends of each envelope law; it is straight on log-log axes."""
+    return [
+        {
+            "series": series(strategy, 0.0),
+            "target": fitted.target,
+            "run": "power law of the envelope",
+            "compute": compute,
+            "loss": float(power.loss(compute)),
+        }
+        for strategy, power in fitted.powers.items()
+        for compute in power.range["C"]
+    ]
+
+
+def _clearest_pair(findings: Findings) -> Pair | None:
+    """The largest size on the target where most was saved, where CPT got to the twin's loss."""
+    pairs = [p for t in findings.transfers if not t.replay for p in t.pairs]
+    usable = [pair for pair in pairs if pair.reached and pair.saved and pair.saved > 0]
+    return max(usable, key=lambda pair: (pair.cpt.params, pair.saved), default=None)
+
+
+def _one_size(pair: Pair, names: Sequence[str]) -> alt.LayerChart:
+    """The two runs of a pair, and the step between them at the loss of scratch's end."""
+    rows = [row for run in (pair.scratch, pair.cpt) for row in points(run)]
+    x, y = _axes(rows)
+    tint = colour(names, (row["series"] for row in rows))
+    base = alt.Chart(data(rows))
+    last = pair.points[-1]
+    ends = [{"compute": c, "loss": last.loss} for c in (last.compute_cpt, last.compute_scratch)]
+    step = alt.Chart(data(ends))
+    note = alt.Chart(data([ends[0] | {"text": f"{100 * (pair.saved or 0):.0f} % saved"}]))
+    return panel(
+        f"{pair.cpt.target}, {pair.cpt.shape} alone",
+        base.mark_line(strokeWidth=2.5).encode(x, y, tint),
+        base.mark_circle(size=30, opacity=1).encode(x, y, tint, tooltip=tips()),
+        step.mark_line(strokeWidth=2.2, style="step").encode(x, y),
+        step.mark_circle(size=36, opacity=1, style="step").encode(x, y),
+        *label(note.encode(x, y), "text:N", align="right", dx=-6, dy=13),
+        height=HEIGHT,
+    )
+
+
+def _savings(transfer: Transfer) -> list[dict[str, Any]]:
+    return [
+        {
+            "target": transfer.target,
+            "run": pair.cpt.name,
+            "shape": pair.cpt.shape,
+            "seed": pair.cpt.seed,
+            "loss": point.loss,
+            "tokens": point.tokens_scratch,
+            "tokens_cpt": point.tokens_cpt,
+            "tokens_transferred": point.transferred,
+            "saved": 100 * point.share,
+        }
+        for pair in transfer.pairs
+        for point in pair.points
+        if point.tokens_scratch >= pair.scratch.learned.tokens[1]  # earlier is a guess
+    ]

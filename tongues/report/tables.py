@@ -1,0 +1,119 @@
+"""The tables of the page: laws with their intervals, and every run."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from tongues.laws import Allocation, Law, Power, allocate
+from tongues.quantities import show_count
+from tongues.report.findings import Findings
+from tongues.report.theme import series
+from tongues.report.words import interval
+
+__all__ = ["law_notes", "law_table", "run_table"]
+
+_SYMBOLS = {"E": "E", "A": "A", "alpha": "α", "B": "B", "beta": "β", "gamma": "γ"}
+
+
+def law_table(findings: Findings) -> str:
+    """A row per target and strategy: parameters, allocation and envelope, with intervals."""
+    rows = []
+    for fitted in findings.laws:
+        for strategy in ("scratch", "cpt"):
+            law, power = fitted.laws.get(strategy), fitted.powers.get(strategy)
+            if law is None and power is None:
+                continue
+            name = f'<span class="{strategy}">{series(strategy, 0.0)}</span>'
+            cells = [
+                _word(escape(fitted.target)),
+                _word(name),
+                *_law_cells(law),
+                *_power_cells(power),
+            ]
+            rows.append(cells)
+    head = [_word("target"), _word("strategy"), *_SYMBOLS.values()]
+    head += ["a", "runs", "A′", "g"]
+    return _table(head, rows) if rows else ""
+
+
+def law_notes(findings: Findings) -> list[str]:
+    """The cautions of every fit, in words."""
+    notes = []
+    for fitted in findings.laws:
+        fits: list[tuple[str, Law | Power]] = [(f"{s} law", law) for s, law in fitted.laws.items()]
+        fits += [(f"{s} envelope", power) for s, power in fitted.powers.items()]
+        for what, fit in fits:
+            name = what.replace("cpt", series("cpt", 0.0))
+            notes += [f"{name}, `{fitted.target}`: {caution.sentence}." for caution in fit.warnings]
+    return notes
+
+
+def run_table(findings: Findings) -> str:
+    """Every run, with its final loss on each language."""
+    langs = list(dict.fromkeys(lang for run in findings.runs for lang in run.curves))
+    order = {strategy: i for i, strategy in enumerate(("source", "scratch", "cpt"))}
+    rows = []
+    for run in sorted(
+        findings.runs,
+        key=lambda r: (order.get(r.strategy, 9), r.target, r.replay, r.params, r.seed),
+    ):
+        name = series(run.strategy, run.replay)
+        rows.append(
+            [
+                _word(f'<span class="{escape(run.strategy)}">{escape(name)}</span>'),
+                _word(escape(run.target)),
+                escape(run.shape),
+                f"{run.params:,}",
+                str(run.seed),
+                show_count(run.tokens),
+                f"{run.learned.compute[-1]:.2e}".replace("e+", "e"),
+                *(
+                    ""
+                    if (loss := run.final(lang)) is None
+                    else f"{loss:.3f}<small class='beside'>{run.bits_per_byte[lang]:.3f}</small>"
+                    for lang in langs
+                ),
+            ]
+        )
+    head = [_word("strategy"), _word("learns"), "shape", "parameters", "seed", "tokens", "FLOPs"]
+    return _table([*head, *(f"loss, {escape(lang)}" for lang in langs)], rows)
+
+
+def _word(text: str) -> str:
+    """A cell of words, which stands to the left; numbers stand to the right."""
+    return f"\0{text}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [_row("th", head), *(_row("td", row) for row in rows)]
+    return f'<div class="wide"><table>{"".join(lines)}</table></div>'
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(_cell(tag, cell) for cell in cells)}</tr>"
+
+
+def _cell(tag: str, cell: str) -> str:
+    kind = ' class="word"' if cell.startswith("\0") else ""
+    return f"<{tag}{kind}>{cell.removeprefix(chr(0))}</{tag}>"
+
+
+def _law_cells(law: Law | None) -> list[str]:
+    if law is None:
+        return [""] * (len(_SYMBOLS) + 2)
+    cells = [
+        _number(law.params[name], law.interval.get(name)) if name in law.params else ""
+        for name in _SYMBOLS
+    ]
+    best: Allocation | None = allocate(law)
+    cells.append(_number(best.a, best.interval.get("a")) if best else "no optimum")
+    return [*cells, str(law.n_runs)]
+
+
+def _power_cells(power: Power | None) -> list[str]:
+    if power is None:
+        return ["", ""]
+    return [_number(power.params[name], power.interval.get(name)) for name in ("A", "g")]
+
+
+def _number(value: float, ends: tuple[float, float] | None) -> str:
+    return f"{value:.3g}<small>{interval(ends)}</small>".replace("-", "−")

@@ -1,0 +1,107 @@
+"""How every figure looks: a colour per strategy, quiet axes, for light pages, dark pages, files."""
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["FONT", "PALETTES", "config", "domain", "series"]
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+# told apart by people of every colour vision, and in grey: scratch, CPT, then one a replay ratio
+PALETTES: dict[str, dict[str, Any]] = {
+    "light": {
+        "ink": "#1c2430",
+        "quiet": "#5d6876",
+        "line": "#e3e7ec",
+        "paper": "#ffffff",
+        "series": ["#c2510c", "#1f6fb5", "#0f8a6c", "#8e5bb5", "#b58a00", "#b83c6f", "#4f6d7a"],
+        "sizes": ["#9cc7ea", "#5ea3d8", "#2a78bb", "#0b4a85", "#062f57"],
+    },
+    "dark": {
+        "ink": "#e8ecf1",
+        "quiet": "#9aa6b4",
+        "line": "#2a323d",
+        "paper": "#12161c",
+        "series": ["#f08a4b", "#5fb0f0", "#3cc9a0", "#c195e6", "#e3bd45", "#f07fab", "#9db7c2"],
+        "sizes": ["#2f5f8c", "#3f86c2", "#66aee6", "#a3d0f5", "#d9ecfb"],
+    },
+}
+
+
+def series(strategy: str, replay: float) -> str:
+    """What the runs of a strategy are called in figures and words."""
+    if strategy != "cpt":
+        return strategy
+    return f"CPT + {replay * 100:.3g} % replay" if replay else "CPT"
+
+
+def domain(ratios: Iterable[float]) -> list[str]:
+    """Every series in the order of the palette, so that a colour means one thing everywhere."""
+    with_replay = sorted(set(ratios) - {0.0})
+    return ["scratch", "CPT", *(series("cpt", ratio) for ratio in with_replay)]
+
+
+def config(palette: str, *, paper: bool = False) -> dict[str, Any]:
+    """The Vega-Lite configuration of a palette; `paper` gives files a background of their own."""
+    colour = PALETTES[palette]
+    text = {"font": FONT if not paper else "Arial, Helvetica, sans-serif"}
+    return {
+        "background": colour["paper"] if paper else "transparent",
+        "font": text["font"],
+        "padding": 16 if paper else 2,
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": colour["quiet"],
+            "titleColor": colour["quiet"],
+            "labelFontSize": 12,
+            "titleFontSize": 12.5,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+            "gridColor": colour["line"],
+            "domainColor": colour["line"],
+            "tickColor": colour["line"],
+            "tickSize": 4,
+            "labelPadding": 4,
+            "labelOverlap": "greedy",
+        },
+        "legend": {
+            "orient": "top",
+            "title": None,
+            "labelColor": colour["ink"],
+            "labelFontSize": 12.5,
+            "symbolStrokeWidth": 3,
+            "symbolSize": 200,
+            "symbolOpacity": 1,
+            "offset": 6,
+            "columnPadding": 14,
+            "padding": 0,
+        },
+        "title": {
+            "anchor": "start",
+            "frame": "group",
+            "color": colour["ink"],
+            "fontSize": 14,
+            "fontWeight": 600,
+            "offset": 10,
+            "subtitleColor": colour["quiet"],
+            "subtitleFontSize": 12.5,
+        },
+        "range": {"category": colour["series"], "ordinal": colour["sizes"]},
+        "text": {"color": colour["ink"], "fontSize": 12},
+        "rule": {"color": colour["quiet"]},
+        "point": {"filled": True},
+        "style": {
+            "ink": {"fill": colour["ink"], "fontSize": 12.5, "fontWeight": 600},
+            "halo": {
+                "fill": colour["paper"],
+                "stroke": colour["paper"],
+                "strokeWidth": 4,
+                "strokeJoin": "round",
+                "fontSize": 12.5,
+                "fontWeight": 600,
+            },
+            "quiet": {"color": colour["quiet"]},
+            "step": {"color": colour["ink"]},
+        },
+        "concat": {"spacing": 34},
+    }

@@ -1,0 +1,166 @@
+"""Findings in plain sentences, each with its uncertainty, welcome or not."""
+
+from collections.abc import Iterator
+
+from tongues.laws import allocate
+from tongues.report.findings import Findings, Forgetting, Nearer, ReplayEffect, Transfer
+from tongues.report.fits import TargetLaws
+from tongues.report.statistics import Estimate
+from tongues.report.theme import series
+
+__all__ = ["findings_by_topic", "interval", "nats", "percent", "sentences"]
+
+
+def sentences(findings: Findings) -> list[str]:
+    """What was found, most important first; a language is set in `backticks`."""
+    return [sentence for topic in findings_by_topic(findings).values() for sentence in topic]
+
+
+def findings_by_topic(findings: Findings) -> dict[str, list[str]]:
+    """The same sentences under the words Saved, Forgotten and Laws."""
+    source = findings.source
+    return {
+        "Saved": [
+            *(_transfer(t) for t in findings.transfers if t.saved),
+            *(_nearer(n) for n in findings.nearer),
+        ],
+        "Forgotten": [
+            *(_forgetting(f, source) for f in findings.forgetting),
+            *(_replay_effect(effect, source) for effect in findings.replay_effects),
+        ],
+        "Laws": [s for fitted in findings.laws for s in _laws(fitted)],
+    }
+
+
+def percent(estimate: Estimate, *, turned: bool = False) -> str:
+    """`43 % [38, 47]` of a share; `turned` gives the share with its sign reversed."""
+    return _with_interval(estimate, 100.0 * (-1 if turned else 1), "{:.0f}", " %")
+
+
+def nats(estimate: Estimate, *, turned: bool = False) -> str:
+    """`0.83 [0.71, 0.95]` of a loss in nats per token."""
+    form = "{:.2f}" if abs(estimate.mean) >= 0.1 else "{:.3f}"
+    return _with_interval(estimate, -1.0 if turned else 1.0, form, "")
+
+
+def interval(ends: tuple[float, float] | None, form: str = "{:.3g}") -> str:
+    """`[0.31, 0.38]`, or nothing."""
+    return f"[{form.format(ends[0])}, {form.format(ends[1])}]" if ends else ""
+
+
+def _with_interval(estimate: Estimate, scale: float, form: str, unit: str) -> str:
+    said = _signed(form.format(scale * estimate.mean)) + unit
+    if estimate.low is None or estimate.high is None:
+        return said
+    ends = sorted((scale * estimate.low, scale * estimate.high))
+    return f"{said} [{', '.join(_signed(form.format(end)) for end in ends)}]"
+
+
+def _signed(number: str) -> str:
+    """With a true minus, and no minus before nothing."""
+    return number.lstrip("-") if not number.strip("-0.") else number.replace("-", "−")
+
+
+def _direction(estimate: Estimate) -> int:
+    """1 or -1, or 0 where the interval holds nothing; one pair alone goes by its value."""
+    return estimate.sign if estimate.pairs > 1 else 1 if estimate.mean >= 0 else -1
+
+
+def _pairs(estimate: Estimate, what: str = "pair") -> str:
+    return f"{estimate.pairs} {what}s" if estimate.pairs > 1 else f"one {what}, so no interval"
+
+
+def _transfer(transfer: Transfer) -> str:
+    saved, name = transfer.saved, series("cpt", transfer.replay)
+    assert saved is not None
+    start = f"On `{transfer.target}`, {name}"
+    if _direction(saved) == 0:
+        said = (
+            f"{start} and training from scratch cannot be told apart: {percent(saved)} fewer "
+            f"tokens to the same loss ({_pairs(saved)})."
+        )
+    elif saved.mean > 0:
+        said = (
+            f"{start} reached the loss of training from scratch with {percent(saved)} fewer "
+            f"tokens ({_pairs(saved)})."
+        )
+    else:
+        said = (
+            f"{start} needed {percent(saved, turned=True)} more tokens than training from scratch "
+            f"for the same loss ({_pairs(saved)})."
+        )
+    behind = sum(not pair.reached for pair in transfer.pairs)
+    if behind:
+        said += (
+            f" In {behind} of {len(transfer.pairs)} it never reached the final loss of its twin; "
+            "there the two are compared at the lowest loss both reached."
+        )
+    return said
+
+
+def _nearer(nearer: Nearer) -> str:
+    difference = _with_interval(nearer.difference, 100.0, "{:.0f}", "")
+    if _direction(nearer.difference) == 0:
+        return (
+            f"Whether CPT saves more on `{nearer.near}` than on `{nearer.far}` cannot be told: the "
+            f"difference is {difference} percentage points ({_pairs(nearer.difference)})."
+        )
+    return (
+        f"CPT saved more on `{nearer.near}` than on `{nearer.far}`, by {difference} percentage "
+        f"points ({_pairs(nearer.difference)})."
+    )
+
+
+def _forgetting(forgetting: Forgetting, source: str | None) -> str:
+    rise, how = forgetting.rise, _how(forgetting.replay)
+    start = f"{how}, learning `{forgetting.target}`"
+    if _direction(rise) == 0:
+        said = f"{start} left the loss on `{source}` where it was, {nats(rise)} nats per token"
+    elif rise.mean >= 0:
+        said = f"{start} raised the loss on `{source}` by {nats(rise)} nats per token"
+    else:
+        said = f"{start} lowered the loss on `{source}` by {nats(rise, turned=True)} nats per token"
+    higher = forgetting.peak.mean > max(rise.mean, 0.0) + 0.005
+    peak = nats(Estimate(forgetting.peak.mean, None, None, rise.pairs))
+    after = f", after a peak of {peak} above its start" if higher else ""
+    return f"{said}{after} ({_pairs(rise, 'run')})."
+
+
+def _replay_effect(effect: ReplayEffect, source: str | None) -> str:
+    ratio, cost = f"{effect.replay * 100:.3g} % replay", effect.on_target
+    clauses = []
+    if effect.on_source and _direction(effect.on_source) < 0:
+        clauses.append(f"spared `{source}` {nats(effect.on_source, turned=True)}")
+    elif effect.on_source:
+        clauses.append(f"did not measurably spare `{source}`, {nats(effect.on_source)}")
+    if _direction(cost) == 0:
+        clauses.append(f"cost `{effect.target}` nothing that can be told, {nats(cost)}")
+    elif cost.mean >= 0:
+        clauses.append(f"cost `{effect.target}` {nats(cost)}")
+    else:
+        clauses.append(f"gained `{effect.target}` {nats(cost, turned=True)}")
+    said = ", and ".join(clauses)
+    return f"{ratio} {said} nats per token, at equal tokens ({_pairs(cost)})."
+
+
+def _laws(fitted: TargetLaws) -> Iterator[str]:
+    for strategy, law in fitted.laws.items():
+        name = series(strategy, 0.0)
+        best = allocate(law)
+        if best is None:
+            yield (
+                f"The {name} law on `{fitted.target}` has no compute-optimal size: "
+                "no interior optimum."
+            )
+            continue
+        said = f"{best.a:.2f} {interval(best.interval.get('a'), '{:.2f}')}".strip()
+        doubts = len(law.warnings)
+        but = f"; {doubts} caution{'s' * (doubts > 1)} below" if doubts else ""
+        yield (
+            f"By the {name} law on `{fitted.target}`, the best size for compute C grows as "
+            f"C^{said} ({law.n_runs} runs{but})."
+        )
+
+
+def _how(replay: float) -> str:
+    return f"With {replay * 100:.3g} % replay" if replay else "Without replay"

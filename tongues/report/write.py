@@ -1,0 +1,134 @@
+"""From run directories to a folder with the page, its figures and its numbers."""
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.files import whole_directory, write_json, write_text
+from tongues.report.charts import Figure
+from tongues.report.figures import figures
+from tongues.report.findings import Findings, findings
+from tongues.report.page import page
+from tongues.report.theme import config
+from tongues.report.words import sentences
+from tongues.runs import find_runs, read_record, table
+
+__all__ = ["write_report"]
+
+_MARK = "report.json"  # a folder that holds it is a report, and may be replaced by one
+_SCALE = 2  # pixels of a PNG to a pixel of the figure
+
+
+def write_report(
+    places: Sequence[Path],
+    out: Path,
+    title: str = "",
+    progress: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Write a report on the finished runs at or below `places`; returns its `index.html`.
+
+    An earlier report at `out` is replaced, any other filled folder refused. The title says by
+    default from which language to which. `progress` is told in a few words what is being done.
+    """
+    if out.exists() and not (out / _MARK).is_file() and (out.is_file() or any(out.iterdir())):
+        raise UserError("is not empty and no report", where=str(out), hint="name another folder")
+    progress("reading runs")
+    found = findings(table(places))
+    drawn = figures(found)
+    title = title or _title(found)
+    settings, versions = _common(places)
+    with whole_directory(out) as aside:
+        for figure in drawn:
+            progress(f"drawing {figure.title.lower()}")
+            _write_figure(figure, aside / "figures")
+        progress("writing the page")
+        write_text(aside / "index.html", page(found, drawn, title, settings, versions, _library()))
+        write_json(aside / _MARK, _numbers(found, title, versions))
+    return out / "index.html"
+
+
+def _write_figure(figure: Figure, folder: Path) -> None:
+    import vl_convert
+
+    folder.mkdir(exist_ok=True)
+    spec = figure.chart().to_dict() | {"config": config("light", paper=True)}
+    svg = vl_convert.vegalite_to_svg(spec)
+    (folder / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
+    (folder / f"{figure.name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+    names = list(dict.fromkeys(name for row in figure.rows for name in row))
+    with (folder / f"{figure.name}.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(figure.rows)
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, without a host to load from."""
+    import vl_convert
+
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+
+
+def _title(found: Findings) -> str:
+    targets = " and ".join(found.targets)
+    if found.source and targets:
+        return f"From {found.source} to {targets}"
+    return f"Learning {targets}" if targets else "Runs"
+
+
+def _common(places: Sequence[Path]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The settings all finished runs share, and the versions that trained them and drew this."""
+    records = [read_record(path) for path in find_runs(places)]
+    records = [record for record in records if record["status"] == "finished"]
+    first = records[0]["settings"]
+    shared = {
+        key: value
+        for key, value in first.items()
+        if value not in (None, {}, []) and all(r["settings"].get(key) == value for r in records)
+    }
+    trained: dict[str, set[str]] = {}
+    for record in records:
+        for name, number in record["versions"].items():
+            trained.setdefault(name, set()).add(number)
+    versions = {name: ", ".join(sorted(numbers)) for name, numbers in trained.items()}
+    return shared, versions | {"altair": version("altair")}
+
+
+def _numbers(found: Findings, title: str, versions: Mapping[str, str]) -> dict[str, Any]:
+    """The findings as plain JSON values."""
+    estimates = {
+        "saved": [
+            {"target": t.target, "replay": t.replay, "share": t.saved and asdict(t.saved)}
+            | {"ahead": asdict(t.ahead)}
+            for t in found.transfers
+        ],
+        "nearer": [asdict(nearer) for nearer in found.nearer],
+        "forgetting": [
+            {"target": f.target, "replay": f.replay, "rise": asdict(f.rise), "peak": asdict(f.peak)}
+            for f in found.forgetting
+        ],
+        "replay": [asdict(effect) for effect in found.replay_effects],
+        "laws": {
+            fitted.target: {
+                strategy: {k: v for k, v in law.to_json().items() if k != "draws"}
+                for strategy, law in fitted.laws.items()
+            }
+            for fitted in found.laws
+        },
+        "envelopes": {
+            fitted.target: {
+                strategy: {"params": power.params, "interval": power.interval, "range": power.range}
+                for strategy, power in fitted.powers.items()
+            }
+            for fitted in found.laws
+        },
+    }
+    head = {"title": title, "versions": dict(versions), "sentences": sentences(found)}
+    return json.loads(json.dumps(head | {"left_out": list(found.left_out)} | estimates))

@@ -1,0 +1,225 @@
+"""What single clauses say: who does what to whom and where, and what is so."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tongues.text.made.forms import (
+    ADJECTIVE,
+    ADVERB,
+    CLASSES,
+    CONJUNCTIONS,
+    CONNECTIVES,
+    NAME,
+    NOUN,
+    NUMERALS,
+    PARTICLE,
+    PRONOUN,
+    VERB,
+    Case,
+    Particle,
+    Slot,
+    Tense,
+)
+from tongues.text.made.world import COPULA, HAVE, LIVE, LOVE, World
+
+__all__ = ["Dice", "Scene", "fill_clauses"]
+
+_PERSON, _PLACE = CLASSES.index("person"), CLASSES.index("place")
+_LEADING = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2, 3])  # who of the cast is spoken of
+_SUBJECTS = np.array([0, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 5])  # classes of nameless subjects
+_TENSES = np.array(Tense)
+_AUXILIARIES = np.array([Particle.DID, -1, Particle.WILL])
+
+
+def _falling(words: range) -> np.ndarray:
+    """A table in which the earlier words stand more often."""
+    return np.repeat(np.array(words), 1 + 2 * len(words) // (1 + np.arange(len(words))))
+
+
+_JOINTS, _TURNS, _COUNTS = (_falling(words) for words in (CONJUNCTIONS, CONNECTIVES, NUMERALS))
+_ADVERBS = _falling(range(ADVERB.stems))
+
+
+class Dice:
+    """Chance, thrown for so many rows at once."""
+
+    def __init__(self, rng: np.random.Generator, rows: int) -> None:
+        self._rng, self._rows = rng, rows
+
+    def chance(self, share: float | np.ndarray) -> np.ndarray:
+        """True in so large a share of the rows."""
+        return self._throw() < share
+
+    def pick(self, table: np.ndarray, *rows: np.ndarray) -> np.ndarray:
+        """One entry of the table's last axis for every row."""
+        return table[(*rows, (self._throw() * table.shape[-1]).astype(np.intp))]
+
+    def _throw(self) -> np.ndarray:
+        return self._rng.random(self._rows, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What lasts throughout a document, one row per clause."""
+
+    topic: np.ndarray
+    tense: np.ndarray
+    cast: np.ndarray  # the names it is about
+    places: np.ndarray
+    props: np.ndarray  # two nouns of each class that keep coming back
+
+
+@dataclass(frozen=True, slots=True)
+class _Party:
+    """Who or what takes part in each clause."""
+
+    noun: np.ndarray
+    name: np.ndarray
+    named: np.ndarray  # called by the name, else by the noun
+    plural: np.ndarray
+    known: np.ndarray  # definite
+
+
+def fill_clauses(
+    world: World, dice: Dice, scene: Scene, opens: np.ndarray, second: np.ndarray
+) -> np.ndarray:
+    """Say what happens in every clause, all slots but the last.
+
+    `opens` marks the first clause of a document, `second` the second one of a sentence.
+    """
+    teller = _Teller(world, dice, scene)
+    rows = teller.rows
+
+    # The subject: one of the cast, a thing, or the one before.
+    again = dice.chance(np.where(second, 0.5, 0.25)) & ~opens
+    told = np.maximum.accumulate(np.where(again, 0, rows))  # the clause a pronoun points at
+    named = (dice.chance(0.55) | opens)[told]
+    member = np.where(opens, 0, dice.pick(_LEADING))[told]
+    name = scene.cast[rows, member]
+    noun, known = teller.find(dice.pick(_SUBJECTS))
+    noun = np.where(named, world.name_kind[name], noun[told])
+    plural = (dice.chance(world.noun_plural[noun]) & ~named)[told]
+    by_name = named & (dice.chance(0.8) | opens)
+    being = world.noun_class[noun]
+    pronoun = being * 2 + plural
+
+    # What happens: a deed that fits the subject, or a fact about it.
+    fact = dice.chance(0.15) & ~second
+    which = np.where(named, dice.pick(np.arange(5)), 0)
+    is_so, is_a, lives, loves, has = (fact & (which == number) for number in range(5))
+    deed = ~fact
+    verb = dice.pick(world.topic_verbs_draws, scene.topic, being)
+    verb = np.where(named & dice.chance(0.25), dice.pick(world.name_verbs, name), verb)
+    next_verb = world.verb_next[np.roll(verb, 1)]
+    follows = second & dice.chance(0.5) & world.verb_subject[next_verb, being]
+    verb = np.where(follows, next_verb, verb)
+    verb = np.select([is_so | is_a, lives, loves, has], [COPULA, LIVE, LOVE, HAVE], verb)
+    tense = np.where(dice.chance(0.1), dice.pick(_TENSES), scene.tense)
+    tense = np.where(fact, Tense.PRESENT, tense)
+
+    # The object: what this is usually done to, or what the document is about.
+    wanted = np.where(deed, world.verb_object[verb], -1)
+    thing, thing_known = teller.find(wanted)
+    usual = dice.chance(0.4)
+    thing = np.where(usual, dice.pick(world.verb_nouns_draws, verb), thing)
+    thing = np.where(has, world.name_thing[name], thing)
+    other = scene.cast[rows, (member + 1 + dice.pick(np.arange(3))) % scene.cast.shape[1]]
+    target = _Party(
+        noun=thing,
+        name=np.where(loves, world.name_friend[name], other),
+        named=(wanted == _PERSON) & dice.chance(0.7) | loves,
+        plural=dice.chance(world.noun_plural[thing]) & deed,
+        known=thing_known & ~usual & deed,
+    )
+
+    # The further party: where, with what, to whom.
+    further = np.where(deed & dice.chance(0.6), world.verb_oblique[verb], -1)
+    further = np.where(deed & (further < 0) & dice.chance(0.12) | lives, _PLACE, further)
+    aside, aside_known = teller.find(further)
+    place = np.where(lives, world.name_home[name], dice.pick(scene.places, rows))
+    aside_party = _Party(
+        noun=aside,
+        name=np.where(further == _PERSON, other, place),
+        named=(further == _PERSON) | (further == _PLACE) & (dice.chance(0.5) | lives),
+        plural=dice.chance(world.noun_plural[aside]),
+        known=aside_known,
+    )
+
+    subject = _Party(noun, name, by_name, plural, known | named)
+    owner = NAME.form(dice.pick(scene.cast, rows), Case.OWNER)
+    teller.tell_phrase(Slot.S_ARTICLE, ~again, subject, Case.SUBJECT, owner)
+    teller.tell(Slot.S_HEAD, again, PRONOUN.form(pronoun, Case.SUBJECT))
+    owner = np.where(dice.chance(0.6), PRONOUN.form(pronoun, Case.OWNER), owner)
+    teller.tell_phrase(Slot.O_ARTICLE, (wanted >= 0) | loves | has, target, Case.OBJECT, owner)
+    own = np.where(named[:, None], world.name_adjectives[name], world.noun_adjectives[noun, :2])
+    teller.tell(Slot.O_ADJECTIVE, is_so, ADJECTIVE.form(dice.pick(own, rows), being, plural))
+    teller.tell(Slot.O_ARTICLE, is_a, PARTICLE.form(Particle.A))
+    teller.tell(Slot.O_HEAD, is_a, NOUN.form(noun, 0, Case.SUBJECT, 0))
+    teller.tell(Slot.ADPOSITION, further >= 0, PARTICLE.form(world.verb_adposition[verb]))
+    slots = (Slot.X_ARTICLE, Slot.X_ADJECTIVE, Slot.X_HEAD)
+    teller.tell_noun(slots, further >= 0, aside_party, Case.OBLIQUE)
+
+    teller.tell(Slot.VERB, rows >= 0, VERB.form(verb, tense, being, plural))
+    auxiliary = _AUXILIARIES[tense]
+    teller.tell(Slot.AUXILIARY, auxiliary >= 0, PARTICLE.form(auxiliary))
+    teller.tell(Slot.NEGATION, deed & dice.chance(0.08), PARTICLE.form(Particle.NOT))
+    adverb = np.where(dice.chance(0.7), dice.pick(world.verb_adverbs, verb), dice.pick(_ADVERBS))
+    teller.tell(Slot.ADVERB, deed & dice.chance(0.2), ADVERB.form(adverb))
+    teller.tell(Slot.CONNECTIVE, second & dice.chance(0.9), PARTICLE.form(dice.pick(_JOINTS)))
+    turns = ~second & ~opens & dice.chance(0.15)
+    teller.tell(Slot.CONNECTIVE, turns, PARTICLE.form(dice.pick(_TURNS)))
+    return teller.slots
+
+
+class _Teller:
+    """Writes forms into the slots of all clauses at once."""
+
+    def __init__(self, world: World, dice: Dice, scene: Scene) -> None:
+        self.world, self.dice, self.scene = world, dice, scene
+        self.rows = np.arange(len(scene.topic))
+        self.slots = np.zeros((len(self.rows), len(Slot)), dtype=np.int32)
+
+    def find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Nouns of the classes `wanted`, from the document or its topic, and if it is known."""
+        dice = self.dice
+        prop = dice.chance(0.55)
+        old = dice.pick(self.scene.props, self.rows, wanted)
+        new = dice.pick(self.world.topic_nouns_draws, self.scene.topic, wanted)
+        return np.where(prop, old, new), dice.chance(np.where(prop, 0.85, 0.2))
+
+    def tell(self, slot: int, where: np.ndarray, forms: np.ndarray) -> None:
+        """Put forms into one slot of the rows `where`."""
+        np.copyto(self.slots[:, slot], forms, where=where, casting="same_kind")
+
+    def tell_noun(
+        self, slots: tuple[int, int, int], where: np.ndarray, party: _Party, case: Case
+    ) -> None:
+        """Put a party into the slots of article, adjective and head."""
+        world, dice = self.world, self.dice
+        article, adjective, head = slots
+        plain = where & ~party.named
+        this = np.where(dice.chance(0.1), Particle.THIS, Particle.THE)
+        word = np.where(party.known, this, Particle.A)
+        self.tell(article, plain & (party.known | ~party.plural), PARTICLE.form(word))
+        usual = dice.pick(world.noun_adjectives, party.noun)
+        other = dice.pick(world.topic_adjectives_draws, self.scene.topic)
+        quality = np.where(dice.chance(0.6), usual, other)
+        quality = ADJECTIVE.form(quality, world.noun_class[party.noun], party.plural)
+        self.tell(adjective, plain & dice.chance(0.22), quality)
+        noun = NOUN.form(party.noun, party.plural, case, party.known)
+        self.tell(head, where, np.where(party.named, NAME.form(party.name, case), noun))
+
+    def tell_phrase(
+        self, first: Slot, where: np.ndarray, party: _Party, case: Case, owner: np.ndarray
+    ) -> None:
+        """Put a party, perhaps counted or owned, into the six slots from `first` on."""
+        dice = self.dice
+        self.tell_noun((first, first + 2, first + 3), where, party, case)
+        plain = where & ~party.named
+        counted = plain & party.plural & ~party.known & dice.chance(0.35)
+        self.tell(first + 1, counted, PARTICLE.form(dice.pick(_COUNTS)))
+        owned = plain & ~party.known & dice.chance(0.25)
+        self.tell(first + 4, owned, owner)
+        self.tell(first + 5, owned, PARTICLE.form(Particle.OF))
+        self.tell(first, owned, np.zeros_like(owner))

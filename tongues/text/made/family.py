@@ -1,0 +1,189 @@
+"""Families of made languages: how daughters drift from their mothers, and how near they stay."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from tongues.errors import UserError, nearest
+from tongues.text.made.forms import CLASSES, NAME, STEMS
+from tongues.text.made.language import (
+    AFFIXES,
+    GENDERS,
+    MARKINGS,
+    ORDERS,
+    Language,
+)
+from tongues.text.made.meaning import form_counts, stem_counts
+from tongues.text.made.sounds import SCRIPTS, draw_changes, draw_phonology
+from tongues.text.made.world import World
+
+__all__ = ["NEW_SCRIPT_FROM", "Drift", "make_family", "shared_order", "shared_words"]
+
+NEW_SCRIPT_FROM = 0.6
+_CHANGES = 12  # sound changes a daughter may undergo
+_RUN = 16  # stems of like frequency among which the replaced ones are evenly spread
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Where a language comes from: its mother's tag, and how far it drifted, from 0 to 1.
+
+    At distance d the share 1 - (1 - d)² of the names, nouns, verbs, adjectives and adverbs is
+    replaced. Grammar is slower: the share d² of the particles, pronouns, affixes, orders,
+    markings and of twelve possible sound changes. From `NEW_SCRIPT_FROM` on the language is
+    written in another script. A language without a mother is a root.
+    """
+
+    mother: str | None = None
+    distance: float = 0.0
+
+
+def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[str, Language]:
+    """Make one language per tag (`qaa` to `qtz`).
+
+    A language depends on the world, the seed, its tag and its ancestors alone, and what a
+    small distance changes a larger one changes too.
+    """
+    for tag, drift in drifts.items():
+        _check(tag, drift, drifts)
+    family: dict[str, Language] = {}
+
+    def make(tag: str, below: tuple[str, ...]) -> None:
+        if tag in below:
+            circle = " → ".join((*below[below.index(tag) :], tag))
+            raise UserError(f"languages descend from themselves: {circle}", where=tag)
+        drift = drifts[tag]
+        if drift.mother is not None and drift.mother not in family:
+            make(drift.mother, (*below, tag))
+        if tag not in family:
+            mother = family[drift.mother] if drift.mother is not None else None
+            family[tag] = (
+                _root(world, tag, seed)
+                if mother is None
+                else _daughter(mother, tag, drift.distance, seed)
+            )
+
+    for tag in drifts:
+        make(tag, ())
+    return {tag: family[tag] for tag in drifts}
+
+
+def shared_words(a: Language, b: Language) -> float:
+    """Share of running words that both languages spell alike, of those that either has."""
+    assert a.world.seed == b.world.seed
+    counts = form_counts(a.world)
+    alike, said = 0, 0
+    for count, left, right in zip(counts.tolist(), a.forms, b.forms, strict=True):
+        if left or right:
+            said += count
+            alike += count * (left == right)
+    return alike / said
+
+
+def shared_order(a: Language, b: Language) -> float:
+    """Share of the word-order choices on which both languages agree."""
+    return float(np.mean(np.array(a.orders) == np.array(b.orders)))
+
+
+def _check(tag: str, drift: Drift, drifts: Mapping[str, Drift]) -> None:
+    if not re.fullmatch(r"q[a-t][a-z]", tag):
+        raise UserError(f"`{tag}` is no tag for a made language", hint="take one of `qaa` to `qtz`")
+    if not 0 <= drift.distance <= 1:
+        raise UserError(f"distance {drift.distance} is not between 0 and 1", where=tag)
+    if drift.mother is None and drift.distance > 0:
+        raise UserError("a distance without a mother to be distant from", where=tag)
+    if drift.mother is not None and drift.mother not in drifts:
+        raise UserError(
+            f"there is no mother `{drift.mother}`", where=tag, hint=nearest(drift.mother, drifts)
+        )
+
+
+def _stream(seed: int, tag: str, purpose: str) -> np.random.Generator:
+    """Chance of its own for each purpose, so that no choice shifts another."""
+    return np.random.default_rng([seed, crc32(tag.encode()), crc32(purpose.encode())])
+
+
+def _root(world: World, tag: str, seed: int) -> Language:
+    phonology = draw_phonology(_stream(seed, tag, "phonology"))
+    coin = _stream(seed, tag, "orders")
+    return Language(
+        tag=tag,
+        mother=None,
+        distance=0.0,
+        world=world,
+        script=SCRIPTS[_stream(seed, tag, "script").integers(len(SCRIPTS))].name,
+        phonology=phonology,
+        stems=phonology.coin(_stream(seed, tag, "stems"), _lengths(world), ()),
+        affixes=phonology.coin_affixes(_stream(seed, tag, "affixes"), len(AFFIXES), ()),
+        orders=tuple((coin.random(len(ORDERS)) < 0.5).tolist()),
+        markings=tuple((coin.random(len(MARKINGS)) < 0.5).tolist()),
+        genders=tuple(coin.integers(GENDERS, size=len(CLASSES)).tolist()),
+    )
+
+
+def _daughter(mother: Language, tag: str, distance: float, seed: int) -> Language:
+    slow = distance * distance
+    coined = mother.phonology.coin(
+        _stream(seed, tag, "stems"), _lengths(mother.world), mother.stems
+    )
+    coined_affixes = mother.phonology.coin_affixes(
+        _stream(seed, tag, "affixes"), len(AFFIXES), mother.affixes
+    )
+    stems, affixes = mother.stems, mother.affixes
+    changes = draw_changes(_stream(seed, tag, "changes"), _CHANGES)
+    happens = _thresholds(_stream(seed, tag, "change thresholds"), _CHANGES, _CHANGES) < slow
+    for change in (change for change, does in zip(changes, happens, strict=True) if does):
+        stems, affixes = change.apply(stems), change.apply(affixes)
+
+    # Spread over the ranks, so that the share of running words replaced is steady.
+    grammatical = np.arange(STEMS) < NAME.first_stem
+    rank = np.lexsort((-stem_counts(mother.world), ~grammatical)).argsort()
+    late = _thresholds(_stream(seed, tag, "stem thresholds"), STEMS, _RUN)[rank]
+    replaced = late < np.where(grammatical, slow, 1 - (1 - distance) ** 2)
+
+    def drifted(purpose: str, count: int) -> list[bool]:
+        return (_thresholds(_stream(seed, tag, purpose), count, count) < slow).tolist()
+
+    def flipped(values: tuple[bool, ...], purpose: str) -> tuple[bool, ...]:
+        flips = drifted(purpose, len(values))
+        return tuple(value != flip for value, flip in zip(values, flips, strict=True))
+
+    scripts = [script.name for script in SCRIPTS if script.name != mother.script]
+    script = scripts[_stream(seed, tag, "script").integers(len(scripts))]
+    return Language(
+        tag=tag,
+        mother=mother.tag,
+        distance=distance,
+        world=mother.world,
+        script=script if distance >= NEW_SCRIPT_FROM else mother.script,
+        phonology=mother.phonology,
+        # New words come in after the sound changes.
+        stems=_replace(stems, coined, replaced.tolist()),
+        affixes=_replace(affixes, coined_affixes, drifted("affix thresholds", len(AFFIXES))),
+        orders=flipped(mother.orders, "order thresholds"),
+        markings=flipped(mother.markings, "marking thresholds"),
+        genders=mother.genders,
+    )
+
+
+def _replace(old: tuple[str, ...], new: tuple[str, ...], replaced: list[bool]) -> tuple[str, ...]:
+    return tuple(
+        there if is_replaced else here
+        for here, there, is_replaced in zip(old, new, replaced, strict=True)
+    )
+
+
+def _thresholds(rng: np.random.Generator, count: int, together: int) -> np.ndarray:
+    """Evenly spread numbers between 0 and 1, shuffled within each run of `together`."""
+    runs = -(-count // together)
+    steps = rng.permuted(np.tile(np.arange(together), (runs, 1)), axis=1)
+    return ((steps + 0.5) / together).ravel()[:count]
+
+
+def _lengths(world: World) -> list[int]:
+    """Syllables per stem: the more frequent, the shorter."""
+    rank = np.argsort(np.argsort(-stem_counts(world), kind="stable"), kind="stable")
+    return (1 + np.searchsorted([48, 1200, 4000], rank, side="right")).tolist()

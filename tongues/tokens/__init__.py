@@ -1,0 +1,17 @@
+"""Text in, token shards and batches out: tokenizer, shards, held-out split, mixture."""
+
+from tongues.tokens.mixture import Mixture
+from tongues.tokens.prepare import prepare_tokens
+from tongues.tokens.store import Counts, Split, Tokens, open_tokens
+from tongues.tokens.tokenizer import END_ID, load_tokenizer
+
+__all__ = [
+    "END_ID",
+    "Counts",
+    "Mixture",
+    "Split",
+    "Tokens",
+    "load_tokenizer",
+    "open_tokens",
+    "prepare_tokens",
+]

@@ -1,0 +1,188 @@
+"""The deal: which window of which language every sample of a run is.
+
+It is a pure function of the sample's number, so a run resumes anywhere from its step alone,
+and a larger budget begins with the samples of a smaller one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tongues.errors import UserError, nearest
+from tongues.randomness import derive_seed
+
+__all__ = ["Mixture"]
+
+_LONGEST_PERIOD = 2**16
+_ROUNDS = 4
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Samples of `context` + 1 tokens from several languages.
+
+    Parameters
+    ----------
+    sources: the training tokens of each language, one-dimensional.
+    shares: share of the samples of each language that is dealt; adds up to 1. At any time
+        the samples dealt of a language are less than one off its share. (Shares are whole
+        numbers of a period of up to 65,536 samples, which is exact for 5% and for a third.)
+    context: tokens that a sample predicts; windows overlap by the one token between them.
+    seed: orders the windows, anew in each epoch.
+    """
+
+    sources: Mapping[str, np.ndarray]
+    shares: Mapping[str, float]
+    context: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for lang, share in self.shares.items():
+            if lang not in self.sources:
+                raise UserError(f"no tokens of `{lang}`", hint=nearest(lang, self.sources))
+            if share < 0:
+                raise UserError(f"the share of `{lang}` is negative")
+            if share > 0 and len(self.sources[lang]) <= self.context:
+                count = len(self.sources[lang])
+                reason = f"{count} tokens of `{lang}` are no window of {self.context} + 1"
+                raise UserError(reason, hint="give it more text or lower the context")
+        total = sum(self.shares.values())
+        if abs(total - 1) > 1e-5:
+            raise UserError(f"the shares add up to {total:.6g}, not 1")
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that are dealt, sorted."""
+        return tuple(sorted(lang for lang, share in self.shares.items() if share > 0))
+
+    def batch(self, step: int, samples: int) -> np.ndarray:
+        """The tokens of a step, counted from 0: int64 of shape [samples, context + 1]."""
+        source, _, window = self.locate(np.arange(step * samples, (step + 1) * samples))
+        tokens = np.empty((samples, self.context + 1), dtype=np.int64)
+        for number, view in enumerate(self._views):
+            chosen = source == number
+            tokens[chosen] = view[window[chosen]]
+        return tokens
+
+    def locate(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Source (index into `languages`), epoch and window of samples by their numbers."""
+        order, rank, per_period = self._period
+        place = samples % len(order)
+        source = order[place]
+        drawn = samples // len(order) * per_period[source] + rank[place]
+        windows = self._windows[source]
+        epoch, position = np.divmod(drawn, windows)
+        keys = _mix(self._keys[source] + epoch.astype(np.uint64) * _GOLDEN)
+        window = _permute(position, windows, keys)
+        return source, epoch, window
+
+    def dealt(self, samples: int) -> dict[str, int]:
+        """How many of the first `samples` samples are of each language."""
+        order, _, per_period = self._period
+        periods, rest = divmod(samples, len(order))
+        counts = periods * per_period + np.bincount(order[:rest], minlength=len(per_period))
+        return dict(zip(self.languages, counts.tolist(), strict=True))
+
+    def epochs(self, samples: int) -> dict[str, float]:
+        """How often each language's text is seen by the first `samples` samples."""
+        dealt = self.dealt(samples)
+        windows = zip(self.languages, self._windows.tolist(), strict=True)
+        return {lang: dealt[lang] / count for lang, count in windows}
+
+    @cached_property
+    def _views(self) -> list[np.ndarray]:
+        """The windows of each language as rows, without copying."""
+        view = np.lib.stride_tricks.sliding_window_view
+        return [
+            view(self.sources[lang], self.context + 1)[:: self.context] for lang in self.languages
+        ]
+
+    @cached_property
+    def _windows(self) -> np.ndarray:
+        return np.array([len(view) for view in self._views])
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        seeds = [derive_seed(self.seed, lang) for lang in self.languages]
+        return np.array(seeds, dtype=np.uint64)
+
+    @cached_property
+    def _period(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The recurring order of sources, each one's rank among its own, samples per period."""
+        per_period = _whole_shares(np.array([self.shares[lang] for lang in self.languages]))
+        order = _deal(per_period)
+        rank = np.empty_like(order)
+        for number, count in enumerate(per_period):
+            rank[order == number] = np.arange(count)
+        return order, rank, per_period
+
+
+def _whole_shares(shares: np.ndarray) -> np.ndarray:
+    """Samples of each source in the shortest period in which all shares are whole numbers.
+
+    Shares with no such period up to `_LONGEST_PERIOD` get the one that fits them best.
+    """
+    shares = shares / shares.sum()
+    periods = np.arange(1, _LONGEST_PERIOD + 1)
+    ideal = periods[:, None] * shares
+    misfit = np.abs(ideal - np.round(ideal)).max(axis=1)
+    misfit[(np.round(ideal).sum(axis=1) != periods) | (np.round(ideal) < 1).any(axis=1)] = np.inf
+    best = int(np.argmax(misfit < 1e-9)) if misfit.min() < 1e-9 else int(np.argmin(misfit))
+    if misfit[best] == np.inf:
+        smallest = f"{shares.min():.3g}"
+        raise UserError(f"a share of {smallest} is too small", hint="give it 0.01% or nothing")
+    return np.round(ideal[best]).astype(np.int64)
+
+
+def _deal(counts: np.ndarray) -> np.ndarray:
+    """Order a period so that after n samples each source has its share of n, less than one off.
+
+    A source's next sample may come once its share has begun it and must before its share
+    has passed it; dealing the earliest deadline first always succeeds (Tijdeman, 1980).
+    """
+    wanted = counts.tolist()
+    period = sum(wanted)
+    given = [0] * len(wanted)
+    deadline = [-(-period // count) for count in wanted]
+    order = np.empty(period, dtype=np.int64)
+    for place in range(period):
+        begun = [s for s, count in enumerate(wanted) if given[s] * period < count * (place + 1)]
+        source = min(begun, key=deadline.__getitem__)
+        given[source] += 1
+        deadline[source] = -(-(given[source] + 1) * period // wanted[source])
+        order[place] = source
+    return order
+
+
+def _permute(positions: np.ndarray, counts: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Where each position below its count goes in the shuffle of its key, in constant memory.
+
+    A Feistel network on a rectangle just larger than the count; what falls outside the
+    range is sent through again until it falls inside.
+    """
+    rows = np.ceil(np.sqrt(counts)).astype(np.uint64)
+    counts = counts.astype(np.uint64)
+    columns = (counts + rows - np.uint64(1)) // rows
+    placed = positions.astype(np.uint64)
+    outside = np.arange(len(placed))
+    while len(outside):
+        row, column = np.divmod(placed[outside], columns[outside])
+        height, width, key = rows[outside], columns[outside], keys[outside]
+        for _ in range(_ROUNDS):
+            key = key + _GOLDEN
+            row = (row + _mix(key ^ column) % height) % height
+            key = key + _GOLDEN
+            column = (column + _mix(key ^ row) % width) % width
+        placed[outside] = row * width + column
+        outside = outside[placed[outside] >= counts[outside]]
+    return placed.astype(np.int64)
+
+
+def _mix(numbers: np.ndarray) -> np.ndarray:
+    """Scatter 64-bit numbers (the finaliser of splitmix64)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -1,0 +1,130 @@
+"""Prepared tokens, opened: what training and evaluation read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+
+from tongues.errors import UserError, nearest
+from tongues.files import read_json
+from tongues.tokens.shards import Shard, open_shard
+from tongues.tokens.tokenizer import load_tokenizer, token_bytes
+
+__all__ = ["Counts", "Manifest", "Split", "Tokens", "file_hash", "open_tokens", "read_manifest"]
+
+Split = Literal["train", "valid"]
+
+
+class Counts(TypedDict):
+    """What a language's split holds; tokens include the one that ends each document."""
+
+    documents: int
+    tokens: int
+    bytes: int
+    bytes_per_token: float
+
+
+class Manifest(TypedDict):
+    """`tokens.json`."""
+
+    fingerprint: str  # of `made_from`
+    made_from: dict[str, Any]  # the settings, and the size and SHA-256 of every text file
+    vocabulary_size: int
+    dtype: str
+    tokenizer_sha256: str
+    languages: dict[str, dict[Split, Counts]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """The tokens of several languages, memory-mapped, with the tokenizer that made them."""
+
+    path: Path
+    fingerprint: str
+    vocabulary_size: int
+    token_bytes: np.ndarray  # bytes of text per token id; 0 for the end token
+    counts: Mapping[str, Mapping[Split, Counts]]
+    shards: Mapping[tuple[str, Split], Shard]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, in the order of the recipe."""
+        return tuple(self.counts)
+
+    @property
+    def tokenizer_path(self) -> Path:
+        """The tokenizer, as Hugging Face writes it; its folder loads as a tokenizer too."""
+        return self.path / "tokenizer.json"
+
+    def train(self, lang: str) -> np.ndarray:
+        """The tokens to train on, one-dimensional."""
+        return self.shard(lang, "train").tokens
+
+    def valid(self, lang: str) -> np.ndarray:
+        """The held-out tokens, one-dimensional."""
+        return self.shard(lang, "valid").tokens
+
+    def shard(self, lang: str, split: Split) -> Shard:
+        """The tokens of a split with the bounds of its documents."""
+        if lang not in self.counts:
+            hint = nearest(lang, self.counts)
+            raise UserError(f"there are no tokens of `{lang}`", where=str(self.path), hint=hint)
+        return self.shards[lang, split]
+
+
+def open_tokens(path: Path) -> Tokens:
+    """Open the folder that `prepare_tokens` made; a UserError when it is missing or damaged."""
+    manifest = read_manifest(path)
+    tokenizer = load_tokenizer(path / "tokenizer.json")
+    if file_hash(path / "tokenizer.json") != manifest["tokenizer_sha256"]:
+        raise _damaged(path, "`tokenizer.json` is not the one the text was encoded with")
+    shards: dict[tuple[str, Split], Shard] = {}
+    for lang, splits in manifest["languages"].items():
+        for split, counts in splits.items():
+            shard = open_shard(path / lang / split)
+            held = len(shard.bounds) - 1, len(shard.tokens)
+            if held != (counts["documents"], counts["tokens"]):
+                raise _damaged(path, f"`{lang}/{split}.bin` does not hold what `tokens.json` says")
+            shards[lang, split] = shard
+    return Tokens(
+        path=path,
+        fingerprint=manifest["fingerprint"],
+        vocabulary_size=manifest["vocabulary_size"],
+        token_bytes=token_bytes(tokenizer),
+        counts=manifest["languages"],
+        shards=shards,
+    )
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read `tokens.json` of a folder of tokens; a UserError when it is missing or damaged."""
+    if not path.is_dir():
+        others = (p.parent.name for p in path.parent.glob("*/tokens.json"))
+        hint = f"run `tongues prepare`, or {nearest(path.name, others)}"
+        raise UserError("there are no prepared tokens", where=str(path), hint=hint)
+    try:
+        manifest = read_json(path / "tokens.json")
+    except (OSError, ValueError) as error:
+        raise _damaged(path, f"`tokens.json` cannot be read ({error})") from None
+    if not isinstance(manifest, dict) or not manifest.keys() >= Manifest.__required_keys__:
+        raise _damaged(path, "`tokens.json` is not a whole description of tokens")
+    return Manifest(**manifest)
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file; a UserError when it cannot be read."""
+    digest = sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+    except OSError as error:
+        raise UserError(f"cannot be read ({error})", where=str(path)) from None
+    return digest.hexdigest()
+
+
+def _damaged(path: Path, reason: str) -> UserError:
+    return UserError(reason, where=str(path), hint="prepare again with `--rebuild`")

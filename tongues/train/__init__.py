@@ -1,0 +1,8 @@
+"""One run: its plan, the numbers that follow from it, and the training itself.
+
+`tongues.train.run` is imported by name where it is needed, since it brings torch.
+"""
+
+from tongues.train.plan import Derived, RunPlan, derive, run_of_recipe
+
+__all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]

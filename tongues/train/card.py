@@ -1,0 +1,34 @@
+"""The card that lies beside a model: what it is and how it was made."""
+
+import json
+from pathlib import Path
+
+from tongues.quantities import show_count
+from tongues.runs import Record
+
+__all__ = ["write_card"]
+
+
+def write_card(directory: Path, record: Record) -> None:
+    """Write README.md into a model folder, in the form the Hugging Face hub reads."""
+    params, mixture = record["params"], record["settings"]["mixture"]
+    shares = ", ".join(f"{share} {lang}" for lang, share in mixture.items())
+    start = f"the weights of `{record['parent']}`" if record["parent"] else "random weights"
+    languages = "\n".join(f"- {lang}" for lang in mixture)
+    card = f"""---
+library_name: transformers
+language:
+{languages}
+---
+# {record["run"]}
+
+A Llama-2 style model of shape {record["shape"]}: {params["total"]:,} parameters,
+{params["non_embedding"]:,} of them outside the embeddings. Trained with tongues
+{record["versions"]["tongues"]} from {start} on {show_count(record["tokens"])} tokens ({shares}),
+{record["flops"]:.3g} floating-point operations.
+
+```json
+{json.dumps(record["settings"], indent=1, ensure_ascii=False)}
+```
+"""
+    (directory / "README.md").write_text(card, encoding="utf-8")

@@ -1,0 +1,74 @@
+"""A run's directory before and after an interruption."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+from tongues.errors import UserError, nearest
+from tongues.files import read_lines, write_text
+from tongues.runs import Record, read_record, write_record
+
+__all__ = ["find_parent", "open_directory", "roll_back"]
+
+
+def find_parent(parent: str | None, workspace: Path) -> Path | None:
+    """The directory of the run or Hugging Face folder a run starts from."""
+    if parent is None:
+        return None
+    store = workspace / "runs"
+    if (store / parent / "run.json").is_file():
+        status = read_record(store / parent)["status"]
+        if status != "finished":
+            what = f"`{parent}` is {status}, not finished"
+            raise UserError(what, where="train.init_from", hint="train it to its end first")
+        return store / parent
+    if (Path(parent) / "config.json").is_file():
+        return Path(parent)
+    names = [str(path.parent.relative_to(store)) for path in store.rglob("run.json")]
+    what = f"`{parent}` is neither a run in {store} nor a Hugging Face folder"
+    raise UserError(what, where="train.init_from", hint=nearest(parent, names))
+
+
+def open_directory(
+    directory: Path, record: Record, rebuild: bool
+) -> Literal["new", "unfinished", "finished"]:
+    """Make a run's directory, or find it as it was left."""
+    if rebuild:
+        shutil.rmtree(directory, ignore_errors=True)
+    if not (directory / "run.json").is_file():
+        directory.mkdir(parents=True, exist_ok=True)
+        write_record(directory, record)
+        return "new"
+    there = read_record(directory)
+    if there["fingerprint"] != record["fingerprint"]:
+        raise UserError(
+            f"a run of this name was made otherwise: {_differences(there, record)}",
+            where=str(directory),
+            hint="give the recipe another `name`, or replace the run with --rebuild",
+        )
+    if there["status"] == "finished":
+        return "finished"
+    write_record(directory, record)
+    return "unfinished"
+
+
+def roll_back(directory: Path, step: int) -> None:
+    """Drop what was written after `step`: it will be written again, the same."""
+    for name in ("metrics.jsonl", "evals.jsonl", "timing.jsonl"):
+        path = directory / name
+        kept = [
+            json.dumps(row, ensure_ascii=False) for row in read_lines(path) if row["step"] <= step
+        ]
+        if path.exists():
+            write_text(path, "".join(f"{line}\n" for line in kept))
+
+
+def _differences(there: Record, here: Record) -> str:
+    """The settings that differ, as `key: there, now here`."""
+    old: dict[str, Any] = {**there["settings"], "tokens": there["tokens_fingerprint"]}
+    new: dict[str, Any] = {**here["settings"], "tokens": here["tokens_fingerprint"]}
+    old["parent's fingerprint"] = there["parent_fingerprint"]
+    new["parent's fingerprint"] = here["parent_fingerprint"]
+    differing = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    return "; ".join(f"{key} was {old.get(key)}, now {new.get(key)}" for key in differing)

@@ -1,0 +1,104 @@
+"""One run before it runs: what it trains on, and the numbers that follow from it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.models import Shape, count_parameters, find_shape, flops_per_token, training_bytes
+from tongues.recipe import Recipe, Train
+from tongues.runs import Parameters
+
+__all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A run, wholly determined but for the tokens it reads."""
+
+    name: str  # `<folder>/<run>` in the run store
+    strategy: str  # source, scratch or cpt
+    target: str  # the language that is learned
+    source: str | None  # cpt: the language the parent knows
+    replay: float  # cpt: share of that language in the mixture
+    parent: str | None  # a run of the store, or a Hugging Face folder
+    tokens: str  # name of the prepared tokens
+    shape: Shape
+    tied_embeddings: bool
+    settings: Train
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that decide the bytes of the result."""
+        settings = self.settings.model_dump(mode="json", exclude={"checkpoint_every", "threads"})
+        return {
+            "strategy": self.strategy,
+            "target": self.target,
+            "source": self.source,
+            "replay": self.replay,
+            "parent": self.parent,
+            "shape": self.shape.name,
+            "tied_embeddings": self.tied_embeddings,
+            **settings,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Numbers that follow from a plan and a vocabulary."""
+
+    parameters: Parameters
+    steps: int
+    tokens: int
+    flops: float  # exact, attention included
+    flops_rule: float  # 6 x parameters x tokens
+    memory: int  # bytes at the peak of a step
+    disk: int  # bytes while it runs: model and two checkpoints
+
+
+def derive(plan: RunPlan, vocabulary: int) -> Derived:
+    """Parameters, steps, tokens, operations, memory and disk of a run."""
+    settings = plan.settings
+    parameters = count_parameters(plan.shape, vocabulary, plan.tied_embeddings)
+    steps = max(1, round(settings.budget.tokens(parameters["total"]) / settings.batch))
+    tokens = steps * settings.batch
+    memory = training_bytes(
+        plan.shape,
+        vocabulary,
+        plan.tied_embeddings,
+        settings.batch,
+        settings.context,
+        bfloat16=settings.precision != "float32",
+    )
+    return Derived(
+        parameters=parameters,
+        steps=steps,
+        tokens=tokens,
+        flops=float(flops_per_token(plan.shape, vocabulary, settings.context)) * tokens,
+        flops_rule=6.0 * parameters["total"] * tokens,
+        memory=memory,
+        disk=(4 + 2 * 12) * parameters["total"],
+    )
+
+
+def run_of_recipe(recipe: Recipe) -> RunPlan:
+    """The one run of a recipe without a study; its name is the recipe's."""
+    settings = recipe.train
+    if recipe.model.shape is None:
+        raise UserError("`shape` is missing", where="model.shape", hint="such as `shape: 0.2M`")
+    if not settings.mixture:
+        example = f"such as `mixture: {{{recipe.text.languages[0]}: 100%}}`"
+        raise UserError("`mixture` is missing", where="train.mixture", hint=example)
+    target = max(settings.mixture, key=lambda lang: settings.mixture[lang])
+    others = [lang for lang in settings.mixture if lang != target]
+    continued = settings.init_from is not None
+    return RunPlan(
+        name=recipe.name,
+        strategy="cpt" if continued else "scratch",
+        target=target,
+        source=others[0] if continued and others else None,
+        replay=1 - settings.mixture[target] if continued else 0.0,
+        parent=settings.init_from,
+        tokens=recipe.name,
+        shape=find_shape(recipe.model.shape),
+        tied_embeddings=recipe.model.tied_embeddings,
+        settings=settings,
+    )
