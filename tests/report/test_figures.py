@@ -8,6 +8,7 @@ from tongues.report.charts import Figure, decades
 from tongues.report.figures import figures
 from tongues.report.findings import Findings, findings
 from tongues.report.theme import PALETTES, config, domain, series
+from tongues.report.words import sentences
 from tongues.runs import table
 
 
@@ -139,3 +140,16 @@ def test_colours_stand_out_from_the_paper(palette: str):
 
 def _contrast(one: float, other: float) -> float:
     return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+
+
+def test_a_law_that_is_not_pinned_down_draws_no_contours(
+    make_study: Callable[..., Path], tmp_path: Path
+):
+    found = findings(table([make_study(tmp_path, noise=0.05, shapes=("0.1M", "0.2M"))]))
+    loose = {fitted.target for fitted in found.laws if fitted.loose("scratch")}
+    assert loose
+    contours = [figure for figure in figures(found) if figure.name == "equal-loss"]
+    assert not loose & {row["target"] for figure in contours for row in figure.rows}
+    for target in loose:
+        start = f"4 runs do not pin down the scratch law on `{target}`"
+        assert any(sentence.startswith(start) for sentence in sentences(found))

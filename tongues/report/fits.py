@@ -16,6 +16,7 @@ __all__ = ["SETTLED", "Settled", "TargetLaws", "fit_laws", "settled"]
 
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
 _DRAWS = 400
+_LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 
 T = TypeVar("T")
 
@@ -28,6 +29,15 @@ class TargetLaws:
     laws: dict[str, Law]
     powers: dict[str, Power]
     refused: tuple[str, ...]
+
+    def loose(self, strategy: str) -> list[str]:
+        """Why the runs do not pin a law down, so that it promises nothing beyond them.
+
+        CPT's law stands on E, A and alpha of the scratch law, and is as loose as that.
+        """
+        needed = ("scratch", strategy) if strategy == "cpt" else (strategy,)
+        warnings = [caution for name in needed for caution in self.laws[name].warnings]
+        return [caution.sentence for caution in warnings if caution.code in _LOOSE]
 
 
 class Settled(NamedTuple):

@@ -28,12 +28,16 @@ _BEYOND = 10.0  # how far past the runs' compute the contours are drawn
 
 
 def iso_loss(findings: Findings) -> Figure | None:
-    """Contours of equal loss over compute and size, with each law's compute-optimal size."""
+    """Contours of equal loss over compute and size, with each law's compute-optimal size.
+
+    Only for laws that the runs pin down.
+    """
     rows = [row for fitted in findings.laws for row in _surface(fitted, findings)]
     if not rows:
         return None
     names = domain(findings.ratios)
-    compute, size = [row["compute"] for row in rows], [row["size"] for row in rows]
+    compute = [row["compute"] for row in rows if row["kind"] != "contour"]
+    size = [row["size"] for row in rows]
     x_axis = log_axis(compute, SCIENTIFIC, grid=False)
     x = alt.X("compute:Q", title="Training compute 6·N·D (FLOPs)", scale=log_scale(compute, 0.02))
     x = x.axis(x_axis)
@@ -116,29 +120,30 @@ def _residuals(fitted: TargetLaws, findings: Findings) -> list[dict[str, Any]]:
 
 def _surface(fitted: TargetLaws, findings: Findings) -> list[dict[str, Any]]:
     """Contours, frontiers and the ends of runs, within a frame around the runs."""
-    if not fitted.laws:
+    laws = {strategy: law for strategy, law in fitted.laws.items() if not fitted.loose(strategy)}
+    if not laws:
         return []
     ends = [
         (6.0 * run.params * run.tokens, float(run.params), series(strategy, 0.0))
-        for strategy in fitted.laws
+        for strategy in laws
         for run in findings.of(fitted.target, strategy)
     ]
     sizes = [size for _, size, _ in ends]
     least = min(compute for compute, _, _ in ends) * SETTLED
     most = max(compute for compute, _, _ in ends) * _BEYOND
     N = np.geomspace(min(sizes) / 2, max(sizes) * 4, 60)
-    law = next(iter(fitted.laws.values()))
+    law = laws["scratch"]
     high = float(law.loss(np.median(sizes), least / 6 / np.median(sizes)))
     low = float(law.loss(max(sizes), most / 6 / max(sizes)))
     rows = []
-    for strategy, law in fitted.laws.items():
+    for strategy, law in laws.items():
         shared = {"target": fitted.target, "series": series(strategy, 0.0)}
         for level in np.geomspace(high, low, _LEVELS + 2)[1:-1]:
             rows += [
                 shared
                 | {"kind": "contour", "loss": round(float(level), 2), "compute": C, "size": n}
                 for C, n in _contour(law, round(float(level), 2), N)
-                if least <= C <= most
+                if least / _BEYOND <= C <= most * _BEYOND  # the frame cuts what is outside
             ]
         best = allocate(law)
         if best:
@@ -167,15 +172,15 @@ def _contours(
     target: str, rows: Sequence[dict[str, Any]], x: alt.X, y: alt.Y, names: Sequence[str]
 ) -> alt.LayerChart:
     tint = colour(names, (row["series"] for row in rows))
-    contours = [row for row in rows if row["kind"] == "contour"]
-    # each level is written once, where the first law's contour is cheapest
-    cheapest: dict[float, dict[str, Any]] = {}
-    for row in contours:
-        if row["series"] == contours[0]["series"]:
-            known = cheapest.setdefault(row["loss"], row)
-            if row["size"] > known["size"]:
-                cheapest[row["loss"]] = row
-    levels = alt.Chart(data(row | {"text": f"{row['loss']:.2f}"} for row in cheapest.values()))
+    framed = [row["compute"] for row in rows if row["kind"] != "contour"]
+    # each level is written once, where training from scratch has its largest size in the frame
+    tops = {
+        row["loss"]: row | {"text": f"{row['loss']:.2f}"}
+        for row in rows
+        if row["kind"] == "contour" and row["series"] == names[0]
+        if min(framed) <= row["compute"] <= max(framed)
+    }
+    levels = alt.Chart(data(tops.values()))
     kinds = {
         kind: alt.Chart(data(row for row in rows if row["kind"] == kind))
         for kind in ("contour", "frontier", "run")
@@ -183,7 +188,7 @@ def _contours(
     return panel(
         target,
         kinds["contour"]
-        .mark_line(strokeWidth=1.1, opacity=0.7)
+        .mark_line(strokeWidth=1.1, opacity=0.7, clip=True)
         .encode(x, y, tint, alt.Detail("loss:N"), order="size:Q"),
         kinds["frontier"].mark_line(strokeWidth=3).encode(x, y, tint),
         kinds["run"].mark_circle(size=34, style="quiet", opacity=0.9).encode(x, y),

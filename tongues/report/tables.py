@@ -1,13 +1,13 @@
 """The tables of the page: laws with their intervals, and every run."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tongues.laws import Allocation, Law, Power, allocate
+from tongues.laws import Law, Power, allocate
 from tongues.quantities import show_count
 from tongues.report.findings import Findings
 from tongues.report.theme import series
-from tongues.report.words import interval
 
 __all__ = ["law_notes", "law_table", "run_table"]
 
@@ -26,7 +26,7 @@ def law_table(findings: Findings) -> str:
             cells = [
                 _word(escape(fitted.target)),
                 _word(name),
-                *_law_cells(law),
+                *_law_cells(law, law is None or bool(fitted.loose(strategy))),
                 *_power_cells(power),
             ]
             rows.append(cells)
@@ -36,15 +36,17 @@ def law_table(findings: Findings) -> str:
 
 
 def law_notes(findings: Findings) -> list[str]:
-    """The cautions of every fit, in words."""
-    notes = []
+    """The cautions of every fit, each told once with the fits it is about."""
+    about: dict[str, list[str]] = {}
     for fitted in findings.laws:
-        fits: list[tuple[str, Law | Power]] = [(f"{s} law", law) for s, law in fitted.laws.items()]
-        fits += [(f"{s} envelope", power) for s, power in fitted.powers.items()]
-        for what, fit in fits:
-            name = what.replace("cpt", series("cpt", 0.0))
-            notes += [f"{name}, `{fitted.target}`: {caution.sentence}." for caution in fit.warnings]
-    return notes
+        fits: list[tuple[str, str, Law | Power]] = []
+        fits += [(strategy, "law", law) for strategy, law in fitted.laws.items()]
+        fits += [(strategy, "envelope", power) for strategy, power in fitted.powers.items()]
+        for strategy, what, fit in fits:
+            for caution in fit.warnings:
+                name = f"`{fitted.target}` {series(strategy, 0.0)} {what}"
+                about.setdefault(caution.sentence, []).append(name)
+    return [f"{', '.join(names)}: {sentence}." for sentence, names in about.items()]
 
 
 def run_table(findings: Findings) -> str:
@@ -97,15 +99,15 @@ def _cell(tag: str, cell: str) -> str:
     return f"<{tag}{kind}>{cell.removeprefix(chr(0))}</{tag}>"
 
 
-def _law_cells(law: Law | None) -> list[str]:
+def _law_cells(law: Law | None, loose: bool) -> list[str]:
     if law is None:
         return [""] * (len(_SYMBOLS) + 2)
     cells = [
         _number(law.params[name], law.interval.get(name)) if name in law.params else ""
         for name in _SYMBOLS
     ]
-    best: Allocation | None = allocate(law)
-    cells.append(_number(best.a, best.interval.get("a")) if best else "no optimum")
+    best = None if loose else allocate(law)
+    cells.append(_number(best.a, best.interval.get("a")) if best else "not pinned")
     return [*cells, str(law.n_runs)]
 
 
@@ -116,4 +118,11 @@ def _power_cells(power: Power | None) -> list[str]:
 
 
 def _number(value: float, ends: tuple[float, float] | None) -> str:
-    return f"{value:.3g}<small>{interval(ends)}</small>".replace("-", "−")
+    between = f"[{', '.join(_short(end) for end in ends)}]" if ends else ""
+    return f"{_short(value, 3)}<small>{between}</small>"
+
+
+def _short(value: float, figures: int = 2) -> str:
+    """Few figures, but no exponent below a thousand."""
+    said = f"{value:.{3 if 100 <= abs(value) < 1000 else figures}g}"
+    return re.sub(r"e\+?(-?)0*", r"e\1", said).replace("-", "−")

@@ -145,20 +145,14 @@ def _replay_effect(effect: ReplayEffect, source: str | None) -> str:
 
 def _laws(fitted: TargetLaws) -> Iterator[str]:
     for strategy, law in fitted.laws.items():
-        name = series(strategy, 0.0)
-        best = allocate(law)
-        if best is None:
-            yield (
-                f"The {name} law on `{fitted.target}` has no compute-optimal size: "
-                "no interior optimum."
-            )
+        which = f"{series(strategy, 0.0)} law on `{fitted.target}`"
+        loose, best = fitted.loose(strategy), allocate(law)
+        if loose or best is None:
+            yield f"{law.n_runs} runs do not pin down the {which}: {'; '.join(loose)}."
             continue
         said = f"{best.a:.2f} {interval(best.interval.get('a'), '{:.2f}')}".strip()
-        doubts = len(law.warnings)
-        but = f"; {doubts} caution{'s' * (doubts > 1)} below" if doubts else ""
         yield (
-            f"By the {name} law on `{fitted.target}`, the best size for compute C grows as "
-            f"C^{said} ({law.n_runs} runs{but})."
+            f"By the {which}, the best size for compute C grows as C^{said} ({law.n_runs} runs)."
         )
 
 

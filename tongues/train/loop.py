@@ -119,15 +119,16 @@ def _train_step(setup: Setup, dealt: np.ndarray, rate: float) -> tuple[float, fl
         loss = cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten())
     loss.backward()
     norm = nn.utils.clip_grad_norm_(setup.model.parameters(), setup.plan.settings.clip)
-    if not math.isfinite(norm.item()):
+    setup.optimizer.step()
+    setup.optimizer.zero_grad(set_to_none=True)
+    loss_now, norm_now = torch.stack([loss.detach(), norm]).tolist()  # one wait for the device
+    if not (math.isfinite(loss_now) and math.isfinite(norm_now)):
         raise UserError(
             "loss or gradient is no longer a number",
             where=setup.plan.name,
             hint="lower `train.rate`, or set `precision: float32`",
         )
-    setup.optimizer.step()
-    setup.optimizer.zero_grad(set_to_none=True)
-    return loss.item(), norm.item()
+    return loss_now, norm_now
 
 
 def _evaluate(

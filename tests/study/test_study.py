@@ -1,0 +1,136 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakeRecipe
+from tongues.check import check_recipe
+from tongues.errors import UserError
+from tongues.recipe import Recipe
+from tongues.runs import find_runs, read_record, table
+from tongues.study import State, plan_runs, run_all
+
+STUDY = (
+    "model={}",
+    "train.mixture={}",
+    "train.threads=null",
+    "train.budget=4k tokens",
+    "study={source: qaa, targets: [qab], shapes: [0.1M], replay: [0%, 25%]}",
+)
+
+
+@pytest.fixture
+def study(make_recipe: MakeRecipe) -> Recipe:
+    return make_recipe(*STUDY)
+
+
+def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRecipe) -> None:
+    recipe = make_recipe(
+        *STUDY, "study.shapes=[0.1M, 0.2M]", "study.seeds=[1, 2]", "study.source_budget=9k tokens"
+    )
+    plans = plan_runs(recipe)
+    names = [plan.name for plan in plans]
+    assert len(set(names)) == 2 * 2 * (1 + 1 + 2)
+    for plan in plans:
+        assert (plan.parent is None) == (plan.strategy != "cpt")
+        if plan.parent:
+            assert names.index(plan.parent) < names.index(plan.name)
+            parent = plans[names.index(plan.parent)]
+            assert (parent.shape, parent.settings.seed) == (plan.shape, plan.settings.seed)
+        tokens = plan.settings.budget.tokens(1)
+        assert tokens == (9000 if plan.strategy == "source" else 4000)
+    replay = next(plan for plan in plans if plan.replay)
+    assert replay.settings.mixture == {"qab": 0.75, "qaa": 0.25}
+
+
+def test_a_study_trains_all_its_runs_and_is_then_left_alone(study: Recipe, workspace: Path) -> None:
+    states: list[State] = []
+    run_all(plan_runs(study), workspace, watch=states.append)
+    assert states[-1].finished == states[-1].runs == 4
+    assert states[-1].share == pytest.approx(1)
+    runs = find_runs([workspace / "runs"])
+    assert {read_record(run)["strategy"] for run in runs} == {"source", "scratch", "cpt"}
+    rows = table([workspace / "runs"])
+    assert {row["replay"] for row in rows} == {0.0, 0.25}
+    before = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
+    run_all(plan_runs(study), workspace)
+    assert {run: (run / "run.json").stat().st_mtime_ns for run in runs} == before
+
+
+def test_a_run_that_fails_is_named_and_the_others_go_on(study: Recipe, workspace: Path) -> None:
+    plans = plan_runs(study)
+    source = next(plan for plan in plans if plan.strategy == "source")
+    place = workspace / "runs" / source.name
+    place.mkdir(parents=True)
+    (place / "run.json").mkdir()  # in the way of the record
+    with pytest.raises(UserError, match="3 of 4 runs failed") as caught:
+        run_all(plans, workspace)
+    assert caught.value.where == source.name
+    (place / "run.json").rmdir()
+    run_all(plans, workspace)
+    assert len(find_runs([workspace / "runs"])) == 4
+
+
+def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
+    long = [*STUDY, "train.budget=300k tokens", "study.replay=[0%]"]
+    command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
+    command += ["--in", str(workspace)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not list(workspace.glob("runs/*/*/timing.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told.decode()
+    assert b"Traceback" not in told
+    assert list(workspace.glob("runs/*/*/checkpoints/step-*"))
+    subprocess.run(command, check=True, capture_output=True)
+    assert all(read_record(run)["status"] == "finished" for run in find_runs([workspace / "runs"]))
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("study.shapes=[0.2m]", "did you mean `0.2M`?"),
+        ("study.source=qax", "did you mean"),
+        ("study.targets=[qaa]", "source and target at once"),
+        ("study.targets=[no]", "language `no` has no text"),
+        ("model.shape=0.1M", "take them out"),
+        ("train.budget=1e18 tokens", "more than 1,000 times"),
+        ("train.context=1M tokens", "no whole number of contexts"),
+        ("text.files={fr: nowhere.txt}", "nowhere.txt"),
+    ],
+)
+def test_a_mistake_across_the_recipe_is_found_before_work(
+    make_recipe: MakeRecipe, tmp_path: Path, override: str, said: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        check_recipe(make_recipe(*STUDY, override), tmp_path)
+    assert said in str(caught.value)
+
+
+def test_what_does_not_fit_this_machine_is_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="of memory"):
+        check_recipe(
+            make_recipe(
+                "model.shape=5534M",
+                "train.batch=1M tokens",
+                "train.context=1M tokens",
+                "train.budget=1M tokens",
+            ),
+            tmp_path,
+        )
+
+
+def test_derived_numbers_are_those_of_the_finished_run(study: Recipe, workspace: Path) -> None:
+    checked = check_recipe(study, workspace)
+    run_all([plan for plan, _ in checked.runs], workspace)
+    for plan, derived in checked.runs:
+        record = read_record(workspace / "runs" / plan.name)
+        assert record["params"] == derived.parameters
+        assert record["steps"] == derived.steps
+        assert record["flops"] == derived.flops
