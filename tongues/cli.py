@@ -135,20 +135,24 @@ def study(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
 def fit(runs: tuple[Path, ...], out: Path | None, draws: int, as_json: bool) -> None:
     """Fit the laws of training from scratch and of continued training to RUNS."""
     from tongues.files import write_json
-    from tongues.report.law_table import law_rows, laws_as_json, remarks
-    from tongues.report.fits import fit_all
+    from tongues.laws.observed import gather
+    from tongues.laws.shown import law_rows, laws_as_json, remarks
+    from tongues.laws.targets import fit_targets
     from tongues.runs import table
-    from tongues.terminal import print_json, print_table, say
+    from tongues.terminal import hint, print_json, print_table, say
 
-    fitted = fit_all(table(runs), draws=draws)
+    fitted = fit_targets(gather(table(runs)), draws=draws)
+    if not fitted:
+        raise UserError("there is no finished run to fit", where=str(runs[0]))
     if out:
-        write_json(out, laws_as_json(fitted))
+        write_json(out, laws_as_json(fitted, draws=True))
     if as_json:
-        print_json(laws_as_json(fitted))
+        print_json(laws_as_json(fitted, draws=False))
         return
     print_table(law_rows(fitted))
     for remark in remarks(fitted):
         say(remark)
+    hint(f"tongues report {runs[0]}")
 
 
 @command.command()
@@ -178,8 +182,8 @@ def demo(workspace: Path, overrides: tuple[str, ...]) -> None:
     """Run it all on three small made languages: from text to a page of laws, in minutes."""
     from importlib.resources import as_file, files
 
-    from tongues.recipe import load_recipe
     from tongues.files import read_json
+    from tongues.recipe import load_recipe
     from tongues.report import write_report
     from tongues.terminal import say
     from tongues.tokens import prepare_tokens

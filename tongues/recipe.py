@@ -102,6 +102,7 @@ class Train(_Section):
     weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
     clip: float = Field(default=1.0, gt=0, strict=False)
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    evaluate: list[str] = []  # languages whose held-out loss is taken; all when empty
     evaluations: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
     checkpoint_every: Seconds = 60.0
     threads: int | None = Field(default=None, ge=1)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tongues.errors import UserError
-from tongues.report.curves import gather, twin
+from tongues.laws.observed import gather, twin
 from tongues.report.findings import Findings, findings
 from tongues.report.statistics import Estimate
 from tongues.runs import table

@@ -66,6 +66,7 @@ def _table() -> dict[str, Shape]:
 SMALL = {
     shape.name: shape
     for shape in (
+        _small("0.05M", 32, 2),
         _small("0.1M", 48, 2),
         _small("0.2M", 64, 2),
         _small("0.4M", 80, 3),

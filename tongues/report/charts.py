@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from tongues.report.curves import Run
+from tongues.laws.observed import Run
 from tongues.report.theme import series
 
 __all__ = [

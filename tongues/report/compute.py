@@ -5,6 +5,8 @@ from typing import Any
 
 import altair as alt
 
+from tongues.laws.observed import size_order
+from tongues.laws.targets import TargetLaws
 from tongues.report.charts import (
     HEIGHT,
     LOSS,
@@ -20,9 +22,7 @@ from tongues.report.charts import (
     points,
     tips,
 )
-from tongues.report.curves import size_order
 from tongues.report.findings import Findings, Pair, Transfer
-from tongues.report.fits import TargetLaws
 from tongues.report.theme import domain, series
 
 __all__ = ["loss_against_compute", "saved_through_training"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from tongues.errors import UserError
 from tongues.laws import Saving, savings
-from tongues.report.curves import Run, gather, twin
-from tongues.report.fits import TargetLaws, fit_laws
+from tongues.laws.observed import Run, gather, twin
+from tongues.laws.targets import TargetLaws, fit_targets
 from tongues.report.statistics import Estimate, estimate
 
 __all__ = ["Findings", "Forgetting", "Nearer", "Pair", "ReplayEffect", "Transfer", "findings"]
@@ -118,7 +118,7 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     saved = {t.target: t.saved.mean for t in transfers if t.saved and not t.replay}
     targets.sort(key=lambda target: (-saved.get(target, float("-inf")), target))
     transfers.sort(key=lambda t: (targets.index(t.target), t.replay))
-    laws = [fit_laws(target, [run for run in runs if run.target == target]) for target in targets]
+    laws = sorted(fit_targets(runs), key=lambda fitted: targets.index(fitted.target))
     forgetting = [
         f for target in targets for ratio in ratios if (f := _forgetting(target, ratio, continued))
     ]

@@ -7,11 +7,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from tongues.laws.observed import size_order
+from tongues.laws.targets import SETTLED
 from tongues.quantities import show_count
 from tongues.report.charts import Figure
-from tongues.report.curves import size_order
 from tongues.report.findings import Findings
-from tongues.report.fits import SETTLED
 from tongues.report.statistics import Estimate
 from tongues.report.tables import law_notes, law_table, run_table
 from tongues.report.theme import config

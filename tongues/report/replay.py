@@ -6,6 +6,7 @@ from typing import Any
 
 import altair as alt
 
+from tongues.laws.observed import size_order
 from tongues.report.charts import (
     LOSS,
     Figure,
@@ -17,7 +18,6 @@ from tongues.report.charts import (
     points,
     tips,
 )
-from tongues.report.curves import size_order
 from tongues.report.findings import Findings
 from tongues.report.theme import domain
 

@@ -7,6 +7,7 @@ import altair as alt
 import numpy as np
 
 from tongues.laws import Law, allocate
+from tongues.laws.targets import SETTLED, TargetLaws, settled
 from tongues.report.charts import (
     SCIENTIFIC,
     Figure,
@@ -18,7 +19,6 @@ from tongues.report.charts import (
     panel,
 )
 from tongues.report.findings import Findings
-from tongues.report.fits import SETTLED, TargetLaws, settled
 from tongues.report.theme import domain, series
 
 __all__ = ["iso_loss", "residuals"]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from tongues.laws import allocate
+from tongues.laws.targets import TargetLaws
 from tongues.report.findings import Findings, Forgetting, Nearer, ReplayEffect, Transfer
-from tongues.report.fits import TargetLaws
 from tongues.report.statistics import Estimate
 from tongues.report.theme import series
 

@@ -44,6 +44,7 @@ def _family(recipe: Recipe, study: Study, shape: Shape, settings: Train) -> Iter
         continued = strategy == "cpt"
         budget = study.source_budget if strategy == "source" else None
         changes = {"mixture": mixture, "budget": budget or settings.budget}
+        changes["evaluate"] = [next(iter(mixture)), *([study.source] if continued else [])]
         parent = f"{recipe.name}/{_name(study.source, 'source')}" if continued else None
         return RunPlan(
             name=f"{recipe.name}/{name}",

@@ -68,7 +68,7 @@ def train_steps(
     )
     texts = {
         lang: held_out(setup.tokens.valid(lang), setup.tokens.token_bytes, settings.context)
-        for lang in setup.tokens.languages
+        for lang in settings.evaluate or setup.tokens.languages
     }
     evaluated = set(evaluation_steps(steps, settings.evaluations))
     log_every = max(1, steps // _LOGGED)

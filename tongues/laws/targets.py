@@ -8,14 +8,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.laws import Law, Power, fit_cpt, fit_power, fit_scratch
-from tongues.report.curves import Run
-from tongues.report.theme import series
+from tongues.laws.envelope import Power, fit_power
+from tongues.laws.fit import fit_cpt, fit_scratch
+from tongues.laws.law import Law
+from tongues.laws.observed import Run
 
-__all__ = ["SETTLED", "Settled", "TargetLaws", "fit_laws", "settled"]
+__all__ = ["SETTLED", "Settled", "TargetLaws", "fit_targets", "settled"]
 
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
-_DRAWS = 400
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 
 T = TypeVar("T")
@@ -50,11 +50,17 @@ class Settled(NamedTuple):
     runs: list[str]
 
 
-def fit_laws(target: str, runs: Sequence[Run]) -> TargetLaws:
-    """Fit the runs of one target: loss over size and tokens, and the envelope over compute.
+def fit_targets(runs: Sequence[Run], draws: int = 400) -> list[TargetLaws]:
+    """Fit, for every language that was learned, loss over size and tokens, and the envelope.
 
     N counts all parameters, D all tokens of the run. CPT is fitted on the runs without replay.
+    Intervals come from `draws` resamples of the runs.
     """
+    targets = sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
+    return [_fit(target, [r for r in runs if r.target == target], draws) for target in targets]
+
+
+def _fit(target: str, runs: Sequence[Run], draws: int) -> TargetLaws:
     laws: dict[str, Law] = {}
     powers: dict[str, Power] = {}
     refused: list[str] = []
@@ -63,18 +69,18 @@ def fit_laws(target: str, runs: Sequence[Run]) -> TargetLaws:
         try:
             found[strategy] = fit()
         except UserError as error:
-            name = series(strategy, 0.0)
+            name = {"cpt": "CPT"}.get(strategy, strategy)
             refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")
 
     def law(strategy: str, rows: Settled) -> Law:
         if strategy == "scratch":
-            return fit_scratch(rows.N, rows.D, rows.loss, rows.runs, draws=_DRAWS)
+            return fit_scratch(rows.N, rows.D, rows.loss, rows.runs, draws=draws)
         if "scratch" not in laws:
             raise UserError("it builds on the scratch law, which is missing")
-        return fit_cpt(rows.N, rows.D, rows.loss, laws["scratch"], rows.runs, draws=_DRAWS)
+        return fit_cpt(rows.N, rows.D, rows.loss, laws["scratch"], rows.runs, draws=draws)
 
     def power(rows: Settled) -> Power:
-        return fit_power(rows.C, rows.loss, rows.runs, draws=_DRAWS)
+        return fit_power(rows.C, rows.loss, rows.runs, draws=draws)
 
     for strategy in ("scratch", "cpt"):
         of = [run for run in runs if run.strategy == strategy and not run.replay]

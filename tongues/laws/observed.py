@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tongues.laws import Curve
+from tongues.laws.transfer import Curve
 
 __all__ = ["Run", "gather", "size_order", "twin"]
 

@@ -1,0 +1,97 @@
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tongues.recipe import load_recipe
+
+
+def tongues(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tongues", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_help_answers_at_once() -> None:
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        assert "demo" in tongues("--help").stdout
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.3
+
+
+def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
+    recipe_file: Path, tmp_path: Path
+) -> None:
+    done = tongues("check", recipe_file, "--in", tmp_path)
+    assert done.returncode == 0, done.stderr
+    resolved, _, numbers = done.stdout.partition("\n\n")
+    again = tmp_path / "again.yaml"
+    again.write_text(resolved)
+    assert load_recipe(again) == load_recipe(recipe_file)
+    assert "140,016" in numbers  # parameters of 0.1M with 400 pieces
+    assert "disk, about:" in numbers
+    as_json = json.loads(tongues("check", recipe_file, "--json", "--in", tmp_path).stdout)
+    assert as_json["runs"][0]["parameters"]["total"] == 140_016
+    assert as_json["runs"][0]["steps"] == round(20_000 / 512)
+    assert as_json["recipe"]["name"] == "small"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["chek"], "did you mean `check`?"),
+        (["check", "nowhere.yaml"], "no such recipe"),
+        (["check", "RECIPE", "train.bugdet=1M tokens"], "did you mean `budget`?"),
+        (["check", "RECIPE", "train.budget=1e18"], "has no unit"),
+        (["check", "RECIPE", "train.budget=1e18 tokens"], "more than 1,000 times"),
+        (["check", "RECIPE", "train.budget=5 MB"], "counted in tokens"),
+        (["check", "RECIPE", "train.mixture={no: 100%}"], "language `no` has no text"),
+        (["check", "RECIPE", "text.files={no: missing.txt}"], "missing.txt"),
+        (["check", "RECIPE", "text.made.languages.qab.mother=qax"], "qax"),
+        (["check", "RECIPE", "text.made.languages={de: {}}"], "de"),
+        (["train", "RECIPE"], "prepare"),
+        (["study", "RECIPE"], "no `study` section"),
+        (["fit", "nowhere"], "no directory of runs"),
+        (["report", "nowhere"], "no directory of runs"),
+        (["check"], "Missing argument"),
+        (["check", "RECIPE", "--jsno"], "--json"),
+    ],
+)
+def test_a_mistake_is_told_in_words_with_exit_code_2(
+    recipe_file: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    filled = [str(recipe_file) if word == "RECIPE" else word for word in arguments]
+    if "RECIPE" in arguments:
+        filled += ["--in", str(tmp_path)]
+    done = tongues(*filled)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_verbs_lead_from_text_to_a_law(recipe_file: Path, tmp_path: Path) -> None:
+    study = [
+        "model={}",
+        "train.mixture={}",
+        "train.budget=30k tokens",
+        "study={source: qaa, targets: [qab], shapes: [0.1M, 0.2M], replay: [0%, 20%]}",
+    ]
+    assert tongues("prepare", recipe_file, *study, "--in", tmp_path).returncode == 0
+    done = tongues("study", recipe_file, *study, "--in", tmp_path)
+    assert done.returncode == 0, done.stderr
+    runs = Path(done.stdout.strip())
+    law = tmp_path / "law.json"
+    fitted = tongues("fit", runs, "--draws", "50", "-o", law)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "scratch" in fitted.stdout
+    stored = json.loads(law.read_text())["laws"]
+    assert {entry["law"] for entry in stored} == {"scratch", "cpt"}
+    assert all(entry["warnings"] for entry in stored)  # two sizes are few, and said to be
+    page = tongues("report", runs, "-o", tmp_path / "page")
+    assert page.returncode == 0, page.stderr
+    assert Path(page.stdout.strip()).read_text().startswith("<!doctype html>")
