@@ -79,6 +79,7 @@ def test_the_verbs_lead_from_text_to_a_law(recipe_file: Path, tmp_path: Path) ->
         "model={}",
         "train.mixture={}",
         "train.budget=30k tokens",
+        "train.evaluations=9",
         "study={source: qaa, targets: [qab], shapes: [0.1M, 0.2M], replay: [0%, 20%]}",
     ]
     assert tongues("prepare", recipe_file, *study, "--in", tmp_path).returncode == 0

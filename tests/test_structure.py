@@ -44,6 +44,7 @@ PUBLIC = {
         "flops_per_token",
         "training_bytes",
     },
+    "tongues.report": {"Findings", "findings", "sentences", "write_report"},
     "tongues.study": {"State", "plan_runs", "run_all"},
     "tongues.text": {"Document", "check_text", "open_text", "text_files"},
     "tongues.text.made": {

@@ -27,6 +27,13 @@ __all__ = [
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
 
+def _readable_name(name: str) -> str:
+    """The name, when it is fit for a folder."""
+    if not _NAME.match(name):
+        raise ValueError("a name is made of letters, digits, dot, dash and underscore")
+    return name
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -91,6 +98,7 @@ class Model(_Section):
 class Train(_Section):
     """One run, or what all runs of a study have in common."""
 
+    run: str | None = None  # its name; by default the recipe's
     mixture: dict[str, Share] = {}
     init_from: str | None = None  # a run of the store, or a Hugging Face folder
     budget: Budget
@@ -107,6 +115,11 @@ class Train(_Section):
     checkpoint_every: Seconds = 60.0
     threads: int | None = Field(default=None, ge=1)
     seed: int = 1
+
+    @field_validator("run")
+    @classmethod
+    def _readable(cls, value: str | None) -> str | None:
+        return None if value is None else _readable_name(value)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Train":
@@ -145,9 +158,7 @@ class Recipe(_Section):
     @field_validator("name")
     @classmethod
     def _readable(cls, value: str) -> str:
-        if not _NAME.match(value):
-            raise ValueError("a name is made of letters, digits, dot, dash and underscore")
-        return value
+        return _readable_name(value)
 
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:

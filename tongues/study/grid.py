@@ -18,9 +18,10 @@ def plan_runs(recipe: Recipe) -> list[RunPlan]:
     if recipe.study is None:
         return [run_of_recipe(recipe)]
     study = recipe.study
-    if recipe.model.shape or recipe.train.mixture or recipe.train.init_from:
+    train = recipe.train
+    if recipe.model.shape or train.mixture or train.init_from or train.run or train.evaluate:
         raise UserError(
-            "a study sets shape, mixture and init_from of its runs itself",
+            "a study sets shape, mixture, init_from, run and evaluate of its runs itself",
             where="study",
             hint="take them out of `model` and `train`",
         )
@@ -30,9 +31,7 @@ def plan_runs(recipe: Recipe) -> list[RunPlan]:
     for shape_name in study.shapes:
         shape = find_shape(shape_name, where="study.shapes")
         for seed in study.seeds:
-            for run in _family(
-                recipe, study, shape, recipe.train.model_copy(update={"seed": seed})
-            ):
+            for run in _family(recipe, study, shape, train.model_copy(update={"seed": seed})):
                 runs[run.name] = run
     return list(runs.values())
 

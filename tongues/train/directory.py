@@ -45,7 +45,7 @@ def open_directory(
         raise UserError(
             f"a run of this name was made otherwise: {_differences(there, record)}",
             where=str(directory),
-            hint="give the recipe another `name`, or replace the run with --rebuild",
+            hint="name this run otherwise (`train.run`), or replace that one with --rebuild",
         )
     if there["status"] == "finished":
         return "finished"

@@ -28,7 +28,9 @@ class RunPlan:
 
     def identity(self) -> dict[str, Any]:
         """The settings that decide the bytes of the result."""
-        settings = self.settings.model_dump(mode="json", exclude={"checkpoint_every", "threads"})
+        settings = self.settings.model_dump(
+            mode="json", exclude={"run", "checkpoint_every", "threads"}
+        )
         return {
             "strategy": self.strategy,
             "target": self.target,
@@ -80,7 +82,7 @@ def derive(plan: RunPlan, vocabulary: int) -> Derived:
 
 
 def run_of_recipe(recipe: Recipe) -> RunPlan:
-    """The one run of a recipe without a study; its name is the recipe's."""
+    """The one run of a recipe without a study; it is named by `train.run` or the recipe."""
     settings = recipe.train
     if recipe.model.shape is None:
         raise UserError("`shape` is missing", where="model.shape", hint="such as `shape: 0.2M`")
@@ -91,7 +93,7 @@ def run_of_recipe(recipe: Recipe) -> RunPlan:
     others = [lang for lang in settings.mixture if lang != target]
     continued = settings.init_from is not None
     return RunPlan(
-        name=recipe.name,
+        name=settings.run or recipe.name,
         strategy="cpt" if continued else "scratch",
         target=target,
         source=others[0] if continued and others else None,
