@@ -1,4 +1,4 @@
-"""The demo's science over three seeds: does the dial of relatedness show, and does replay keep?
+"""The demo's science over three seeds: the dial of relatedness, and what replay keeps.
 
 usage: python benchmarks/transfer.py [WORKSPACE]
 
@@ -44,7 +44,8 @@ def forgotten(found: Findings, target: str, replay: float) -> float:
 def saved(found: Findings, target: str, replay: float = 0.0) -> float:
     """Share of scratch's tokens that CPT did without, in per cent."""
     transfer = found.transfer(target, replay)
-    assert transfer and transfer.saved
+    assert transfer
+    assert transfer.saved
     return 100 * transfer.saved.mean
 
 

@@ -72,27 +72,3 @@ def test_a_mistake_is_told_in_words_with_exit_code_2(
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
-
-
-def test_the_verbs_lead_from_text_to_a_law(recipe_file: Path, tmp_path: Path) -> None:
-    study = [
-        "model={}",
-        "train.mixture={}",
-        "train.budget=30k tokens",
-        "train.evaluations=9",
-        "study={source: qaa, targets: [qab], shapes: [0.1M, 0.2M], replay: [0%, 20%]}",
-    ]
-    assert tongues("prepare", recipe_file, *study, "--in", tmp_path).returncode == 0
-    done = tongues("study", recipe_file, *study, "--in", tmp_path)
-    assert done.returncode == 0, done.stderr
-    runs = Path(done.stdout.strip())
-    law = tmp_path / "law.json"
-    fitted = tongues("fit", runs, "--draws", "50", "-o", law)
-    assert fitted.returncode == 0, fitted.stderr
-    assert "scratch" in fitted.stdout
-    stored = json.loads(law.read_text())["laws"]
-    assert {entry["law"] for entry in stored} == {"scratch", "cpt"}
-    assert all(entry["warnings"] for entry in stored)  # two sizes are few, and said to be
-    page = tongues("report", runs, "-o", tmp_path / "page")
-    assert page.returncode == 0, page.stderr
-    assert Path(page.stdout.strip()).read_text().startswith("<!doctype html>")

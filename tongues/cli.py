@@ -241,7 +241,7 @@ def _run_watcher(show: Callable[[float, str], None]) -> Callable[[Any], None]:
 
 
 def main() -> None:
-    """Run the command; a mistake is told in a few words, exit code 2."""
+    """Run the command; a mistake is told in a few words (2), as is a failing disk (1)."""
     try:
         command(standalone_mode=False)
     except UserError as error:
@@ -250,6 +250,10 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"error: {where}{error.strerror or error}", err=True)
+        sys.exit(1)
     except (Stopped, click.Abort, KeyboardInterrupt) as stop:
         click.echo(f"{stop or 'stopped'}; the same command goes on", err=True)
         sys.exit(130)

@@ -1,5 +1,6 @@
 """Files that are never half-written, and fingerprints of what made them."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -9,9 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tongues.errors import UserError
+
 __all__ = [
     "append_line",
     "fingerprint",
+    "only_one",
     "read_json",
     "read_lines",
     "whole_directory",
@@ -30,8 +34,7 @@ def fingerprint(thing: Any) -> str:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Write to the path handed out; it takes its place when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    aside = _aside(path)
     try:
         yield aside
         _flush(aside)
@@ -43,9 +46,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
     """Fill the directory handed out; it replaces `path` when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    shutil.rmtree(aside, ignore_errors=True)
+    aside = _aside(path)
     aside.mkdir()
     try:
         yield aside
@@ -86,6 +87,29 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         return []
     lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     return [json.loads(line) for line in lines if line]
+
+
+@contextmanager
+def only_one(place: Path) -> Iterator[None]:
+    """Hold a directory for this process; a UserError when another process holds it."""
+    with (place / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            what, hint = "another process is at work here", "wait for it, or stop it first"
+            raise UserError(what, where=str(place), hint=hint) from None
+        yield
+
+
+def _aside(path: Path) -> Path:
+    """Where to write what will be `path`; clears what killed processes left there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{path.name}.*.part"):
+        process = left.name.split(".")[-2]
+        if process == str(os.getpid()) or not Path(f"/proc/{process}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+            left.unlink(missing_ok=True)
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 def _flush(path: Path) -> None:

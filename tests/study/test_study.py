@@ -76,7 +76,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(study: Recipe, workspace
 
 
 def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
-    long = [*STUDY, "train.budget=300k tokens", "study.replay=[0%]"]
+    long = [*STUDY, "train.budget=150k tokens", "study.replay=[0%]"]
     command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
     command += ["--in", str(workspace)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -106,12 +107,17 @@ def _run(plan: RunPlan, workspace: Path, threads: int, rebuild: bool) -> None:
         train(plan, workspace, threads=threads, rebuild=rebuild)
     except (Stopped, KeyboardInterrupt):
         raise SystemExit(_STOPPED) from None
-    except UserError as error:
-        write_text(failure, error.what)
-        raise SystemExit(1) from None
+    except (UserError, OSError) as error:
+        _leave(failure, error.what if isinstance(error, UserError) else str(error))
     except Exception:
-        write_text(failure, traceback.format_exc())
-        raise SystemExit(1) from None
+        _leave(failure, traceback.format_exc())
+
+
+def _leave(failure: Path, reason: str) -> None:
+    """Note why a run failed, where the disk lets us, and end its process."""
+    with suppress(OSError):
+        write_text(failure, reason)
+    raise SystemExit(1) from None
 
 
 def _reason(directory: Path, exitcode: int | None) -> str:

@@ -75,7 +75,8 @@ def _nearest_file(path: Path) -> str:
         folder = folder.parent
     if not folder.is_dir():
         return f"there is no directory `{folder}` in `{Path.cwd()}`"
-    return nearest(path.name, (p.name for p in folder.iterdir() if p.name.endswith(_KINDS)))
+    beside = [file.name for file in folder.iterdir() if file.name.endswith(_KINDS)]
+    return nearest(path.name, beside) if beside else f"`{folder}` holds no text file"
 
 
 def _read_whole(path: Path, lang: str) -> Iterator[Document]:

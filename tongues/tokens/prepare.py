@@ -1,5 +1,6 @@
 """From text to tokens on disk: train the tokenizer, encode, hold out, write."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from tongues.tokens.tokenizer import (
 __all__ = ["prepare_tokens"]
 
 _LAYOUT = 1  # raised when the same settings give other bytes than before
+_TELL_EVERY = 10.0  # seconds
 _BATCH_BYTES = 2_000_000  # of text encoded at a time
 
 
@@ -93,7 +95,7 @@ def _make(
     held_out = np.empty(0, dtype=np.uint64)
     for lang in languages:
         documents = open_text(recipe.text, lang)
-        encoded[lang] = _encode(tokenizer, documents, path / lang / "all", dtype)
+        encoded[lang] = _encode(tokenizer, documents, path / lang / "all", dtype, progress)
         lengths = np.diff(encoded[lang].open().bounds)
         _check_amount(lang, int(lengths.sum()), recipe.tokens.held_out)
         groups = held_out_groups(encoded[lang].groups, lengths, recipe.tokens.held_out)
@@ -132,13 +134,19 @@ def _check_amount(lang: str, tokens: int, held_out: int) -> None:
 
 
 def _encode(
-    tokenizer: Tokenizer, documents: Iterable[Document], place: Path, dtype: np.dtype
+    tokenizer: Tokenizer,
+    documents: Iterable[Document],
+    place: Path,
+    dtype: np.dtype,
+    progress: Callable[[str], None],
 ) -> _Encoded:
     """Write all tokens of a language, each document closed by the end token."""
     groups: list[int] = []
     sizes: list[int] = []
+    told = time.monotonic()
 
     def encoded() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        nonlocal told
         for batch in _batches(documents):
             texts = [document.text for document in batch]
             groups.extend(group_hash(document.group) for document in batch)
@@ -146,6 +154,9 @@ def _encode(
             encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
             pieces = [np.array([*encoding.ids, END_ID], dtype=dtype) for encoding in encodings]
             yield np.concatenate(pieces), np.array([len(piece) for piece in pieces])
+            if time.monotonic() - told > _TELL_EVERY:
+                told = time.monotonic()
+                progress(f"{place.parent.name}: {show_bytes(sum(sizes))} encoded so far")
 
     write_shard(place, encoded(), dtype)
     return _Encoded(place, np.array(groups, dtype=np.uint64), np.array(sizes, dtype=np.int64))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load, save_file
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from tongues.files import read_json, whole_directory, write_json
@@ -34,8 +34,9 @@ def save_checkpoint(
     """Write `directory/step-N/`; the two newest are kept."""
     with whole_directory(directory / f"step-{position.step:08d}") as aside:
         file = aside / "state.safetensors"
-        save_file(_state(model, optimizer), file)
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        content = save(_state(model, optimizer))
+        file.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
         write_json(aside / "position.json", asdict(position) | {"sha256": digest})
     for old in sorted(directory.glob("step-*"))[:-_KEPT]:
         shutil.rmtree(old, ignore_errors=True)

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from tongues import __version__
 from tongues.errors import UserError
-from tongues.files import fingerprint, whole_directory
+from tongues.files import fingerprint, only_one, whole_directory
 from tongues.models.huggingface import build_model, load_model, save_model
 from tongues.randomness import derive_seed
 from tongues.runs import Record, read_record, write_record
@@ -56,26 +56,39 @@ def train(
     nn.Module.to(model, processor.device)
     model.set_attn_implementation(attention_for(processor))
     optimizer = _optimizer(model, plan)
-    position, damaged = load_checkpoint(directory / "checkpoints", model, optimizer)
+    setup = Setup(plan, derived, directory, tokens, model, optimizer, processor)
+    with only_one(directory):
+        _go_on(setup, record, watch, tell)
+    return directory
+
+
+def _go_on(
+    setup: Setup,
+    record: Record,
+    watch: Callable[[Progress], None],
+    tell: Callable[[str], None],
+) -> None:
+    """Train from the newest checkpoint, or the start, to the end; leave the model."""
+    directory = setup.directory
+    checkpoints = directory / "checkpoints"
+    position, damaged = load_checkpoint(checkpoints, setup.model, setup.optimizer)
     for place in damaged:
         tell(f"{place} is damaged and passed over")
     if position:
-        tell(f"{plan.name} goes on from step {position.step} of {derived.steps}")
+        tell(f"{setup.plan.name} goes on from step {position.step} of {setup.derived.steps}")
     roll_back(directory, position.step if position else -1)
-    setup = Setup(plan, derived, directory, tokens, model, optimizer, processor)
     try:
         seconds = train_steps(setup, position, watch)
     except UserError:
         write_record(directory, {**record, "status": "failed"})
         raise
     with whole_directory(directory / "model") as aside:
-        save_model(model, aside)
+        save_model(setup.model, aside)
         for name in ("tokenizer.json", "tokenizer_config.json"):
-            shutil.copyfile(tokens.path / name, aside / name)
+            shutil.copyfile(setup.tokens.path / name, aside / name)
         write_card(aside, record)
     write_record(directory, {**record, "status": "finished", "seconds": round(seconds, 3)})
-    shutil.rmtree(directory / "checkpoints", ignore_errors=True)
-    return directory
+    shutil.rmtree(checkpoints, ignore_errors=True)
 
 
 def _first_model(

@@ -1,0 +1,96 @@
+"""Every command of the docs is run as printed, and answers what the docs say."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from tongues.models import SHAPES
+from tongues.recipe import Recipe, load_recipe
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = ("check", "prepare", "train", "study", "fit", "report")
+BLOCK = re.compile(r"```console( varies)?\n(.*?)```", re.DOTALL)
+PROGRESS = re.compile(r"^[\w.-]+(: \d+ runs)?: \d+%  ")
+NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
+
+
+def commands(page: str) -> Iterator[tuple[str, list[str], bool]]:
+    """Each command of a page, what it is said to answer, and whether its numbers vary."""
+    for varies, block in BLOCK.findall((DOCS / f"{page}.md").read_text(encoding="utf-8")):
+        for piece in block.split("$ ")[1:]:
+            command, *answer = piece.rstrip("\n").split("\n")
+            yield command, answer, bool(varies)
+
+
+def answered(command: str, folder: Path) -> list[str]:
+    """What a command prints on both streams, without the live lines of a slow machine."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        shlex.split(command),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return [line.rstrip() for line in done.stdout.splitlines() if not PROGRESS.match(line)]
+
+
+def without_numbers(lines: list[str]) -> str:
+    return " ".join(NUMBER.sub("#", " ".join(lines)).split())
+
+
+def test_the_pages_print_what_the_commands_answer(tmp_path: Path) -> None:
+    shutil.copytree(DOCS / "examples", tmp_path, dirs_exist_ok=True)
+    for page in PAGES:
+        for command, expected, varies in commands(page):
+            lines = answered(command, tmp_path)
+            if varies:  # numbers, and with them cautions, differ between processors
+                assert without_numbers(lines[:1]) == without_numbers(expected[:1]), command
+                assert lines[-1] == expected[-1], command
+            else:
+                assert lines == expected, command
+    laws = json.loads((tmp_path / "law.json").read_text())["laws"]
+    assert {law["law"] for law in laws} == {"scratch", "cpt"}
+    assert all(law["warnings"] and law["draws"] for law in laws)
+    page = (tmp_path / "reports/study/index.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert len(list((tmp_path / "reports/study/figures").glob("*.svg"))) >= 4
+
+
+def test_the_readme_names_commands_and_files_that_exist() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#:]+)\)", readme):
+        assert (DOCS.parent / link).exists(), link
+    in_pages = {command for page in PAGES for command, _, _ in commands(page)}
+    tour = re.findall(r"^\$ (tongues .*?)(?:  +#.*)?$", readme, re.MULTILINE)
+    assert tour
+    assert {command.strip() for command in tour} <= {c.split(" -o")[0] for c in in_pages}
+
+
+def test_every_key_of_a_recipe_is_explained() -> None:
+    page = (DOCS / "recipe.md").read_text(encoding="utf-8")
+    for section, field in Recipe.model_fields.items():
+        assert f"## `{section}`" in page
+        kinds = (field.annotation, *getattr(field.annotation, "__args__", ()))
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                for key in kind.model_fields:
+                    assert f"`{key}`" in page or f"`{key}." in page, key
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "examples").glob("*.yaml")), ids=lambda p: p.name)
+def test_every_example_is_a_recipe(path: Path) -> None:
+    recipe = load_recipe(path)
+    shapes = recipe.study.shapes if recipe.study else [recipe.model.shape]
+    assert all(shape in SHAPES for shape in shapes)
