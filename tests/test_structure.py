@@ -45,8 +45,8 @@ PUBLIC = {
         "training_bytes",
     },
     "tongues.report": {"Findings", "findings", "sentences", "write_report"},
-    "tongues.study": {"State", "plan_runs", "run_all"},
-    "tongues.text": {"Document", "check_text", "open_text", "text_files"},
+    "tongues.study": {"State", "core_count", "plan_runs", "run_all"},
+    "tongues.text": {"Document", "check_text", "describe_made", "open_text", "text_files"},
     "tongues.text.made": {
         "Drift",
         "Language",
@@ -63,6 +63,7 @@ PUBLIC = {
         "Mixture",
         "Split",
         "Tokens",
+        "check_tokens",
         "load_tokenizer",
         "open_tokens",
         "prepare_tokens",

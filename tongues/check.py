@@ -8,12 +8,13 @@ from typing import Any
 from tongues.errors import UserError, nearest
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import Recipe, Text
-from tongues.study import plan_runs
+from tongues.study import core_count, plan_runs
 from tongues.text import check_text, text_files
 from tongues.train import Derived, RunPlan, derive
 
 __all__ = ["Checked", "check_recipe", "derived_as_json", "derived_table"]
 
+_PYTHON = 450_000_000  # bytes that a process takes before its model
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
 
 
@@ -22,12 +23,21 @@ class Checked:
     """A sound recipe's runs, with the numbers that follow."""
 
     runs: tuple[tuple[RunPlan, Derived], ...]
+    at_once: int  # runs that go on at the same time
     token_bytes: int  # on disk, about
 
     @property
+    def memory(self) -> int:
+        """Bytes at the peak, about: the largest runs that can meet, with Python and PyTorch."""
+        needs = sorted((derived.memory + _PYTHON for _, derived in self.runs), reverse=True)
+        return sum(needs[: self.at_once])
+
+    @property
     def disk(self) -> int:
-        """Bytes on disk in the end, about: tokens, models and the checkpoints of a run each."""
-        return self.token_bytes + sum(derived.disk for _, derived in self.runs)
+        """Bytes on disk at the most, about: tokens, models, checkpoints of the runs going on."""
+        models = sum(derived.model_bytes for _, derived in self.runs)
+        checkpoints = sorted((derived.checkpoint_bytes for _, derived in self.runs), reverse=True)
+        return self.token_bytes + models + 3 * sum(checkpoints[: self.at_once])
 
 
 def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
@@ -37,12 +47,14 @@ def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
     plans = plan_runs(recipe)
     for plan in plans:
         _languages_have_text(plan, recipe)
+    _a_context_is_held_out(recipe)
     runs = tuple((plan, derive(plan, recipe.tokens.vocabulary)) for plan in plans)
     for plan, derived in runs:
         _text_suffices(plan, derived, text_bytes)
-        _fits_in_memory(plan, derived)
     two_or_four = 2 if recipe.tokens.vocabulary <= 65_536 else 4
-    checked = Checked(runs, sum(text_bytes.values()) * two_or_four // 3)
+    at_once = min(recipe.study.workers or core_count(), len(runs)) if recipe.study else 1
+    checked = Checked(runs, at_once, sum(text_bytes.values()) * two_or_four // 3)
+    _fits_in_memory(checked)
     _fits_on_disk(checked, workspace)
     return checked
 
@@ -71,7 +83,7 @@ def derived_as_json(checked: Checked) -> dict[str, Any]:
         {"run": plan.name, "shape": plan.shape.name, **asdict(derived)}
         for plan, derived in checked.runs
     ]
-    return {"runs": runs, "disk": checked.disk}
+    return {"runs": runs, "memory": checked.memory, "disk": checked.disk}
 
 
 def _text_bytes(settings: Text) -> dict[str, int]:
@@ -84,12 +96,20 @@ def _text_bytes(settings: Text) -> dict[str, int]:
 
 def _languages_have_text(plan: RunPlan, recipe: Recipe) -> None:
     known = recipe.text.languages
-    for lang in plan.settings.mixture:
+    for lang in (*plan.settings.mixture, *plan.settings.evaluate):
         if lang not in known:
-            where = "study" if recipe.study else "train.mixture"
+            key = "mixture" if lang in plan.settings.mixture else "evaluate"
+            where = "study" if recipe.study else f"train.{key}"
             raise UserError(
                 f"language `{lang}` has no text", where=where, hint=nearest(lang, known)
             )
+
+
+def _a_context_is_held_out(recipe: Recipe) -> None:
+    if recipe.tokens.held_out <= recipe.train.context:
+        what = f"{recipe.tokens.held_out} held-out tokens hold no context of {recipe.train.context}"
+        hint = "raise `tokens.held_out` or lower `train.context`"
+        raise UserError(what, where="tokens.held_out", hint=hint)
 
 
 def _text_suffices(plan: RunPlan, derived: Derived, text_bytes: dict[str, int]) -> None:
@@ -104,13 +124,15 @@ def _text_suffices(plan: RunPlan, derived: Derived, text_bytes: dict[str, int]) 
             )
 
 
-def _fits_in_memory(plan: RunPlan, derived: Derived) -> None:
+def _fits_in_memory(checked: Checked) -> None:
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if derived.memory > there:
+    if checked.memory > there:
+        largest, _ = max(checked.runs, key=lambda run: run[1].memory)
         raise UserError(
-            f"needs {show_bytes(derived.memory)} of memory; this machine has {show_bytes(there)}",
-            where=plan.name,
-            hint="choose a smaller shape, batch or context",
+            f"{checked.at_once} at a time, the runs need {show_bytes(checked.memory)} of memory; "
+            f"this machine has {show_bytes(there)}",
+            where=largest.name,
+            hint="choose a smaller shape, batch or context, or fewer `study.workers`",
         )
 
 

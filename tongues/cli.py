@@ -1,5 +1,6 @@
 """The command: one thin function a verb; a room is imported only when its verb is called."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +66,8 @@ def check(recipe: Path, overrides: tuple[str, ...], workspace: Path, as_json: bo
     notes = {plan.shape.name: plan.shape.note for plan, _ in checked.runs if plan.shape.note}
     for name, note in notes.items():
         click.echo(f"shape {name}: {note}")
-    click.echo(f"\ndisk, about: {show_bytes(checked.disk)}")
+    click.echo(f"\nmemory, about: {show_bytes(checked.memory)}, {checked.at_once} at a time")
+    click.echo(f"disk, about: {show_bytes(checked.disk)}")
     hint(f"tongues prepare {recipe}")
 
 
@@ -97,11 +99,13 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     from tongues.check import check_recipe
     from tongues.recipe import load_recipe
     from tongues.terminal import hint, progress_line, say
+    from tongues.tokens import check_tokens
 
     loaded = load_recipe(recipe, overrides)
     if loaded.study:
         raise UserError("is a study of many runs", where=str(recipe), hint="use `tongues study`")
     ((plan, _),) = check_recipe(loaded, workspace).runs
+    check_tokens(loaded, workspace)
     from tongues.train.run import train as train_run
 
     with progress_line(plan.name) as show:
@@ -177,8 +181,9 @@ def report(runs: tuple[Path, ...], out: Path | None, title: str) -> None:
     show_default=True,
     help="Folder for all that the demo makes.",
 )
-@click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
-def demo(workspace: Path, overrides: tuple[str, ...]) -> None:
+@_overrides
+@_rebuild
+def demo(workspace: Path, overrides: tuple[str, ...], rebuild: bool) -> None:
     """Run it all on three small made languages: from text to a page of laws, in minutes."""
     from importlib.resources import as_file, files
 
@@ -186,15 +191,17 @@ def demo(workspace: Path, overrides: tuple[str, ...]) -> None:
     from tongues.recipe import load_recipe
     from tongues.report import write_report
     from tongues.terminal import say
+    from tongues.text import describe_made
     from tongues.tokens import prepare_tokens
 
     with as_file(files("tongues.study") / "demo.yaml") as path:
         loaded = load_recipe(path, overrides)
-    prepare_tokens(loaded, workspace, say)
-    runs = _study(loaded, workspace, rebuild=False)
+    prepare_tokens(loaded, workspace, say, rebuild=rebuild)
+    runs = _study(loaded, workspace, rebuild)
     page = write_report([runs], workspace / "reports" / loaded.name, progress=say)
+    related = describe_made(loaded.text.made) if loaded.text.made else []
     click.echo("")
-    for sentence in read_json(page.with_name("report.json"))["sentences"]:
+    for sentence in [*related, *read_json(page.with_name("report.json"))["sentences"]]:
         click.echo(f"- {sentence}")
     click.echo(f"\nthe page: {page}")
 
@@ -204,12 +211,14 @@ def _study(recipe: Any, workspace: Path, rebuild: bool) -> Path:
     from tongues.check import check_recipe
     from tongues.study import run_all
     from tongues.terminal import progress_line
+    from tongues.tokens import check_tokens
 
     if recipe.study is None:
         raise UserError(
             "there is no `study` section", where=recipe.name, hint="see `tongues train`"
         )
     plans = [plan for plan, _ in check_recipe(recipe, workspace).runs]
+    check_tokens(recipe, workspace)
     with progress_line(f"{recipe.name}: {len(plans)} runs") as show:
         run_all(
             plans,
@@ -242,6 +251,9 @@ def _run_watcher(show: Callable[[float, str], None]) -> Callable[[Any], None]:
 
 def main() -> None:
     """Run the command; a mistake is told in a few words (2), as is a failing disk (1)."""
+    # Threads that wait for each other should sleep soon: where another program shares the cores,
+    # spinning makes small models ten times slower. Read when torch is first loaded.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         command(standalone_mode=False)
     except UserError as error:

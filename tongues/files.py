@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,21 +15,37 @@ from tongues.errors import UserError
 
 __all__ = [
     "append_line",
+    "file_hash",
     "fingerprint",
     "only_one",
     "read_json",
     "read_lines",
+    "remove_directory",
     "whole_directory",
     "whole_file",
     "write_json",
     "write_text",
 ]
 
+_PATIENCE = 5.0  # seconds
+
 
 def fingerprint(thing: Any) -> str:
     """Sixteen hex digits that change when the JSON form of `thing` does."""
     canonical = json.dumps(thing, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file; a UserError when it cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+    except OSError as error:
+        raise UserError(f"cannot be read ({error})", where=str(path)) from None
+    return digest.hexdigest()
 
 
 @contextmanager
@@ -91,14 +108,30 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def only_one(place: Path) -> Iterator[None]:
-    """Hold a directory for this process; a UserError when another process holds it."""
-    with (place / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            what, hint = "another process is at work here", "wait for it, or stop it first"
-            raise UserError(what, where=str(place), hint=hint) from None
+    """Hold a directory for this process, whether it exists yet or not.
+
+    Waits some seconds for another process, which may be leaving a checkpoint; then a UserError.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.with_name(f".{place.name}.lock").open("w") as file:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    what, hint = "another process is at work here", "wait for it, or stop it first"
+                    raise UserError(what, where=str(place), hint=hint) from None
+                time.sleep(0.1)
         yield
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory so that it is never seen half removed."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    path.replace(aside)
+    shutil.rmtree(aside)
 
 
 def _aside(path: Path) -> Path:

@@ -1,5 +1,6 @@
 """Amounts as people write them, with their unit: `30M tokens`, `6 MB`, `5%`, `60 seconds`."""
 
+import math
 import re
 from typing import Annotated, Any
 
@@ -27,11 +28,14 @@ def _split(value: Any, example: str) -> tuple[float, str]:
     if match is None:
         raise ValueError(f"`{value}` is no amount; write one such as `{example}`")
     number, scale, unit = match.groups()
-    return float(number.replace("_", "")) * _SCALE[scale], unit
+    amount = float(number.replace("_", "")) * _SCALE[scale]
+    if not math.isfinite(amount):
+        raise ValueError(f"`{value}` is more than can be counted")
+    return amount, unit
 
 
 def _whole(number: float, value: Any) -> int:
-    if number < 1 or abs(number - round(number)) > 1e-6 * max(number, 1.0):
+    if not 1 <= number < 1e300 or abs(number - round(number)) > 1e-6 * max(number, 1.0):
         raise ValueError(f"`{value}` is not a whole number of at least 1")
     return round(number)
 
@@ -112,6 +116,8 @@ def _budget(value: Any) -> Any:
         raise ValueError(f"`{value}`: {reason}")
     if not number > 0:
         raise ValueError(f"`{value}` is not more than nothing")
+    if words != "tokens per parameter":
+        _whole(number, value)
     return _Budget(amount=number, per_parameter=words.endswith("parameter"))
 
 

@@ -48,7 +48,7 @@ class Drift(_Section):
 class Made(_Section):
     """A family of made languages that speak about one made-up world."""
 
-    seed: int = 1
+    seed: int = Field(default=1, ge=0)
     size: Bytes = 6_000_000  # of text, per language
     languages: dict[str, Drift]
 
@@ -138,11 +138,18 @@ class Study(_Section):
     source: str
     targets: list[str] = Field(min_length=1)
     shapes: list[str] = Field(min_length=1)
-    strategies: list[Literal["scratch", "cpt"]] = ["scratch", "cpt"]
-    replay: list[Share] = [0.0]
+    strategies: list[Literal["scratch", "cpt"]] = Field(["scratch", "cpt"], min_length=1)
+    replay: list[Share] = Field([0.0], min_length=1)
     source_budget: Budget | None = None  # of the source models; by default `train.budget`
-    seeds: list[int] = [1]
+    seeds: list[int] = Field([1], min_length=1)
     workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
+
+    @field_validator("replay")
+    @classmethod
+    def _some_target(cls, value: list[float]) -> list[float]:
+        if max(value) >= 1:
+            raise ValueError("at 100% replay nothing of the target is learned")
+        return value
 
 
 class Recipe(_Section):

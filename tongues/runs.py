@@ -75,9 +75,9 @@ def find_runs(places: Iterable[Path]) -> list[Path]:
 def table(places: Iterable[Path]) -> list[dict[str, Any]]:
     """One row per run, evaluation and language, of finished runs.
 
-    Columns: run, strategy, target, source, replay, parent, shape, seed, params and
-    params_non_embedding, step, tokens (all languages), flops (exact), tokens_lang (of this
-    row's language), lang, loss (nats per token), bits_per_byte.
+    Columns: run, strategy, target, source, replay, parent, shape, seed, tokens_fingerprint,
+    params, params_non_embedding, step, tokens (all languages), flops (exact), tokens_lang (of
+    this row's language), lang, loss (nats per token), bits_per_byte.
     """
     rows: list[dict[str, Any]] = []
     for directory in find_runs(places):
@@ -93,6 +93,7 @@ def table(places: Iterable[Path]) -> list[dict[str, Any]]:
             "parent": record["parent"],
             "shape": record["shape"],
             "seed": record["seed"],
+            "tokens_fingerprint": record["tokens_fingerprint"],
             "params": record["params"]["total"],
             "params_non_embedding": record["params"]["non_embedding"],
         }

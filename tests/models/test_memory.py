@@ -29,8 +29,8 @@ print((peak() - before) / derive(plan, 400).memory)
 def test_memory_is_foretold_within_a_quarter(
     recipe_file: Path, workspace: Path, precision: str
 ) -> None:
-    changes = [f"train.precision={precision}", "model.shape=1.4M", "train.batch=4096 tokens"]
-    changes += ["train.context=128 tokens", "train.budget=8192 tokens", "train.evaluations=1"]
+    changes = [f"train.precision={precision}", "model.shape=1.4M", "train.batch=8192 tokens"]
+    changes += ["train.context=128 tokens", "train.budget=32k tokens", "train.evaluations=1"]
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(recipe_file), str(workspace), *changes],
         capture_output=True,

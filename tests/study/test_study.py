@@ -101,6 +101,7 @@ def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
         ("study.targets=[no]", "language `no` has no text"),
         ("model.shape=0.1M", "take them out"),
         ("train.budget=1e18 tokens", "more than 1,000 times"),
+        ("tokens.held_out=10 tokens", "hold no context"),
         ("train.context=1M tokens", "no whole number of contexts"),
         ("text.files={fr: nowhere.txt}", "nowhere.txt"),
     ],
@@ -113,17 +114,25 @@ def test_a_mistake_across_the_recipe_is_found_before_work(
     assert said in str(caught.value)
 
 
+def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspace: Path) -> None:
+    long = [*STUDY, "train.budget=150k tokens", "study.replay=[0%]"]
+    command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
+    command += ["--in", str(workspace)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not list(workspace.glob("runs/*/*/timing.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(read_record(run)["status"] == "finished" for run in find_runs([workspace / "runs"]))
+
+
 def test_what_does_not_fit_this_machine_is_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    large = ["model.shape=5534M", "train.batch=1M tokens", "train.budget=1M tokens"]
     with pytest.raises(UserError, match="of memory"):
-        check_recipe(
-            make_recipe(
-                "model.shape=5534M",
-                "train.batch=1M tokens",
-                "train.context=1M tokens",
-                "train.budget=1M tokens",
-            ),
-            tmp_path,
-        )
+        check_recipe(make_recipe(*large, "train.context=500 tokens"), tmp_path)
 
 
 def test_derived_numbers_are_those_of_the_finished_run(study: Recipe, workspace: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.recipe import Text
-from tongues.text import check_text, open_text, text_files
+from tongues.text import check_text, describe_made, open_text, text_files
 
 
 def made(languages: dict[str, Any], size: str = "20 kB") -> Text:
@@ -75,3 +75,20 @@ def test_missing_files_are_found_beforehand(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no file matches") as error:
         check_text(files({"de": [f"{tmp_path}/*.txt"]}))
     assert error.value.where == "text.files.de"
+
+
+def test_relatedness_is_told_in_numbers() -> None:
+    daughters = {
+        tag: {"mother": "qaa", "distance": distance}
+        for tag, distance in (("qab", 0.0), ("qac", 0.2), ("qad", 0.5))
+    }
+    settings = made({"qaa": {}, **daughters}).made
+    assert settings
+    same, near, far = describe_made(settings)
+    assert shares(same) == 100
+    assert "`qac` drifted from `qaa` by 0.2" in near
+    assert shares(near) > shares(far) > 0
+
+
+def shares(sentence: str) -> int:
+    return int(sentence.split("shares ")[1].split("%")[0])

@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.conftest import MakeRecipe
 from tongues.errors import Stopped, UserError
-from tongues.files import read_json, read_lines, write_json
+from tongues.files import only_one, read_json, read_lines, write_json
 from tongues.runs import read_record, table
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
@@ -133,7 +133,8 @@ def kill_until_finished(arguments: list[str], directory: Path, kills: int, seed:
             process.send_signal(signal.SIGKILL)
             hits += 1
         process.wait()
-    subprocess.run(arguments, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+    assert "goes on from step" in done.stderr
     return hits
 
 
@@ -165,6 +166,34 @@ def test_a_finished_run_is_left_alone_and_another_recipe_is_refused(
     assert read_record(directory)["seed"] == 2
 
 
+def test_a_rebuild_never_mixes_two_runs_and_spares_other_runs(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    plan = plan_of(make_recipe, *STOPPABLE, name="stopped")
+    directory = train_and_stop(plan, workspace)
+    (directory / "run.json").unlink()  # as a kill in the midst of an old removal could leave it
+    other = plan_of(make_recipe, "train.seed=5", name="stopped")
+    alone = train(plan_of(make_recipe, "train.seed=5", name="alone"), workspace)
+    assert digests(train(other, workspace)) == digests(alone)
+    study = workspace / "runs" / "study"
+    train(plan_of(make_recipe, name="study/child"), workspace)
+    with pytest.raises(UserError, match="a study's folder"):
+        train(plan_of(make_recipe, name="study"), workspace, rebuild=True)
+    assert read_record(study / "child")["status"] == "finished"
+
+
+def test_a_run_is_one_process_at_a_time(make_recipe: MakeRecipe, workspace: Path) -> None:
+    with only_one(workspace / "runs" / "small"):
+        code = (
+            "import sys; from pathlib import Path; from tongues.files import only_one\n"
+            "with only_one(Path(sys.argv[1])): pass"
+        )
+        command = [sys.executable, "-c", code, str(workspace / "runs" / "small")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "another process is at work here" in done.stderr
+    subprocess.run(command, check=True)
+
+
 def test_a_continued_run_starts_where_its_parent_ended(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
@@ -186,6 +215,12 @@ def test_a_parent_that_does_not_fit_is_refused(make_recipe: MakeRecipe, workspac
     with pytest.raises(UserError, match="neither a run") as caught:
         train(plan_of(make_recipe, "train.init_from=parnt", name="child"), workspace)
     assert "`parent`" in caught.value.hint
+    tokenizer = workspace / "runs/parent/model/tokenizer.json"
+    whole = tokenizer.read_text()
+    tokenizer.write_text(whole + " ")
+    with pytest.raises(UserError, match="another tokenizer"):
+        train(plan_of(make_recipe, "train.init_from=parent", name="child"), workspace)
+    tokenizer.write_text(whole)
     with pytest.raises(UserError, match="another shape"):
         train(
             plan_of(make_recipe, "train.init_from=parent", "model.shape=0.2M", name="child"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tongues.errors import UserError
 from tongues.laws.transfer import Curve
 
 __all__ = ["Run", "gather", "size_order", "twin"]
@@ -47,6 +48,14 @@ def gather(rows: Iterable[Mapping[str, Any]]) -> list[Run]:
 
     A run that was never evaluated on the language it learns is left out.
     """
+    rows = list(rows)
+    texts = {row["tokens_fingerprint"] for row in rows}
+    if len(texts) > 1:
+        raise UserError(
+            f"the runs were trained on {len(texts)} different preparations of text",
+            where="runs",
+            hint="losses compare within one tokenizer and one held-out text: name one study",
+        )
     by_run: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         by_run[row["run"]][row["lang"]].append(row)

@@ -191,10 +191,12 @@ def _method(settings: Mapping[str, Any]) -> str:
         "are one share; what training the source model cost is not counted.",
         "CPT's curve is read in mid-run, before its learning rate has come down, and scratch's at "
         "its end, after it has: the saving is rather more than less than the one shown.",
-        "Intervals of means are Student's t over pairs or runs; those of laws are percentiles over "
-        "resamples of whole runs. Sizes and seeds are pooled.",
+        "Intervals of means are Student's t over pairs or runs; those of laws are percentiles "
+        "over resamples of whole runs. Sizes and seeds are pooled: with one seed, intervals tell "
+        "the spread over sizes, not over seeds.",
         f"Laws are fitted on evaluations after the first {SETTLED * 100:.0f} % of a run, those of "
-        "CPT on runs without replay.",
+        "CPT on runs without replay. In mid-schedule, where the rate has not decayed yet, losses "
+        "lie above what a run of that length would end with.",
         "Forgetting is the loss on the source language minus the same model's before its first "
         "step of CPT.",
     ]

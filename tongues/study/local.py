@@ -2,6 +2,9 @@
 
 import multiprocessing
 import os
+import signal
+import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -9,13 +12,14 @@ from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from tongues.errors import Stopped, UserError
 from tongues.files import read_lines, write_text
 from tongues.models import count_parameters
 from tongues.train import RunPlan
 
-__all__ = ["State", "run_all"]
+__all__ = ["State", "core_count", "run_all"]
 
 _STOPPED = 130  # exit code of a run that was asked to stop
 
@@ -28,6 +32,11 @@ class State:
     finished: int
     running: dict[str, float]  # share of its steps done, by run
     share: float  # of the study's work done
+
+
+def core_count() -> int:
+    """The processor's cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def run_all(
@@ -44,7 +53,7 @@ def run_all(
     the same call goes on where each run was. A run that fails does not stop the others; in the
     end a UserError names it.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = core_count()
     workers = min(workers or cores, len(plans))
     # Children forked from a server that holds torch already start in a hundredth of the time.
     context = multiprocessing.get_context("forkserver")
@@ -55,6 +64,7 @@ def run_all(
     finished: set[str] = set()
     failed: dict[str, str] = {}
     stopped = False
+    before = _stop_on_sigterm()
     try:
         while running or (waiting and not stopped):
             for plan in list(waiting):
@@ -83,6 +93,8 @@ def run_all(
     except KeyboardInterrupt:
         stopped = True
     finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
         for process in running.values():
             process.terminate()  # a request: the run leaves a checkpoint first
         for process in running.values():
@@ -101,6 +113,7 @@ def _run(plan: RunPlan, workspace: Path, threads: int, rebuild: bool) -> None:
     """The process of one run; leaves the reason of a failure in its directory."""
     from tongues.train.run import train
 
+    threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
     failure = workspace / "runs" / plan.name / "failure.txt"
     failure.unlink(missing_ok=True)
     try:
@@ -111,6 +124,20 @@ def _run(plan: RunPlan, workspace: Path, threads: int, rebuild: bool) -> None:
         _leave(failure, error.what if isinstance(error, UserError) else str(error))
     except Exception:
         _leave(failure, traceback.format_exc())
+
+
+def _stop_with(parent: int) -> None:
+    """Ask this process to stop once its parent is gone: a killed study leaves no orphans."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _stop_on_sigterm() -> Any:
+    """Take SIGTERM for Ctrl-C; returns the handler before, None outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    return signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _leave(failure: Path, reason: str) -> None:

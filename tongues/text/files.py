@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError, nearest
+from tongues.files import fingerprint
 from tongues.text.document import Document
 
 __all__ = ["find_files", "read_files"]
@@ -115,7 +116,9 @@ def _document(line: str, path: Path, number: int, lang: str) -> Document:
         reason = f"`text` holds half a character ({error.reason}) at {error.start}"
         raise UserError(reason, where=where, hint="write it as UTF-8") from None
     name = _name(row, "id", where) or where
-    return Document(name, lang, text, _name(row, "group", where) or name, source=str(path))
+    return Document(
+        name, lang, text, _name(row, "group", where) or fingerprint(text), source=str(path)
+    )
 
 
 def _name(row: dict[str, Any], key: str, where: str) -> str | None:

@@ -10,9 +10,17 @@ from tongues import recipe
 from tongues.errors import UserError
 from tongues.text.document import Document
 from tongues.text.files import find_files, read_files
-from tongues.text.made import Drift, Language, World, documents, make_family
+from tongues.text.made import (
+    Drift,
+    Language,
+    World,
+    documents,
+    make_family,
+    shared_order,
+    shared_words,
+)
 
-__all__ = ["check_text", "open_text", "text_files"]
+__all__ = ["check_text", "describe_made", "open_text", "text_files"]
 
 _APART = 10**9  # documents between the first ones of two made languages
 
@@ -49,6 +57,21 @@ def check_text(settings: recipe.Text) -> None:
         except UserError as error:
             where = f"text.made.languages.{error.where}".rstrip(".")
             raise UserError(error.what, where=where, hint=error.hint) from None
+
+
+def describe_made(settings: recipe.Made) -> list[str]:
+    """A sentence for each daughter language: how near it is to its mother."""
+    family = _family(settings)
+    said: list[str] = []
+    for tag, drift in settings.languages.items():
+        if drift.mother:
+            mother, daughter = family[drift.mother], family[tag]
+            said.append(
+                f"`{tag}` drifted from `{drift.mother}` by {drift.distance:g}: it shares "
+                f"{shared_words(mother, daughter):.0%} of the running words and "
+                f"{shared_order(mother, daughter):.0%} of the choices of word order."
+            )
+    return said
 
 
 def _generate(settings: recipe.Made, lang: str) -> Iterator[Document]:

@@ -1,7 +1,7 @@
 """Text in, token shards and batches out: tokenizer, shards, held-out split, mixture."""
 
 from tongues.tokens.mixture import Mixture
-from tongues.tokens.prepare import prepare_tokens
+from tongues.tokens.prepare import check_tokens, prepare_tokens
 from tongues.tokens.store import Counts, Split, Tokens, open_tokens
 from tongues.tokens.tokenizer import END_ID, load_tokenizer
 
@@ -11,6 +11,7 @@ __all__ = [
     "Mixture",
     "Split",
     "Tokens",
+    "check_tokens",
     "load_tokenizer",
     "open_tokens",
     "prepare_tokens",

@@ -10,13 +10,13 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from tongues.errors import UserError
-from tongues.files import fingerprint, whole_directory, write_json
+from tongues.files import file_hash, fingerprint, whole_directory, write_json
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import Recipe
 from tongues.text import Document, check_text, open_text, text_files
 from tongues.tokens.shards import Shard, open_shard, shard_dtype, write_shard
 from tongues.tokens.split import group_hash, held_out_groups
-from tongues.tokens.store import Counts, Manifest, Split, file_hash, read_manifest
+from tongues.tokens.store import Counts, Manifest, Split, read_manifest
 from tongues.tokens.tokenizer import (
     END_ID,
     SAMPLE_BYTES,
@@ -25,7 +25,7 @@ from tongues.tokens.tokenizer import (
     train_tokenizer,
 )
 
-__all__ = ["prepare_tokens"]
+__all__ = ["check_tokens", "prepare_tokens"]
 
 _LAYOUT = 1  # raised when the same settings give other bytes than before
 _TELL_EVERY = 10.0  # seconds
@@ -67,6 +67,21 @@ def prepare_tokens(
     with whole_directory(path) as aside:
         _make(recipe, made_from, aside, progress)
     return path
+
+
+def check_tokens(recipe: Recipe, workspace: Path) -> None:
+    """Refuse tokens that are missing, or were made with other settings than the recipe's."""
+    path = workspace / "tokens" / recipe.name
+    before = read_manifest(path)["made_from"]
+    now = _settings(recipe)
+    if any(before.get(section) != now[section] for section in now):
+        reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
+        hint = "run `tongues prepare` with this recipe, or give it another name"
+        raise UserError(reason, where=str(path), hint=hint)
+
+
+def _settings(recipe: Recipe) -> dict[str, Any]:
+    return recipe.model_dump(mode="json", include={"text", "tokens"})
 
 
 def _made_from(recipe: Recipe) -> dict[str, Any]:

@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from tongues.errors import UserError, nearest
-from tongues.files import read_json
+from tongues.files import file_hash, read_json
 from tongues.tokens.shards import Shard, open_shard
 from tongues.tokens.tokenizer import load_tokenizer, token_bytes
 
-__all__ = ["Counts", "Manifest", "Split", "Tokens", "file_hash", "open_tokens", "read_manifest"]
+__all__ = ["Counts", "Manifest", "Split", "Tokens", "open_tokens", "read_manifest"]
 
 Split = Literal["train", "valid"]
 
@@ -112,18 +111,6 @@ def read_manifest(path: Path) -> Manifest:
     if not isinstance(manifest, dict) or not manifest.keys() >= Manifest.__required_keys__:
         raise _damaged(path, "`tokens.json` is not a whole description of tokens")
     return Manifest(**manifest)
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file; a UserError when it cannot be read."""
-    digest = sha256()
-    try:
-        with path.open("rb") as file:
-            while block := file.read(2**20):
-                digest.update(block)
-    except OSError as error:
-        raise UserError(f"cannot be read ({error})", where=str(path)) from None
-    return digest.hexdigest()
 
 
 def _damaged(path: Path, reason: str) -> UserError:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tongues.errors import UserError, nearest
-from tongues.files import read_lines, write_text
+from tongues.files import read_lines, remove_directory, write_text
 from tongues.runs import Record, read_record, write_record
 
 __all__ = ["find_parent", "open_directory", "roll_back"]
@@ -33,24 +33,29 @@ def find_parent(parent: str | None, workspace: Path) -> Path | None:
 def open_directory(
     directory: Path, record: Record, rebuild: bool
 ) -> Literal["new", "unfinished", "finished"]:
-    """Make a run's directory, or find it as it was left."""
-    if rebuild:
-        shutil.rmtree(directory, ignore_errors=True)
-    if not (directory / "run.json").is_file():
+    """Make a run's directory, or find it as it was left; `rebuild` replaces one made otherwise."""
+    others = [path.parent.name for path in directory.glob("*/run.json")]
+    if others:
+        what = f"is a study's folder, with {len(others)} runs such as `{others[0]}`"
+        hint = "name this run otherwise (`train.run`)"
+        raise UserError(what, where=str(directory), hint=hint)
+    there = read_record(directory) if (directory / "run.json").is_file() else None
+    if there and there["fingerprint"] != record["fingerprint"]:
+        if not rebuild:
+            raise UserError(
+                f"a run of this name was made otherwise: {_differences(there, record)}",
+                where=str(directory),
+                hint="name this run otherwise (`train.run`), or replace that one with --rebuild",
+            )
+        remove_directory(directory)
+        there = None
+    if there is None:
+        shutil.rmtree(directory / "checkpoints", ignore_errors=True)
         directory.mkdir(parents=True, exist_ok=True)
-        write_record(directory, record)
-        return "new"
-    there = read_record(directory)
-    if there["fingerprint"] != record["fingerprint"]:
-        raise UserError(
-            f"a run of this name was made otherwise: {_differences(there, record)}",
-            where=str(directory),
-            hint="name this run otherwise (`train.run`), or replace that one with --rebuild",
-        )
-    if there["status"] == "finished":
+    if there and there["status"] == "finished":
         return "finished"
     write_record(directory, record)
-    return "unfinished"
+    return "unfinished" if there else "new"
 
 
 def roll_back(directory: Path, step: int) -> None:

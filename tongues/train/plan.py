@@ -53,7 +53,8 @@ class Derived:
     flops: float  # exact, attention included
     flops_rule: float  # 6 x parameters x tokens
     memory: int  # bytes at the peak of a step
-    disk: int  # bytes while it runs: model and two checkpoints
+    model_bytes: int  # on disk
+    checkpoint_bytes: int  # each, on disk
 
 
 def derive(plan: RunPlan, vocabulary: int) -> Derived:
@@ -77,7 +78,8 @@ def derive(plan: RunPlan, vocabulary: int) -> Derived:
         flops=float(flops_per_token(plan.shape, vocabulary, settings.context)) * tokens,
         flops_rule=6.0 * parameters["total"] * tokens,
         memory=memory,
-        disk=(4 + 2 * 12) * parameters["total"],
+        model_bytes=4 * parameters["total"],
+        checkpoint_bytes=12 * parameters["total"],
     )
 
 
@@ -97,7 +99,7 @@ def run_of_recipe(recipe: Recipe) -> RunPlan:
         strategy="cpt" if continued else "scratch",
         target=target,
         source=others[0] if continued and others else None,
-        replay=1 - settings.mixture[target] if continued else 0.0,
+        replay=round(1 - settings.mixture[target], 9) if continued else 0.0,
         parent=settings.init_from,
         tokens=recipe.name,
         shape=find_shape(recipe.model.shape),

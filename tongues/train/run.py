@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from tongues import __version__
 from tongues.errors import UserError
-from tongues.files import fingerprint, only_one, whole_directory
+from tongues.files import file_hash, fingerprint, only_one, whole_directory
 from tongues.models.huggingface import build_model, load_model, save_model
 from tongues.randomness import derive_seed
 from tongues.runs import Record, read_record, write_record
@@ -48,16 +48,17 @@ def train(
     derived = derive(plan, tokens.vocabulary_size)
     record = _record(plan, derived, tokens, parent)
     directory = workspace / "runs" / plan.name
-    if open_directory(directory, record, rebuild) == "finished":
-        tell(f"{plan.name} is finished already")
-        return directory
-
-    model = _first_model(plan, derived, tokens, parent)
-    nn.Module.to(model, processor.device)
-    model.set_attn_implementation(attention_for(processor))
-    optimizer = _optimizer(model, plan)
-    setup = Setup(plan, derived, directory, tokens, model, optimizer, processor)
+    if parent:
+        _check_parent(plan, derived, tokens, parent)
     with only_one(directory):
+        if open_directory(directory, record, rebuild) == "finished":
+            tell(f"{plan.name} is finished already")
+            return directory
+        model = _first_model(plan, derived, tokens, parent)
+        nn.Module.to(model, processor.device)
+        model.set_attn_implementation(attention_for(processor))
+        optimizer = _optimizer(model, plan)
+        setup = Setup(plan, derived, directory, tokens, model, optimizer, processor)
         _go_on(setup, record, watch, tell)
     return directory
 
@@ -91,6 +92,22 @@ def _go_on(
     shutil.rmtree(checkpoints, ignore_errors=True)
 
 
+def _check_parent(plan: RunPlan, derived: Derived, tokens: Tokens, parent: Path) -> None:
+    """Refuse a parent of another tokenizer, or another size, before anything is written."""
+    if _tokenizer_of(parent) != file_hash(tokens.tokenizer_path):
+        what = f"`{plan.parent}` was trained with another tokenizer than these tokens"
+        hint = "continue from a run of the same recipe's tokens"
+        raise UserError(what, where="train.init_from", hint=hint)
+    recorded = read_record(parent)["params"] if (parent / "run.json").is_file() else None
+    if recorded and recorded != derived.parameters:
+        raise _other_shape(plan)
+
+
+def _other_shape(plan: RunPlan) -> UserError:
+    what = f"`{plan.parent}` is of another shape than {plan.shape.name}"
+    return UserError(what, where="model.shape", hint="give the shape of the parent")
+
+
 def _first_model(
     plan: RunPlan, derived: Derived, tokens: Tokens, parent: Path | None
 ) -> PreTrainedModel:
@@ -103,16 +120,23 @@ def _first_model(
             tied_embeddings=plan.tied_embeddings,
             seed=derive_seed(plan.settings.seed, "weights"),
         )
-    model = load_model(parent / "model" if (parent / "model").is_dir() else parent)
-    rows = model.config.get_text_config().vocab_size
-    if rows != tokens.vocabulary_size:
-        what = f"`{plan.parent}` has {rows} pieces, the tokens {tokens.vocabulary_size}"
-        hint = "prepare the text with the parent's tokenizer"
-        raise UserError(what, where="train.init_from", hint=hint)
+    model = load_model(_model_of(parent))
     if model.num_parameters() != derived.parameters["total"]:
-        what = f"`{plan.parent}` is of another shape than {plan.shape.name}"
-        raise UserError(what, where="model.shape", hint="give the shape of the parent")
+        raise _other_shape(plan)
     return model
+
+
+def _model_of(parent: Path) -> Path:
+    """The Hugging Face folder of a run, or the folder itself."""
+    return parent / "model" if (parent / "run.json").is_file() else parent
+
+
+def _tokenizer_of(parent: Path) -> str:
+    tokenizer = _model_of(parent) / "tokenizer.json"
+    if not tokenizer.is_file():
+        what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
+        raise UserError(what, where=str(_model_of(parent)), hint=hint)
+    return file_hash(tokenizer)
 
 
 def _optimizer(model: PreTrainedModel, plan: RunPlan) -> torch.optim.Optimizer:
@@ -130,6 +154,10 @@ def _record(plan: RunPlan, derived: Derived, tokens: Tokens, parent: Path | None
     parent_fingerprint = None
     if parent is not None and (parent / "run.json").is_file():
         parent_fingerprint = read_record(parent)["fingerprint"]
+    elif parent is not None:
+        parent_fingerprint = fingerprint(
+            [file_hash(f) for f in sorted(parent.glob("*.safetensors"))]
+        )
     settings = plan.identity()
     return Record(
         run=plan.name,
