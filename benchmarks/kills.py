@@ -21,7 +21,7 @@ text: {made: {seed: 1, size: 2 MB, languages: {qaa: {}, qab: {mother: qaa, dista
 tokens: {vocabulary: 1024, held_out: 8192 tokens}
 model: {shape: 0.2M}
 train: {mixture: {qaa: 80%, qab: 20%}, budget: 1500k tokens, batch: 2048 tokens,
-        context: 128 tokens, checkpoint_every: 0.3 seconds}
+        context: 128 tokens, checkpoint_every: 0.1 seconds}
 """
 SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
 
@@ -67,7 +67,7 @@ def main(kills: int) -> None:
                 subprocess.run(tongues("train", path), check=True, capture_output=True)
         killed = Path(folder) / "runs" / "killed"
         for _ in range(kills):
-            lines.append(kill(tongues("train", recipes["killed"]), killed, chance.random() * 1.2))
+            lines.append(kill(tongues("train", recipes["killed"]), killed, chance.random() * 4))
             print(lines[-1], flush=True)
         subprocess.run(tongues("train", recipes["killed"]), check=True, capture_output=True)
         alone = digests(Path(folder) / "runs" / "alone")

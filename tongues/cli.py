@@ -265,6 +265,7 @@ def main() -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"error: {where}{error.strerror or error}", err=True)
+        click.echo("  nothing whole was lost; mend it, and the same command goes on", err=True)
         sys.exit(1)
     except (Stopped, click.Abort, KeyboardInterrupt) as stop:
         click.echo(f"{stop or 'stopped'}; the same command goes on", err=True)
