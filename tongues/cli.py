@@ -1,6 +1,5 @@
 """The command: one thin function a verb; a room is imported only when its verb is called."""
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -251,9 +250,6 @@ def _run_watcher(show: Callable[[float, str], None]) -> Callable[[Any], None]:
 
 def main() -> None:
     """Run the command; a mistake is told in a few words (2), as is a failing disk (1)."""
-    # Threads that wait for each other should sleep soon: where another program shares the cores,
-    # spinning makes small models ten times slower. Read when torch is first loaded.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         command(standalone_mode=False)
     except UserError as error:
