@@ -25,6 +25,7 @@ print((peak() - before) / derive(plan, 400).memory)
 """
 
 
+@pytest.mark.slow  # the allocator's peak wavers with what else the machine does
 @pytest.mark.parametrize("precision", ["bfloat16", "float32"])
 def test_memory_is_foretold_within_a_quarter(
     recipe_file: Path, workspace: Path, precision: str
