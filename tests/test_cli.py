@@ -59,7 +59,7 @@ def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
         (["check", "RECIPE", "train.evaluate=[zzz]"], "language `zzz` has no text"),
         (["train", "RECIPE"], "prepare"),
         (["study", "RECIPE"], "no `study` section"),
-        (["fit", "nowhere"], "no directory of runs"),
+        (["fit", "nowhere"], "is not there"),
         (["report", "nowhere"], "no directory of runs"),
         (["check"], "Missing argument"),
         (["check", "RECIPE", "--jsno"], "--json"),

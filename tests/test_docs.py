@@ -1,5 +1,6 @@
 """Every command of the docs is run as printed, and answers what the docs say."""
 
+import doctest
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from tongues.models import SHAPES
 from tongues.recipe import Recipe, load_recipe
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("check", "prepare", "train", "study", "fit", "report")
+PAGES = ("check", "prepare", "train", "study", "fit", "plan", "report")
 BLOCK = re.compile(r"```console( varies)?\n(.*?)```", re.DOTALL)
 PROGRESS = re.compile(r"^[\w.-]+(: \d+ runs)?: \d+%  ")
 NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
@@ -26,7 +27,7 @@ NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
 def commands(page: str) -> Iterator[tuple[str, list[str], bool]]:
     """Each command of a page, what it is said to answer, and whether its numbers vary."""
     for varies, block in BLOCK.findall((DOCS / f"{page}.md").read_text(encoding="utf-8")):
-        for piece in block.split("$ ")[1:]:
+        for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *answer = piece.rstrip("\n").split("\n")
             yield command, answer, bool(varies)
 
@@ -60,12 +61,20 @@ def test_the_pages_print_what_the_commands_answer(tmp_path: Path) -> None:
                 assert lines[-1] == expected[-1], command
             else:
                 assert lines == expected, command
-    laws = json.loads((tmp_path / "law.json").read_text())["laws"]
-    assert {law["law"] for law in laws} == {"scratch", "cpt"}
+    laws = json.loads((tmp_path / "laws.json").read_text())["laws"]
+    assert {law["strategy"] for law in laws} == {"scratch", "cpt"}
     assert all(law["warnings"] and law["draws"] for law in laws)
     page = (tmp_path / "reports/study/index.html").read_text()
     assert page.startswith("<!doctype html>")
     assert len(list((tmp_path / "reports/study/figures").glob("*.svg"))) >= 4
+
+
+def test_the_examples_of_the_library_give_what_the_page_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(DOCS / "examples")
+    failed, tried = doctest.testfile(str(DOCS / "laws.md"), module_relative=False)
+    assert tried > 30 and not failed
 
 
 def test_the_readme_names_commands_and_files_that_exist() -> None:
@@ -75,7 +84,11 @@ def test_the_readme_names_commands_and_files_that_exist() -> None:
     in_pages = {command for page in PAGES for command, _, _ in commands(page)}
     tour = re.findall(r"^\$ (tongues .*?)(?:  +#.*)?$", readme, re.MULTILINE)
     assert tour
-    assert {command.strip() for command in tour} <= {c.split(" -o")[0] for c in in_pages}
+    shown = {line for page in PAGES for _, answer, _ in commands(page) for line in answer}
+    told = re.findall(r"^(?:   option|→  |advice:|how sure:).*$", readme, re.MULTILINE)
+    assert told
+    assert set(told) <= shown
+    assert {command.strip() for command in tour} <= in_pages | {c.split(" -o")[0] for c in in_pages}
 
 
 def test_every_key_of_a_recipe_is_explained() -> None:

@@ -1,9 +1,22 @@
-"""The one exception a user can cause, and the one a user can ask for."""
+"""The one exception a user can cause, the one a user can ask for, and cautions."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 
-__all__ = ["Stopped", "UserError", "nearest"]
+__all__ = ["Caution", "Stopped", "UserError", "nearest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """A reason to doubt a number: a code for programs, a sentence for people."""
+
+    code: str
+    sentence: str
+
+    def __str__(self) -> str:
+        """The sentence with its code behind it."""
+        return f"{self.sentence} ({self.code})"
 
 
 class UserError(Exception):
@@ -14,28 +27,30 @@ class UserError(Exception):
     what: the mistake in one sentence.
     where: the recipe key, file or run it was found in.
     hint: what to do next.
+    code: its name for programs, where one tells kinds of refusals apart.
     """
 
-    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+    def __init__(self, what: str, *, where: str = "", hint: str = "", code: str = "") -> None:
         super().__init__(what)
-        self.what, self.where, self.hint = what, where, hint
+        self.what, self.where, self.hint, self.code = what, where, hint, code
 
     def __str__(self) -> str:
-        """One block of text: `where: what`, then the hint on a line of its own."""
+        """One block of text: `where: what (code)`, then the hint on a line of its own."""
         first = f"{self.where}: {self.what}" if self.where else self.what
+        first = f"{first} ({self.code})" if self.code else first
         return f"{first}\n  {self.hint}" if self.hint else first
 
     def __reduce__(self) -> tuple[object, ...]:
         """Cross process borders whole (worker processes raise it too)."""
-        return _rebuild, (self.what, self.where, self.hint)
+        return _rebuild, (self.what, self.where, self.hint, self.code)
 
 
 class Stopped(Exception):
     """The work was asked to stop; it left a checkpoint and the same command goes on."""
 
 
-def _rebuild(what: str, where: str, hint: str) -> UserError:
-    return UserError(what, where=where, hint=hint)
+def _rebuild(what: str, where: str, hint: str, code: str) -> UserError:
+    return UserError(what, where=where, hint=hint, code=code)
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

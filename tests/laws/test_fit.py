@@ -3,139 +3,189 @@ import math
 import numpy as np
 import pytest
 
+from tests.laws.made import (
+    SMALL,
+    SMALL_CPT,
+    Columns,
+    codes,
+    grid,
+    needs_runs,
+    noise,
+    read,
+    rows_of,
+    small_runs,
+)
+from tongues import laws
 from tongues.errors import UserError
-from tongues.laws import Law, allocate, fit_cpt, fit_scratch
+from tongues.laws import Law, allocate
 
-TRUTH = {"E": 1.5, "A": 40.0, "B": 300.0, "alpha": 0.35, "beta": 0.4}
-CPT_TRUTH = {"E": 1.5, "A": 40.0, "B": 80.0, "alpha": 0.35, "beta": 0.25, "gamma": 0.05}
-
-
-def small_runs(law, noise=0.0, sizes=(1e5, 3e5, 1e6, 3e6), seed=0):
-    """One run a size, eight checkpoints each."""
-    N = np.repeat(sizes, 8)
-    D = np.tile(np.geomspace(1e6, 4e7, 8), len(sizes))
-    runs = [f"{size:g}" for size in N]
-    error = np.random.default_rng(seed).standard_normal(len(N))
-    return N, D, law.loss(N, D) * np.exp(noise * error), runs
-
-
-def codes(law):
-    return {warning.code for warning in law.warnings}
+BASE = Law("chinchilla", SMALL)
 
 
 def test_a_known_scratch_law_comes_back():
-    N, D, loss, runs = small_runs(Law("scratch", TRUTH))
-    law = fit_scratch(N, D, loss, runs, draws=20)
-    assert law.params == pytest.approx(TRUTH, rel=1e-8)
-    assert (law.n_rows, law.n_runs, law.delta) == (32, 4, 1e-3)
-    assert law.range == {"N": (1e5, 3e6), "D": (1e6, 4e7), "loss": (loss.min(), loss.max())}
+    rows = small_runs(SMALL)
+    law = laws.fit("chinchilla", **rows, draws=20)
+    assert law.params == pytest.approx(SMALL, rel=1e-8)
+    assert (law.form, law.n_rows, law.n_runs, law.delta) == ("chinchilla", 32, 4, 1e-3)
+    lowest, highest = rows["loss"].min(), rows["loss"].max()
+    assert law.range == {"N": (1e5, 3e6), "D": (1e6, 4e7), "loss": (lowest, highest)}
     assert codes(law) == {"few_runs"}
 
 
 def test_a_known_cpt_law_comes_back_on_its_base():
-    base = Law("scratch", TRUTH)
-    N, D, loss, runs = small_runs(Law("cpt", CPT_TRUTH))
-    law = fit_cpt(N, D, loss, base, runs, draws=20)
-    assert law.params == pytest.approx(CPT_TRUTH, rel=1e-8)
+    law = laws.fit("cpt", **small_runs(SMALL_CPT), base=BASE, draws=20)
+    assert law.params == pytest.approx(SMALL_CPT, rel=1e-8)
     assert "base_without_draws" in codes(law)
 
 
+def test_a_known_extended_law_comes_back():
+    law = laws.fit("extended", **rows_of(SMALL_CPT, spread=0.0), draws=0)
+    assert law.params == pytest.approx(SMALL_CPT, rel=1e-7)
+
+
+def test_the_order_of_rows_and_the_names_of_runs_do_not_matter():
+    rows = small_runs(SMALL, 0.01)
+    plain = laws.fit("chinchilla", **rows, draws=0)
+    order = np.random.default_rng(0).permutation(len(rows["N"]))
+    mixed: Columns = {name: np.asarray(values)[order] for name, values in rows.items()}
+    mixed["runs"] = ["run " + name for name in mixed["runs"]]
+    assert laws.fit("chinchilla", **mixed, draws=0).params == pytest.approx(plain.params, rel=1e-9)
+
+
+def test_objective_and_mean_are_those_of_the_law_it_gives():
+    rows = small_runs(SMALL, 0.01)
+    law = laws.fit("chinchilla", **rows, draws=0)
+    off = np.abs(np.log(law.loss(rows["N"], rows["D"]) / rows["loss"]))
+    huber = np.where(off < 1e-3, off**2 / 2, 1e-3 * (off - 5e-4))
+    assert law.objective == pytest.approx(huber.sum(), rel=1e-9)
+    assert law.mean_huber == pytest.approx(huber.mean(), rel=1e-9)
+
+
+def test_a_wide_threshold_is_least_squares():
+    rows = small_runs(SMALL, 0.01)
+    law = laws.fit("chinchilla", **rows, draws=0, delta=10.0)
+    off = np.log(law.loss(rows["N"], rows["D"]) / rows["loss"])
+    assert law.objective == pytest.approx((off**2).sum() / 2, rel=1e-9)
+    again = laws.fit("chinchilla", **rows, draws=0, delta=100.0)
+    assert again.params == pytest.approx(law.params, rel=1e-6)
+
+
 def test_a_cpt_interval_carries_the_uncertainty_of_its_base():
-    N, D, loss, runs = small_runs(Law("scratch", TRUTH), noise=0.003)
-    sure, unsure = Law("scratch", TRUTH), fit_scratch(N, D, loss, runs, draws=200)
-    N, D, loss, runs = small_runs(Law("cpt", CPT_TRUTH), noise=0.003, seed=1)
-    narrow = fit_cpt(N, D, loss, sure, runs, draws=200)
-    wide = fit_cpt(N, D, loss, unsure, runs, draws=200)
+    unsure = laws.fit("chinchilla", **small_runs(SMALL, 0.003), draws=200)
+    continued = small_runs(SMALL_CPT, 0.003, seed=1)
+    narrow = laws.fit("cpt", **continued, base=BASE, draws=200)
+    wide = laws.fit("cpt", **continued, base=unsure, draws=200)
     for name in ("B", "beta", "gamma"):
         assert np.ptp(wide.interval[name]) > np.ptp(narrow.interval[name])
     np.testing.assert_array_equal(wide.draws["alpha"], unsure.draws["alpha"])
     assert wide.interval["E"] == unsure.interval["E"]
 
 
+def test_a_base_with_fewer_draws_gives_each_in_turn():
+    base = laws.fit("chinchilla", **small_runs(SMALL, 0.003), draws=7)
+    law = laws.fit("cpt", **small_runs(SMALL_CPT, 0.003, seed=1), base=base, draws=20)
+    np.testing.assert_array_equal(law.draws["E"], np.resize(base.draws["E"], 20))
+
+
 def test_the_same_seed_gives_the_same_law():
-    rows = small_runs(Law("scratch", TRUTH), noise=0.01)
-    first, again, other = (fit_scratch(*rows, draws=50, seed=seed) for seed in (1, 1, 2))
+    rows = small_runs(SMALL, 0.01)
+    first, again, other = (
+        laws.fit("chinchilla", **rows, draws=50, seed=seed) for seed in (1, 1, 2)
+    )
     assert first.to_json() == again.to_json()
     assert first.interval != other.interval
     assert first.params == other.params
 
 
+@needs_runs
+def test_repeated_epochs_are_valued_on_the_runs_that_repeat_nothing():
+    table = read("muennighoff_c4_datablations.csv")
+    N, D, U, loss = (
+        np.array([float(row[name]) for row in table]) for name in ("N", "D", "unique_D", "loss")
+    )
+    once = D <= U
+    base = laws.fit("chinchilla", loss[once], N=N[once], D=D[once], draws=0)
+    assert base.gradient_norm < 1e-9
+    law = laws.fit("data-constrained", loss, N=N, D=D, U=U, base=base, draws=0)
+    assert law.gradient_norm < 1e-6 * law.delta
+    assert {name: law.params[name] for name in SMALL} == base.params
+    assert 5 < law.params["R_D"] < 100  # there 15.4, on fewer and other runs
+    kept = (U / D > 0.02) & (loss < 6)  # the rest diverged
+    off = np.log(law.loss(N, D, U=U) / loss)[kept]
+    without = np.log(base.loss(N, D) / loss)[kept]
+    assert np.abs(off).mean() < np.abs(without).mean()
+
+
+@needs_runs
+@pytest.mark.parametrize("form", ["chinchilla", "extended", "kaplan", "power", "power-floor"])
+def test_every_law_converges_on_published_runs(form):
+    table = sorted(read("chinchilla_epoch_245.csv"), key=lambda row: float(row["loss"]))[:240]
+    columns = {name: np.array([float(row[name]) for row in table]) for name in "NDC"}
+    loss = np.array([float(row["loss"]) for row in table])
+    given: Columns = {name: columns[name] for name in laws.FORMS[form].variables}
+    law = laws.fit(form, loss, **given, draws=0)
+    assert law.gradient_norm < 1e-6 * law.delta
+    assert "not_converged" not in codes(law)
+    best = {"chinchilla": 1.018274e-3, "extended": 9.376510e-4, "kaplan": 2.6631015e-3}
+    if form in best:
+        assert law.objective == pytest.approx(best[form], rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_noisy_runs_of_few_sizes_give_cautions_and_finite_numbers(seed):
-    rows = small_runs(Law("scratch", TRUTH), noise=0.1, sizes=(1e5, 2e5, 4e5), seed=seed)
-    law = fit_scratch(*rows, draws=100)
+    rows = small_runs(SMALL, 0.1, sizes=(1e5, 2e5, 4e5), seed=seed)
+    law = laws.fit("chinchilla", **rows, draws=60)
     assert {"few_sizes", "few_runs"} <= codes(law)
     assert all(np.isfinite(values).all() for values in law.draws.values())
     assert all(math.isfinite(value) for value in law.params.values())
     assert law.gradient_norm < 1e-9
 
 
-def test_two_runs_give_a_law_without_intervals():
-    law = fit_scratch(*small_runs(Law("scratch", TRUTH), noise=0.01, sizes=(1e5, 1e6)))
-    assert law.interval == {}
-    assert {"few_sizes", "no_intervals", "ill_conditioned"} <= codes(law)
-
-
-def test_sizes_and_tokens_that_grew_together_are_told():
-    N = np.geomspace(1e5, 1e8, 10)
-    law = fit_scratch(N, 20 * N, Law("scratch", TRUTH).loss(N, 20 * N), draws=0)
-    assert "sizes_and_tokens_together" in codes(law)
-
-
-def test_losses_without_a_floor_are_told():
-    N, D, _, runs = small_runs(Law("scratch", TRUTH))
-    law = fit_scratch(N, D, 40 / N**0.25 + 300 / D**0.4, runs, draws=0)
-    assert "zero_E" in codes(law)
-    assert law.params["E"] < 1e-3
-
-
 @pytest.mark.parametrize("shape", ["constant", "rising", "random"])
 def test_losses_no_law_describes_are_cautioned_not_crashed_on(shape):
-    N, D, _, runs = small_runs(Law("scratch", TRUTH))
-    random = np.random.default_rng(0).uniform(1, 9, len(N))
-    loss = {"constant": np.full(len(N), 3.0), "rising": 1 + D**0.1, "random": random}[shape]
-    law = fit_scratch(N, D, loss, runs, draws=50)
+    rows = small_runs(SMALL)
+    random = np.random.default_rng(0).uniform(1, 9, 32)
+    loss = {"constant": np.full(32, 3.0), "rising": 1 + rows["D"] ** 0.1, "random": random}[shape]
+    law = laws.fit("chinchilla", **rows | {"loss": loss}, draws=30)
     assert codes(law) & {"at_bound", "zero_E", "ill_conditioned"}
 
 
-def test_continued_runs_below_their_base_are_told_and_have_no_allocation():
-    N, D, _, runs = small_runs(Law("scratch", TRUTH))
-    base = Law("scratch", TRUTH)
-    law = fit_cpt(N, D, np.full(len(N), 1.2), base, runs, draws=20)
-    assert {"below_base", "at_bound", "no_interior_optimum"} <= codes(law)
-    assert allocate(law) is None
+@pytest.mark.parametrize("form", ["cpt", "data-constrained"])
+def test_what_stands_on_a_base_is_not_fitted_without(form):
+    rows = small_runs(SMALL)
+    with pytest.raises(UserError, match=f"the {form} law stands on a chinchilla law") as caught:
+        laws.fit(form, **rows, U=rows["D"])
+    assert caught.value.code == "missing_base"
 
 
-@pytest.mark.parametrize(
-    ("change", "where", "reason"),
-    [
-        ({"loss": -1.0}, "loss", "positive and finite, but row 3 is -1"),
-        ({"N": 0.0}, "N", "positive and finite, but row 3 is 0"),
-        ({"D": math.nan}, "D", "positive and finite, but row 3 is nan"),
-        ({"D": math.inf}, "D", "positive and finite, but row 3 is inf"),
-    ],
-)
-def test_a_bad_value_is_refused_with_its_row(change, where, reason):
-    N, D, loss, _ = small_runs(Law("scratch", TRUTH))
-    columns = {"N": N, "D": D, "loss": loss}
-    for name, value in change.items():
-        columns[name][3] = value
-    with pytest.raises(UserError, match=reason) as caught:
-        fit_scratch(**columns)
-    assert caught.value.where == where
-
-
-def test_tables_that_cannot_hold_a_law_are_refused():
-    N, D, loss, runs = small_runs(Law("scratch", TRUTH))
-    with pytest.raises(UserError, match="differ in length: N 32, D 31, loss 32, runs 32"):
-        fit_scratch(N, D[1:], loss, runs)
-    with pytest.raises(UserError, match="5 rows are too few for the scratch law, which needs 6"):
-        fit_scratch(N[:5], D[:5], loss[:5])
-    with pytest.raises(UserError, match="at least two model sizes"):
-        fit_scratch(N[:8], D[:8], loss[:8])
-    with pytest.raises(UserError, match="at least two token counts"):
-        fit_scratch(np.arange(1.0, 9.0), np.ones(8), np.ones(8))
+def test_questions_that_make_no_sense_are_refused():
+    rows = small_runs(SMALL)
     with pytest.raises(UserError, match="delta must be positive"):
-        fit_scratch(N, D, loss, delta=0)
-    with pytest.raises(UserError, match="a scratch law, not cpt"):
-        fit_cpt(N, D, loss, Law("cpt", CPT_TRUTH))
+        laws.fit("chinchilla", **rows, delta=0)
+    with pytest.raises(UserError, match="draws must not be negative"):
+        laws.fit("chinchilla", **rows, draws=-1)
+    with pytest.raises(UserError, match="is a chinchilla law, not cpt"):
+        laws.fit("cpt", **rows, base=Law("cpt", SMALL_CPT))
+    with pytest.raises(UserError, match="is not needed"):
+        laws.fit("chinchilla", **rows, base=BASE)
+    with pytest.raises(UserError, match="no law `chinchila`"):
+        laws.fit("chinchila", **rows)
+    with pytest.raises(UserError, match=r"E cannot be 1\.9") as caught:
+        rows["loss"] = np.linspace(1.8, 5, 32)
+        laws.fit("chinchilla", **rows, fix={"E": 1.9})
+    assert caught.value.code == "below_floor"
+
+
+def test_a_term_fixed_away_leaves_a_law_of_the_rest():
+    N, D = grid()
+    loss = (1.6 + 2000 / D**0.37) * noise(len(N), 0.001)
+    law = laws.fit("chinchilla", loss, N=N, D=D, fix={"A": 0, "alpha": 0.3}, draws=10)
+    assert law.params["A"] == 0
+    assert law.params["beta"] == pytest.approx(0.37, rel=0.02)
+    assert allocate(law) is None
+    assert "no_interior_optimum" in codes(law)
+
+
+def test_a_misspelt_option_is_not_swallowed():
+    with pytest.raises((UserError, TypeError), match="dleta"):
+        laws.fit("chinchilla", **small_runs(SMALL), dleta=1e-2)

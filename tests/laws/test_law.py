@@ -3,35 +3,105 @@ import json
 import numpy as np
 import pytest
 
+from tests.laws.made import CHINCHILLA, CPT, codes, grid, noise, rows_of, small_runs
+from tongues import laws
 from tongues.errors import UserError
-from tongues.laws import Law, fit_scratch
-
-CHINCHILLA = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}
+from tongues.laws import Law
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 5), np.geomspace(1e8, 1e11, 6)))
-    noise = np.exp(0.01 * np.random.default_rng(0).standard_normal(30))
-    return fit_scratch(N, D, Law("scratch", CHINCHILLA).loss(N, D) * noise, draws=60)
+    return laws.fit("chinchilla", **rows_of(CHINCHILLA, sizes=5, lengths=6), draws=60)
 
 
 def test_json_holds_everything_at_full_precision(fitted):
     data = fitted.to_json()
     assert {
         *("law", "n_rows", "n_runs", "params", "objective", "mean_huber", "gradient_norm"),
-        *("interval", "allocation", "warnings", "range", "delta"),
+        *("interval", "allocation", "holdout", "warnings", "range", "delta", "leverage"),
     } <= data.keys()
-    back = Law.from_json(json.loads(json.dumps(data)))
+    assert data["holdout"] and data["leverage"] and data["allocation"]
+    back = Law.from_json(json.loads(json.dumps(data, allow_nan=False)))
     assert back.to_json() == data
     assert back.params == fitted.params
+    assert (back.leverage, back.holdout) == (fitted.leverage, fitted.holdout)
     assert data["mean_huber"] == pytest.approx(data["objective"] / 30)
+    assert data["allocation"].keys() == {"a", "b", "N_coef", "D_coef", "interval"}
+
+
+def test_every_form_goes_through_json():
+    N, D = grid(5, 6)
+    base = laws.fit("chinchilla", **rows_of(CHINCHILLA, sizes=5, lengths=6), draws=10)
+    loss = Law("extended", CPT).loss(N, D) * noise(30, 0.01)
+    C, U = 6 * N * D, D / 2
+    axes = np.meshgrid(np.geomspace(1e7, 1e11, 6), [0, 0.02, 0.1, 0.5], [2.2, 2.9])
+    tokens, share, start = (axis.ravel() for axis in axes)
+    params = {"F": 1e8, "A": 0.3, "kappa": 0.2, "W": 0.05, "B": 1e10, "beta": 0.095}
+    source = Law("forgetting", params).loss(D=tokens, r=share, S=start) * noise(48, 0.01)
+    found = [
+        laws.fit("cpt", loss, N=N, D=D, base=base, draws=5),
+        laws.fit("extended", loss, N=N, D=D, draws=5, tie=[("alpha", "beta")], fix={"E": 1.5}),
+        laws.fit("kaplan", loss, N=N, D=D, draws=3),
+        laws.fit("data-constrained", loss, N=N, D=D, U=U, base=base, draws=3),
+        laws.fit("forgetting", source, D=tokens, r=share, S=start, draws=0),
+        laws.fit("power", loss, C=C, draws=5),
+        laws.fit("power-floor", loss, C=C, draws=5),
+    ]
+    assert {base.form, *(law.form for law in found)} == set(laws.FORMS)
+    for law in found:
+        data = law.to_json()
+        assert Law.from_json(json.loads(json.dumps(data, allow_nan=False))).to_json() == data
+
+
+def test_noise_free_rows_go_through_json_too():
+    law = laws.fit("chinchilla", **small_runs(CHINCHILLA), draws=10)
+    json.dumps(law.to_json(), allow_nan=False)
 
 
 def test_a_law_from_print_goes_through_json_without_the_figures_of_a_fit():
-    data = json.loads(json.dumps(Law("scratch", CHINCHILLA).to_json(), allow_nan=False))
+    data = json.loads(json.dumps(Law("chinchilla", CHINCHILLA).to_json(), allow_nan=False))
     assert data["objective"] is None
+    assert data["range"] == {}
     assert Law.from_json(data).to_json() == data
+
+
+def test_what_is_fixed_and_tied_is_told():
+    law = laws.fit("extended", **rows_of(CPT), fix={"E": 1.5}, tie=[("alpha", "beta")], draws=10)
+    data = law.to_json()
+    assert data["fixed"] == {"E": 1.5}
+    assert data["tied"] == {"beta": "alpha"}
+    assert law.interval.keys() == {"A", "B", "alpha", "beta", "gamma"}
+
+
+def test_losses_broadcast_and_variables_go_by_name():
+    law = Law("chinchilla", CHINCHILLA)
+    N, D = np.array([1e8, 1e9]), np.array([[1e9], [1e10], [1e11]])
+    assert law.loss(N, D).shape == (3, 2)
+    np.testing.assert_array_equal(law.loss(N=N, D=D), law.loss(N, D))
+    power = Law("power", {"E": 0.0, "A": 30.0, "gamma": 0.05})
+    assert power.loss(C=1e20) == pytest.approx(3.0)
+    assert np.shape(law.loss(1e8, 1e9)) == ()
+    with pytest.raises(UserError, match="the power law needs C"):
+        power.loss(1e8, 1e9)
+    with pytest.raises(UserError, match="the chinchilla law needs D"):
+        law.loss(1e8)
+    with pytest.raises(UserError, match="the forgetting law needs D and r"):
+        Law(
+            "forgetting", {"F": 1e8, "A": 0.3, "kappa": 0.2, "W": 0.05, "B": 1e10, "beta": 0.095}
+        ).loss(S=2.0)
+
+
+def test_each_draw_has_its_own_loss(fitted):
+    N, D = np.array([1e8, 1e9]), np.array([[1e10], [1e11], [1e12]])
+    losses = fitted.loss_draws(N, D)
+    assert losses.shape == (60, 3, 2)
+    for i in (0, 59):
+        one = Law("chinchilla", {name: float(v[i]) for name, v in fitted.draws.items()})
+        np.testing.assert_allclose(losses[i], one.loss(N, D), rtol=1e-14)
+    np.testing.assert_array_equal(losses, fitted.loss_draws(N, D))
+    low, high = fitted.loss_interval(N, D)
+    np.testing.assert_allclose(low, np.percentile(losses, 2.5, axis=0))
+    np.testing.assert_allclose(high, np.percentile(losses, 97.5, axis=0))
 
 
 def test_the_interval_of_the_loss_holds_the_loss_and_widens_beyond_the_runs(fitted):
@@ -45,10 +115,16 @@ def test_the_interval_of_the_loss_holds_the_loss_and_widens_beyond_the_runs(fitt
 
 
 def test_what_is_no_law_is_refused():
-    with pytest.raises(UserError, match="no law `scrach`") as caught:
-        Law("scrach", CHINCHILLA)
-    assert caught.value.hint == "did you mean `scratch`?"
+    with pytest.raises(UserError, match="no law `chinchila`") as caught:
+        Law("chinchila", CHINCHILLA)
+    assert caught.value.hint == "did you mean `chinchilla`?"
     with pytest.raises(UserError, match="E A B alpha beta gamma"):
         Law("cpt", CHINCHILLA)
-    with pytest.raises(UserError, match="no draws"):
-        Law("scratch", CHINCHILLA).loss_interval(1e9, 1e10)
+    with pytest.raises(UserError, match="no draws") as caught:
+        Law("chinchilla", CHINCHILLA).loss_interval(1e9, 1e10)
+    assert caught.value.code == "no_intervals"
+
+
+def test_healthy_rows_raise_no_caution(fitted):
+    assert codes(laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=60)) == set()
+    assert codes(fitted) == set()

@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws.made import SMALL, small_runs
+from tongues import laws
 from tongues.errors import UserError
-from tongues.laws import Caution, Curve, Saving, saved_at_end, savings
+from tongues.laws import Curve, Law, preset, saved_at_size, savings, tokens_for
 
 SIZE = 1e6
+CONTINUED = {**SMALL, "B": 100.0, "beta": 0.35, "gamma": 0.01}
 
 
 def power_curve(A, tokens, exponent=0.2):
@@ -17,6 +20,11 @@ def power_curve(A, tokens, exponent=0.2):
 def curve(tokens, loss):
     tokens = np.asarray(tokens, dtype=float)
     return Curve(tokens, 6 * SIZE * tokens, np.asarray(loss))
+
+
+def last(scratch, cpt):
+    """The saving at the lowest loss both reached."""
+    return savings(scratch, cpt).points[-1]
 
 
 @given(st.floats(0.5, 0.99), st.integers(5, 40))
@@ -36,39 +44,34 @@ def test_a_power_law_k_times_cheaper_saves_its_share_everywhere(ratio, points):
 
 def test_the_end_of_the_scratch_run_is_compared():
     tokens = np.geomspace(1e6, 1e9, 10)
-    saving = saved_at_end(power_curve(100, tokens), power_curve(90, tokens))
-    assert isinstance(saving, Saving)
+    saving = last(power_curve(100, tokens), power_curve(90, tokens))
     assert saving.tokens_scratch == pytest.approx(1e9)
     assert saving.tokens_cpt == pytest.approx(1e9 * 0.9**5)
     assert saving.share == pytest.approx(1 - 0.9**5)
+    assert saving.compute_cpt / saving.tokens_cpt == pytest.approx(6 * SIZE)
     assert str(saving).startswith("41.0% of the compute saved at loss")
 
 
 def test_a_continued_run_there_at_its_first_measure_saved_at_least_so_much():
-    saving = saved_at_end(curve([10, 100], [4, 3]), curve([20, 100], [2.9, 2.5]))
-    assert isinstance(saving, Saving)
+    saving = last(curve([10, 100], [4, 3]), curve([20, 100], [2.9, 2.5]))
     assert saving.at_least
     assert saving.tokens_cpt == 20
     assert str(saving) == "≥ 80.0% of the compute saved at loss 3.0000"
 
 
 def test_before_any_training_is_a_point_too():
-    saving = saved_at_end(curve([0, 100], [4, 3]), curve([0, 100], [3, 2.5]))
-    assert isinstance(saving, Saving)
+    saving = last(curve([0, 100], [4, 3]), curve([0, 100], [3, 2.5]))
     assert (saving.share, saving.at_least) == (1.0, False)
-    saving = saved_at_end(curve([0, 100], [4, 3]), curve([0, 100], [3.5, 2]))
-    assert isinstance(saving, Saving)
+    saving = last(curve([0, 100], [4, 3]), curve([0, 100], [3.5, 2]))
     assert saving.tokens_cpt == pytest.approx(100 * np.log(3.5 / 3) / np.log(3.5 / 2))
 
 
 def test_a_continued_run_that_never_gets_there_is_a_caution():
-    scratch, cpt = curve([10, 100], [4, 3]), curve([10, 100], [3.9, 3.2])
-    found = saved_at_end(scratch, cpt)
-    assert isinstance(found, Caution)
-    assert found.code == "not_reached"
-    through = savings(scratch, cpt)
+    through = savings(curve([10, 100], [4, 3]), curve([10, 100], [3.9, 3.2]))
     assert [point.loss for point in through.points] == [3.9, 3.2]
-    assert [warning.code for warning in through.warnings] == ["not_reached"]
+    (caution,) = through.warnings
+    assert caution.code == "not_reached"
+    assert "ends at loss 3.2000" in caution.sentence
 
 
 def test_runs_without_a_common_loss_are_told():
@@ -85,8 +88,7 @@ def test_continued_training_that_costs_more_saves_less_than_nothing():
 
 def test_a_loss_that_rises_on_the_way_counts_from_its_lowest():
     bumpy = curve([10, 100, 1000, 10000], [4, 3, 3.5, 2])
-    saving = saved_at_end(curve([10, 20000], [5, 2.5]), bumpy)
-    assert isinstance(saving, Saving)
+    saving = last(curve([10, 20000], [5, 2.5]), bumpy)
     assert 1000 < saving.tokens_cpt < 10000
 
 
@@ -103,3 +105,84 @@ def test_a_loss_that_rises_on_the_way_counts_from_its_lowest():
 def test_what_is_no_curve_is_refused(tokens, loss, reason):
     with pytest.raises(UserError, match=reason):
         curve(tokens, loss)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.floats(0.1, 1),
+    st.floats(0.1, 1),
+    st.floats(-0.3, 0.5),
+    st.floats(0.1, 2),
+    st.floats(7, 10),
+    st.floats(8, 12),
+)
+def test_tokens_for_a_loss_are_those_that_give_it(alpha, beta, gamma, share, size, tokens):
+    params = {"E": 1.5, "A": 0.5 * 3e8**alpha, "B": share * 1e10**beta * 3e8**gamma}
+    law = Law("extended", params | {"alpha": alpha, "beta": beta, "gamma": gamma})
+    N, D = 10**size, 10**tokens
+    loss = law.loss(N, D)
+    left = float(loss) - 1.5 - params["A"] / N**alpha
+    lost = 1e-15 * float(loss) / left / beta  # digits the other terms leave
+    assert tokens_for(law, N, loss) == pytest.approx(D, rel=max(1e-9, lost))
+
+
+def test_tokens_for_a_loss_out_of_reach_never_end():
+    law = preset("zheng2024-scratch")
+    floor = 1.55 + 420 / 1e8**0.4
+    assert (tokens_for(law, 1e8, [floor, 1.0]) == np.inf).all()
+    assert np.isfinite(tokens_for(law, 1e8, floor + 1e-6))
+    sizes = np.array([1e8, 1e9])
+    np.testing.assert_allclose(law.loss(sizes, tokens_for(law, sizes, 2.5)), 2.5)
+
+
+def test_laws_of_other_variables_have_no_tokens_at_a_size():
+    for law in (preset("zheng2024-cpt-compute"), preset("muennighoff2023")):
+        with pytest.raises(UserError, match=law.form):
+            tokens_for(law, 1e9, 2.5)
+        with pytest.raises(UserError, match=law.form):
+            saved_at_size(preset("zheng2024-scratch"), law, 1e9, 2e10)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    sizes = np.geomspace(1e5, 3e6, 8)
+    base = laws.fit("chinchilla", **small_runs(SMALL, 0.003, sizes), draws=150)
+    continued = small_runs(CONTINUED, 0.003, sizes, seed=1)
+    return base, laws.fit("cpt", **continued, base=base, draws=150)
+
+
+def test_what_is_saved_at_a_size_lies_inside_its_interval(pair):
+    N, D = np.array([1e5, 1e6]), np.array([[3e6], [2e7]])
+    found = saved_at_size(pair[0], pair[1], N, D)
+    truth = saved_at_size(Law("chinchilla", SMALL), Law("cpt", CONTINUED), N, D)
+    for name in ("share", "transferred"):
+        value, low, high = found[name]
+        assert value.shape == low.shape == high.shape == (2, 2)
+        assert (low < value).all() and (value < high).all()
+        assert (low < truth[name][0]).all() and (truth[name][0] < high).all()
+    share, transferred = found["share"][0], found["transferred"][0]
+    assert (share > 0).all() and (share < 1).all()
+    np.testing.assert_allclose(transferred, share * D)
+    scratch, cpt = pair
+    np.testing.assert_allclose(cpt.loss(N, D * (1 - share)), scratch.loss(N, D))
+
+
+def test_printed_laws_save_without_an_interval():
+    found = saved_at_size(preset("zheng2024-scratch"), preset("zheng2024-cpt"), 1e8, [1e8, 1e10])
+    value, low, high = found["share"]
+    assert value[0] > 0 > value[1]
+    assert np.isnan(low).all() and np.isnan(high).all()
+
+
+def test_draws_that_never_reach_the_loss_leave_an_end_open():
+    """The loss lies below the floor of one draw in four."""
+    high = np.where(np.arange(100) % 4, 1.5, 2.5)
+    draws = {name: np.full(100, value) for name, value in CONTINUED.items()} | {"E": high}
+    cpt = Law("cpt", CONTINUED, draws=draws)
+    scratch = Law(
+        "chinchilla", SMALL, draws={name: np.full(100, value) for name, value in SMALL.items()}
+    )
+    for name in ("share", "transferred"):
+        value, low, top = saved_at_size(scratch, cpt, 1e6, 2e7)[name]
+        assert low == -np.inf
+        assert top == pytest.approx(float(value))

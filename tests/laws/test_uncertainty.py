@@ -1,58 +1,91 @@
 import numpy as np
 import pytest
 
+from tests.laws.made import noise
+from tongues import laws
 from tongues.errors import UserError
-from tongues.laws import fit_scratch
-from tongues.laws.forms import SCRATCH
+from tongues.laws import FORMS
 from tongues.laws.rows import read_rows
-from tongues.laws.solve import pose, solve
-from tongues.laws.uncertainty import draw_runs, intervals, refit, upright
+from tongues.laws.solver import pose, solve
+from tongues.laws.uncertainty import draw_runs, intervals, percentiles, refit, upright
+
+FORM = FORMS["chinchilla"]
+N = np.repeat(np.geomspace(1e7, 1e10, 8), 6)
+D = np.tile(np.geomspace(1e8, 1e11, 6), 8)
+LOSS = 1.5 + 400 / N**0.35 + 900 / D**0.35
+SIZES = np.arange(48) // 6
 
 
-def noisy_rows(noise=0.01):
-    N = np.repeat(np.geomspace(1e7, 1e10, 8), 6)
-    D = np.tile(np.geomspace(1e8, 1e11, 6), 8)
-    error = np.exp(noise * np.random.default_rng(0).standard_normal(len(N)))
-    return N, D, (1.5 + 400 / N**0.35 + 900 / D**0.35) * error
+def rows_of(runs=None, sizes=N):
+    loss = LOSS * noise(48, 0.01)
+    return read_rows(FORM, {"N": sizes, "D": D}, loss, runs, len(FORM.free))
 
 
 def test_runs_are_drawn_whole_and_as_many_as_there_are():
-    N, D, loss = noisy_rows()
-    rows = read_rows(SCRATCH, {"N": N, "D": D}, loss, [f"{size:g}" for size in N])
-    counts = draw_runs(rows, SCRATCH.variables, 500, seed=0)
+    counts = draw_runs(rows_of(SIZES), FORM.variables, 500, seed=0)
     assert counts.shape == (500, 8)
     assert (counts.sum(1) == 8).all()
     assert counts.mean(0) == pytest.approx(1, abs=0.15)
 
 
 def test_no_resample_has_a_single_size():
-    N, D, loss = noisy_rows()
-    N = np.where(N < 2e7, 1e7, 1e8)
-    rows = read_rows(SCRATCH, {"N": N, "D": D}, loss, np.arange(48) // 6)
-    counts = draw_runs(rows, SCRATCH.variables, 300, seed=0)
+    rows = rows_of(SIZES, sizes=np.where(N < 2e7, 1e7, 1e8))
+    counts = draw_runs(rows, FORM.variables, 300, seed=0)
     assert ((counts[:, 0] > 0) & (counts[:, 0] < 8)).all()
 
 
+def test_two_runs_are_not_resampled():
+    counts = draw_runs(rows_of(np.arange(48) % 2), FORM.variables, 300, seed=0)
+    assert counts.shape == (0, 2)
+
+
 def test_a_refit_from_the_point_estimate_ends_where_a_whole_search_does():
-    N, D, loss = noisy_rows()
-    rows = read_rows(SCRATCH, {"N": N, "D": D}, loss, None)
-    problem = pose(SCRATCH, rows.variables, rows.loss, 1e-3)
-    known = np.zeros(len(loss))
-    theta = solve(problem, np.ones(len(loss)), known).theta[0]
-    weights = draw_runs(rows, SCRATCH.variables, 20, seed=0)
-    draws = refit(problem, theta, weights, known)
+    rows = rows_of()
+    problem = pose(FORM, rows.variables, rows.loss, 1e-3)
+    context = problem.context({})
+    theta = solve(problem, np.ones(48), context).theta[0]
+    weights = draw_runs(rows, FORM.variables, 20, seed=0)
+    draws = refit(problem, theta, weights, context)
     for row, alpha in zip(weights, draws["alpha"], strict=True):
-        searched = problem.params(solve(problem, row, known).theta[0])
-        assert alpha == pytest.approx(searched["alpha"], rel=1e-6)
+        searched = problem.params(solve(problem, row, context).theta[0])
+        assert alpha == pytest.approx(searched["alpha"], rel=1e-4)
+
+
+def test_draws_in_batches_are_those_drawn_alone():
+    rows = rows_of()
+    problem = pose(FORM, rows.variables, rows.loss, 1e-3)
+    context = problem.context({})
+    theta = solve(problem, np.ones(48), context).theta[0]
+    weights = draw_runs(rows, FORM.variables, 70, seed=0)
+    together = refit(problem, theta, weights, context)
+    for i in (0, 63, 64, 69):
+        alone = refit(problem, theta, weights[[i]], context)
+        for name, values in together.items():
+            assert alone[name][0] == pytest.approx(values[i], rel=1e-9)
 
 
 def test_checkpoints_taken_for_runs_make_intervals_too_narrow():
-    N, D, loss = noisy_rows(0.0)
-    shift = np.exp(0.02 * np.random.default_rng(5).standard_normal(8))
-    loss = loss * np.repeat(shift, 6)
-    by_run = fit_scratch(N, D, loss, np.arange(48) // 6, draws=200)
-    by_row = fit_scratch(N, D, loss, draws=200)
+    loss = LOSS * np.repeat(noise(8, 0.02, seed=5), 6)
+    by_run = laws.fit("chinchilla", loss, SIZES, N=N, D=D, draws=150)
+    by_row = laws.fit("chinchilla", loss, N=N, D=D, draws=150)
     assert np.ptp(by_run.interval["alpha"]) > 1.3 * np.ptp(by_row.interval["alpha"])
+
+
+def test_more_noise_makes_wider_intervals():
+    widths = []
+    for spread in (0.003, 0.01, 0.03):
+        law = laws.fit("chinchilla", LOSS * noise(48, spread), N=N, D=D, draws=60)
+        widths.append(np.ptp(law.interval["beta"]))
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_most_intervals_hold_the_truth():
+    truth = {"E": 1.5, "alpha": 0.35, "beta": 0.35}
+    held = []
+    for seed in range(20):
+        law = laws.fit("chinchilla", LOSS * noise(48, 0.01, seed), N=N, D=D, draws=80)
+        held += [law.interval[n][0] <= value <= law.interval[n][1] for n, value in truth.items()]
+    assert np.mean(held) > 0.8  # 95 % of so few, with room for chance
 
 
 def test_intervals_are_percentiles_by_name():
@@ -60,3 +93,17 @@ def test_intervals_are_percentiles_by_name():
     assert intervals({"E": np.empty(0)}) == {}
     with pytest.raises(UserError, match="no draws"):
         upright({}, 1)
+
+
+def test_percentiles_of_draws_without_end_are_without_end():
+    low, high = percentiles(np.array([*range(90), *[np.inf] * 10], dtype=float))
+    assert low == pytest.approx(np.percentile(np.arange(90), 2.5), rel=0.2)
+    assert high == np.inf
+    low, high = percentiles(np.array([[-np.inf, 0.0], [1.0, 2.0], [1.0, 4.0]]))
+    assert low[0] == -np.inf
+    assert (low[1], high[1]) == (pytest.approx(0.1), pytest.approx(3.9))
+
+
+def test_draws_stand_upright_before_what_they_broadcast_over():
+    assert upright({"E": np.arange(3.0)}, 2)["E"].shape == (3, 1, 1)
+    assert upright({"E": np.arange(3.0)}, 0)["E"].shape == (3,)

@@ -1,33 +1,43 @@
 """Scaling laws: fit them to runs, know how sure they are, and spend compute by them."""
 
 from tongues.laws.allocation import Allocation, allocate
-from tongues.laws.cautions import Caution
-from tongues.laws.envelope import (
-    Power,
+from tongues.laws.compare import Comparison, compare
+from tongues.laws.forms import FORMS
+from tongues.laws.frontier import (
+    about_saving,
+    compute_of,
     envelope,
-    fit_power,
+    frontier,
     implied_saving,
     implied_saving_interval,
 )
-from tongues.laws.fit import fit_cpt, fit_scratch
-from tongues.laws.law import Law
-from tongues.laws.transfer import Curve, Saving, Savings, saved_at_end, savings
+from tongues.laws.law import HoldOut, Law, Leverage
+from tongues.laws.presets import PRESETS, preset
+from tongues.laws.transfer import Curve, Saving, Savings, saved_at_size, savings, tokens_for
+from tongues.laws.trust import fit
 
 __all__ = [
+    "FORMS",
+    "PRESETS",
     "Allocation",
-    "Caution",
+    "Comparison",
     "Curve",
+    "HoldOut",
     "Law",
-    "Power",
+    "Leverage",
     "Saving",
     "Savings",
+    "about_saving",
     "allocate",
+    "compare",
+    "compute_of",
     "envelope",
-    "fit_cpt",
-    "fit_power",
-    "fit_scratch",
+    "fit",
+    "frontier",
     "implied_saving",
     "implied_saving_interval",
-    "saved_at_end",
+    "preset",
+    "saved_at_size",
     "savings",
+    "tokens_for",
 ]

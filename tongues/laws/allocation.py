@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tongues.laws.cautions import Caution
+from tongues.errors import Caution, UserError
 from tongues.laws.forms import Values
 from tongues.laws.uncertainty import intervals, percentiles
 
 if TYPE_CHECKING:
     from tongues.laws.law import Law
 
-__all__ = ["Allocation", "about_allocation", "allocate"]
+__all__ = ["Allocation", "about_allocation", "allocate", "interior"]
+
+_ENDLESS = 600.0  # a log coefficient beyond which no number holds it
+_SPLIT = ("chinchilla", "cpt", "extended", "data-constrained")  # the last while nothing repeats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +40,10 @@ class Allocation:
 
     def sizes_interval(self, compute: float) -> tuple[tuple[float, float], tuple[float, float]]:
         """The 95 % intervals of both at `compute` FLOPs; the law must have draws."""
+        if not self.draws:
+            raise UserError(
+                "this law has no draws, so no intervals", where="law", code="no_intervals"
+            )
         sizes = self.draws["N_coef"] * compute ** self.draws["a"]
         (low, high), (least, most) = percentiles(sizes), percentiles(compute / (6.0 * sizes))
         return (float(low), float(high)), (float(least), float(most))
@@ -52,30 +59,28 @@ def allocate(law: "Law") -> Allocation | None:
 
     The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) say why.
     """
-    if not _interior(law.params):
+    if law.form not in _SPLIT or not interior(law.params):
         return None
+    point = {name: float(value) for name, value in _optimum(law.params).items()}
     draws = {}
     if law.draws:
-        inside = _interior(law.draws)
+        inside = interior(law.draws)
         draws = _optimum({name: values[inside] for name, values in law.draws.items()})
-    point = {name: float(value) for name, value in _optimum(law.params).items()}
     return Allocation(**point, interval=intervals(draws), draws=draws)
 
 
 def about_allocation(
-    params: Mapping[str, float], draws: Mapping[str, np.ndarray]
+    form: str, params: Mapping[str, float], draws: Mapping[str, np.ndarray]
 ) -> tuple[Caution, ...]:
     """Whether an optimum inside the plane exists at all, and in how many draws it does not."""
-    if not _interior(params):
-        return (
-            Caution(
-                "no_interior_optimum",
-                "no compute-optimal size exists: beta and alpha must both exceed gamma, "
-                f"but alpha is {params['alpha']:.3g}, beta {params['beta']:.3g}, "
-                f"gamma {params['gamma']:.3g}",
-            ),
-        )
-    outside = 1.0 - np.mean(_interior(draws)) if draws else 0.0
+    if form not in _SPLIT:
+        return ()
+    if not interior(params):
+        why = "beta and alpha must both exceed gamma, and A and B be more than nothing"
+        are = ", ".join(f"{name} {params[name]:.3g}" for name in params if name != "E")
+        sentence = f"no compute-optimal size exists: {why}, but here they are {are}"
+        return (Caution("no_interior_optimum", sentence),)
+    outside = 1.0 - np.mean(interior(draws)) if draws else 0.0
     if outside > 0.025:
         return (
             Caution(
@@ -87,9 +92,14 @@ def about_allocation(
     return ()
 
 
-def _interior(params: Values) -> np.ndarray:
-    gamma = params.get("gamma", 0.0)
-    return (np.asarray(params["beta"]) > gamma) & (np.asarray(params["alpha"]) > gamma)
+def interior(params: Values) -> np.ndarray:
+    """Where an optimum inside the plane exists: both exponents above the joint one."""
+    A, B, alpha, beta = (np.asarray(params[name]) for name in ("A", "B", "alpha", "beta"))
+    gamma = np.asarray(params.get("gamma", 0.0))
+    apart = (beta > gamma) & (alpha > gamma) & (A > 0) & (B > 0)
+    with np.errstate(all="ignore"):
+        gain = np.log(alpha * A / ((beta - gamma) * B)) / (alpha + beta - gamma)
+    return apart & (np.abs(gain) < _ENDLESS)
 
 
 def _optimum(

@@ -1,29 +1,25 @@
 """What a fit cannot be trusted for: typed cautions, never silence."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from tongues.errors import Caution
+from tongues.laws.forms import AnyForm, Form
+from tongues.laws.law import Law
 from tongues.laws.rows import Rows
-from tongues.laws.solve import Optimum, Problem
+from tongues.laws.solver import Optimum, Problem
 from tongues.laws.uncertainty import FEWEST_RUNS
 
-__all__ = ["Caution", "about_base", "about_intervals", "about_optimum", "about_rows"]
+__all__ = ["about_base", "about_intervals", "about_optimum", "about_residuals", "about_rows"]
 
 _FEW_SIZES = 4
 _FEW_RUNS = 6
 _TOGETHER = 0.98  # a correlation of log N and log D beyond which their terms blend
 _ILL_CONDITIONED = 1e6  # healthy sets of published runs lie between 1e3 and 2e4
 _NOTHING = 1e-3  # an E below this share of the lowest loss is as good as zero
-
-
-@dataclass(frozen=True, slots=True)
-class Caution:
-    """A reason to doubt a number: a code for programs, a sentence for people."""
-
-    code: str
-    sentence: str
+_OUTLYING = 8.0  # robust standard deviations
+_SHOWN = 5
 
 
 def about_rows(rows: Rows) -> tuple[Caution, ...]:
@@ -54,19 +50,50 @@ def about_rows(rows: Rows) -> tuple[Caution, ...]:
     return tuple(found)
 
 
-def about_base(rows: Rows, known: np.ndarray, base_draws: int) -> tuple[Caution, ...]:
+def about_residuals(rows: Rows, residual: np.ndarray) -> tuple[Caution, ...]:
+    """Runs far from the law.
+
+    residual: log measured − log law, a row each.
+    """
+    middle = np.array([np.median(residual[rows.run == run]) for run in range(rows.n_runs)])
+    spread = 1.4826 * np.median(np.abs(middle - np.median(middle)))
+    far = np.flatnonzero(np.abs(middle) > max(_OUTLYING * spread, 0.03))
+    if not far.size:
+        return ()
+    worst = far[np.argsort(-np.abs(middle[far]))]
+    names = _some([f"{rows.runs[i]} ({np.expm1(middle[i]):+.0%})" for i in worst])
+    return (
+        Caution(
+            "outlying_runs",
+            f"{far.size} of {rows.n_runs} runs lie far from the law: {names}; look whether they "
+            "diverged or are in another unit, and fit without them",
+        ),
+    )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def about_base(rows: Rows, form: AnyForm, base: Law) -> tuple[Caution, ...]:
     """Rows that lie below what the base law allows, and a base without draws."""
     found = []
-    below = int((rows.loss <= known).sum())
-    if below:
+    known = form.known(base.params, rows.variables) if isinstance(form, Form) else np.zeros(1)
+    below = np.flatnonzero(rows.loss <= known)
+    if below.size:
+        runs = _some(list(dict.fromkeys(rows.runs[i] for i in rows.run[below])))
         found.append(
             Caution(
                 "below_base",
-                f"{below} of {len(rows.loss)} rows have a loss the base law's E + A/N^alpha "
-                "forbids; the base does not fit these runs",
+                f"{below.size} of {len(rows.loss)} rows have a loss the base law's "
+                f"E + A/N^alpha forbids, of runs {runs}; the base does not fit these runs",
             )
         )
-    if not base_draws:
+    if base.loose:
+        codes = ", ".join(dict.fromkeys(caution.code for caution in base.loose))
+        found.append(Caution("loose_base", f"its base is not pinned down either ({codes})"))
+    if not base.draws:
         found.append(
             Caution(
                 "base_without_draws",
@@ -78,18 +105,20 @@ def about_base(rows: Rows, known: np.ndarray, base_draws: int) -> tuple[Caution,
 
 def about_optimum(problem: Problem, optimum: Optimum) -> tuple[Caution, ...]:
     """Parameters at a bound, an E of nothing, a flat valley, or a descent that did not end."""
-    theta, names, terms = optimum.theta[0], problem.form.free, len(problem.form.fitted)
+    theta, names = optimum.theta[0], problem.names
     near = 1e-9 * (problem.high - problem.low)
     pressed = (theta <= problem.low + near) | (theta >= problem.high - near)
     found = []
+    point = problem.params(theta)
+    vanished = theta < problem.log_loss.min() + np.log(_NOTHING)
     for index in np.flatnonzero(pressed):
         name = names[index]
-        if index >= terms:
-            sentence = f"{name} stopped at the edge of what is searched, {theta[index]:g}"
+        if name in problem.form.exponents:
+            sentence = f"{name} stopped at the edge of what is searched, {float(point[name]):.4g}"
             found.append(Caution("at_bound", sentence))
         elif name != "E":
             found.append(Caution("at_bound", f"the term of {name} vanished; these runs lack it"))
-    if "E" in names and theta[names.index("E")] < problem.log_loss.min() + np.log(_NOTHING):
+    if "E" in names and vanished[names.index("E")]:
         found.append(
             Caution("zero_E", "E is as good as zero; these runs do not show where loss levels off")
         )
@@ -119,5 +148,6 @@ def about_intervals(
             f"{interval[name][1]:.3g}",
         )
         for name in exponents
-        if name in interval and np.ptp(interval[name]) > abs(params[name])
+        if name in interval and name != "gamma"  # which may well be 0
+        if np.ptp(interval[name]) > abs(params[name])
     )

@@ -1,129 +1,158 @@
 """From a table of runs to a law: check, solve, resample, and say what to doubt."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
 from tongues.laws.allocation import about_allocation
-from tongues.laws.cautions import about_base, about_intervals, about_optimum, about_rows
-from tongues.laws.forms import CPT, SCRATCH, Form
+from tongues.laws.cautions import (
+    about_base,
+    about_intervals,
+    about_optimum,
+    about_residuals,
+    about_rows,
+)
+from tongues.laws.forms import AnyForm, check_names, find_form
 from tongues.laws.law import Law
-from tongues.laws.rows import read_rows
-from tongues.laws.solve import pose, solve
+from tongues.laws.rows import Rows, read_rows
+from tongues.laws.solver import Optimum, Problem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import draw_runs, intervals, refit
 
-__all__ = ["check_settings", "fit_cpt", "fit_scratch"]
+__all__ = ["Manner", "fit_rows", "prepare", "records"]
 
 
-def fit_scratch(
-    N: ArrayLike,
-    D: ArrayLike,
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How to fit: the Huber threshold (in log loss), resamples, their seed, what is held."""
+
+    delta: float = 1e-3
+    draws: int = 1000
+    seed: int = 0
+    ties: Ties = field(default_factory=Ties)
+
+
+def prepare(
+    law: str,
+    variables: Mapping[str, ArrayLike],
     loss: ArrayLike,
-    runs: ArrayLike | None = None,
+    runs: ArrayLike | None,
+    base: Law | None,
     *,
-    delta: float = 1e-3,
-    draws: int = 1000,
-    seed: int = 0,
-) -> Law:
-    """Fit L = E + A/N^alpha + B/D^beta to runs that started from random weights.
-
-    N: parameters of each row's model.
-    D: training tokens it had seen.
-    loss: held-out loss in nats per token.
-    runs: the run each row is a checkpoint of; runs are resampled whole. Without it each row is a
-        run.
-    delta: the Huber threshold, in log loss.
-    draws: bootstrap resamples for the intervals.
-    seed: of the resampling.
-    """
-    return _fit(SCRATCH, N, D, loss, runs, None, delta, draws, seed)
-
-
-def fit_cpt(
-    N: ArrayLike,
-    D: ArrayLike,
-    loss: ArrayLike,
-    base: Law,
-    runs: ArrayLike | None = None,
-    *,
-    delta: float = 1e-3,
-    draws: int = 1000,
-    seed: int = 0,
-) -> Law:
-    """Fit L = E + A/N^alpha + B/(D^beta N^gamma) to runs that continued a trained model.
-
-    E, A and alpha are the base's; each resample takes those of one draw of the base, so that the
-    intervals of B, beta and gamma carry its uncertainty.
-
-    base: the scratch law of the same target text.
-    D: tokens of continued training, not those of the source model.
-    N, loss, runs, delta, draws, seed: as for `fit_scratch`.
-    """
-    if base.form != SCRATCH.name:
-        raise UserError(f"the base of a cpt law is a scratch law, not {base.form}", where="base")
-    return _fit(CPT, N, D, loss, runs, base, delta, draws, seed)
-
-
-def check_settings(delta: float, draws: int) -> None:
-    """Refuse a threshold or a number of resamples that means nothing."""
+    delta: float,
+    draws: int,
+    seed: int,
+    fix: Mapping[str, float] | None,
+    tie: Sequence[tuple[str, str]],
+) -> tuple[AnyForm, Rows, Manner]:
+    """Check everything a fit is given; a UserError names what is wrong."""
+    form = find_form(law)
+    check_names(variables)
     if not 0 < delta < np.inf:
         raise UserError(f"delta must be positive, not {delta:g}", where="delta")
     if draws < 0:
         raise UserError(f"draws must not be negative, not {draws}", where="draws")
+    if form.base and base is None:
+        raise UserError(
+            f"the {law} law stands on a {form.base} law",
+            where="base",
+            hint=f"fit the {form.base} law first and give it as the base",
+            code="missing_base",
+        )
+    if base is not None and base.form != form.base:
+        wanted = f"is a {form.base} law, not {base.form}" if form.base else "is not needed"
+        raise UserError(f"the base of a {law} law {wanted}", where="base")
+    ties = read_ties(form, fix, tie)
+    rows = read_rows(form, variables, loss, runs, len(ties.free(form.free)))
+    if form.envelope:
+        rows = rows.take(np.lexsort((rows.loss, rows.variables["C"])))
+    floor = ties.fixed.get("E", 0.0)
+    below = np.flatnonzero(rows.loss <= floor)
+    if below.size:
+        raise UserError(
+            f"E cannot be {floor:g}: {below.size} rows have a loss at or below it, "
+            f"the lowest {rows.loss.min():g}",
+            where="E",
+            code="below_floor",
+        )
+    return form, rows, Manner(delta, draws, seed, ties)
 
 
-def _fit(
-    form: Form,
-    N: ArrayLike,
-    D: ArrayLike,
-    loss: ArrayLike,
-    runs: ArrayLike | None,
-    base: Law | None,
-    delta: float,
-    draws: int,
-    seed: int,
-) -> Law:
-    check_settings(delta, draws)
-    rows = read_rows(form, {"N": N, "D": D}, loss, runs)
-    taken = {name: base.params[name] for name in form.names if base and name not in form.free}
-    known = form.known(taken, rows.variables)
-    problem = pose(form, rows.variables, rows.loss, delta)
-    optimum = solve(problem, np.ones(len(rows.loss)), known)
-    found = {name: float(v) for name, v in problem.params(optimum.theta[0]).items()} | taken
+def fit_rows(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Law:
+    """Fit a form to checked rows."""
+    taken = {name: np.array([base.params[name]]) for name in form.taken_names} if base else {}
+    problem = pose(form, rows.variables, rows.loss, manner.delta, manner.ties)
+    context = problem.context(taken)
+    used = records(rows.loss) if form.envelope else np.ones(len(rows.loss), bool)
+    if used.sum() <= len(problem.names):
+        raise UserError(
+            f"only {used.sum()} points lie on the envelope, too few for the {form.name} law",
+            where="loss",
+            hint="add runs with more compute, or leave out runs whose loss rises",
+            code="too_few_rows",
+        )
+    optimum = solve(problem, used.astype(float), context)
+    found = {name: float(v) for name, v in problem.params(optimum.theta[0]).items()}
+    found |= {name: float(value[0]) for name, value in taken.items()} | dict(manner.ties.fixed)
+    found |= {name: found[leader] for name, leader in manner.ties.tied.items()}
     params = {name: found[name] for name in form.names}
-
-    counts = draw_runs(rows, form.variables, draws, seed)
-    spread = _taken_draws(taken, base, len(counts))
-    columns = {name: values[:, None] for name, values in spread.items()}
-    spread |= refit(
-        problem,
-        optimum.theta[0],
-        counts[:, rows.run],
-        form.known(columns, rows.variables),
-    )
-    spread = {name: spread[name] for name in form.names} if len(counts) else {}
-    interval = intervals(spread)
+    spread = _resample(form, rows, base, manner, problem, optimum)
+    interval = {
+        name: ends for name, ends in intervals(spread).items() if name not in manner.ties.fixed
+    }
+    fitted = rows.take(np.flatnonzero(used))
+    residual = np.log(fitted.loss) - np.log(form.loss(params, fitted.variables))
     return Law(
         form=form.name,
         params=params,
         draws=spread,
         interval=interval,
         objective=float(optimum.objective[0]),
-        mean_huber=float(optimum.objective[0]) / len(rows.loss),
+        mean_huber=float(optimum.objective[0]) / len(fitted.loss),
         gradient_norm=float(optimum.gradient[0]),
-        n_rows=len(rows.loss),
-        n_runs=rows.n_runs,
-        delta=delta,
-        range=rows.range,
-        warnings=about_rows(rows)
-        + (about_base(rows, known, len(base.draws)) if base else ())
+        n_rows=len(fitted.loss),
+        n_runs=fitted.n_runs,
+        delta=manner.delta,
+        range=fitted.range,
+        fixed=dict(manner.ties.fixed),
+        tied=dict(manner.ties.tied),
+        warnings=about_rows(fitted)
+        + about_residuals(fitted, residual)
+        + (about_base(rows, form, base) if base else ())
         + about_optimum(problem, optimum)
         + about_intervals(params, interval, form.exponents)
-        + about_allocation(params, spread),
+        + about_allocation(form.name, params, spread),
     )
 
 
-def _taken_draws(taken: dict[str, float], base: Law | None, draws: int) -> dict[str, np.ndarray]:
-    """One draw of the base a resample, in turn; its point where it has no draws."""
-    pool = base.draws if base else {}
-    return {name: np.resize(pool.get(name, value), draws) for name, value in taken.items()}
+def records(loss: np.ndarray) -> np.ndarray:
+    """Which of the points, in order of compute, lie below all before them (last axis)."""
+    before = np.minimum.accumulate(loss, axis=-1)[..., :-1]
+    first = np.full((*loss.shape[:-1], 1), np.inf)
+    return loss < np.concatenate([first, before], axis=-1)
+
+
+def _resample(
+    form: AnyForm,
+    rows: Rows,
+    base: Law | None,
+    manner: Manner,
+    problem: Problem,
+    optimum: Optimum,
+) -> dict[str, np.ndarray]:
+    """Every parameter in every resample; each takes one draw of the base, in turn."""
+    counts = draw_runs(rows, form.variables, manner.draws, manner.seed)
+    if not len(counts):
+        return {}
+    taken = {
+        name: np.resize(base.draws.get(name, base.params[name]), len(counts))
+        for name in form.taken_names
+        if base
+    }
+    weights = counts[:, rows.run]
+    if form.envelope:
+        weights = records(np.where(weights > 0, rows.loss, np.inf)).astype(float)
+    spread = refit(problem, optimum.theta[0], weights, problem.context(taken)) | taken
+    return {name: spread[name] for name in form.names}

@@ -1,20 +1,26 @@
-"""The laws as data: a loss is a sum of terms, a term is a coefficient over powers of N, D or C.
+"""The laws as data: a new law is one more entry of `FORMS`, and everything else follows from it.
 
-A new law is one more `Form` in this file: names, terms, and which terms it takes from a base law.
-The solver, the bootstrap and the files follow from it.
+Most laws are sums of power terms (`Form`): a coefficient over powers of the variables, so that
+the logarithm of each term is linear in the parameters. The others (`Curved`) are any smooth
+function of positive parameters. Variables, by name: N parameters of the model, D tokens trained
+on, C training FLOPs, U unique tokens there are, r share of replayed text, S loss on the source
+language before the first step.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["CPT", "FORMS", "POWER", "POWER_ABOVE", "SCRATCH", "Exponent", "Form", "Term", "Values"]
+from tongues.errors import UserError, nearest
+from tongues.laws.curved import DATA_CONSTRAINED, KAPLAN, Curved
+from tongues.laws.forgetting import FORGETTING
+from tongues.laws.values import Values
 
-Values = Mapping[str, float] | Mapping[str, np.ndarray]
+__all__ = ["FORMS", "AnyForm", "Exponent", "Form", "Term", "check_names", "find_form"]
 
-_POSITIVE = tuple(np.geomspace(0.02, 2.0, 16).tolist())
-_SIGNED = tuple(np.linspace(-0.4, 1.2, 17).tolist())
+_POSITIVE = tuple(np.geomspace(0.02, 2.0, 12).tolist())
+_SIGNED = tuple(np.linspace(-0.6, 1.6, 12).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,20 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A law's shape: `fitted` terms, and `taken` terms whose parameters come from a base law."""
+    """A law's shape: `fitted` terms, and `taken` terms whose parameters come from a base law.
+
+    base: the law whose parameters are taken over.
+    given: parameters that are not fitted unless a user says otherwise.
+    envelope: whether it is fitted to the lowest loss at each compute only.
+    """
 
     name: str
+    formula: str
     fitted: tuple[Term, ...]
     taken: tuple[Term, ...] = ()
+    base: str | None = None
+    given: Mapping[str, float] = field(default_factory=dict)
+    envelope: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,8 +73,13 @@ class Form:
 
     @property
     def free(self) -> tuple[str, ...]:
-        """The parameters a fit of this form finds."""
+        """The parameters a fit of this form may find."""
         return _names(self.fitted)
+
+    @property
+    def taken_names(self) -> tuple[str, ...]:
+        """The parameters that come from the base."""
+        return tuple(name for name in _names(self.taken) if name not in self.free)
 
     @property
     def exponents(self) -> dict[str, Exponent]:
@@ -68,8 +88,9 @@ class Form:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables the fitted terms depend on."""
-        return tuple(dict.fromkeys(e.variable for term in self.fitted for e in term.exponents))
+        """The variables the law depends on."""
+        terms = self.taken + self.fitted
+        return tuple(dict.fromkeys(e.variable for term in terms for e in term.exponents))
 
     def known(self, params: Values, variables: Values) -> np.ndarray:
         """The part of the loss that the taken terms fix, in nats per token."""
@@ -91,16 +112,40 @@ def _total(terms: tuple[Term, ...], params: Values, variables: Values) -> np.nda
     return sum((term.value(params, variables) for term in terms), np.zeros(shape))
 
 
+AnyForm = Form | Curved
+
 _E = Term("E")
 _A = Term("A", (Exponent("alpha", "N"),))
 _BETA = Exponent("beta", "D")
-_GAMMA = Exponent("gamma", "N", low=-1.0, grid=_SIGNED)
+_B = Term("B", (_BETA,))
+_JOINT = Term("B", (_BETA, Exponent("gamma", "N", low=-1.0, grid=_SIGNED)))
+_OF_COMPUTE = Term("A", (Exponent("gamma", "C"),))
+_JOINT_FORMULA = "E + A/N^alpha + B/(D^beta N^gamma)"
+_POWER_FORMULA = "E + A/C^gamma"
 
-SCRATCH = Form("scratch", fitted=(_E, _A, Term("B", (_BETA,))))
-CPT = Form("cpt", taken=(_E, _A), fitted=(Term("B", (_BETA, _GAMMA)),))
+_ALL: tuple[AnyForm, ...] = (
+    Form("chinchilla", "E + A/N^alpha + B/D^beta", (_E, _A, _B)),
+    Form("cpt", _JOINT_FORMULA, (_JOINT,), taken=(_E, _A), base="chinchilla"),
+    Form("extended", _JOINT_FORMULA, (_E, _A, _JOINT)),
+    KAPLAN,
+    DATA_CONSTRAINED,
+    FORGETTING,
+    Form("power", _POWER_FORMULA, (_E, _OF_COMPUTE), given={"E": 0.0}, envelope=True),
+    Form("power-floor", _POWER_FORMULA, (_E, _OF_COMPUTE), envelope=True),
+)
+FORMS: dict[str, AnyForm] = {form.name: form for form in _ALL}
 
-_OF_COMPUTE = Term("A", (Exponent("g", "C"),))
-POWER = Form("power", taken=(_E,), fitted=(_OF_COMPUTE,))
-POWER_ABOVE = Form("power above E", fitted=(_E, _OF_COMPUTE))
 
-FORMS = {form.name: form for form in (SCRATCH, CPT)}
+def find_form(name: str) -> AnyForm:
+    """The form of that name; a UserError names the nearest."""
+    if name not in FORMS:
+        raise UserError(f"no law `{name}`", where="law", hint=nearest(name, FORMS))
+    return FORMS[name]
+
+
+def check_names(variables: Iterable[str]) -> None:
+    """Refuse names that are a variable of no law: they are slips of the pen."""
+    known = {name for form in _ALL for name in form.variables}
+    for name in variables:
+        if name not in known:
+            raise UserError(f"no law has a variable `{name}`", hint=nearest(name, known))

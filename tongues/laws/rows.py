@@ -8,21 +8,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
-from tongues.laws.forms import Form
+from tongues.laws.forms import AnyForm
 
 __all__ = ["Rows", "positive", "read_rows"]
 
 _WORDS = {"N": "model sizes (N)", "D": "token counts (D)", "C": "amounts of compute (C)"}
+_MAY_BE_ZERO = {"r"}
+_LEAST, _MOST = 1e-30, 1e40  # no count, loss or compute lies outside
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Checked rows: variables by name, loss in nats per token, and each row's run by number."""
+    """Checked rows: variables by name, loss in nats per token, each row's run by number."""
 
     variables: dict[str, np.ndarray]
     loss: np.ndarray
     run: np.ndarray
-    n_runs: int
+    runs: tuple[str, ...]  # their names
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs the rows are checkpoints of."""
+        return len(self.runs)
 
     @property
     def range(self) -> dict[str, tuple[float, float]]:
@@ -31,10 +38,10 @@ class Rows:
         return {name: (float(v.min()), float(v.max())) for name, v in columns.items()}
 
     def take(self, index: np.ndarray) -> Self:
-        """The rows at `index`, in that order, their runs numbered anew."""
+        """The rows at `index` (or where a mask holds), in that order, their runs numbered anew."""
         columns = {name: values[index] for name, values in self.variables.items()}
-        distinct, run = np.unique(self.run[index], return_inverse=True)
-        return type(self)(columns, self.loss[index], run, len(distinct))
+        kept, run = _numbered(self.run[index])
+        return type(self)(columns, self.loss[index], run, tuple(self.runs[i] for i in kept))
 
 
 def positive(name: str, values: ArrayLike, *, zero: bool = False) -> np.ndarray:
@@ -45,46 +52,72 @@ def positive(name: str, values: ArrayLike, *, zero: bool = False) -> np.ndarray:
     try:
         column = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise UserError(f"{name} must be numbers", where=name) from None
+        raise UserError(f"{name} must be numbers", where=name, code="text_cells") from None
     if column.ndim != 1:
         raise UserError(f"{name} must be a plain list of numbers", where=name)
-    bad = np.flatnonzero(~(np.isfinite(column) & ((column > 0) | (zero & (column == 0)))))
+    sane = (column > _LEAST) & (column < _MOST)
+    bad = np.flatnonzero(~(sane | (zero & (column == 0))))
     if bad.size:
         raise UserError(
             f"{name} must be positive and finite, but row {bad[0]} is {column[bad[0]]:g}",
             where=name,
             hint="drop the rows of runs that diverged or were not measured",
+            code="not_positive",
         )
     return column
 
 
 def read_rows(
-    form: Form,
+    form: AnyForm,
     variables: Mapping[str, ArrayLike],
     loss: ArrayLike,
     runs: ArrayLike | None,
+    free: int,
 ) -> Rows:
-    """Check rows for `form`; without `runs` every row is a run of its own."""
-    columns = {name: positive(name, values) for name, values in variables.items()}
+    """Check rows for `form`; without `runs` every row is a run of its own.
+
+    free: how many parameters are to be found.
+    """
+    missing = [name for name in form.variables if name not in variables]
+    if missing:
+        raise UserError(
+            f"the {form.name} law needs {' and '.join(missing)}",
+            where="rows",
+            code="missing_column",
+        )
+    columns = {
+        name: positive(name, variables[name], zero=name in _MAY_BE_ZERO) for name in form.variables
+    }
     losses = positive("loss", loss)
     names = np.arange(len(losses)) if runs is None else np.ravel(np.asarray(runs).astype(str))
     lengths = {name: len(v) for name, v in (columns | {"loss": losses, "runs": names}).items()}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise UserError(f"the columns differ in length: {said}", where="rows")
-    needed = len(form.free) + 1
-    if len(losses) < needed:
+    if len(losses) < free + 1:
         raise UserError(
-            f"{len(losses)} rows are too few for the {form.name} law, which needs {needed}",
+            f"{len(losses)} rows are too few for the {form.name} law, which needs {free + 1}",
             where="rows",
             hint="add runs, or more checkpoints of the same runs",
+            code="too_few_rows",
         )
     for name in form.variables:
-        if len(np.unique(columns[name])) < 2:
+        if name in _WORDS and len(np.unique(columns[name])) < 2:
             raise UserError(
-                f"the {form.name} law needs at least two {_WORDS[name]}",
+                f"the {form.name} law needs at least two {_WORDS[name]}; "
+                f"all {len(losses)} rows have {name} = {columns[name][0]:g}",
                 where=name,
                 hint="train at least one more run that differs in it",
+                code="single_value",
             )
-    distinct, run = np.unique(names, return_inverse=True)
-    return Rows(columns, losses, run, len(distinct))
+    if columns.get("r", np.zeros(1)).max() > 1:
+        raise UserError("a replay ratio lies between 0 and 1", where="r", code="not_a_share")
+    distinct, run = _numbered(names)
+    return Rows(columns, losses, run, tuple(str(name) for name in distinct))
+
+
+def _numbered(names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct names as they first appear, and the number of each row's."""
+    distinct, first, run = np.unique(names, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return distinct[order], np.argsort(order)[run]

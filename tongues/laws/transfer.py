@@ -6,12 +6,18 @@ Curves are inverted and read off at equal loss; coefficients of two laws are nev
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tongues.errors import UserError
-from tongues.laws.cautions import Caution
+from tongues.errors import Caution, UserError
+from tongues.laws.forms import find_form
+from tongues.laws.law import Law
 from tongues.laws.rows import positive
+from tongues.laws.uncertainty import percentiles, upright
+from tongues.laws.values import Values
 
-__all__ = ["Curve", "Saving", "Savings", "saved_at_end", "savings"]
+__all__ = ["Curve", "Saving", "Savings", "saved_at_size", "savings", "tokens_for"]
+
+_INVERTIBLE = ("chinchilla", "cpt", "extended")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,14 +103,52 @@ def savings(scratch: Curve, cpt: Curve) -> Savings:
     return Savings(tuple(_compare(scratch, cpt, float(level)) for level in levels), tuple(found))
 
 
-def saved_at_end(scratch: Curve, cpt: Curve) -> Saving | Caution:
-    """What the continued run needed for the scratch run's final loss.
+def tokens_for(law: Law, N: ArrayLike, loss: ArrayLike) -> np.ndarray:
+    """Tokens after which a law of N and D promises a loss at size N; inf where never.
 
-    A `Caution` says so where it never got there.
+    For laws that are sums of a size and a token term: chinchilla, cpt and extended.
     """
-    if cpt.best[-1] > scratch.loss[-1]:
-        return _unreached(cpt, scratch.loss[-1])
-    return _compare(scratch, cpt, float(scratch.loss[-1]))
+    if law.form not in _INVERTIBLE:
+        raise UserError(
+            f"the {law.form} law is not inverted for tokens",
+            where="law",
+            hint=f"give one of {', '.join(_INVERTIBLE)}",
+        )
+    return _tokens_for(law.params, np.asarray(N, dtype=float), np.asarray(loss, dtype=float))
+
+
+def saved_at_size(
+    scratch: Law, cpt: Law, N: ArrayLike, D: ArrayLike
+) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """What two laws promise that continuing saves at one size, at the loss scratch has after D.
+
+    Returns `share` of the compute and `transferred` tokens, each as (value, low, high), the ends
+    of the 95 % interval NaN where a law has no draws. Both laws need N and D and no repeats.
+    """
+    if scratch.form not in _INVERTIBLE:
+        raise UserError(f"the {scratch.form} law has no size to compare at", where="scratch")
+    N, D = np.broadcast_arrays(np.asarray(N, dtype=float), np.asarray(D, dtype=float))
+    needed = tokens_for(cpt, N, scratch.loss(N, D))
+    if scratch.draws and cpt.draws:
+        count = min(len(scratch.draws["E"]), len(cpt.draws["E"]))
+        first = {name: values[:count] for name, values in scratch.draws.items()}
+        second = {name: values[:count] for name, values in cpt.draws.items()}
+        losses = find_form(scratch.form).loss(upright(first, N.ndim), {"N": N, "D": D})
+        spread = _tokens_for(upright(second, N.ndim), N, losses)
+        low, high = percentiles(spread)
+    else:
+        low = high = np.full(N.shape, np.nan)
+    return {
+        "share": (1.0 - needed / D, 1.0 - high / D, 1.0 - low / D),
+        "transferred": (D - needed, D - high, D - low),
+    }
+
+
+def _tokens_for(params: Values, N: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    left = np.maximum(loss - params["E"] - params["A"] * N ** -np.asarray(params["alpha"]), 0.0)
+    scale = params["B"] * N ** -np.asarray(params.get("gamma", 0.0))
+    with np.errstate(divide="ignore"):
+        return (left / scale) ** (-1.0 / np.asarray(params["beta"]))
 
 
 def _unreached(cpt: Curve, level: float) -> Caution:

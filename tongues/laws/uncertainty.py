@@ -4,26 +4,31 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.laws.rows import Rows
-from tongues.laws.solve import Problem, descend
+from tongues.laws.solver import Problem, descend
 
 __all__ = ["FEWEST_RUNS", "draw_runs", "intervals", "percentiles", "refit", "upright"]
 
 FEWEST_RUNS = 3  # resamples of two runs would all be alike
 _BATCH = 64  # so many draws of a few hundred rows stay in a core's cache
 _ROUNDS = 200  # a draw along a flat valley need not be exact
+_GAIN = 1e-8
 _LEVEL = (2.5, 97.5)
+_ENDLESS = 1e300  # stands for infinity, between which nothing can be interpolated
 
 
 def draw_runs(rows: Rows, variables: tuple[str, ...], draws: int, seed: int) -> np.ndarray:
     """How often each run is in each resample, (draws, runs); no resamples of fewer than 3 runs.
 
-    A resample with a single value of one of `variables` could not be fitted and is drawn anew.
+    A resample with a single value of a variable that has several could not be fitted and is drawn
+    anew.
     """
     random = np.random.default_rng(seed)
     even = np.full(rows.n_runs, 1.0 / rows.n_runs)
     holds = []
     for name in variables:
         values, level = np.unique(rows.variables[name], return_inverse=True)
+        if len(values) < 2:
+            continue
         table = np.zeros((rows.n_runs, len(values)))
         table[rows.run, level] = 1.0
         holds.append(table)
@@ -36,33 +41,42 @@ def draw_runs(rows: Rows, variables: tuple[str, ...], draws: int, seed: int) -> 
 
 
 def refit(
-    problem: Problem, theta: np.ndarray, weights: np.ndarray, known: np.ndarray
+    problem: Problem, theta: np.ndarray, weights: np.ndarray, context: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The free parameters of every resample, each descent started from the point estimate.
+    """The fitted parameters of every resample, each descent started from the point estimate.
 
-    theta: the point estimate's centred parameters.
+    theta: the point estimate's free coordinates.
     weights: how often each row counts in each draw, (draws, rows).
-    known: the loss that taken terms fix, (1 or draws, rows).
+    context: what taken parameters mean for the rows, (1 or draws, …).
     """
-    known = np.broadcast_to(known, weights.shape)
+    context = np.broadcast_to(context, (len(weights), context.shape[1]))
     parts = [np.empty((0, len(theta)))]
     for first in range(0, len(weights), _BATCH):
         part = slice(first, first + _BATCH)
         start = np.tile(theta, (len(weights[part]), 1))
-        parts.append(descend(problem, start, weights[part], known[part], rounds=_ROUNDS).theta)
+        ends = descend(problem, start, weights[part], context[part], rounds=_ROUNDS, gain=_GAIN)
+        parts.append(ends.theta)
     return problem.params(np.concatenate(parts))
 
 
 def percentiles(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 95 % percentile interval over the first axis."""
-    low, high = np.percentile(values, _LEVEL, axis=0)
-    return low, high
+    """The 95 % percentile interval over the first axis.
+
+    Draws that are not a number are left out; infinite ones count as farther than any other.
+    """
+    known = values[~np.isnan(values.reshape(len(values), -1)).any(1)]
+    low, high = np.percentile(np.clip(known, -_ENDLESS, _ENDLESS), _LEVEL, axis=0)
+    return _unbounded(low), _unbounded(high)
+
+
+def _unbounded(end: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(end) > _ENDLESS / 1e9, np.copysign(np.inf, end), end)
 
 
 def upright(draws: dict[str, np.ndarray], dimensions: int) -> dict[str, np.ndarray]:
     """The draws along a new first axis, ready to broadcast over arrays of `dimensions` axes."""
     if not draws:
-        raise UserError("this law has no draws, so no intervals", where="law")
+        raise UserError("this law has no draws, so no intervals", where="law", code="no_intervals")
     return {name: values.reshape(-1, *(1,) * dimensions) for name, values in draws.items()}
 
 

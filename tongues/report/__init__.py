@@ -1,7 +1,18 @@
-"""What a study found: its numbers, in sentences, figures and one page."""
+"""What a study found, in sentences, figures and one page; the figures of laws and plans."""
 
+from tongues.report.files import write_figures
 from tongues.report.findings import Findings, findings
+from tongues.report.law_figures import law_figures
+from tongues.report.plan_figures import plan_figures
 from tongues.report.words import sentences
 from tongues.report.write import write_report
 
-__all__ = ["Findings", "findings", "sentences", "write_report"]
+__all__ = [
+    "Findings",
+    "findings",
+    "law_figures",
+    "plan_figures",
+    "sentences",
+    "write_figures",
+    "write_report",
+]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -17,22 +18,38 @@ __all__ = [
     "PLAIN",
     "SCIENTIFIC",
     "Figure",
+    "beyond",
     "colour",
+    "compact",
     "data",
     "decades",
     "label",
     "log_axis",
     "log_scale",
+    "minus",
     "panel",
     "points",
+    "shade",
     "tips",
 ]
 
 HEIGHT = 290
 LOSS = "Loss (nats per token)"
+_FEW = 6  # values that a legend names one by one
+_LETTER = 5.7  # pixels, about
 _FILE_WIDTH = 430  # of one panel in an SVG or PNG
 
-COUNT = "replace(format(datum.value, '~s'), 'G', 'B')"  # 5M, 2B
+_STEPS = (
+    (1,),
+    (1, 2, 5),
+    (1, 1.5, 2, 3, 4, 5, 6, 7, 8),
+    *(
+        [float(f"{1 + step * i:.4g}") for i in range(round(9 / step))]
+        for step in (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
+    ),
+)
+
+COUNT = "replace(format(datum.value, '.3~s'), 'G', 'B')"  # 5M, 2B
 PLAIN = "format(datum.value, '~r')"
 SCIENTIFIC = "replace(format(datum.value, '.0e'), '+', '')"  # 2e12, as people write FLOPs
 
@@ -48,12 +65,13 @@ class Figure:
     rows: tuple[dict[str, Any], ...]
 
     def chart(self) -> alt.ConcatChart:
-        """All panels in one chart of fixed width, for files."""
+        """All panels in one chart of fixed width, with the caption, for files."""
         sized = [panel.properties(width=_FILE_WIDTH) for panel in self.panels]
         columns = 2 if len(sized) in (2, 4) else min(len(sized), 3)
-        return alt.concat(*sized, columns=columns).properties(
-            title=alt.TitleParams(self.title, fontSize=17, offset=18)
-        )
+        said = wrap(self.caption, width=int(columns * _FILE_WIDTH / _LETTER))
+        title = alt.TitleParams(self.title, subtitle=said, fontSize=17, offset=18)
+        chart = alt.concat(*sized, columns=columns).properties(title=title)
+        return chart.resolve_scale(color="independent")  # as on a page, a legend to each panel
 
 
 def panel(title: str, *layers: alt.Chart, height: int = HEIGHT) -> alt.LayerChart:
@@ -87,21 +105,78 @@ def colour(domain: Sequence[str], shown: Iterable[str], symbol: str = "stroke") 
     )
 
 
-def label(chart: alt.Chart, text: str, **mark: Any) -> tuple[alt.Chart, alt.Chart]:
+def shade(field: str, title: str, values: Iterable[float], symbol: str = "circle") -> alt.Color:
+    """From pale for the least to dark for the most, evenly in logs; few values are told apart."""
+    found = sorted(set(values))
+    few, ticks = len(found) <= _FEW, decades(found[0], found[-1])
+    legend = alt.Legend(
+        title=title,
+        titleOrient="left",
+        type="symbol" if few else "gradient",
+        symbolType=symbol,
+        symbolSize=200 if symbol == "stroke" else 70,
+        gradientLength=190,
+        gradientThickness=10,
+        values=found if few else ticks[:: 1 + len(ticks) // _FEW],
+        labelExpr=COUNT,
+    )
+    least = found[0] if len(found) > 1 else found[0] / 2  # one alone is dark
+    scale = alt.Scale(type="log", domain=[least, found[-1]])
+    return alt.Color(f"{field}:Q", scale=scale, legend=legend)
+
+
+def label(
+    chart: alt.Chart, text: str, style: str = "ink", **mark: Any
+) -> tuple[alt.Chart, alt.Chart]:
     """Text of a chart's rows, with a rim in the colour of the paper to lie on lines."""
     written = chart.encode(text=text)
-    return written.mark_text(style="halo", **mark), written.mark_text(style="ink", **mark)
+    return written.mark_text(style="halo", **mark), written.mark_text(style=style, **mark)
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Round ticks for a log axis: powers of ten, or 1, 2, 5 of them where there are few."""
+    """Round ticks for a log axis: powers of ten, or 1, 2, 5 of them, or finer where few fit."""
     exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
-    wide = log10(high / low) > 2.2
-    steps = (
-        (1,) if wide else (1, 2, 5) if log10(high / low) > 0.8 else (1, 1.5, 2, 3, 4, 5, 6, 7, 8)
+    fewest = 2 if log10(high / low) > 2.2 else 3
+    ticks: list[float] = []
+    for steps in _STEPS:
+        ticks = [float(f"{step}e{exponent}") for exponent in exponents for step in steps]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks) >= fewest:
+            break
+    return ticks
+
+
+def beyond(x: alt.X, field: str, start: float) -> tuple[alt.Chart, ...]:
+    """Shading to the right of `start`, named a projection, to lie under a panel's lines.
+
+    field: the name of what `x` shows.
+    """
+    from_here = alt.Chart(data([{field: start, "text": "projection"}]))
+    return (
+        from_here.mark_rect(style="beyond").encode(
+            x=x, x2=alt.value("width"), y=alt.value(0), y2=alt.value("height")
+        ),
+        *label(
+            from_here.encode(x=alt.value("width"), y=alt.value(0)),
+            "text:N",
+            "note",
+            align="right",
+            baseline="top",
+            dx=-6,
+            dy=6,
+        ),
     )
-    ticks = [step * 10.0**exponent for exponent in exponents for step in steps]
-    return [tick for tick in ticks if low <= tick <= high]
+
+
+def compact(value: float, digits: int = 1) -> str:
+    """A number as people write FLOPs, at so many digits: 2e12."""
+    base, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{float(base):g}e{int(exponent)}"
+
+
+def minus(text: str) -> str:
+    """Numbers as they are set, with a true minus."""
+    return text.replace("-", "−")
 
 
 def log_scale(values: Iterable[float], margin: float = 0.04) -> alt.Scale:

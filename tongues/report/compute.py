@@ -145,7 +145,7 @@ def _all_runs(
 
 
 def _formula(params: dict[str, float]) -> str:
-    return f"L = {params['A']:.3g} · C^−{params['g']:.3f}"
+    return f"L = {params['A']:.3g} · C^−{params['gamma']:.3f}"
 
 
 def _law_rows(fitted: TargetLaws) -> list[dict[str, Any]]:
@@ -156,7 +156,7 @@ def _law_rows(fitted: TargetLaws) -> list[dict[str, Any]]:
             "target": fitted.target,
             "run": "power law of the envelope",
             "compute": compute,
-            "loss": float(power.loss(compute)),
+            "loss": float(power.loss(C=compute)),
         }
         for strategy, power in fitted.powers.items()
         for compute in power.range["C"]

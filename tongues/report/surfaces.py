@@ -1,13 +1,12 @@
-"""The figures of the laws: the losses they promise over size and compute, and how well they fit."""
+"""The loss that laws promise over size and compute: lines of equal loss, and the best sizes."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
 
-from tongues.laws import Law, allocate
-from tongues.laws.targets import SETTLED, TargetLaws, settled
+from tongues.laws import Law, allocate, tokens_for
 from tongues.report.charts import (
     SCIENTIFIC,
     Figure,
@@ -18,180 +17,253 @@ from tongues.report.charts import (
     log_scale,
     panel,
 )
-from tongues.report.findings import Findings
-from tongues.report.theme import domain, series
+from tongues.report.law_series import BEYOND, SOLVED, UNKNOWN, LawSeries, by_target
 
-__all__ = ["iso_loss", "residuals"]
+__all__ = ["loss_surface"]
 
-_LEVELS = 4
-_BEYOND = 10.0  # how far past the runs' compute the contours are drawn
+_LEVELS = 5
+_POINTS = 80
+
+Row = dict[str, Any]
 
 
-def iso_loss(findings: Findings) -> Figure | None:
-    """Contours of equal loss over compute and size, with each law's compute-optimal size.
+class _Frame(NamedTuple):
+    """What is drawn: lowest and highest compute and size."""
 
-    Only for laws that the runs pin down.
+    compute: tuple[float, float]
+    size: tuple[float, float]
+
+
+def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
+    """Lines of equal loss over compute and size, with each law's compute-optimal size.
+
+    names: every series, in the order of their colours.
     """
-    rows = [row for fitted in findings.laws for row in _surface(fitted, findings)]
-    if not rows:
+    fitted = [one for one in fitted if one.law.form in SOLVED]
+    if not fitted:
         return None
-    names = domain(findings.ratios)
-    compute = [row["compute"] for row in rows if row["kind"] != "contour"]
-    size = [row["size"] for row in rows]
-    x_axis = log_axis(compute, SCIENTIFIC, grid=False)
-    x = alt.X("compute:Q", title="Training compute 6·N·D (FLOPs)", scale=log_scale(compute, 0.02))
-    x = x.axis(x_axis)
-    y = alt.Y("size:Q", title="Parameters", scale=log_scale(size), axis=log_axis(size))
-    panels = []
-    for fitted in findings.laws:
-        own = [row for row in rows if row["target"] == fitted.target]
-        if own:
-            panels.append(_contours(fitted.target, own, x, y, names))
-    caption = (
-        "Along a thin line the law promises the same loss, in nats per token; the thick line is "
-        "the size that reaches each loss with the least compute. Dots are where runs ended: away "
-        "from them the law extrapolates. The numbers are at the lines of training from scratch."
+    frame = _frame(fitted)
+    targets = by_target(fitted)
+    drawn = {target: _rows(of_target, frame) for target, of_target in targets.items()}
+    rows = [row for of_target in drawn.values() for row in of_target]
+    x = alt.X("compute:Q", title="Training compute 6·N·D (FLOPs)", scale=_scale(frame.compute))
+    x = x.axis(log_axis(frame.compute, SCIENTIFIC, grid=False))
+    y = alt.Y("size:Q", title="Parameters", scale=_scale(frame.size))
+    y = y.axis(log_axis(frame.size, grid=False))
+    panels = tuple(
+        _panel(_title(of_target), drawn[target], frame, x, y, names)
+        for target, of_target in targets.items()
     )
-    return Figure("equal-loss", "The laws: equal loss", caption, tuple(panels), tuple(rows))
+    several = len({one.series for one in fitted}) > 1
+    caption = _caption({row["kind"] for row in rows}, fitted[0].series, several)
+    title = "The same loss from many sizes, the least compute at one"
+    return Figure("equal-loss", title, caption, panels, tuple(rows))
 
 
-def residuals(findings: Findings) -> Figure | None:
-    """How far each measured loss lies from its law."""
-    rows = [row for fitted in findings.laws for row in _residuals(fitted, findings)]
-    if not rows:
-        return None
-    names = domain(findings.ratios)
-    tokens, off = [row["tokens"] for row in rows], [row["off"] for row in rows]
-    reach = max(1.0, *(abs(value) for value in off)) * 1.08
-    x = alt.X("tokens:Q", title="Tokens trained on", scale=log_scale(tokens))
-    x = x.axis(log_axis(tokens, grid=False))
-    y = alt.Y(
-        "off:Q",
-        title="Measured beside law (%)",
-        scale=alt.Scale(domain=[-reach, reach], nice=False),
-        axis=alt.Axis(tickCount=5, format="+~r"),
-    )
-    panels = []
-    for fitted in findings.laws:
-        own = [row for row in rows if row["target"] == fitted.target]
-        if not own:
-            continue
-        nothing = alt.Chart(data([{"off": 0}])).mark_rule(strokeWidth=1.2, style="quiet")
-        tint = colour(names, (row["series"] for row in own), "circle")
-        dots = alt.Chart(data(own)).mark_circle(size=38, opacity=0.65)
-        dots = dots.encode(x, y, tint, tooltip=_TIPS)
-        panels.append(panel(fitted.target, nothing.encode(y), dots, height=220))
-    caption = (
-        "Each dot is an evaluation a law was fitted on (those after the first "
-        f"{SETTLED * 100:.0f} % of a run), by how much its loss lies above or below that law. A "
-        "trend along the tokens would mean that the law has the wrong shape."
-    )
-    return Figure("residuals", "The laws beside the runs", caption, tuple(panels), tuple(rows))
+def _caption(kinds: set[str], first: str, several: bool) -> str:
+    said = ["Along a thin line the law promises the same loss, in nats per token."]
+    if several:
+        said.append(f"The numbers are at the lines of {first}.")
+    if "frontier" in kinds:
+        band = ", the band its 95 % interval" if "band" in kinds else ""
+        said.append(f"The thick line is the size that needs the least compute for each loss{band}.")
+    if "run" in kinds:
+        said.append("Dots are where runs ended.")
+    if "within" in kinds:
+        said.append("Shaded: beyond the runs, a projection.")
+    else:
+        said.append("Nobody says on what runs the law was fitted: all of it may be projection.")
+    return " ".join(said)
 
 
-_TIPS = [
-    alt.Tooltip("run:N"),
-    alt.Tooltip("loss:Q", title="measured", format=".3f"),
-    alt.Tooltip("law:Q", title="law", format=".3f"),
-    alt.Tooltip("off:Q", title="difference (%)", format="+.2f"),
-]
+def _title(fitted: Sequence[LawSeries]) -> str:
+    """How fast the best size grows, by each law."""
+    powers = []
+    for one in fitted:
+        best = allocate(one.law)
+        powers.append(f"C^{best.a:.2f} ({one.series})" if best else f"none ({one.series})")
+    return fitted[0].title(f"Best size: {', '.join(powers)}")
 
 
-def _residuals(fitted: TargetLaws, findings: Findings) -> list[dict[str, Any]]:
-    rows = []
-    for strategy, law in fitted.laws.items():
-        N, D, _, loss, runs = settled(findings.of(fitted.target, strategy))
-        promised = law.loss(N, D)
+def _frame(fitted: Sequence[LawSeries]) -> _Frame:
+    """Around the runs and a step beyond; around usual budgets where no law tells of runs."""
+    corners = np.concatenate([_known(one) for one in fitted])
+    if len(corners):
+        (least, smallest), (most, largest) = corners.min(0), corners.max(0)
+        return _Frame((least, most * BEYOND), (smallest / 2, largest * 4))
+    bests = [best for one in fitted if (best := allocate(one.law))]
+    sizes = [best.sizes(C)[0] for best in bests for C in UNKNOWN] or [1e8, 1e12]
+    return _Frame(UNKNOWN, (min(sizes) / 4, max(sizes) * 4))
+
+
+def _known(one: LawSeries) -> np.ndarray:
+    """Compute and size of every row, or of the corners of the law's range; none where unknown."""
+    if one.rows is not None:
+        N, D = one.rows.variables["N"], one.rows.variables["D"]
+    elif one.range:
+        N, D = (np.array(one.range[name]) for name in ("N", "D"))
+        N, D = np.repeat(N, 2), np.tile(D, 2)
+    else:
+        return np.empty((0, 2))
+    return np.stack([6.0 * N * D, N], axis=-1)
+
+
+def _rows(fitted: Sequence[LawSeries], frame: _Frame) -> list[Row]:
+    """All that one panel shows."""
+    target = {"target": fitted[0].law.target}
+    rows: list[Row] = []
+    corners = np.concatenate([_known(one) for one in fitted])
+    if len(np.unique(corners, axis=0)) > 2:
         rows += [
-            {
-                "series": series(strategy, 0.0),
-                "target": fitted.target,
-                "run": runs[i],
-                "size": float(N[i]),
-                "tokens": float(D[i]),
-                "loss": float(loss[i]),
-                "law": float(promised[i]),
-                "off": 100 * float(loss[i] / promised[i] - 1),
-            }
-            for i in range(len(runs))
+            target | {"kind": "within", "compute": C, "size": N, "corner": corner}
+            for corner, (C, N) in enumerate(_hull(corners).tolist())
         ]
+    levels = _levels(fitted[0].law, frame)
+    for one in fitted:
+        shared = target | {"series": one.series}
+        for level in levels:
+            shared_level = shared | {"kind": "contour", "loss": level}
+            rows += [shared_level | point for point in _contour(one.law, level, frame)]
+        rows += [shared | point for point in _frontier(one.law, frame)]
+    for one in fitted:
+        if one.rows is not None:
+            rows += [target | {"series": one.series} | point for point in _ends(one)]
     return rows
 
 
-def _surface(fitted: TargetLaws, findings: Findings) -> list[dict[str, Any]]:
-    """Contours, frontiers and the ends of runs, within a frame around the runs."""
-    laws = {strategy: law for strategy, law in fitted.laws.items() if not fitted.loose(strategy)}
-    if not laws:
+def _levels(law: Law, frame: _Frame) -> list[float]:
+    """Losses at even steps of compute along the best sizes, rounded to be read."""
+    compute = np.geomspace(*frame.compute, _LEVELS + 2)[1:-1]
+    best = allocate(law)
+    N = np.sqrt(np.prod(frame.size))
+    if best:
+        N = np.clip(best.N_coef * compute**best.a, *frame.size)
+    losses = law.loss(N, compute / (6.0 * N))
+    for digits in (2, 3, 4):
+        levels = dict.fromkeys(round(float(loss), digits) for loss in losses)
+        if len(levels) == _LEVELS:
+            break
+    return list(levels)
+
+
+def _contour(law: Law, loss: float, frame: _Frame) -> list[Row]:
+    """Where the law promises that loss; none where no tokens would do."""
+    N = np.geomspace(*frame.size, _POINTS)
+    least_size = (law.params["A"] / max(loss - law.params["E"], 1e-9)) ** (1 / law.params["alpha"])
+    near = least_size * (1.0 + np.geomspace(1e-4, 1.0, _POINTS))  # where it turns level
+    N = np.sort(np.concatenate([N, near[(near > N[0]) & (near < N[-1])]]))
+    compute = 6.0 * N * tokens_for(law, N, loss)
+    least, most = frame.compute
+    inside = (compute > least / BEYOND) & (compute < most * BEYOND)  # the panel cuts the rest
+    return [
+        {"compute": float(C), "size": float(n)}
+        for C, n in zip(compute[inside], N[inside], strict=True)
+    ]
+
+
+def _frontier(law: Law, frame: _Frame) -> list[Row]:
+    """The best sizes, and their 95 % intervals where the law has draws."""
+    best = allocate(law)
+    if best is None:
         return []
-    ends = [
-        (6.0 * run.params * run.tokens, float(run.params), series(strategy, 0.0))
-        for strategy in laws
-        for run in findings.of(fitted.target, strategy)
-    ]
-    sizes = [size for _, size, _ in ends]
-    least = min(compute for compute, _, _ in ends) * SETTLED
-    most = max(compute for compute, _, _ in ends) * _BEYOND
-    N = np.geomspace(min(sizes) / 2, max(sizes) * 4, 60)
-    law = laws["scratch"]
-    high = float(law.loss(np.median(sizes), least / 6 / np.median(sizes)))
-    low = float(law.loss(max(sizes), most / 6 / max(sizes)))
-    rows = []
-    for strategy, law in laws.items():
-        shared = {"target": fitted.target, "series": series(strategy, 0.0)}
-        for level in np.geomspace(high, low, _LEVELS + 2)[1:-1]:
-            rows += [
-                shared
-                | {"kind": "contour", "loss": round(float(level), 2), "compute": C, "size": n}
-                for C, n in _contour(law, round(float(level), 2), N)
-                if least / _BEYOND <= C <= most * _BEYOND  # the frame cuts what is outside
-            ]
-        best = allocate(law)
-        if best:
-            rows += [
-                shared | {"kind": "frontier", "compute": float(C), "size": float(n)}
-                for C in np.geomspace(least, most, 40)
-                if N[0] <= (n := best.sizes(C)[0]) <= N[-1]
-            ]
-    rows += [
-        {"target": fitted.target, "series": name, "kind": "run", "compute": C, "size": size}
-        for C, size, name in ends
-    ]
+    rows: list[Row] = []
+    for C in np.geomspace(*frame.compute, _POINTS).tolist():
+        if best.draws:
+            low, high = best.sizes_interval(C)[0]
+            rows.append({"kind": "band", "compute": C, "size": low, "size_high": high})
+        rows.append({"kind": "frontier", "compute": C, "size": best.sizes(C)[0]})
     return rows
 
 
-def _contour(law: Law, loss: float, N: np.ndarray) -> list[tuple[float, float]]:
-    """Compute and size where the law promises that loss; none where no tokens would do."""
-    p = law.params
-    left = loss - p["E"] - p["A"] / N ** p["alpha"]
-    inside = left > 0
-    D = (p["B"] / (N[inside] ** p.get("gamma", 0.0) * left[inside])) ** (1.0 / p["beta"])
-    return [(float(6.0 * n * d), float(n)) for n, d in zip(N[inside], D, strict=True)]
+def _ends(one: LawSeries) -> list[Row]:
+    """The last row of each run."""
+    assert one.rows is not None
+    N, D = one.rows.variables["N"], one.rows.variables["D"]
+    order = np.argsort(D, kind="stable")
+    last = dict(zip(one.rows.run[order].tolist(), order.tolist(), strict=True))
+    return [
+        {
+            "kind": "run",
+            "run": one.rows.runs[run],
+            "compute": float(6.0 * N[i] * D[i]),
+            "size": float(N[i]),
+            "loss": float(one.rows.loss[i]),
+        }
+        for run, i in last.items()
+    ]
 
 
-def _contours(
-    target: str, rows: Sequence[dict[str, Any]], x: alt.X, y: alt.Y, names: Sequence[str]
+def _hull(points: np.ndarray) -> np.ndarray:
+    """The corners of the smallest convex shape in logs around the points, in order."""
+    ordered = np.unique(np.log(points), axis=0)
+
+    def side(points: np.ndarray) -> list[np.ndarray]:
+        kept: list[np.ndarray] = []
+        for point in points:
+            while len(kept) > 1 and _turn(kept[-2], kept[-1], point) <= 0:
+                kept.pop()
+            kept.append(point)
+        return kept[:-1]
+
+    return np.exp(np.array(side(ordered) + side(ordered[::-1])))
+
+
+def _turn(start: np.ndarray, middle: np.ndarray, end: np.ndarray) -> float:
+    (x, y), (far_x, far_y) = middle - start, end - start
+    return float(x * far_y - y * far_x)
+
+
+def _scale(ends: tuple[float, float]) -> alt.Scale:
+    return log_scale(ends, 0.0)
+
+
+def _panel(
+    title: str, rows: Sequence[Row], frame: _Frame, x: alt.X, y: alt.Y, names: Sequence[str]
 ) -> alt.LayerChart:
-    tint = colour(names, (row["series"] for row in rows))
-    framed = [row["compute"] for row in rows if row["kind"] != "contour"]
-    # each level is written once, where training from scratch has its largest size in the frame
-    tops = {
-        row["loss"]: row | {"text": f"{row['loss']:.2f}"}
-        for row in rows
-        if row["kind"] == "contour" and row["series"] == names[0]
-        if min(framed) <= row["compute"] <= max(framed)
-    }
-    levels = alt.Chart(data(tops.values()))
+    tint = colour(names, (row["series"] for row in rows if "series" in row))
     kinds = {
         kind: alt.Chart(data(row for row in rows if row["kind"] == kind))
-        for kind in ("contour", "frontier", "run")
+        for kind in ("within", "band", "contour", "frontier", "run")
     }
+    region, note = [], []
+    if any(row["kind"] == "within" for row in rows):
+        everywhere = alt.Chart(data([{"text": "projection"}]))
+        right, bottom = alt.value("width"), alt.value("height")
+        region = [
+            everywhere.mark_rect(style="beyond").encode(
+                x=alt.value(0), x2=right, y=alt.value(0), y2=bottom
+            ),
+            kinds["within"]
+            .mark_line(interpolate="linear-closed", style="within", clip=True)
+            .encode(x, y, order="corner:Q"),
+        ]
+        place: dict[str, Any] = {"align": "right", "baseline": "bottom", "dx": -6, "dy": -5}
+        note = label(everywhere.encode(x=right, y=bottom), "text:N", "note", **place)
+    # each level is written once, where the first law has its largest size in the frame
+    contours = [row for row in rows if row["kind"] == "contour"]
+    digits = max(2, *(len(str(row["loss"]).partition(".")[2]) for row in contours))
+    tops = {
+        row["loss"]: row | {"text": f"{row['loss']:.{digits}f}"}
+        for row in contours
+        if row["series"] == contours[0]["series"]
+        if frame.compute[0] <= row["compute"] <= 0.8 * frame.compute[1]
+    }
+    tips = [
+        alt.Tooltip("run:N"),
+        alt.Tooltip("size:Q", title="parameters", format=".3s"),
+        alt.Tooltip("compute:Q", title="FLOPs", format=".2e"),
+        alt.Tooltip("loss:Q", format=".3f"),
+    ]
     return panel(
-        target,
+        title,
+        *region,
+        kinds["band"].mark_area(opacity=0.2, clip=True).encode(x, y, alt.Y2("size_high"), tint),
         kinds["contour"]
-        .mark_line(strokeWidth=1.1, opacity=0.7, clip=True)
+        .mark_line(strokeWidth=1.1, opacity=0.75, clip=True)
         .encode(x, y, tint, alt.Detail("loss:N"), order="size:Q"),
-        kinds["frontier"].mark_line(strokeWidth=3).encode(x, y, tint),
-        kinds["run"].mark_circle(size=34, style="quiet", opacity=0.9).encode(x, y),
-        *label(levels.encode(x, y), "text:N", dy=-2),
-        height=320,
+        kinds["frontier"].mark_line(strokeWidth=3, clip=True).encode(x, y, tint),
+        kinds["run"].mark_circle(size=26, style="quiet", opacity=0.8).encode(x, y, tooltip=tips),
+        *label(alt.Chart(data(tops.values())).encode(x, y), "text:N", dy=8),
+        *note,
+        height=340,
     )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tongues.laws import Law, Power, allocate
+from tongues.laws import Law, allocate
 from tongues.quantities import show_count
 from tongues.report.findings import Findings
 from tongues.report.theme import series
@@ -39,7 +39,7 @@ def law_notes(findings: Findings) -> list[str]:
     """The cautions of every fit, each told once with the fits it is about."""
     about: dict[str, list[str]] = {}
     for fitted in findings.laws:
-        fits: list[tuple[str, str, Law | Power]] = []
+        fits: list[tuple[str, str, Law]] = []
         fits += [(strategy, "law", law) for strategy, law in fitted.laws.items()]
         fits += [(strategy, "envelope", power) for strategy, power in fitted.powers.items()]
         for strategy, what, fit in fits:
@@ -111,10 +111,10 @@ def _law_cells(law: Law | None, loose: bool) -> list[str]:
     return [*cells, str(law.n_runs)]
 
 
-def _power_cells(power: Power | None) -> list[str]:
+def _power_cells(power: Law | None) -> list[str]:
     if power is None:
         return ["", ""]
-    return [_number(power.params[name], power.interval.get(name)) for name in ("A", "g")]
+    return [_number(power.params[name], power.interval.get(name)) for name in ("A", "gamma")]
 
 
 def _number(value: float, ends: tuple[float, float] | None) -> str:

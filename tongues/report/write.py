@@ -1,6 +1,5 @@
 """From run directories to a folder with the page, its figures and its numbers."""
 
-import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -11,18 +10,16 @@ from typing import Any
 
 from tongues.errors import UserError
 from tongues.files import whole_directory, write_json, write_text
-from tongues.report.charts import Figure
 from tongues.report.figures import figures
+from tongues.report.files import write_figures
 from tongues.report.findings import Findings, findings
 from tongues.report.page import page
-from tongues.report.theme import config
 from tongues.report.words import sentences
 from tongues.runs import find_runs, read_record, table
 
 __all__ = ["write_report"]
 
 _MARK = "report.json"  # a folder that holds it is a report, and may be replaced by one
-_SCALE = 2  # pixels of a PNG to a pixel of the figure
 
 
 def write_report(
@@ -44,28 +41,11 @@ def write_report(
     title = title or _title(found)
     settings, versions = _common(places)
     with whole_directory(out) as aside:
-        for figure in drawn:
-            progress(f"drawing {figure.title.lower()}")
-            _write_figure(figure, aside / "figures")
+        write_figures(drawn, aside / "figures", progress)
         progress("writing the page")
         write_text(aside / "index.html", page(found, drawn, title, settings, versions, _library()))
         write_json(aside / _MARK, _numbers(found, title, versions))
     return out / "index.html"
-
-
-def _write_figure(figure: Figure, folder: Path) -> None:
-    import vl_convert
-
-    folder.mkdir(exist_ok=True)
-    spec = figure.chart().to_dict() | {"config": config("light", paper=True)}
-    svg = vl_convert.vegalite_to_svg(spec)
-    (folder / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
-    (folder / f"{figure.name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
-    names = list(dict.fromkeys(name for row in figure.rows for name in row))
-    with (folder / f"{figure.name}.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        writer.writerows(figure.rows)
 
 
 @cache

@@ -1,53 +1,28 @@
-"""The command: one thin function a verb; a room is imported only when its verb is called."""
+"""Verbs that make things from a recipe: check, prepare, train, study, demo."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tongues import __version__
-from tongues.errors import Stopped, UserError, nearest
-
-__all__ = ["main"]
-
-
-class _Verbs(click.Group):
-    """A group that names the nearest verb when one is mistyped."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            raise UserError(f"`{args[0]}` is no verb", hint=nearest(args[0], self.commands))
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="tongues %(version)s")
-def command() -> None:
-    """Bring language models to new languages, and know beforehand what it takes."""
-
-
-_recipe = click.argument("recipe", type=click.Path(path_type=Path))
-_overrides = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
-_workspace = click.option(
-    "--in",
-    "workspace",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    help="Folder for tokens/ and runs/; here by default.",
+from tongues.cli.options import (
+    json_option,
+    overrides_argument,
+    rebuild_option,
+    recipe_argument,
+    workspace_option,
 )
-_rebuild = click.option("--rebuild", is_flag=True, help="Replace what was made otherwise.")
-_json = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+from tongues.errors import UserError
+
+__all__ = ["check", "demo", "prepare", "study", "train"]
 
 
-@command.command()
-@_recipe
-@_overrides
-@_workspace
-@_json
+@click.command()
+@recipe_argument
+@overrides_argument
+@workspace_option
+@json_option
 def check(recipe: Path, overrides: tuple[str, ...], workspace: Path, as_json: bool) -> None:
     """Print the resolved RECIPE and what it takes, before anything runs."""
     from tongues.check import check_recipe, derived_as_json, derived_table
@@ -70,11 +45,11 @@ def check(recipe: Path, overrides: tuple[str, ...], workspace: Path, as_json: bo
     hint(f"tongues prepare {recipe}")
 
 
-@command.command()
-@_recipe
-@_overrides
-@_workspace
-@_rebuild
+@click.command()
+@recipe_argument
+@overrides_argument
+@workspace_option
+@rebuild_option
 def prepare(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bool) -> None:
     """Turn the text of RECIPE into token shards."""
     from tongues.check import check_recipe
@@ -88,11 +63,11 @@ def prepare(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: 
     hint(f"tongues {'study' if loaded.study else 'train'} {recipe}")
 
 
-@command.command()
-@_recipe
-@_overrides
-@_workspace
-@_rebuild
+@click.command()
+@recipe_argument
+@overrides_argument
+@workspace_option
+@rebuild_option
 def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bool) -> None:
     """Train the one run of RECIPE; interrupted, the same command goes on."""
     from tongues.check import check_recipe
@@ -114,11 +89,11 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     hint(f"tongues report {directory}")
 
 
-@command.command()
-@_recipe
-@_overrides
-@_workspace
-@_rebuild
+@click.command()
+@recipe_argument
+@overrides_argument
+@workspace_option
+@rebuild_option
 def study(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bool) -> None:
     """Train all runs of RECIPE on this machine; interrupted, the same command goes on."""
     from tongues.recipe import load_recipe
@@ -130,48 +105,7 @@ def study(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     hint(f"tongues report {directory}")
 
 
-@command.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the laws as JSON here.")
-@click.option("--draws", default=1000, show_default=True, help="Bootstrap draws of the intervals.")
-@_json
-def fit(runs: tuple[Path, ...], out: Path | None, draws: int, as_json: bool) -> None:
-    """Fit the laws of training from scratch and of continued training to RUNS."""
-    from tongues.files import write_json
-    from tongues.laws.observed import gather
-    from tongues.laws.shown import law_rows, laws_as_json, remarks
-    from tongues.laws.targets import fit_targets
-    from tongues.runs import table
-    from tongues.terminal import hint, print_json, print_table, say
-
-    fitted = fit_targets(gather(table(runs)), draws=draws)
-    if not fitted:
-        raise UserError("there is no finished run to fit", where=str(runs[0]))
-    if out:
-        write_json(out, laws_as_json(fitted, draws=True))
-    if as_json:
-        print_json(laws_as_json(fitted, draws=False))
-        return
-    print_table(law_rows(fitted))
-    for remark in remarks(fitted):
-        say(remark)
-    hint(f"tongues report {runs[0]}")
-
-
-@command.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the page.")
-@click.option("--title", default="", help="Title of the page.")
-def report(runs: tuple[Path, ...], out: Path | None, title: str) -> None:
-    """Write one page with the figures of RUNS, and each figure as SVG, PNG and data."""
-    from tongues.report import write_report
-    from tongues.terminal import say
-
-    out = out or Path("reports") / runs[0].resolve().name
-    click.echo(write_report(runs, out, title=title, progress=say))
-
-
-@command.command()
+@click.command()
 @click.option(
     "--in",
     "workspace",
@@ -180,8 +114,8 @@ def report(runs: tuple[Path, ...], out: Path | None, title: str) -> None:
     show_default=True,
     help="Folder for all that the demo makes.",
 )
-@_overrides
-@_rebuild
+@overrides_argument
+@rebuild_option
 def demo(workspace: Path, overrides: tuple[str, ...], rebuild: bool) -> None:
     """Run it all on three small made languages: from text to a page of laws, in minutes."""
     from importlib.resources import as_file, files
@@ -246,23 +180,3 @@ def _run_watcher(show: Callable[[float, str], None]) -> Callable[[Any], None]:
         show(progress.step / progress.steps, f"{words}  {progress.seconds_left:.0f} s left")
 
     return watch
-
-
-def main() -> None:
-    """Run the command; a mistake is told in a few words (2), as is a failing disk (1)."""
-    try:
-        command(standalone_mode=False)
-    except UserError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"error: {where}{error.strerror or error}", err=True)
-        click.echo("  nothing whole was lost; mend it, and the same command goes on", err=True)
-        sys.exit(1)
-    except (Stopped, click.Abort, KeyboardInterrupt) as stop:
-        click.echo(f"{stop or 'stopped'}; the same command goes on", err=True)
-        sys.exit(130)

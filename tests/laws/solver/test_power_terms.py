@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.laws.made import CHINCHILLA, CPT, grid
+from tongues.laws import FORMS, Law
+from tongues.laws.solver import Ties, descend, pose, solve
+
+exponents = st.floats(0.1, 1.0)
+shares = st.floats(0.1, 2.0)
+
+
+def recovered(form, truth, taken=()):
+    N, D = grid()
+    variables = {"N": N, "D": D}
+    problem = pose(FORMS[form], variables, Law(form, truth).loss(N, D), 1e-3)
+    context = problem.context({name: np.array([truth[name]]) for name in taken})
+    return problem.params(solve(problem, np.ones(len(N)), context).theta[0])
+
+
+@settings(deadline=None, max_examples=40)
+@given(exponents, exponents, st.floats(0.5, 3), shares, shares)
+def test_noise_free_chinchilla_laws_are_recovered(alpha, beta, E, share_N, share_D):
+    truth = {"E": E, "A": share_N * 3e8**alpha, "B": share_D * 1e10**beta}
+    truth |= {"alpha": alpha, "beta": beta}
+    params = recovered("chinchilla", truth)
+    for name, value in truth.items():
+        assert params[name] == pytest.approx(value, rel=1e-6), name
+
+
+@settings(deadline=None, max_examples=40)
+@given(exponents, exponents, st.floats(-0.3, 0.9), shares)
+def test_noise_free_cpt_laws_are_recovered(alpha, beta, gamma, share):
+    base = {"E": 1.5, "A": 0.5 * 3e8**alpha, "alpha": alpha}
+    truth = {"B": share * 1e10**beta * 3e8**gamma, "beta": beta, "gamma": gamma}
+    params = recovered("cpt", base | truth, taken=tuple(base))
+    for name, value in truth.items():
+        assert params[name] == pytest.approx(value, rel=1e-6, abs=1e-9), name
+
+
+@settings(deadline=None, max_examples=12)
+@given(exponents, exponents, st.floats(-0.3, 0.9), st.floats(0.5, 3), shares, shares)
+@example(0.25, 0.5078125, 0.431640625, 1.0, 0.25, 2.0)  # its lowest starts are all one
+def test_noise_free_extended_laws_are_recovered(alpha, beta, gamma, E, share_N, share_D):
+    truth = {"E": E, "A": share_N * 3e8**alpha, "B": share_D * 1e10**beta * 3e8**gamma}
+    truth |= {"alpha": alpha, "beta": beta, "gamma": gamma}
+    params = recovered("extended", truth)
+    for name, value in truth.items():
+        assert params[name] == pytest.approx(value, rel=1e-5, abs=1e-8), name
+
+
+def made_problem(form, ties=None):
+    """Rows with random losses, a weight of 0 to 2 each, and coordinates away from any optimum."""
+    N, D = grid(4, 5)
+    random = np.random.default_rng(0)
+    problem = pose(FORMS[form], {"N": N, "D": D}, random.uniform(2, 4, len(N)), 0.1, ties)
+    taken = {name: np.array([CPT[name]]) for name in FORMS[form].taken_names}
+    weights = random.integers(0, 3, (1, len(N))).astype(float)
+    return problem, weights, problem.context(taken)
+
+
+@pytest.mark.parametrize(
+    ("form", "ties"),
+    [
+        ("chinchilla", Ties()),
+        ("cpt", Ties()),
+        ("extended", Ties()),
+        ("chinchilla", Ties(fixed={"A": 300.0})),
+        ("chinchilla", Ties(tied={"beta": "alpha"})),
+        ("chinchilla", Ties(tied={"B": "A"})),
+        ("extended", Ties(fixed={"gamma": 0.1, "E": 1.0}, tied={"B": "A"})),
+    ],
+)
+def test_gradient_and_curvature_are_the_slopes_of_the_objective(form, ties):
+    problem, weights, context = made_problem(form, ties)
+    size = len(problem.names)
+    start = {"E": 0.5, "A": 0.1, "B": -0.2, "alpha": 0.3, "beta": 0.4, "gamma": 0.1}
+    theta = np.array([start[name] for name in problem.names])
+    here = descend(problem, theta[None], weights, context, rounds=0)
+
+    def height(steps):
+        return descend(problem, theta + steps, weights, context, rounds=0).objective
+
+    step = 1e-6 * np.eye(size)
+    slope = (height(step) - height(-step)) / 2e-6
+    assert here.gradient[0] == pytest.approx(np.abs(slope).max(), rel=1e-6)
+    predicted, inner = problem.look(theta[None], context)
+    pull = weights * np.clip(predicted - problem.log_loss, -problem.delta, problem.delta)
+    np.testing.assert_allclose(problem.gradient(inner, pull)[0], slope, rtol=1e-6, atol=1e-6)
+    pairs = 1e-4 * (np.eye(size)[:, None] + np.eye(size)[None]).reshape(-1, size)
+    both = ((height(pairs) + height(-pairs) - 2 * here.objective) / 1e-8).reshape(size, size)
+    curvature = here.curvature[0]
+    diagonal = np.diag(curvature)
+    expected = 2 * curvature + diagonal[:, None] + diagonal[None]  # (e_i + e_j) H (e_i + e_j)
+    np.testing.assert_allclose(both, expected, rtol=1e-2, atol=1e-3 * diagonal.max())
+
+
+@pytest.mark.parametrize("form", ["chinchilla", "extended"])
+def test_coordinates_and_parameters_are_two_names_of_one_point(form):
+    problem, _, context = made_problem(form)
+    truth = CPT if form == "extended" else CHINCHILLA
+    theta = problem.free(truth)
+    back = problem.params(theta)
+    for name, value in truth.items():
+        assert back[name] == pytest.approx(value, rel=1e-12)
+    N, D = grid(4, 5)
+    predicted = problem.look(theta[None], context)[0][0]
+    np.testing.assert_allclose(predicted, np.log(Law(form, truth).loss(N, D)), rtol=1e-12)

@@ -1,0 +1,212 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tests.laws.made import CHINCHILLA, CPT, grid, noise, rows_of
+from tongues import laws
+from tongues.errors import UserError
+from tongues.laws import FORMS, Law
+from tongues.laws.solver import Ties, read_ties
+
+DELTA = 1e-3
+OFF = {"E": 1.5, "A": 300.0, "B": 2500.0, "alpha": 0.33, "beta": 0.39, "gamma": 0.02}
+TIES = ((), (("alpha", "beta"),), (("A", "B"),), (("alpha", "beta"), ("A", "B")))
+
+
+def names_of(ties):
+    return {name for pair in ties for name in pair}
+
+
+def all_ways(names, ties):
+    """Every set of parameters to fix, with every tie of others, that leaves one to be found."""
+    for count in range(len(names)):
+        for fixed in combinations(names, count):
+            for tie in ties:
+                if names_of(tie) <= set(names) and not names_of(tie) & set(fixed):
+                    yield fixed, tie
+
+
+def height(params, rows):
+    """The objective, written out."""
+    N, D = rows["N"], rows["D"]
+    predicted = params["E"] + params["A"] / N ** params["alpha"]
+    predicted = predicted + params["B"] / (D ** params["beta"] * N ** params.get("gamma", 0.0))
+    off = np.abs(np.log(predicted / rows["loss"]))
+    return np.where(off <= DELTA, off**2 / 2, DELTA * (off - DELTA / 2)).sum()
+
+
+def slopes(params, rows, moves):
+    """Its slope along each set of parameters moved together, by central differences."""
+    found = []
+    for names in moves:
+        ends = []
+        for step in (1e-7, -1e-7):
+            moved = dict(params)
+            for name in names:
+                coefficient = name in "EAB"
+                moved[name] = moved[name] * np.exp(step) if coefficient else moved[name] + step
+            ends.append(height(moved, rows))
+        found.append((ends[0] - ends[1]) / 2e-7)
+    return np.array(found)
+
+
+def check_optimum(form, rows, fixed, tie, free_height):
+    law = laws.fit(form, **rows, fix={name: OFF[name] for name in fixed}, tie=tie, draws=0)
+    assert all(law.params[name] == OFF[name] for name in fixed)
+    for first, second in tie:
+        assert law.params[first] == law.params[second]
+    assert law.objective == pytest.approx(height(law.params, rows), rel=1e-9)
+    assert law.objective >= free_height * (1 - 1e-12)
+    assert law.gradient_norm < 1e-9
+    alone = [(name,) for name in law.params if name not in fixed and name not in names_of(tie)]
+    assert np.abs(slopes(law.params, rows, [*alone, *tie])).max() < 1e-8
+    if fixed:  # and not only because nothing has a slope
+        assert np.abs(slopes(law.params, rows, [(name,) for name in fixed])).max() > 1e-6
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return rows_of(CHINCHILLA, spread=0.02, sizes=3, lengths=7)
+
+
+@pytest.fixture(scope="module")
+def free(rows):
+    return laws.fit("chinchilla", **rows, draws=0)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "tie"),
+    list(all_ways(("E", "A", "B", "alpha", "beta"), TIES)),
+    ids=lambda names: "-".join(
+        "=".join((name,) if isinstance(name, str) else name) for name in names
+    ),
+)
+def test_every_way_to_fix_and_tie_ends_where_nothing_allowed_is_lower(rows, free, fixed, tie):
+    check_optimum("chinchilla", rows, fixed, tie, free.objective)
+
+
+@pytest.mark.parametrize("fixed", [("gamma",), ("E", "gamma"), ("alpha",), ("A", "beta")])
+@pytest.mark.parametrize("tie", [(), (("E", "B"),)])
+def test_the_extended_law_too(fixed, tie):
+    if names_of(tie) & set(fixed):
+        return
+    rows = rows_of(CPT, spread=0.02, sizes=3, lengths=7)
+    free = laws.fit("extended", **rows, draws=0).objective
+    check_optimum("extended", rows, fixed, tie, free)
+
+
+@pytest.mark.parametrize(
+    "fixed", [fixed for fixed, _ in all_ways(("E", "A", "B", "alpha", "beta"), [()])], ids="-".join
+)
+def test_what_is_fixed_at_the_truth_changes_nothing(fixed):
+    rows = rows_of(CHINCHILLA, spread=0.0, sizes=3, lengths=7)
+    law = laws.fit("chinchilla", **rows, fix={name: CHINCHILLA[name] for name in fixed}, draws=0)
+    assert law.params == pytest.approx(CHINCHILLA, rel=1e-6)
+
+
+@pytest.mark.parametrize("tie", TIES[1:])
+def test_what_is_equal_is_found_by_tying_it(tie):
+    truth = CHINCHILLA | {second: CHINCHILLA[first] for first, second in tie}
+    rows = rows_of(truth, spread=0.0)
+    assert laws.fit("chinchilla", **rows, tie=tie, draws=0).params == pytest.approx(truth, rel=1e-6)
+
+
+def test_without_gamma_the_extended_law_is_chinchilla(rows, free):
+    without = laws.fit("extended", **rows, fix={"gamma": 0.0}, draws=0)
+    assert without.params == pytest.approx(free.params | {"gamma": 0.0}, rel=1e-8)
+    assert without.objective == pytest.approx(free.objective, rel=1e-12)
+
+
+def test_without_a_floor_e_is_exactly_zero(rows):
+    law = laws.fit("chinchilla", **rows, fix={"E": 0}, draws=10)
+    assert law.params["E"] == 0
+    assert (law.draws["E"] == 0).all()
+    assert "E" not in law.interval
+    assert law.fixed == {"E": 0}
+
+
+@pytest.mark.parametrize("leader", ["alpha", "beta"])
+def test_three_may_be_tied_to_one_in_every_draw(leader):
+    rows = rows_of(CPT, spread=0.02)
+    law = laws.fit("extended", **rows, tie=[("alpha", "beta"), (leader, "gamma")], draws=10)
+    for values in (law.params, law.draws, law.interval):
+        np.testing.assert_allclose(values["alpha"], values["beta"], rtol=1e-12)
+        np.testing.assert_allclose(values["alpha"], values["gamma"], rtol=1e-12)
+    assert law.tied == {"beta": "alpha", "gamma": "alpha"}
+
+
+def test_fixing_a_joint_exponent_on_a_base():
+    N, D = grid()
+    base = Law("chinchilla", CHINCHILLA)
+    loss = Law("cpt", CPT | CHINCHILLA | {"gamma": 0.05}).loss(N, D) * noise(len(N), 0.01)
+    law = laws.fit("cpt", loss, N=N, D=D, base=base, fix={"gamma": 0.0}, draws=0)
+    rows = {"N": N, "D": D, "loss": loss}
+    assert np.abs(slopes(law.params, rows, [("B",), ("beta",)])).max() < 1e-8
+    assert {name: law.params[name] for name in ("E", "A", "alpha")} == {
+        name: CHINCHILLA[name] for name in ("E", "A", "alpha")
+    }
+
+
+def test_curved_laws_can_be_fixed_and_tied():
+    N, D = grid()
+    truth = {"N_c": 6e13, "D_c": 2e13, "alpha_N": 0.12, "alpha_D": 0.12}
+    loss = Law("kaplan", truth).loss(N, D)
+    tied = laws.fit("kaplan", loss, N=N, D=D, tie=[("alpha_N", "alpha_D")], draws=0)
+    assert tied.params == pytest.approx(truth, rel=1e-6)
+    fixed = laws.fit("kaplan", loss, N=N, D=D, fix={"alpha_N": 0.12, "N_c": 6e13}, draws=0)
+    assert fixed.params == pytest.approx(truth, rel=1e-6)
+    off = laws.fit("kaplan", loss, N=N, D=D, fix={"alpha_N": 0.1}, draws=0)
+    assert off.params["alpha_N"] == pytest.approx(0.1, rel=1e-14)
+    assert off.objective > 1e-4 > tied.objective
+
+
+@pytest.mark.parametrize(
+    ("form", "fix", "tie", "reason", "where"),
+    [
+        ("chinchilla", {"gama": 1.0}, (), "has no parameter `gama`", "fix"),
+        ("extended", {"gama": 1.0}, (), "has no parameter `gama`", "fix"),
+        ("chinchilla", {}, [("alpha", "betta")], "has no parameter `betta`", "tie"),
+        ("cpt", {"E": 1.5}, (), "E of the cpt law comes from its base", "E"),
+        ("cpt", {}, [("alpha", "beta")], "alpha of the cpt law comes from its base", "alpha"),
+        ("data-constrained", {"beta": 0.3}, (), "comes from its base", "beta"),
+        ("chinchilla", {}, [("alpha", "A")], "cannot be tied", "tie"),
+        ("chinchilla", {}, [("alpha", "alpha")], "cannot be tied", "tie"),
+        ("chinchilla", {"alpha": 0.3}, [("alpha", "beta")], "tied or fixed already", "tie"),
+        ("chinchilla", {"beta": 0.3}, [("alpha", "beta")], "tied or fixed already", "tie"),
+        ("chinchilla", {}, [("alpha", "beta"), ("beta", "alpha")], "already", "tie"),
+        ("chinchilla", {"E": "1"}, (), "must be fixed at a number, not '1'", "fix"),
+        ("extended", {}, [("alpha", "beta"), ("gamma", "alpha")], "already", "tie"),
+        ("extended", {}, [("alpha", "beta"), ("gamma", "beta")], "already", "tie"),
+        ("power", {}, [("E", "A")], "already", "tie"),
+        ("chinchilla", {"alpha": -0.3}, (), "alpha cannot be -0.3", "fix"),
+        ("chinchilla", {"alpha": 0.0}, (), "alpha cannot be 0", "fix"),
+        ("chinchilla", {"E": -1.0}, (), "E cannot be -1", "fix"),
+        ("chinchilla", {"A": np.nan}, (), "A cannot be nan", "fix"),
+        ("extended", {"gamma": np.inf}, (), "gamma cannot be inf", "fix"),
+        ("kaplan", {"N_c": 0.0}, (), "N_c cannot be 0", "fix"),
+        ("chinchilla", CHINCHILLA, (), "nothing to fit", "fix"),
+        ("power", {"E": 0.0, "A": 30.0, "gamma": 0.05}, (), "nothing to fit", "fix"),
+    ],
+)
+def test_what_cannot_be_fixed_or_tied_is_refused(form, fix, tie, reason, where):
+    with pytest.raises(UserError, match=reason) as caught:
+        read_ties(FORMS[form], fix, tie)
+    assert caught.value.where == where
+
+
+def test_a_misspelt_parameter_gets_the_nearest():
+    with pytest.raises(UserError) as caught:
+        read_ties(FORMS["extended"], {"gama": 1.0}, ())
+    assert caught.value.hint == "did you mean `gamma`?"
+
+
+def test_a_fixed_parameter_of_a_form_may_be_set_otherwise():
+    assert read_ties(FORMS["power"], None, ()).fixed == {"E": 0.0}
+    assert read_ties(FORMS["power"], {"E": 1}, ()).fixed == {"E": 1.0}
+
+
+def test_the_leader_is_the_first_of_a_pair():
+    ties = Ties(tied={"beta": "alpha"})
+    assert (ties.leader("beta"), ties.leader("alpha"), ties.leader("E")) == ("alpha", "alpha", "E")
+    assert ties.free(("E", "alpha", "beta")) == ("E", "alpha")

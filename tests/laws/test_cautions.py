@@ -1,0 +1,186 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.laws.made import CHINCHILLA, CPT, SMALL, codes, grid, noise, rows_of, small_runs
+from tongues import laws
+from tongues.laws import Law, allocate
+from tongues.laws.cautions import about_intervals
+
+BASE = Law("chinchilla", SMALL)
+
+
+def said(law, code):
+    """The sentence of a code, which must be there once."""
+    (caution,) = [caution for caution in law.warnings if caution.code == code]
+    return caution.sentence
+
+
+def fit(rows, form="chinchilla", *, draws=0, **options: Any):
+    return laws.fit(form, **rows, draws=draws, **options)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_healthy_rows_raise_none(seed):
+    law = fit(rows_of(CHINCHILLA, seed=seed), draws=40)
+    assert codes(law) == set()
+    assert law.loose == ()
+
+
+def test_healthy_continued_rows_raise_none():
+    base = fit(rows_of(CHINCHILLA, spread=0.003), draws=40)
+    law = fit(rows_of(CPT | {"B": 900.0}, spread=0.003, seed=1), "cpt", base=base, draws=40)
+    assert codes(law) == set()
+
+
+def test_healthy_power_laws_raise_none():
+    C = np.geomspace(1e17, 1e22, 15)
+    assert codes(laws.fit("power", 33.7 * C**-0.058 * noise(15, 0.003), C=C, draws=40)) == set()
+    loss = (1.6 + 1000 * C**-0.15) * noise(15, 0.0005)
+    assert codes(laws.fit("power-floor", loss, C=C, draws=40)) == set()
+
+
+@pytest.mark.parametrize(("sizes", "warned"), [(3, True), (4, False)])
+def test_few_sizes(sizes, warned):
+    law = fit(rows_of(CHINCHILLA, sizes=sizes))
+    assert ("few_sizes" in codes(law)) == warned
+    if warned:
+        assert said(law, "few_sizes").startswith("only 3 model sizes")
+
+
+@pytest.mark.parametrize(
+    ("runs", "code"), [(2, "no_intervals"), (3, "few_runs"), (5, "few_runs"), (6, None)]
+)
+def test_few_runs(runs, code):
+    rows = rows_of(CHINCHILLA)
+    law = fit(rows, runs=np.arange(48) % runs, draws=20)
+    assert codes(law) & {"no_intervals", "few_runs"} == ({code} if code else set())
+    assert (law.interval == {}) == (runs == 2)
+
+
+def test_sizes_and_tokens_that_grew_together():
+    N = np.geomspace(1e5, 1e8, 10)
+    D = 20 * N * noise(10, 0.02)
+    law = laws.fit("chinchilla", BASE.loss(N, D), N=N, D=D, draws=0)
+    assert "correlate at 1.000" in said(law, "sizes_and_tokens_together")
+    law = laws.fit("chinchilla", BASE.loss(N, D[::-1]), N=N, D=D[::-1], draws=0)
+    assert "correlate at -1.000" in said(law, "sizes_and_tokens_together")
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_runs_far_from_the_law_are_named_the_farthest_first(count):
+    rows = rows_of(CHINCHILLA, spread=0.003)
+    wrong = np.arange(1, 7 * count, 7)
+    rows["loss"][wrong] *= np.linspace(1.2, 1.5, count)
+    names = np.array([f"run-{i}" for i in range(48)])
+    sentence = said(fit(rows, runs=names), "outlying_runs")
+    assert sentence.startswith(f"{count} of 48 runs lie far from the law: run-{wrong[-1]} (+")
+    assert ("and 2 more" in sentence) == (count == 7)
+
+
+def test_a_run_in_bits_lies_44_percent_off():
+    rows = rows_of(CHINCHILLA, spread=0.003)
+    rows["loss"][10] /= np.log(2)
+    sentence = said(fit(rows), "outlying_runs")
+    assert "10 (+44%)" in sentence and "another unit" in sentence
+
+
+def test_one_bad_checkpoint_is_no_outlying_run():
+    rows = small_runs(SMALL, 0.003, sizes=np.geomspace(1e5, 1e7, 8))
+    rows["loss"][5] *= 1.5
+    assert "outlying_runs" not in codes(fit(rows))
+    rows["loss"][32:40] *= 1.5
+    assert "1 of 8 runs" in said(fit(rows), "outlying_runs")
+
+
+def test_continued_runs_below_their_base():
+    rows = small_runs(SMALL)
+    low = rows | {"loss": np.full(32, 1.2)}
+    law = fit(low, "cpt", base=BASE, draws=20)
+    assert {"below_base", "at_bound", "no_interior_optimum"} <= codes(law)
+    assert said(law, "below_base").startswith("32 of 32 rows")
+    assert allocate(law) is None
+    rows["loss"][3] = 1.2
+    sentence = said(fit(rows, "cpt", base=BASE), "below_base")
+    assert sentence.startswith("1 of 32 rows") and "100000" in sentence
+
+
+def test_a_base_without_draws():
+    rows = small_runs(SMALL, 0.003)
+    assert "base_without_draws" in codes(fit(rows, "cpt", base=BASE, draws=20))
+    base = fit(rows, draws=20)
+    assert "base_without_draws" not in codes(fit(rows, "cpt", base=base, draws=20))
+
+
+def test_a_base_that_is_not_pinned_down():
+    loose = fit(small_runs(SMALL, sizes=(1e5, 1e6)))
+    assert {caution.code for caution in loose.loose} <= {"ill_conditioned", "zero_E"}
+    assert loose.loose
+    law = fit(small_runs(SMALL, 0.003), "cpt", base=loose)
+    assert loose.loose[0].code in said(law, "loose_base")
+    assert "loose_base" in {caution.code for caution in law.loose}
+    assert "loose_base" not in codes(fit(small_runs(SMALL, 0.003), "cpt", base=BASE))
+
+
+def test_losses_without_a_floor():
+    rows = small_runs(SMALL)
+    rows["loss"] = 40 / rows["N"] ** 0.25 + 300 / rows["D"] ** 0.4
+    law = fit(rows)
+    assert "zero_E" in codes(law)
+    assert law.params["E"] < 1e-3
+    assert law.loose
+    law = fit(rows, fix={"E": 0.0})
+    assert "zero_E" not in codes(law)  # nobody looked for it
+
+
+def test_exponents_at_the_edge_of_the_search():
+    rows = small_runs(SMALL)
+    rows["loss"] = 1.5 + 3e15 / rows["D"] ** 2.6 + 40 / rows["N"] ** 0.3
+    steep = rows | {"loss": 1.5 + 1e25 / rows["D"] ** 4 + 40 / rows["N"] ** 0.3}
+    assert "at_bound" not in codes(fit(rows))
+    sentence = said(fit(steep), "at_bound")
+    assert sentence.startswith("beta stopped at the edge of what is searched, 3")
+
+
+def test_a_term_that_is_not_there():
+    N, D = grid()
+    law = laws.fit("chinchilla", 1.6 + 2000 / D**0.37, N=N, D=D, draws=0)
+    assert any("the term of A vanished" in caution.sentence for caution in law.warnings)
+    assert law.loose
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.01, 0.03])
+def test_flat_valleys(spread):
+    law = fit(small_runs(SMALL, spread, sizes=(1e5, 1e6)))  # two sizes for E, A and alpha
+    assert codes(law) & {"ill_conditioned", "zero_E"}  # somewhere in the valley, or at its end
+    assert law.loose
+    assert law.interval == {}
+
+
+def test_exponents_that_may_be_anything():
+    rows = small_runs(SMALL, 0.1, sizes=np.geomspace(1e6, 3e6, 6))
+    law = fit(rows, draws=60)
+    assert said(law, "wide_interval").startswith("beta is ")
+    params, interval = {"alpha": 0.3, "beta": 0.3}, {"alpha": (0.1, 0.5), "beta": (0.2, 0.4)}
+    (caution,) = about_intervals(params, interval, ("alpha", "beta", "gamma"))
+    assert caution.sentence == "alpha is 0.3 but may be 0.1 to 0.5"
+
+
+def test_a_gamma_near_nothing_is_no_wide_interval():
+    law = fit(rows_of(CHINCHILLA, spread=0.003), "extended", draws=40)
+    assert law.interval["gamma"][0] < 0 < law.interval["gamma"][1]
+    assert np.ptp(law.interval["gamma"]) < 0.05
+    assert "gamma" not in "".join(caution.sentence for caution in law.warnings)
+
+
+def test_an_optimum_in_doubt():
+    law = fit(rows_of(CPT | {"gamma": 0.25}, spread=0.02), "extended", draws=60)
+    assert codes(law) & {"optimum_in_doubt", "no_interior_optimum"}
+
+
+def test_healthy_descents_converge():
+    for seed in range(3):
+        law = fit(rows_of(CPT, spread=0.02, seed=seed), "extended")
+        assert "not_converged" not in codes(law)
+        assert law.gradient_norm < 1e-9

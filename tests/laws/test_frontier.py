@@ -1,0 +1,226 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.laws.made import CHINCHILLA, CPT, SMALL, SMALL_CPT, Columns, rows_of, small_runs
+from tongues import laws
+from tongues.errors import UserError
+from tongues.laws import (
+    Law,
+    about_saving,
+    allocate,
+    compute_of,
+    envelope,
+    frontier,
+    implied_saving,
+    implied_saving_interval,
+    preset,
+)
+
+SCRATCH, CONTINUED = preset("zheng2024-scratch-compute"), preset("zheng2024-cpt-compute")
+
+
+def runs_above(power, spread, seed=0) -> Columns:
+    """Twelve runs, each of which touches the power law once, in its middle."""
+    middle = np.repeat(np.geomspace(1e17, 1e22, 12), 7)
+    C = middle * np.tile(np.geomspace(0.1, 10, 7), 12)
+    error = np.random.default_rng(seed).standard_normal(len(C))
+    loss = power.loss(C=C) * np.exp(0.05 * np.log10(C / middle) ** 2 + spread * error)
+    return {"C": C, "loss": loss, "runs": np.repeat(np.arange(12), 7)}
+
+
+def test_the_envelope_is_what_no_cheaper_point_beats():
+    C, loss = [3, 1, 2, 5, 4, 5], [2.0, 4.0, 4.5, 1.8, 2.0, 1.7]
+    assert envelope(C, loss).tolist() == [1, 0, 5]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 20), st.integers(1, 20)).map(lambda pair: (*pair,)), min_size=1
+    )
+)
+def test_the_envelope_falls_and_leaves_nothing_below_it(points):
+    C, loss = np.array(points, float).T
+    kept = envelope(C, loss)
+    assert (np.diff(C[kept]) > 0).all() and (np.diff(loss[kept]) < 0).all()
+    for compute, value in points:
+        assert (loss[kept][C[kept] <= compute] <= value).any()
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.floats(0.1, 1),
+    st.floats(0.1, 1),
+    st.floats(-0.5, 0.7),
+    st.floats(0.2, 3),
+    st.floats(0.1, 3),
+    st.floats(0.1, 3),
+    st.floats(16, 25),
+)
+def test_the_frontier_is_the_loss_at_the_best_sizes(alpha, beta, part, E, of_N, of_D, power):
+    gamma = part * min(alpha, beta)
+    params = {"E": E, "A": of_N * 3e8**alpha, "B": of_D * 1e10**beta * 3e8**gamma}
+    law = Law("extended", params | {"alpha": alpha, "beta": beta, "gamma": gamma})
+    best = allocate(law)
+    assert best is not None
+    C = 10**power
+    along = frontier(law)
+    assert along.form == "power-floor"
+    assert along.loss(C=C) == pytest.approx(float(law.loss(*best.sizes(C))), rel=1e-12)
+    above = float(along.loss(C=C)) - E
+    lost = 1e-15 * (E / above + 1) / along.params["gamma"]  # digits that E leaves to the rest
+    assert compute_of(along, along.loss(C=C)) == pytest.approx(C, rel=max(1e-9, 10 * lost))
+    assert compute_of(law, along.loss(C=C)) == compute_of(along, along.loss(C=C))
+
+
+def test_every_draw_has_its_own_frontier():
+    law = laws.fit("extended", **rows_of(CPT), draws=30)
+    along = frontier(law)
+    best = allocate(law)
+    assert best is not None and len(best.draws["a"]) == 30
+    for i in (0, 17):
+        one = Law("extended", {name: float(values[i]) for name, values in law.draws.items()})
+        expected = frontier(one).params
+        assert {n: v[i] for n, v in along.draws.items()} == pytest.approx(expected, rel=1e-12)
+    low, high = along.loss_interval(C=[1e19, 1e21])
+    assert (low < along.loss(C=[1e19, 1e21])).all() and (along.loss(C=[1e19, 1e21]) < high).all()
+    assert along.range["C"] == (6 * 1e7 * 1e8, pytest.approx(6 * 1e10 * 1e12))
+
+
+def test_a_power_law_is_its_own_frontier_and_kaplan_has_none():
+    assert frontier(SCRATCH) is SCRATCH
+    with pytest.raises(UserError, match="no compute-optimal size") as caught:
+        frontier(Law("cpt", CPT | {"gamma": 0.5}))
+    assert caught.value.code == "no_interior_optimum"
+
+
+def test_at_or_below_its_floor_a_law_needs_endless_compute():
+    law = Law("power-floor", {"E": 1.5, "A": 100.0, "gamma": 0.1})
+    C = np.geomspace(1e15, 1e24, 5)
+    np.testing.assert_allclose(compute_of(law, law.loss(C=C)), C, rtol=1e-9)
+    assert (compute_of(law, [1.5, 1.2]) == np.inf).all()
+
+
+@pytest.mark.parametrize("form", ["power", "power-floor"])
+def test_noise_free_power_laws_are_straight_lines_in_logs(form):
+    E = 0.0 if form == "power" else 1.6
+    C = np.geomspace(1e17, 1e23, 9)
+    loss = E + 33.7 * C**-0.058
+    law = laws.fit(form, loss, C=C, draws=0)
+    slope, level = np.polyfit(np.log(C), np.log(loss - E), 1)
+    assert law.params["gamma"] == pytest.approx(-slope, rel=1e-7)
+    assert law.params["A"] == pytest.approx(np.exp(level), rel=1e-6)
+    assert law.params["E"] == (0.0 if form == "power" else pytest.approx(1.6, rel=1e-7))
+    assert law.n_rows == 9
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.floats(0.05, 1.0), st.floats(0.3, 3), st.floats(0.2, 3))
+def test_noise_free_floors_are_recovered(gamma, E, share):
+    C = np.geomspace(1e17, 1e22, 12)
+    truth = {"E": E, "A": share * 3e19**gamma, "gamma": gamma}
+    law = laws.fit("power-floor", Law("power-floor", truth).loss(C=C), C=C, draws=0)
+    assert law.params == pytest.approx(truth, rel=1e-5)
+
+
+def test_what_lies_above_the_envelope_does_not_matter():
+    rows = runs_above(SCRATCH, spread=0.001)
+    fitted = laws.fit("power", **rows, draws=0)
+    kept = envelope(rows["C"], rows["loss"])
+    assert fitted.n_rows == len(kept) < len(rows["C"])
+    alone = laws.fit("power", rows["loss"][kept], C=rows["C"][kept], draws=0)
+    assert alone.params == pytest.approx(fitted.params, rel=1e-9)
+    C, loss = np.append(rows["C"], 1e20), np.append(rows["loss"], 9.0)
+    more = laws.fit("power", loss, C=C, draws=0)
+    assert more.params == pytest.approx(fitted.params, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", ["power", "power-floor"])
+def test_a_known_power_law_is_found_below_its_runs(form):
+    truth = SCRATCH
+    if form == "power-floor":
+        truth = Law(form, {"E": 1.5, "A": 100.0, "gamma": 0.1})
+    fitted = laws.fit(form, **runs_above(truth, spread=0.001), draws=200)
+    assert fitted.n_runs == 12
+    C = [1e18, 1e21]
+    low, high = fitted.loss_interval(C=C)
+    assert (low < fitted.loss(C=C)).all()
+    assert (fitted.loss(C=C) < high).all()
+    np.testing.assert_allclose(fitted.loss(C=C), truth.loss(C=C), rtol=0.01)
+    assert fitted.interval["gamma"][0] < truth.params["gamma"] * 1.1
+    assert fitted.interval["gamma"][1] > truth.params["gamma"] * 0.9
+    assert ("E" in fitted.interval) == (form == "power-floor")
+
+
+def test_a_given_floor_has_no_interval_and_must_lie_below_the_runs():
+    rows = runs_above(SCRATCH, spread=0.001)
+    fitted = laws.fit("power", **rows, fix={"E": 0.5}, draws=30)
+    assert fitted.params["E"] == 0.5
+    assert fitted.interval.keys() == {"A", "gamma"}
+    with pytest.raises(UserError, match="rows have a loss at or below it") as caught:
+        laws.fit("power", **rows, fix={"E": float(rows["loss"].min())})
+    assert caught.value.code == "below_floor"
+
+
+def test_an_envelope_of_one_point_is_refused():
+    with pytest.raises(UserError, match="only 1 points lie on the envelope"):
+        laws.fit("power", [2.0, 2.0, 2.5], C=[1.0, 2.0, 3.0])
+
+
+def test_a_saving_is_where_both_reach_the_same_loss():
+    C = np.array([1e18, 1e23])
+    saved = implied_saving(SCRATCH, CONTINUED, C)
+    np.testing.assert_allclose(CONTINUED.loss(C=(1 - saved) * C), SCRATCH.loss(C=C))
+
+
+def test_a_saving_can_be_negative_or_out_of_reach():
+    assert implied_saving(CONTINUED, SCRATCH, 1e20) < 0
+    high = Law("power-floor", {"E": 3.0, "A": 30.0, "gamma": 0.05})
+    assert implied_saving(SCRATCH, high, 1e20) == -np.inf
+
+
+def test_a_negative_saving_is_told_with_where():
+    assert about_saving(SCRATCH, CONTINUED, [1e18, 1e23]) == ()
+    (caution,) = about_saving(preset("zheng2024-scratch"), preset("zheng2024-cpt"), [1e18, 1e21])
+    assert caution.code == "negative_saving"
+    assert "1e+18 to 1e+21 FLOPs" in caution.sentence
+    (caution,) = about_saving(CONTINUED, SCRATCH, 1e20)
+    assert "at 1e+20 FLOPs" in caution.sentence
+
+
+def test_a_saving_between_two_fits_has_an_interval():
+    scratch, cpt = (
+        laws.fit("power", **runs_above(power, spread=0.002, seed=seed), draws=100)
+        for seed, power in enumerate((SCRATCH, CONTINUED))
+    )
+    C = [1e19, 1e21]
+    low, high = implied_saving_interval(scratch, cpt, C)
+    assert (low < implied_saving(scratch, cpt, C)).all()
+    assert (implied_saving(scratch, cpt, C) < high).all()
+    with pytest.raises(UserError, match="no draws"):
+        implied_saving_interval(SCRATCH, CONTINUED, 1e20)
+
+
+def test_a_saving_between_two_laws_of_size_and_tokens_has_an_interval():
+    base = laws.fit("chinchilla", **small_runs(SMALL, 0.003), draws=100)
+    cpt = laws.fit("cpt", **small_runs(SMALL_CPT, 0.003, seed=1), base=base, draws=100)
+    low, high = implied_saving_interval(base, cpt, 1e14)
+    assert low < implied_saving(base, cpt, 1e14) < high
+    truth = implied_saving(Law("chinchilla", SMALL), Law("cpt", SMALL_CPT), 1e14)
+    assert low - 0.2 < truth < high + 0.2
+
+
+def test_shared_uncertainty_does_not_widen_a_saving():
+    """Each draw of a continued law stands on one of its base, which cancels in the saving."""
+    spread = 0.05 * np.random.default_rng(0).standard_normal(500)
+    draws = {name: np.full(500, value) for name, value in CHINCHILLA.items()}
+    draws["E"] = draws["E"] * np.exp(spread)
+    scratch = Law("chinchilla", CHINCHILLA, draws=draws)
+    shared = CHINCHILLA | {"B": 1000.0, "gamma": 0.0}
+    joint = draws | {"B": np.full(500, 1000.0), "gamma": np.zeros(500)}
+    joint["gamma"][::10] = 0.9  # one draw in ten has no compute-optimal size
+    low, high = implied_saving_interval(scratch, Law("cpt", shared, draws=joint), 1e20)
+    saved = implied_saving(scratch, Law("cpt", shared), 1e20)
+    assert low == pytest.approx(saved, rel=1e-6)
+    assert high == pytest.approx(saved, rel=1e-6)

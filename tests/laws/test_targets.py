@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from tests.laws.made import SMALL, SMALL_CPT
+from tongues.errors import UserError
+from tongues.laws import Curve, Law
+from tongues.laws.observed import Run
+from tongues.laws.targets import fit_targets, settled, source_losses
+
+TOKENS = np.concatenate([[0.0], np.geomspace(1e5, 4e7, 14)])
+
+
+def run_of(size, strategy="scratch", target="xx", replay=0.0, seed=1, wrong=1.0):
+    law = Law("cpt", SMALL_CPT) if strategy == "cpt" else Law("chinchilla", SMALL)
+    error = np.exp(0.002 * np.random.default_rng([int(size), seed]).standard_normal(15))
+    loss = law.loss(size, np.maximum(TOKENS, 1e3)) * error * wrong
+    compute = 6 * size * TOKENS
+    curves = {target: Curve(TOKENS, compute, loss)}
+    if strategy == "cpt":
+        rise = 2.4 + 0.3 * (1 - replay) * (TOKENS / 4e7) ** 0.3
+        curves["home"] = Curve(TOKENS, compute, rise)
+    return Run(
+        name=f"{strategy}-{target}-{size:g}-{seed}-{replay:g}",
+        strategy=strategy,
+        target=target,
+        source="home" if strategy == "cpt" else None,
+        replay=replay,
+        shape=f"{size:g}",
+        seed=seed,
+        params=int(size),
+        curves=curves,
+        bits_per_byte={target: 1.0},
+    )
+
+
+RUNS = [
+    run_of(size, strategy, replay=replay)
+    for size in np.geomspace(1e5, 3e6, 6)
+    for strategy, replay in (("scratch", 0.0), ("cpt", 0.0), ("cpt", 0.2))
+]
+
+
+PLAIN = [run for run in RUNS if not run.replay]
+
+
+def test_evaluations_of_the_warm_up_are_left_out():
+    rows = settled(RUNS[:1])
+    assert rows.D.min() >= 0.1 * TOKENS[-1]
+    assert (rows.N == 1e5).all()
+    np.testing.assert_allclose(rows.C, 6 * rows.N * rows.D)
+    assert rows.runs == [RUNS[0].name] * len(rows.N)
+
+
+def test_every_target_gets_its_laws_by_strategy():
+    (found,) = fit_targets(PLAIN, draws=20)
+    assert found.target == "xx"
+    assert found.forgetting is None
+    assert found.all == (found.laws["scratch"], found.laws["cpt"])
+    assert found.refused == ()
+    assert (found.laws["scratch"].form, found.laws["cpt"].form) == ("chinchilla", "cpt")
+    assert {law.form for law in found.powers.values()} == {"power"}
+    for laws in (found.laws, found.powers):
+        for strategy, law in laws.items():
+            assert (law.strategy, law.target) == (strategy, "xx")
+            assert len(law.draws["A"]) == 20
+    assert found.laws["cpt"].params["E"] == found.laws["scratch"].params["E"]
+    assert found.loose("scratch") == found.loose("cpt") == []
+
+
+def test_targets_do_not_mix():
+    other = [run_of(size, target="yy", wrong=1.3) for size in np.geomspace(1e5, 3e6, 6)]
+    first, second = fit_targets([*PLAIN, *other], draws=0)
+    assert (first.target, second.target) == ("xx", "yy")
+    assert second.laws.keys() == {"scratch"}
+    (alone,) = fit_targets(PLAIN, draws=0)
+    assert first.laws["scratch"].params == alone.laws["scratch"].params
+
+
+def test_two_shares_of_replay_give_a_law_of_forgetting_and_leave_the_rest_alone():
+    (found,) = fit_targets(RUNS, draws=0)
+    (plain,) = fit_targets(PLAIN, draws=0)
+    assert found.laws["cpt"].params == plain.laws["cpt"].params
+    assert found.forgetting is not None
+    assert (found.forgetting.form, found.forgetting.target) == ("forgetting", "xx")
+    assert found.forgetting.n_runs == 12
+    assert found.all[-1] is found.forgetting
+
+
+def test_what_cannot_be_fitted_is_a_sentence():
+    one_size = [run for run in PLAIN if run.params == 100_000]
+    again = [run_of(1e5, seed=seed) for seed in (2, 3)]
+    (found,) = fit_targets([*one_size, *again], draws=0)
+    assert found.laws == {}
+    start = "The scratch law on `xx` was not fitted: the chinchilla law needs at least two model"
+    assert found.refused[0].startswith(start)
+    assert any("it builds on the scratch law, which is missing" in line for line in found.refused)
+    only_cpt = [run for run in PLAIN if run.strategy == "cpt"]
+    (found,) = fit_targets(only_cpt, draws=0)
+    assert found.laws == {}
+    assert found.powers.keys() == {"cpt"}
+
+
+def test_a_law_is_as_loose_as_the_one_below_it():
+    flat = [run_of(size) for size in np.geomspace(1e5, 3e6, 6)]
+    for run in flat:
+        run.curves["xx"].loss[:] = 3.0
+    continued = [run for run in PLAIN if run.strategy == "cpt"]
+    (found,) = fit_targets([*flat, *continued], draws=0)
+    assert found.loose("scratch")
+    assert any("its base is not pinned down" in sentence for sentence in found.loose("cpt"))
+
+
+def test_what_the_source_lost_is_told_with_where_it_began():
+    D, r, S, loss, names = source_losses([run for run in RUNS if run.strategy == "cpt"])
+    assert len(D) == 12 * 14
+    assert set(r) == {0.0, 0.2}
+    assert (S == 2.4).all() and (loss > 2.4).all()
+    assert D.min() > 0
+    assert len(set(names)) == 12
+
+
+def test_runs_not_evaluated_on_their_source_are_left_out():
+    with pytest.raises(UserError, match="no continued run was evaluated") as caught:
+        source_losses([run for run in RUNS if run.strategy == "scratch"])
+    assert caught.value.code == "empty_selection"

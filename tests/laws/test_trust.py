@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+
+from tests.laws.made import (
+    CHINCHILLA,
+    SMALL,
+    grid,
+    needs_runs,
+    noise,
+    published,
+    rows_of,
+    small_runs,
+)
+from tongues import laws
+from tongues.laws import Law, allocate
+
+SIZES = np.geomspace(1e7, 1e10, 10)
+
+
+def checkpoints(spread=0.002, planted=None, off=1.0):
+    """Ten runs of one size each; the planted one's losses are off by a factor."""
+    N, D = np.repeat(SIZES, 8), np.tile(np.geomspace(1e8, 1e12, 8), 10)
+    runs = np.repeat([f"run-{i}" for i in range(10)], 8)
+    loss = Law("chinchilla", CHINCHILLA).loss(N, D) * noise(80, spread)
+    return {"N": N, "D": D, "loss": loss * np.where(runs == planted, off, 1.0), "runs": runs}
+
+
+@pytest.mark.parametrize(("planted", "off"), [("run-0", 1.2), ("run-5", 0.9), ("run-9", 1.1)])
+@pytest.mark.parametrize("spread", [0.0003, 0.002])
+def test_by_least_squares_a_run_that_went_wrong_is_named_first(planted, off, spread):
+    law = laws.fit("chinchilla", **checkpoints(spread, planted, off), draws=60, delta=0.1)
+    assert law.leverage[0].run == planted
+    scores = [one.score for one in law.leverage]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 5
+
+
+def test_by_a_robust_fit_it_is_named_as_outlying_and_moves_little():
+    law = laws.fit("chinchilla", **checkpoints(planted="run-5", off=0.9), draws=60)
+    (caution,) = [caution for caution in law.warnings if caution.code == "outlying_runs"]
+    assert caution.sentence.startswith("1 of 10 runs") and "run-5 (-10%)" in caution.sentence
+    assert law.leverage[0].score < 0.5
+
+
+@needs_runs
+def test_the_outliers_of_published_runs_move_the_law_most():
+    N, D, loss = published("epoch245")  # five outliers, the last rows in order of loss
+    law = laws.fit("chinchilla", loss, N=N, D=D, draws=60)
+    assert law.leverage[0].run == "244"
+    assert "243" in [one.run for one in law.leverage]
+
+
+def test_leverage_is_the_change_of_a_fit_without_the_run():
+    rows = checkpoints(spread=0.01)
+    law = laws.fit("chinchilla", **rows, draws=60)
+    best = allocate(law)
+    assert best is not None
+    for one in law.leverage:
+        kept = rows["runs"] != one.run
+        without = laws.fit("chinchilla", **{n: v[kept] for n, v in rows.items()}, draws=0)
+        for name, value in without.params.items():
+            assert one.shift[name] == pytest.approx(value - law.params[name], rel=1e-3, abs=1e-6)
+        spread = max(abs(one.shift[name]) / law.draws[name].std() for name in law.params)
+        assert one.score == pytest.approx(spread, rel=1e-3)
+        there = allocate(without)
+        assert there is not None and one.N_opt is not None
+        most = 6 * 1e10 * 1e12
+        moved = there.sizes(most)[0] / best.sizes(most)[0]
+        assert one.N_opt == pytest.approx(moved, rel=1e-3)
+
+
+def test_only_what_was_fitted_on_a_base_moves():
+    base = laws.fit("chinchilla", **checkpoints(), draws=20)
+    rows = checkpoints(0.0, "run-3", 1.1)
+    law = laws.fit("cpt", **rows, base=base, draws=20, delta=0.1)
+    assert law.leverage[0].run == "run-3"
+    assert law.leverage[0].shift.keys() == {"B", "beta", "gamma"}
+
+
+def test_an_envelope_hangs_on_the_point_below_the_others():
+    C = np.geomspace(1e17, 1e22, 12)
+    loss = 33.7 * C**-0.058
+    loss[0] *= 0.9
+    power = laws.fit("power", loss, C=C, draws=20, delta=0.1)
+    assert power.leverage[0].run == "0"
+    assert power.leverage[0].N_opt is None
+    without = laws.fit("power", loss[1:], C=C[1:], draws=0, delta=0.1)
+    moved = without.params["gamma"] - power.params["gamma"]
+    assert power.leverage[0].shift["gamma"] == pytest.approx(moved, rel=1e-4)
+
+
+def test_without_draws_or_with_few_runs_there_is_no_leverage():
+    assert laws.fit("chinchilla", **checkpoints(), draws=0).leverage == ()
+    rows = small_runs(SMALL, 0.01, sizes=(1e5, 1e6, 3e6))
+    assert laws.fit("chinchilla", **rows, draws=20).leverage == ()
+
+
+def by_hand(form, rows, cut, **options):
+    """Fit what lies below the cut, and the relative errors above and below it."""
+    small = rows["N"] < cut
+    below = {name: values[small] for name, values in rows.items()}
+    law = laws.fit(form, **below, draws=0, **options)
+    off = law.loss(rows["N"], rows["D"]) / rows["loss"] - 1
+    return off[~small], off[small]
+
+
+def test_the_largest_sizes_are_held_out():
+    rows = checkpoints(spread=0.01)
+    held = laws.fit("chinchilla", **rows, draws=0).holdout
+    assert held is not None
+    above, within = by_hand("chinchilla", rows, SIZES[8])  # a fifth of ten runs
+    assert (held.variable, held.n_rows, held.n_runs) == ("N", 16, 2)
+    assert held.above == SIZES[7]
+    assert held.bias == pytest.approx(above.mean(), rel=1e-9)
+    assert held.error == pytest.approx(np.abs(above).mean(), rel=1e-9)
+    assert held.error_within == pytest.approx(np.abs(within).mean(), rel=1e-9)
+
+
+def test_the_same_with_a_base_and_with_what_is_fixed():
+    rows = checkpoints(spread=0.01)
+    base = Law("chinchilla", CHINCHILLA)
+    held = laws.fit("cpt", **rows, base=base, draws=0).holdout
+    assert held is not None
+    above, _ = by_hand("cpt", rows, SIZES[8], base=base)
+    assert held.error == pytest.approx(np.abs(above).mean(), rel=1e-9)
+    held = laws.fit("chinchilla", **rows, fix={"E": 1.5}, draws=0).holdout
+    assert held is not None
+    above, _ = by_hand("chinchilla", rows, SIZES[8], fix={"E": 1.5})
+    assert held.error == pytest.approx(np.abs(above).mean(), rel=1e-9)
+
+
+def test_one_size_at_least_is_held_out():
+    held = laws.fit("chinchilla", **small_runs(SMALL, 0.01), draws=0).holdout
+    assert held is not None
+    assert (held.above, held.n_runs) == (1e6, 1)
+
+
+def test_a_power_law_is_tested_on_the_most_compute():
+    C = np.geomspace(1e17, 1e22, 10)
+    loss = 33.7 * C**-0.058 * noise(10, 0.001)
+    held = laws.fit("power", loss, C=C, draws=0).holdout
+    assert held is not None
+    small = laws.fit("power", loss[:8], C=C[:8], draws=0)
+    off = small.loss(C=C[8:]) / loss[8:] - 1
+    assert (held.variable, held.n_rows) == ("C", 2)
+    assert held.bias == pytest.approx(off.mean(), rel=1e-9)
+    assert held.error_within < 0.005
+
+
+def test_a_law_that_does_not_carry_over_shows_it():
+    rows = checkpoints(spread=0.001)
+    bent = rows["loss"] * np.where(rows["N"] > 2e9, 1.05, 1.0)
+    held = laws.fit("chinchilla", **rows | {"loss": bent}, draws=0).holdout
+    assert held is not None
+    assert held.bias == pytest.approx(-0.05, abs=0.02)
+    assert held.error > 5 * held.error_within
+
+
+def test_with_few_sizes_or_rows_nothing_is_held_out():
+    rows = small_runs(SMALL, 0.01, sizes=(1e5, 1e6, 3e6))
+    assert laws.fit("chinchilla", **rows, draws=0).holdout is None
+    rows = rows_of(CHINCHILLA, sizes=4, lengths=2)
+    assert laws.fit("chinchilla", **rows, draws=0).holdout is None
+
+
+def test_a_law_of_neither_size_nor_compute_holds_nothing_out():
+    axes = np.meshgrid(np.geomspace(1e7, 1e11, 5), [0, 0.05, 0.5], [2.2, 2.9])
+    D, r, S = (axis.ravel() for axis in axes)
+    params = {"F": 1e8, "A": 0.3, "kappa": 0.2, "W": 0.05, "B": 1e10, "beta": 0.095}
+    loss = Law("forgetting", params).loss(D=D, r=r, S=S)
+    assert laws.fit("forgetting", loss, D=D, r=r, S=S, draws=0).holdout is None
+
+
+def test_repeats_are_held_out_by_size():
+    N, D = grid(6, 6)
+    base = Law("chinchilla", CHINCHILLA)
+    U = D / np.tile([1, 4], 18)
+    truth = Law("data-constrained", {**CHINCHILLA, "R_D": 15.0, "R_N": 5.0})
+    law = laws.fit("data-constrained", truth.loss(N, D, U=U), N=N, D=D, U=U, base=base, draws=0)
+    assert law.holdout is not None
+    assert law.holdout.error < 1e-6

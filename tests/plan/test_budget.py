@@ -1,0 +1,84 @@
+from typing import Any
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.plan.budget import Question, ask
+from tongues.plan.hardware import GPUS, Cluster, find_gpu
+
+
+def test_hours_of_gpus_are_compute() -> None:
+    question = ask(hours="72", gpu="h200", gpus="8", mfu="0.4")
+    assert question.flops == pytest.approx(8 * 989e12 * 0.4 * 72 * 3600, rel=1e-12)
+    assert question.to_json()["cost"] == pytest.approx(72 * 8 * GPUS["h200"].price)
+
+
+def test_money_is_hours() -> None:
+    question = ask(cost="5000", gpu="h100", gpus="8", price="2.5", mfu="50%")
+    hours = 5000 / (8 * 2.5)
+    assert question.flops == pytest.approx(8 * 989e12 * 0.5 * hours * 3600, rel=1e-12)
+    assert question.to_json()["hours"] == pytest.approx(hours)
+    assert not question.warnings
+
+
+def test_what_is_assumed_is_told() -> None:
+    assert [w.code for w in ask(flops="1e21", gpu="a100").warnings] == [
+        "assumed_mfu",
+        "assumed_price",
+    ]
+    assert not ask(flops="1e21").warnings
+
+
+def test_size_and_tokens_settle_the_compute() -> None:
+    assert ask(params="1.4B", tokens="30B").flops == pytest.approx(6 * 1.4e9 * 30e9)
+    assert ask(target_loss="2.4", params="1.4B").flops is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "there is no budget"),
+        ({"params": "1B"}, "there is no budget"),
+        ({"flops": "1e21", "target_loss": "2"}, "--flops and --target-loss at once"),
+        ({"flops": "1e21", "cost": "5", "gpu": "h100"}, "two_budgets"),
+        ({"flops": "1e21", "params": "1B", "tokens": "1B"}, "leave one of the three out"),
+        ({"target_loss": "2", "params": "1B", "tokens": "1B"}, "leave one of the three out"),
+        ({"hours": "72"}, "without `--gpu`"),
+        ({"cost": "5000"}, "without `--gpu`"),
+        ({"flops": "1e21", "price": "2"}, "--price says nothing"),
+        ({"flops": "1e21", "gpu": "h1000"}, "did you mean `h100`?"),
+        ({"flops": "1e21", "gpu": "h100", "gpus": "1.5"}, "no whole number"),
+        ({"flops": "1e21", "gpu": "h100", "gpus": "0"}, "--gpus"),
+        ({"flops": "1e21", "gpu": "h100", "mfu": "40"}, "--mfu"),
+        ({"flops": "1e21", "gpu": "h100", "price": "-2"}, "--price"),
+        ({"flops": "5"}, "train nothing"),
+        ({"flops": "-1e21"}, "--flops"),
+        ({"hours": "long", "gpu": "h100"}, "--hours"),
+        ({"target_loss": "nan"}, "--target-loss"),
+        ({"flops": "1e21", "available_tokens": "0"}, "--available-tokens"),
+        ({"flops": "1e21", "source_loss": "0"}, "--source-loss"),
+        ({"flops": "1e21", "replay": "200%"}, "--replay"),
+        ({"flops": "1e21", "bases": ["a=1B@1B", "a=2B@1B"]}, "two checkpoints"),
+    ],
+)
+def test_a_wrong_question_is_refused_by_the_name_of_its_option(
+    options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UserError) as refusal:
+        ask(**options)
+    assert said in str(refusal.value)
+
+
+def test_a_question_is_of_compute_or_of_a_loss() -> None:
+    with pytest.raises(ValueError, match="either"):
+        Question()
+
+
+def test_a_gpu_is_found_whatever_its_case() -> None:
+    assert find_gpu("H100") is GPUS["h100"]
+
+
+def test_a_cluster_turns_hours_into_compute_and_back() -> None:
+    cluster = Cluster(GPUS["mi300x"], 4, 0.35, 2.0)
+    assert cluster.hours(cluster.flops(12.5)) == pytest.approx(12.5)
+    assert cluster.hours_for(cluster.cost(12.5)) == pytest.approx(12.5)

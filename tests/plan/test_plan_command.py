@@ -1,0 +1,55 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tongues.check import check_recipe
+from tongues.cli.planning import plan
+from tongues.errors import UserError
+from tongues.recipe import load_recipe
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(plan, [str(word) for word in words])
+
+
+def test_a_table_an_advice_and_what_to_doubt() -> None:
+    done = run("--law", "zheng2024-scratch", "--flops", "1e21", "--gpu", "h100")
+    assert done.exit_code == 0
+    assert "324M" in done.stdout and "514B" in done.stdout
+    assert "advice: Train from scratch" in done.stdout
+    assert "(rounded)" in done.stderr and "→ add `--write" in done.stderr
+
+
+def test_json_alone_on_standard_output() -> None:
+    done = run("--law", "hoffmann2022", "--target-loss", "2.4", "--json")
+    data = json.loads(done.stdout)
+    assert data["options"][0]["loss"] == pytest.approx(2.4)
+    assert data["budget"]["target_loss"] == 2.4
+
+
+def test_the_advice_as_a_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    done = run("--law", "hoffmann2022", "--flops", "1e14", "--write", path)
+    assert done.exit_code == 0 and f"→ tongues check {path}" in done.stderr
+    assert check_recipe(load_recipe(path), tmp_path).runs
+    again = run("--law", "hoffmann2022", "--flops", "1e14", "--write", path)
+    assert isinstance(again.exception, UserError)
+
+
+def test_a_recipe_to_take_from_needs_one_to_write() -> None:
+    done = run("--law", "hoffmann2022", "--flops", "1e14", "--for", "one.yaml")
+    assert isinstance(done.exception, UserError) and "--write" in str(done.exception)
+
+
+def test_a_plan_brings_no_torch() -> None:
+    code = (
+        "import sys, tongues.plan; from tongues.plan import *; "
+        "make_plan(read_laws(['hoffmann2022']), ask(flops='1e20')); "
+        "heavy = {'torch', 'transformers', 'altair', 'scipy'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,114 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.laws import Law, preset
+from tongues.plan.laws import Known, gather_laws, read_laws
+
+FORGETTING = Law(
+    "forgetting", {"F": 2e9, "A": 0.3, "kappa": 0.2, "W": 0.05, "B": 1e11, "beta": 0.095}
+)
+
+
+def write(path: Path, thing: object) -> str:
+    path.write_text(json.dumps(thing))
+    return str(path)
+
+
+def test_published_laws_are_known_by_what_they_are_good_for() -> None:
+    names = ("zheng2024-scratch", "zheng2024-cpt", "muennighoff2023")
+    names += ("zheng2024-scratch-compute", "zheng2024-cpt-compute")
+    laws = read_laws(names)
+    roles = {one.name: one.role for one in laws.known}
+    assert roles == {
+        "zheng2024-scratch": "scratch",
+        "zheng2024-cpt": "cpt",
+        "muennighoff2023": "repeats",
+        "zheng2024-scratch-compute": "scratch by compute",
+        "zheng2024-cpt-compute": "cpt by compute",
+    }
+    assert "contradicts_savings" in {caution.code for caution in laws.cautions}
+
+
+def test_a_file_of_one_law(tmp_path: Path) -> None:
+    path = write(tmp_path / "law.json", preset("zheng2024-cpt").to_json())
+    (known,) = read_laws([path]).known
+    assert known.role == "cpt"
+    assert known.law.params == preset("zheng2024-cpt").params
+
+
+def test_a_file_of_several_languages_needs_one_of_them(tmp_path: Path) -> None:
+    scratch, cpt = preset("zheng2024-scratch").to_json(), preset("zheng2024-cpt").to_json()
+    laws = [law | {"target": target} for target in ("no", "sv") for law in (scratch, cpt)]
+    path = write(tmp_path / "law.json", {"laws": laws})
+    assert {one.role for one in read_laws([path], "sv").known} == {"scratch", "cpt"}
+    with pytest.raises(UserError, match="choose one by `--target`: no, sv"):
+        read_laws([path])
+    with pytest.raises(UserError, match="no law of `da`"):
+        read_laws([path], "da")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "no JSON"),
+        ("[1, 2]", "holds no law"),
+        ('{"laws": 3}', "holds no law"),
+        ('{"laws": [3]}', "holds no law"),
+        ('{"law": "chinchilla"}', "holds no law"),
+        ('{"law": "chinchila", "params": {}}', "not whole"),
+        ('{"law": "chinchilla", "params": 7}', "not whole"),
+    ],
+)
+def test_a_broken_file_is_refused_in_words(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "law.json"
+    path.write_text(content)
+    with pytest.raises(UserError) as refusal:
+        read_laws([str(path)])
+    assert said in str(refusal.value)
+    assert "law.json" in str(refusal.value)
+
+
+@pytest.mark.parametrize("form", ["chinchila", "cptt"])
+def test_an_unknown_form_in_a_file_names_the_nearest(tmp_path: Path, form: str) -> None:
+    data = preset("zheng2024-cpt").to_json() | {"law": form}
+    with pytest.raises(UserError, match="did you mean"):
+        read_laws([write(tmp_path / "law.json", data)])
+
+
+@pytest.mark.parametrize("drop", ["params", "interval", "range"])
+def test_a_file_that_lacks_a_part_is_refused(tmp_path: Path, drop: str) -> None:
+    data = preset("zheng2024-cpt").to_json()
+    del data[drop]
+    with pytest.raises(UserError):
+        read_laws([write(tmp_path / "law.json", data)])
+
+
+def test_a_misspelt_law_or_file_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="did you mean `hoffmann2022`"):
+        read_laws(["hofmann2022"])
+    write(tmp_path / "law.json", {})
+    with pytest.raises(UserError, match=r"did you mean `law\.json`"):
+        read_laws([str(tmp_path / "laws.json")])
+
+
+def test_two_laws_for_one_purpose_are_refused() -> None:
+    with pytest.raises(UserError, match="two_laws"):
+        read_laws(["hoffmann2022", "besiroglu2024"])
+
+
+def test_forgetting_alone_plans_nothing() -> None:
+    with pytest.raises(UserError, match="what a model learns"):
+        gather_laws([Known("forget", FORGETTING, "")])
+
+
+def test_the_file_says_which_strategy_an_extended_law_is_of(tmp_path: Path) -> None:
+    law = Law("extended", preset("zheng2024-cpt").params)
+    for strategy in ("scratch", "cpt"):
+        path = write(tmp_path / "law.json", law.to_json() | {"strategy": strategy})
+        assert read_laws([path]).known[0].role == strategy
+    path = write(tmp_path / "law.json", law.to_json() | {"strategy": "ctp"})
+    with pytest.raises(UserError, match="did you mean `cpt`"):
+        read_laws([path])

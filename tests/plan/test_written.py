@@ -1,0 +1,125 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tongues.check import check_recipe
+from tongues.errors import UserError
+from tongues.laws import Law, preset
+from tongues.models import count_parameters, find_shape
+from tongues.plan import Known, Plan, ask, gather_laws, make_plan, write_recipe
+from tongues.recipe import load_recipe
+from tongues.runs import Record, write_record
+
+CPT = Law("cpt", {"E": 1.0, "A": 30.0, "B": 60.0, "alpha": 0.3, "beta": 0.3, "gamma": 0.02})
+SCRATCH = Law("chinchilla", {"E": 1.0, "A": 30.0, "B": 90.0, "alpha": 0.3, "beta": 0.3})
+
+STUDY = """
+name: mine
+text:
+  made:
+    size: 1 MB
+    languages:
+      qaa: {}
+      qab: {mother: qaa, distance: 0.2}
+      qac: {mother: qaa, distance: 0.5}
+tokens: {vocabulary: 512, held_out: 8k tokens}
+train: {budget: 60k tokens, batch: 512 tokens, context: 64 tokens}
+study: {source: qaa, targets: [qab, qac], shapes: [0.05M, 0.1M]}
+"""
+
+
+def plan_of(law: Law, **options: Any) -> Plan:
+    strategy = "cpt" if law.form == "cpt" else "scratch"
+    return make_plan(gather_laws([Known("law", law, strategy)]), ask(**options))
+
+
+@pytest.mark.parametrize("flops", ["3e11", "1e12", "1e13", "1e14", "1e15", "1e17"])
+def test_a_recipe_from_scratch_is_one_that_check_accepts(tmp_path: Path, flops: str) -> None:
+    path = tmp_path / "recipe.yaml"
+    plan = plan_of(SCRATCH, flops=flops)
+    cautions = write_recipe(plan, path)
+    assert "placeholder_text" in {caution.code for caution in cautions}
+    recipe = load_recipe(path)
+    ((run, derived),) = check_recipe(recipe, tmp_path).runs
+    assert run.strategy == "scratch"
+    assert derived.flops_rule == pytest.approx(float(flops), rel=0.01)
+    assert derived.steps >= 100
+    planned = plan.recommendation.option.params or 0
+    found = count_parameters(run.shape, recipe.tokens.vocabulary)["total"]
+    assert 0.3 < found / planned < 3
+    assert f"{found:,}" in path.read_text()
+
+
+def test_the_settings_of_the_published_sizes_are_the_published_ones(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    write_recipe(plan_of(preset("zheng2024-scratch"), flops="1e20"), path)
+    recipe = load_recipe(path)
+    assert recipe.train.rate == 2e-4
+    assert recipe.train.context == 2048
+    assert recipe.tokens.vocabulary == 36_152
+    assert recipe.train.batch <= 2**20
+
+
+def test_continuing_needs_a_base_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    cautions = write_recipe(plan_of(CPT, flops="1e13", replay="10%"), path)
+    assert "placeholder_base" in {caution.code for caution in cautions}
+    recipe = load_recipe(path)
+    ((run, _),) = check_recipe(recipe, tmp_path).runs
+    assert (run.strategy, run.target, run.source) == ("cpt", "qab", "qaa")
+    assert run.replay == pytest.approx(0.1)
+    assert run.parent == "PUT-YOUR-BASE-HERE"
+
+
+def test_text_and_tokens_come_from_a_study(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    study = load_recipe(tmp_path / "study.yaml")
+    plan = plan_of(CPT, flops="1e13", replay="10%", bases=["mine/qaa-source=300k@6M"])
+    path = tmp_path / "recipe.yaml"
+    write_recipe(plan, path, study, target="qac")
+    recipe = load_recipe(path)
+    assert (recipe.name, recipe.text, recipe.tokens) == (study.name, study.text, study.tokens)
+    assert recipe.train.mixture == {"qac": 0.9, "qaa": pytest.approx(0.1)}
+    ((run, _),) = check_recipe(recipe, tmp_path).runs
+    assert run.name == "mine-plan"  # runs/mine is the study's folder
+    assert run.parent == "mine/qaa-source"
+    other = tmp_path / "other.yaml"
+    with pytest.raises(UserError, match="several targets"):
+        write_recipe(plan, other, study)
+    with pytest.raises(UserError, match="has no text"):
+        write_recipe(plan, other, study, target="qad")
+    assert not other.exists()
+
+
+def test_a_base_of_the_store_gives_its_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = count_parameters(find_shape("0.2M"), 512)
+    record: Any = dict.fromkeys(Record.__annotations__) | {"shape": "0.2M", "params": params}
+    (tmp_path / "runs/first").mkdir(parents=True)
+    write_record(tmp_path / "runs/first", record)
+    path = tmp_path / "recipe.yaml"
+    cautions = write_recipe(plan_of(CPT, flops="1e12", bases=["first=300k@6M"]), path)
+    assert [caution.code for caution in cautions] == ["placeholder_text"]
+    assert load_recipe(path).model.shape == "0.2M"
+
+
+def test_replay_needs_text_of_the_source(tmp_path: Path) -> None:
+    alone = STUDY.replace("      qab: {mother: qaa, distance: 0.2}\n", "")
+    alone = alone.replace("      qac: {mother: qaa, distance: 0.5}\n", "").split("study:")[0]
+    (tmp_path / "one.yaml").write_text(alone)
+    plan = plan_of(CPT, flops="1e13", replay="10%")
+    with pytest.raises(UserError, match="one language only"):
+        write_recipe(plan, tmp_path / "recipe.yaml", load_recipe(tmp_path / "one.yaml"))
+
+
+def test_nothing_is_overwritten_and_no_size_is_made_up(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text("mine")
+    with pytest.raises(UserError, match="there already"):
+        write_recipe(plan_of(SCRATCH, flops="1e13"), path)
+    assert path.read_text() == "mine"
+    with pytest.raises(UserError, match="no_size"):
+        write_recipe(plan_of(preset("zheng2024-scratch-compute"), flops="1e20"), tmp_path / "new")

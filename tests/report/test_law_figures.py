@@ -1,0 +1,257 @@
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tongues import laws
+from tongues.laws import Law
+from tongues.laws.forms import find_form
+from tongues.laws.rows import Rows, read_rows
+from tongues.report import law_figures
+from tongues.report.charts import Figure
+
+SIZES = np.array([4e7, 1e8, 2e8, 5e8, 1e9, 2e9])
+SCRATCH = Law("chinchilla", {"E": 1.55, "A": 420.0, "B": 720.0, "alpha": 0.4, "beta": 0.3})
+CPT = Law("cpt", SCRATCH.params | {"B": 860.0, "gamma": 0.02})
+FORGETTING = Law(
+    "forgetting", {"F": 3e5, "A": 0.3, "kappa": 0.2, "W": 0.05, "B": 3e7, "beta": 0.095}
+)
+
+Pair = tuple[list[Law], list[Rows]]
+
+
+def rows_of(law: Law, loss: np.ndarray, **variables: np.ndarray) -> Rows:
+    return read_rows(find_form(law.form), variables, loss, None, 0)
+
+
+@pytest.fixture(scope="module")
+def made() -> Pair:
+    """Laws of both strategies, by size and by compute, fitted to noisy losses."""
+    random = np.random.default_rng(3)
+    N, ratio = (a.ravel() for a in np.meshgrid(SIZES, np.geomspace(5, 80, 5), indexing="ij"))
+    D = N * ratio
+    fitted: list[Law] = []
+    rows: list[Rows] = []
+    for strategy, true in (("scratch", SCRATCH), ("cpt", CPT)):
+        loss = true.loss(N, D) * np.exp(random.normal(0, 0.003, len(N)))
+        base = fitted[0] if strategy == "cpt" else None
+        by_size = laws.fit(true.form, loss, base=base, draws=60, N=N, D=D)
+        by_compute = laws.fit("power-floor", loss, draws=60, C=6 * N * D)
+        fitted += [replace(law, strategy=strategy) for law in (by_size, by_compute)]
+        rows += [rows_of(by_size, loss, N=N, D=D), rows_of(by_compute, loss, C=6 * N * D)]
+    return fitted, rows
+
+
+@pytest.fixture(scope="module")
+def drawn(made: Pair) -> dict[str, Figure]:
+    return {figure.name: figure for figure in law_figures(*made)}
+
+
+def of_kind(figure: Figure, kind: str) -> list[dict[str, Any]]:
+    return [row for row in figure.rows if row.get("kind") == kind]
+
+
+def column(rows: list[dict[str, Any]], name: str) -> np.ndarray:
+    return np.array([row[name] for row in rows])
+
+
+def test_fitted_laws_of_both_strategies_have_every_figure(drawn: dict[str, Figure]):
+    assert list(drawn) == [
+        "equal-loss",
+        "power-laws",
+        "saved-by-laws",
+        "residuals",
+        "extrapolation",
+        "parameters",
+    ]
+    for figure in drawn.values():
+        assert figure.caption.endswith(".")
+        assert all(panel.to_dict()["title"] for panel in figure.panels)
+
+
+def test_lines_of_equal_loss_have_the_loss_they_claim(made: Pair, drawn: dict[str, Figure]):
+    by_name = {"scratch": made[0][0], "CPT": made[0][2]}
+    for name, law in by_name.items():
+        rows = [row for row in of_kind(drawn["equal-loss"], "contour") if row["series"] == name]
+        N, C = column(rows, "size"), column(rows, "compute")
+        assert len({row["loss"] for row in rows}) == 5
+        assert law.loss(N, C / (6 * N)) == pytest.approx(column(rows, "loss"), rel=1e-9)
+
+
+def test_the_frontier_and_its_band_are_those_of_the_allocation(
+    made: Pair, drawn: dict[str, Figure]
+):
+    best = laws.allocate(made[0][0])
+    assert best
+    shown = drawn["equal-loss"]
+    for row in of_kind(shown, "frontier")[:80]:
+        assert row["size"] == pytest.approx(best.sizes(row["compute"])[0])
+    for row in of_kind(shown, "band")[:80]:
+        low, high = np.percentile(
+            best.draws["N_coef"] * row["compute"] ** best.draws["a"], (2.5, 97.5)
+        )
+        assert (row["size"], row["size_high"]) == pytest.approx((low, high), rel=1e-6)
+
+
+def test_every_run_lies_within_what_is_not_called_a_projection(drawn: dict[str, Figure]):
+    corners = of_kind(drawn["equal-loss"], "within")
+    edge = np.log(np.stack([column(corners, "compute"), column(corners, "size")], axis=-1))
+    runs = of_kind(drawn["equal-loss"], "run")
+    points = np.log(np.stack([column(runs, "compute"), column(runs, "size")], axis=-1))
+    along = np.roll(edge, -1, axis=0) - edge
+    apart = points[:, None] - edge
+    turn = along[:, 0] * apart[..., 1] - along[:, 1] * apart[..., 0]
+    assert (turn > -1e-9).all()  # counter-clockwise, all to the left of every side
+    assert len(runs) == 2 * 30
+
+
+def test_savings_are_those_of_the_laws(made: Pair, drawn: dict[str, Figure]):
+    by_size = [row for row in drawn["saved-by-laws"].rows if row.get("laws") == "chinchilla, cpt"]
+    C = column(by_size, "compute")
+    scratch, cpt = made[0][0], made[0][2]
+    assert column(by_size, "saved") == pytest.approx(100 * laws.implied_saving(scratch, cpt, C))
+    low, high = laws.implied_saving_interval(scratch, cpt, C)
+    assert column(by_size, "saved_low") == pytest.approx(100 * low)
+    assert column(by_size, "saved_high") == pytest.approx(100 * high)
+    tokens = [row for row in drawn["saved-by-laws"].rows if "transferred" in row]
+    N, D = column(tokens, "size"), column(tokens, "tokens")
+    again = cpt.loss(N, D - column(tokens, "transferred"))
+    assert again == pytest.approx(scratch.loss(N, D), rel=1e-9)
+
+
+def test_residuals_are_measured_beside_law(made: Pair, drawn: dict[str, Figure]):
+    rows = [row for row in drawn["residuals"].rows if row["series"] == "CPT"]
+    law, measured = made[0][2], made[1][2]
+    wanted = 100 * (measured.loss / law.loss(**measured.variables) - 1)
+    assert column(rows, "off") == pytest.approx(wanted)
+
+
+def test_the_largest_are_foretold_by_a_law_that_never_saw_them(
+    made: Pair, drawn: dict[str, Figure]
+):
+    for name, law in (("scratch", made[0][0]), ("CPT", made[0][2])):
+        rows = [row for row in drawn["extrapolation"].rows if row["series"] == name]
+        held = law.holdout
+        assert held
+        assert len(rows) == held.n_rows
+        assert column(rows, "size").min() > held.above
+        off = column(rows, "law") / column(rows, "loss") - 1
+        assert off.mean() == pytest.approx(held.bias, abs=1e-6)
+        assert np.abs(off).mean() == pytest.approx(held.error, abs=1e-6)
+
+
+def test_power_laws_are_drawn_over_their_envelope(made: Pair, drawn: dict[str, Figure]):
+    shown = drawn["power-laws"]
+    law, rows = made[0][1], made[1][1]
+    mine = [row for row in shown.rows if row["series"] == "scratch"]
+    line = [row for row in mine if row["kind"] == "law"]
+    assert column(line, "loss") == pytest.approx(law.loss(C=column(line, "compute")))
+    band = [row for row in mine if row["kind"] == "band"]
+    low, high = law.loss_interval(C=column(band, "compute"))
+    assert column(band, "loss") == pytest.approx(low)
+    assert column(band, "loss_high") == pytest.approx(high)
+    lowest = [row for row in mine if row["kind"] in ("envelope", "held out")]
+    assert sorted(column(lowest, "loss")) == sorted(
+        rows.loss[laws.envelope(rows.variables["C"], rows.loss)]
+    )
+    assert law.holdout
+    assert sum(row["kind"] == "held out" for row in mine) == law.holdout.n_rows
+    assert max(row["compute"] for row in line) == pytest.approx(10 * rows.variables["C"].max())
+
+
+def test_every_draw_is_a_dot(made: Pair, drawn: dict[str, Figure]):
+    rows = of_kind(drawn["parameters"], "draw")
+    pair = [row for row in rows if (row["x_name"], row["y_name"]) == ("gamma", "beta")]
+    assert column(pair, "x").tolist() == made[0][2].draws["gamma"].tolist()
+    assert len(rows) == 60 * 5
+
+
+def test_a_parameter_that_does_not_move_has_no_cloud():
+    N, D = (a.ravel() for a in np.meshgrid(SIZES, SIZES * 20))
+    loss = SCRATCH.loss(N, D) * np.exp(np.random.default_rng(0).normal(0, 0.003, len(N)))
+    law = laws.fit("chinchilla", loss, fix={"E": 1.55}, tie=[("alpha", "beta")], draws=20, N=N, D=D)
+    names = [figure.name for figure in law_figures([law], [rows_of(law, loss, N=N, D=D)])]
+    assert names == ["equal-loss", "residuals", "extrapolation"]
+
+
+def test_laws_from_a_file_are_drawn_without_their_rows(made: Pair):
+    stored = [Law.from_json(law.to_json()) for law in made[0]]
+    figures = {figure.name: figure for figure in law_figures(stored, [None] * 4)}
+    assert list(figures) == ["equal-loss", "power-laws", "saved-by-laws", "parameters"]
+    assert of_kind(figures["equal-loss"], "within")
+    assert not of_kind(figures["equal-loss"], "run")
+
+
+def test_laws_from_print_are_drawn_without_intervals():
+    figures = {figure.name: figure for figure in law_figures([SCRATCH, CPT], [None, None])}
+    assert list(figures) == ["equal-loss", "saved-by-laws"]
+    assert "may be projection" in figures["equal-loss"].caption
+    assert not of_kind(figures["equal-loss"], "within")
+    assert not of_kind(figures["equal-loss"], "band")
+    assert all("saved_low" not in row for row in figures["saved-by-laws"].rows)
+
+
+def test_a_law_without_a_best_size_has_lines_and_no_frontier():
+    bent = Law("extended", CPT.params | {"gamma": 0.45})
+    assert laws.allocate(bent) is None
+    (figure,) = law_figures([bent], [None])
+    assert of_kind(figure, "contour")
+    assert not of_kind(figure, "frontier")
+
+
+def test_a_negative_saving_is_shown_whole_and_not_cut():
+    worse = Law("cpt", SCRATCH.params | {"B": 3000.0, "gamma": 0.0})
+    (_, figure) = law_figures([SCRATCH, worse], [None, None])
+    saved = [row["saved"] for row in figure.rows if "saved" in row]
+    assert max(saved) < -100
+    spec = figure.panels[0].to_dict()
+    floors = {
+        layer["encoding"]["y"]["scale"]["domain"][0]
+        for layer in spec["layer"]
+        if "scale" in layer.get("encoding", {}).get("y", {})
+    }
+    assert all(floor < min(saved) for floor in floors)
+
+
+def test_two_laws_of_one_strategy_are_told_apart():
+    other = Law("extended", CPT.params, strategy="scratch")
+    figure = law_figures([replace(SCRATCH, strategy="scratch"), other], [None, None])[0]
+    assert {row["series"] for row in figure.rows if "series" in row} == {
+        "scratch, chinchilla",
+        "scratch, extended",
+    }
+
+
+def test_what_repeats_are_worth_is_the_laws_own():
+    law = laws.preset("muennighoff2023")
+    (figure,) = law_figures([law], [None])
+    assert figure.name == "repeats"
+    U, N = 1e9, 1e6  # so small a model has no parameters in excess
+    for row in figure.rows[::10]:
+        fresh = law.loss(N, row["worth"] * U, U=1e15)
+        assert law.loss(N, row["epochs"] * U, U=U) == pytest.approx(fresh, rel=1e-9)
+
+
+def test_the_law_of_forgetting_has_a_line_for_each_share():
+    D, r, S = (
+        a.ravel()
+        for a in np.meshgrid(np.geomspace(1e4, 1e7, 8), [0.0, 0.05, 0.3], [2.8, 3.1], indexing="ij")
+    )
+    loss = FORGETTING.loss(D=D, r=r, S=S)
+    (figure,) = law_figures([FORGETTING], [rows_of(FORGETTING, loss, D=D, r=r, S=S)])
+    assert figure.name == "law-of-forgetting"
+    assert len(figure.panels) == 2
+    line = of_kind(figure, "law")
+    assert column(line, "loss") == pytest.approx(
+        FORGETTING.loss(D=column(line, "tokens"), r=column(line, "replay"), S=column(line, "start"))
+    )
+    assert len(of_kind(figure, "measured")) == len(loss)
+    assert len({(row["start"], row["replay"]) for row in line}) == 6
+
+
+@pytest.mark.parametrize("make", [list, lambda: [FORGETTING]])
+def test_no_figure_for_what_is_not_there(make: Callable[[], list[Law]]):
+    given = make()
+    assert law_figures(given, [None] * len(given)) == []

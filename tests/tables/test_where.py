@@ -1,0 +1,145 @@
+"""The expressions that choose rows: they agree with Python, and never run anything."""
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tongues.errors import UserError
+from tongues.tables import Table, select
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "N": st.sampled_from([1, 2.5, 1e9]) | st.floats(-5, 5),
+            "D": st.integers(-3, 3),
+            "lang": st.sampled_from(["nan", "de", "no", "x y", "1"]),
+            "target": st.sampled_from(["nan", "de"]),
+        }
+    ),
+    min_size=1,
+    max_size=20,
+)
+NUMBERS = st.sampled_from(["N", "D", "0", "-1", "2.5", "1e9"])
+SIGNS = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
+TEXTS = st.sampled_from(["'de'", '"nan"', "'x y'", "target", "'nothing'"])
+COMPARISONS = st.one_of(
+    st.builds("{} {} {}".format, st.sampled_from(["N", "D"]), SIGNS, NUMBERS),
+    st.builds("{} {} D {} {}".format, NUMBERS, SIGNS, SIGNS, NUMBERS),
+    st.builds("lang {} {}".format, st.sampled_from(["==", "!="]), TEXTS),
+    st.builds("lang {} [{}, {}]".format, st.sampled_from(["in", "not in"]), TEXTS, TEXTS),
+    st.builds("D {} (1, {})".format, st.sampled_from(["in", "not in"]), NUMBERS),
+)
+EXPRESSIONS = st.recursive(
+    COMPARISONS,
+    lambda inner: st.one_of(
+        st.builds("({} and {})".format, inner, inner),
+        st.builds("({} or {})".format, inner, inner),
+        st.builds("not ({})".format, inner),
+    ),
+    max_leaves=6,
+)
+
+
+def table_of(rows: list[dict[str, Any]], *, as_text: bool = False) -> Table:
+    names = list(rows[0])
+    cells = {name: [str(row[name]) if as_text else row[name] for row in rows] for name in names}
+    return Table(cells, [f"t.csv:{i}" for i in range(2, len(rows) + 2)])
+
+
+@settings(deadline=None, max_examples=150)
+@given(rows=ROWS, expression=EXPRESSIONS, as_text=st.booleans())
+def test_select_agrees_with_python(
+    rows: list[dict[str, Any]], expression: str, as_text: bool
+) -> None:
+    table = table_of([*rows, {"N": 1, "D": 1, "lang": "de", "target": "de"}], as_text=as_text)
+    rows = [*rows, {"N": 1, "D": 1, "lang": "de", "target": "de"}]
+    wanted = [i for i, row in enumerate(rows, 2) if eval(expression, {}, row)]
+    try:
+        chosen = select(table, expression).places
+    except UserError as refusal:
+        assert refusal.code == "empty_selection"
+        assert f"none of the {len(rows)} rows" in refusal.what
+        chosen = []
+    assert chosen == [f"t.csv:{i}" for i in wanted]
+
+
+WORDS = st.one_of(
+    st.sampled_from([*"[](),.*:=<1`"]),
+    st.sampled_from(["N", "D", "lang", "`N`", "'de'", "30M", "True"]),
+    st.sampled_from(["==", "!=", "in", "not", "and", "or", "is", "lambda"]),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(expression=st.lists(WORDS, max_size=8).map(" ".join) | st.text(max_size=30))
+def test_any_text_is_an_expression_or_refused(expression: str) -> None:
+    table = table_of([{"N": 1, "D": None, "lang": "de"}, {"N": 2, "D": 3, "lang": "sw"}])
+    try:
+        assert len(select(table, expression)) > 0
+    except UserError as refusal:
+        codes = {"bad_expression", "unknown_column", "text_and_number", "empty_selection"}
+        assert refusal.code in codes
+        assert refusal.hint
+
+
+@given(name=st.text("abcdé -{}'\"[]=<5中", min_size=1, max_size=12), value=st.integers(0, 3))
+def test_any_column_can_be_named_in_backticks(name: str, value: int) -> None:
+    assume(name.strip() == name)
+    table = Table({"x": ["a"] * 4, name: [0, 1, 2, 3]}, list("abcd"))
+    chosen = select(table, f"x == 'a' and `{name}` == {value} and x != '`'")
+    assert chosen.columns[name] == [value]
+
+
+@pytest.mark.parametrize("expression", ["lang == 'nan'", "'nan' == lang", "lang in ['nan', 'de']"])
+@pytest.mark.parametrize("langs", [["nan", "sw"], ["nan", "nan"], ["nan", None]])
+def test_the_language_nan_is_found(expression: str, langs: list[str | None]) -> None:
+    assert select(Table({"lang": [*langs]}, ["a", "b"]), expression).columns["lang"][0] == "nan"
+
+
+def test_a_comparison_with_a_missing_cell_is_false() -> None:
+    table = Table({"D": [None, 1, 2]}, list("abc"))
+    assert select(table, "D != 1").places == ["c"]
+    assert select(table, "D not in [1]").places == ["c"]
+    assert select(table, "not D == 1").places == ["a", "c"]
+
+
+def test_a_text_among_numbers_is_told_and_can_be_left_out_first() -> None:
+    table = Table({"loss": ["3", "n/a", "5"]}, ["t:2", "t:3", "t:4"])
+    with pytest.raises(UserError, match=r"`loss` holds 'n/a' \(t:3\)"):
+        select(table, "loss < 4")
+    assert select(table, "loss != 'n/a' and loss < 4").places == ["t:2"]
+    assert select(table, "loss == 'n/a' or loss < 4").places == ["t:2", "t:3"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "says"),
+    [
+        ("lang == de", "unknown_column", "a text stands in quotes, 'de'"),
+        ("token > 3", "unknown_column", "did you mean `tokens`?"),
+        ("tokens > 'x'", "text_and_number", "`tokens` holds numbers, and 'x' is a text"),
+        ("lang > 3", "text_and_number", "`lang` holds 'de'"),
+        ("lang > 'aa'", "bad_expression", "compare texts by size"),
+        ("tokens >", "bad_expression", "cannot be read at its end"),
+        ("tokens > 30M", "bad_expression", "at `0M`"),
+        ("tokens = 3", "bad_expression", "at `= 3`"),
+        ("", "bad_expression", "at its end"),
+        ("tokens", "bad_expression", "`tokens` is no comparison"),
+        ("3 < 4", "bad_expression", "`3` and `4` are no columns"),
+        ("tokens > 1e9 & lang == 'de'", "bad_expression", "`1e9 & lang` is neither"),
+        ("open('x') == tokens", "unknown_column", "there is no column `open`"),
+        ("tokens.real > 3", "bad_expression", "`tokens.real` is neither"),
+        ("lang in 'de'", "bad_expression", "`'de'` is no list"),
+        ("not " * 3000 + "tokens > 3", "bad_expression", "is nested too deeply"),
+        ("tokens > 1e12", "empty_selection", "`tokens` goes from 1 to 5"),
+        ("lang == 'sw' and tokens > 0", "empty_selection", "`lang` is 'de', 'nan'"),
+        ("run == 'a'", "empty_selection", "`run` is missing everywhere"),
+    ],
+)
+def test_what_is_said_of_a_wrong_expression(expression: str, code: str, says: str) -> None:
+    columns: dict[str, Any] = {"tokens": ["1", "5"], "lang": ["de", "nan"], "run": [None, None]}
+    with pytest.raises(UserError) as refusal:
+        select(Table(columns, ["a", "b"]), expression)
+    assert says in str(refusal.value)
+    assert refusal.value.code == code

@@ -1,0 +1,54 @@
+"""Where the command starts, and how it ends when something is wrong."""
+
+import sys
+
+import click
+
+from tongues import __version__
+from tongues.cli.knowing import fit, report
+from tongues.cli.making import check, demo, prepare, study, train
+from tongues.cli.planning import plan
+from tongues.errors import Stopped, UserError, nearest
+
+__all__ = ["main"]
+
+
+class _Verbs(click.Group):
+    """A group that names the nearest verb when one is mistyped."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            raise UserError(f"`{args[0]}` is no verb", hint=nearest(args[0], self.commands))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="tongues %(version)s")
+def command() -> None:
+    """Bring language models to new languages, and know beforehand what it takes."""
+
+
+for verb in (plan, check, prepare, train, study, fit, report, demo):
+    command.add_command(verb)
+
+
+def main() -> None:
+    """Run the command; a mistake is told in a few words (2), as is a failing disk (1)."""
+    try:
+        command(standalone_mode=False)
+    except UserError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"error: {where}{error.strerror or error}", err=True)
+        click.echo("  nothing whole was lost; mend it, and the same command goes on", err=True)
+        sys.exit(1)
+    except (Stopped, click.Abort, KeyboardInterrupt) as stop:
+        click.echo(f"{stop or 'stopped'}; the same command goes on", err=True)
+        sys.exit(130)

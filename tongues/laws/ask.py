@@ -1,0 +1,215 @@
+"""What `tongues fit` answers: from places on disk to laws, tables and sentences."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import Caution, UserError
+from tongues.files import write_json
+from tongues.laws.compare import Comparison
+from tongues.laws.forms import find_form
+from tongues.laws.implied import Implied, implied_by
+from tongues.laws.law import Law
+from tongues.laws.observed import gather
+from tongues.laws.rows import Rows
+from tongues.laws.shown import (
+    comparison_rows,
+    law_as_json,
+    law_rows,
+    law_title,
+    laws_as_json,
+    parameter_rows,
+    remarks,
+    saved_sentences,
+    sentences,
+)
+from tongues.laws.stored import find_law
+from tongues.laws.tabled import (
+    Columns,
+    Fitted,
+    Request,
+    columns_of_runs,
+    columns_of_table,
+    compare_columns,
+    fit_columns,
+)
+from tongues.laws.targets import TargetLaws, fit_targets
+from tongues.tables import Table, read_table, select
+
+__all__ = ["Answer", "fit_places"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One law, all laws of runs by target, or a comparison: whichever was asked for."""
+
+    fitted: tuple[Fitted, ...] = ()
+    implied: Implied | None = None
+    targets: tuple[TargetLaws, ...] = ()
+    comparison: Comparison | None = None
+    cautions: tuple[Caution, ...] = ()
+
+    @property
+    def law(self) -> Law | None:
+        """The one law that was asked for."""
+        return self.fitted[-1].law if self.fitted and not self.targets else None
+
+    def to_json(self, *, draws: bool) -> dict[str, Any]:
+        """One JSON object; `draws` tells whether the bootstrap draws come along."""
+        said = _as_json(self.cautions)
+        if self.comparison:
+            return self.comparison.to_json() | {"warnings": said}
+        if self.law is None:
+            return laws_as_json(self.targets, draws=draws)
+        whole = law_as_json(self.law, draws=draws)
+        if self.implied:
+            whole["transfer"] = self.implied.to_json()
+            said += _as_json(self.implied.warnings)
+        whole["warnings"] += said
+        return whole
+
+    def write(self, path: Path) -> None:
+        """Write all of it; the law underneath, where it was fitted too, comes along."""
+        if self.law and len(self.fitted) > 1:
+            laws = [law_as_json(one.law, draws=True) for one in self.fitted]
+            write_json(path, {"laws": laws})
+        else:
+            write_json(path, self.to_json(draws=True))
+
+    @property
+    def drawn(self) -> tuple[list[Law], list[Rows | None]]:
+        """The laws to draw, and the rows of each where they are at hand."""
+        if self.targets:
+            laws = [law for one in self.targets for law in (*one.all, *one.powers.values())]
+            return laws, [None] * len(laws)
+        return [one.law for one in self.fitted], [one.rows for one in self.fitted]
+
+    @property
+    def title(self) -> str:
+        """What to print above the tables."""
+        return law_title(self.law) if self.law else ""
+
+    @property
+    def tables(self) -> list[list[dict[str, str]]]:
+        """What to print as tables."""
+        if self.comparison:
+            return [comparison_rows(self.comparison)]
+        return [parameter_rows(self.law)] if self.law else [law_rows(self.targets)]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What to print below them."""
+        if self.comparison:
+            return list(self.comparison.sentences)
+        said = sentences(self.law) if self.law else []
+        return said + (saved_sentences(self.implied) if self.implied else [])
+
+    @property
+    def remarks(self) -> list[str]:
+        """Every reason to doubt it."""
+        said = [str(caution) for caution in self.cautions]
+        if self.law:
+            said += [str(caution) for caution in self.law.warnings]
+            return said + [str(c) for c in (self.implied.warnings if self.implied else ())]
+        return said + remarks(self.targets)
+
+    def next(self, place: Path, out: Path | None) -> str:
+        """The command that comes next."""
+        if self.targets:
+            return f"tongues report {place}"
+        if self.law and out:
+            return f"tongues plan --law {out} --flops 1e21"
+        if self.comparison:
+            return "`--law NAME -o law.json` writes the law you choose"
+        return "the same with `-o law.json` writes the law for `tongues plan`"
+
+
+def fit_places(
+    places: Sequence[Path],
+    law: str | None,
+    roles: Mapping[str, str | None],
+    where: str | None,
+    *,
+    compare: bool,
+    base: str | None,
+    fix: Sequence[str],
+    tie: Sequence[str],
+    drop_highest: int,
+    delta: float,
+    draws: int,
+) -> Answer:
+    """Read tables or run directories, and fit what is asked for.
+
+    Run directories without a named law give all laws of every target.
+    """
+    table = read_table(places)
+    runs = all(place.is_dir() for place in places)
+    if runs and where:
+        table = select(table, where)
+    if runs and law is None and not compare:
+        fitted = fit_targets(gather(_rows(table)), draws=draws)
+        if not fitted:
+            raise UserError("there is no finished run to fit", where=str(places[0]))
+        return Answer(targets=tuple(fitted))
+    law = law or "chinchilla"
+    form = find_form(law)
+    if drop_highest < 0:
+        raise UserError(f"cannot drop {drop_highest} rows", where="--drop-highest")
+    request = Request(
+        law=law,
+        base=find_law(base, form.base or "chinchilla") if base else None,
+        drop_highest=drop_highest,
+        delta=delta,
+        draws=draws,
+        fix=dict(_fixed(word) for word in fix),
+        tie=[_tied(word) for word in tie],
+    )
+    needs = ("N", "D") if compare else form.variables
+    columns, cautions = _columns(table, roles, where, needs, law, runs=runs)
+    if compare:
+        return Answer(comparison=compare_columns(columns, request), cautions=cautions)
+    fitted = fit_columns(columns, request)
+    under = request.base or (fitted.base.law if fitted.base else None)
+    implied = implied_by(under, fitted.law) if under and law == "cpt" else None
+    return Answer(fitted=fitted.all, implied=implied, cautions=cautions)
+
+
+def _columns(
+    table: Table,
+    roles: Mapping[str, str | None],
+    where: str | None,
+    needs: Sequence[str],
+    law: str,
+    *,
+    runs: bool,
+) -> tuple[dict[str, Columns], tuple[Caution, ...]]:
+    if runs:
+        return columns_of_runs(_rows(table), law)[0], ()
+    return columns_of_table(table, roles, where, needs)
+
+
+def _rows(table: Table) -> list[dict[str, Any]]:
+    names = list(table.columns)
+    return [
+        dict(zip(names, cells, strict=True)) for cells in zip(*table.columns.values(), strict=True)
+    ]
+
+
+def _as_json(cautions: Sequence[Caution]) -> list[dict[str, str]]:
+    return [{"code": caution.code, "sentence": caution.sentence} for caution in cautions]
+
+
+def _fixed(word: str) -> tuple[str, float]:
+    name, _, value = word.partition("=")
+    try:
+        return name.strip(), float(value)
+    except ValueError:
+        raise UserError(f"`{word}` fixes nothing", where="--fix", hint="write E=1.69") from None
+
+
+def _tied(word: str) -> tuple[str, str]:
+    first, equals, second = word.partition("=")
+    if not equals or not first.strip() or not second.strip():
+        raise UserError(f"`{word}` ties nothing", where="--tie", hint="write alpha=beta")
+    return first.strip(), second.strip()

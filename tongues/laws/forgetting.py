@@ -1,0 +1,104 @@
+"""The law of forgetting: the source language's loss while a model learns another.
+
+A model holds a running average of all it was trained on, where its past counts as F tokens of
+source text: after D tokens with a share r of replay, the source has the share
+rho = (F + r D)/(F + D) of it. The loss is that of going on with the source, plus what a smaller
+share costs: A nats for each factor e, and more the less is left.
+"""
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tongues.laws.curved import Curved, Spans
+from tongues.laws.values import Values
+
+__all__ = ["FORGETTING", "highest", "least_replay"]
+
+_BETA = 0.095  # of Kaplan et al. 2020, whose loss too falls towards no floor
+_LOOKED = 400  # lengths of a run among which its highest loss is looked for
+
+
+def _going_on(p: Values, D: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """The loss under source text alone: the re-warmed rate costs W at once, then it is learned."""
+    return (S + p["W"] * D / (p["F"] + D)) * (1.0 + D / p["B"]) ** -p["beta"]
+
+
+def _forgetting(p: Values, v: Values) -> np.ndarray:
+    D, r = np.asarray(v["D"]), np.asarray(v["r"])
+    left = (p["F"] + r * D) / (p["F"] + D)
+    cost = p["A"] * (left ** -p["kappa"] - 1.0) / p["kappa"]
+    return _going_on(p, D, np.asarray(v["S"])) + cost
+
+
+def _spans(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> Spans:
+    most = variables["D"].max()
+    return {
+        "F": (1e-8 * most, 10.0 * most),
+        "A": (1e-4, 100.0),
+        "kappa": (1e-3, 3.0),
+        "W": (1e-4, float(loss.max())),
+        "B": (1e-3 * most, 1e3 * most),
+        "beta": (0.01, 3.0),
+    }
+
+
+def _starts(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray:
+    most = variables["D"].max()
+    axes = (
+        (1e-4 * most, 1e-3 * most, 0.01 * most, 0.1 * most),
+        (0.1, 0.3, 1.0),
+        (0.05, 0.3),
+        (0.01, 0.1, 0.4),
+        (0.03 * most, 0.3 * most, 3.0 * most),
+        (_BETA,),
+    )
+    return np.array(list(product(*axes)))
+
+
+FORGETTING = Curved(
+    "forgetting",
+    "(S + W D/(F + D)) (1 + D/B)^(−beta) + A (rho^(−kappa) − 1)/kappa, rho = (F + r D)/(F + D)",
+    free=("F", "A", "kappa", "W", "B", "beta"),
+    variables=("D", "r", "S"),
+    curve=_forgetting,
+    spans=_spans,
+    starts=_starts,
+    given={"beta": _BETA},
+)
+
+
+def least_replay(params: Values, loss: ArrayLike, D: ArrayLike, S: ArrayLike) -> np.ndarray:
+    """The smallest replay share with which a run of D tokens ends at or below a source loss.
+
+    0 where none is needed, NaN where even source text alone does not get there. In closed form.
+
+    params: of a forgetting law, or its draws. loss, S: nats per token; S before the first step.
+    """
+    D, S = np.asarray(D, float), np.asarray(S, float)
+    spare = np.asarray(loss, float) - _going_on(params, D, S)
+    with np.errstate(invalid="ignore"):
+        left = (1.0 + params["kappa"] * spare / params["A"]) ** (-1.0 / params["kappa"])
+    share = np.maximum((left * (params["F"] + D) - params["F"]) / D, 0.0)
+    return np.where(spare >= 0, share, np.nan)
+
+
+def highest(params: Mapping[str, float], r: float, S: float, D: float) -> tuple[float, float]:
+    """Where the source loss of a run of D tokens stands highest: tokens and nats per token.
+
+    It may be at the start, or, where nothing or too little is replayed, at the end.
+    """
+    low, high = 1e-9 * D, D
+    tokens, losses = np.zeros(1), np.full(1, S)
+    for _ in range(4):
+        tokens = np.geomspace(low, high, _LOOKED)
+        variables = {"D": tokens, "r": np.full(1, r), "S": np.full(1, S)}
+        losses = np.asarray(_forgetting(params, variables))
+        best = int(losses.argmax())
+        low, high = tokens[max(best - 1, 0)], tokens[min(best + 1, _LOOKED - 1)]
+    best = int(losses.argmax())
+    if losses[best] <= S:
+        return 0.0, S
+    return float(tokens[best]), float(losses[best])

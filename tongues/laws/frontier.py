@@ -1,0 +1,144 @@
+"""Loss against compute: along the best sizes a law is a power of compute, and can be inverted."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tongues.errors import Caution, UserError
+from tongues.laws.allocation import allocate, interior
+from tongues.laws.fit import records
+from tongues.laws.law import Law
+from tongues.laws.rows import positive
+from tongues.laws.uncertainty import intervals, percentiles, upright
+from tongues.laws.values import Values
+
+__all__ = [
+    "about_saving",
+    "compute_of",
+    "envelope",
+    "frontier",
+    "implied_saving",
+    "implied_saving_interval",
+]
+
+_POWERS = ("power", "power-floor")
+
+
+def envelope(C: ArrayLike, loss: ArrayLike) -> np.ndarray:
+    """Indices of the points no cheaper point beats, in order of compute."""
+    compute, losses = positive("C", C), positive("loss", loss)
+    order = np.lexsort((losses, compute))
+    return order[records(losses[order])]
+
+
+def frontier(law: Law) -> Law:
+    """The lowest loss that C = 6 N D FLOPs reach under a law, as a power law with draws.
+
+    Both the size and the token term fall as the same power of C along the best sizes, so it is
+    exact. A power law is its own frontier.
+    """
+    if law.form in _POWERS:
+        return law
+    best = allocate(law)
+    if best is None:
+        raise UserError(
+            f"the {law.form} law has no compute-optimal size, so no frontier",
+            where="law",
+            code="no_interior_optimum",
+        )
+    draws = _draws_along(law, best.draws) if law.draws else {}
+    point = _along(law.params, {"N_coef": best.N_coef, "a": best.a})
+    return Law(
+        "power-floor",
+        {name: float(value) for name, value in point.items()},
+        draws=draws,
+        interval=intervals(draws),
+        range={
+            "C": (
+                6.0 * law.range["N"][0] * law.range["D"][0],
+                6.0 * law.range["N"][1] * law.range["D"][1],
+            )
+        }
+        if law.range
+        else {},
+        warnings=law.warnings,
+        source=law.source,
+        strategy=law.strategy,
+        target=law.target,
+    )
+
+
+def compute_of(law: Law, loss: ArrayLike) -> np.ndarray:
+    """The FLOPs at which a power law (or another law's frontier) reaches a loss; inf below E."""
+    return _compute(frontier(law).params, np.asarray(loss, dtype=float))
+
+
+def implied_saving(scratch: Law, cpt: Law, C: ArrayLike) -> np.ndarray:
+    """The share of `C` FLOPs of training from scratch that `cpt` saves at the same loss.
+
+    Found by inverting the laws' frontiers; negative where continued training costs more, minus
+    infinity where it never gets there.
+    """
+    return _saving(frontier(scratch).params, frontier(cpt).params, np.asarray(C, dtype=float))
+
+
+def implied_saving_interval(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Its 95 % interval, from the draws of both laws."""
+    compute = np.asarray(C, dtype=float)
+    first, second = (upright(frontier(law).draws, compute.ndim) for law in (scratch, cpt))
+    count = min(len(first["A"]), len(second["A"]))
+    first, second = (
+        {name: values[:count] for name, values in draws.items()} for draws in (first, second)
+    )
+    return percentiles(_saving(first, second, compute))
+
+
+def about_saving(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[Caution, ...]:
+    """A caution where the laws say that continued training costs more."""
+    compute = np.atleast_1d(np.asarray(C, dtype=float))
+    saved = implied_saving(scratch, cpt, compute)
+    if not (saved < 0).any():
+        return ()
+    at = compute[saved < 0]
+    where = f"{at[0]:.3g}" if len(at) == 1 else f"{at.min():.3g} to {at.max():.3g}"
+    return (
+        Caution(
+            "negative_saving",
+            f"at {where} FLOPs these laws make continued training cost more than training from "
+            f"scratch (a saving of {saved.min():.0%})",
+        ),
+    )
+
+
+def _draws_along(law: Law, best: Values) -> dict[str, np.ndarray]:
+    """NaN where a draw has no best size, so that draws of two laws stay paired."""
+    inside = interior(law.draws)
+    found = _along({name: values[inside] for name, values in law.draws.items()}, best)
+    draws = {name: np.full(len(inside), np.nan) for name in found}
+    for name, values in found.items():
+        draws[name][inside] = values
+    return draws
+
+
+def _along(params: Values, best: Values) -> dict[str, np.ndarray]:
+    """E and the sum of both terms as A/C^gamma, along N = N_coef C^a."""
+    if not params:
+        return {}
+    A, B, alpha, beta = (np.asarray(params[name]) for name in ("A", "B", "alpha", "beta"))
+    shared = np.asarray(params.get("gamma", 0.0))
+    N = np.asarray(best["N_coef"])
+    return {
+        "E": np.asarray(params["E"]),
+        "A": A * N**-alpha + B * (6.0 * N) ** beta * N**-shared,
+        "gamma": alpha * np.asarray(best["a"]),
+    }
+
+
+def _compute(params: Values, loss: np.ndarray) -> np.ndarray:
+    above = np.maximum(loss - params["E"], 0.0)
+    with np.errstate(divide="ignore"):
+        return (above / params["A"]) ** (-1.0 / np.asarray(params["gamma"]))
+
+
+def _saving(scratch: Values, cpt: Values, C: np.ndarray) -> np.ndarray:
+    loss = scratch["E"] + scratch["A"] * C ** -np.asarray(scratch["gamma"])
+    return 1.0 - _compute(cpt, loss) / C

@@ -1,0 +1,91 @@
+"""What a law of continued training implies beside the law from scratch it stands on."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from tongues.errors import Caution
+from tongues.laws.allocation import allocate
+from tongues.laws.frontier import about_saving, implied_saving, implied_saving_interval
+from tongues.laws.law import Law
+from tongues.laws.transfer import saved_at_size
+
+__all__ = ["Implied", "Saved", "implied_by"]
+
+_POINTS = 3  # of compute, over the range of the continued runs
+_SIZES = 6  # at most, over the same range
+_RATIO = 20.0  # tokens per parameter at which sizes are compared
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What is saved at one amount of compute, or one size and number of tokens.
+
+    C: FLOPs of training from scratch. N, D: size and tokens; None along the best sizes.
+    share: of the compute, at equal loss. transferred: tokens from scratch it stands in for. Both
+    with the ends of the 95 % interval, None where a law has no draws.
+    """
+
+    C: float
+    N: float | None
+    D: float | None
+    share: tuple[float, float | None, float | None]
+    transferred: tuple[float, float | None, float | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """Savings along the best sizes, and size by size, with what to doubt."""
+
+    over_compute: tuple[Saved, ...]
+    by_size: tuple[Saved, ...]
+    warnings: tuple[Caution, ...]
+
+    def to_json(self) -> dict[str, list[dict[str, object]]]:
+        """Plain JSON values."""
+        return {
+            "over_compute": [asdict(one) for one in self.over_compute],
+            "by_size": [asdict(one) for one in self.by_size],
+        }
+
+
+def implied_by(scratch: Law, cpt: Law) -> Implied:
+    """The savings within the range the continued runs cover."""
+    if not cpt.range:
+        return Implied((), (), ())
+    sizes = np.unique(np.geomspace(*cpt.range["N"], _SIZES))
+    by_size = _by_size(scratch, cpt, sizes, _RATIO * sizes)
+    if allocate(scratch) is None or allocate(cpt) is None:
+        return Implied((), by_size, ())
+    least, most = (6.0 * N * D for N, D in zip(cpt.range["N"], cpt.range["D"], strict=True))
+    compute = np.geomspace(least, most, _POINTS)
+    share = implied_saving(scratch, cpt, compute)
+    ends = [(None, None)] * _POINTS
+    if scratch.draws and cpt.draws:
+        low, high = implied_saving_interval(scratch, cpt, compute)
+        ends = list(zip(low.tolist(), high.tolist(), strict=True))
+    along = tuple(
+        Saved(C, None, None, (value, *between), None)
+        for C, value, between in zip(compute.tolist(), share.tolist(), ends, strict=True)
+    )
+    return Implied(along, by_size, about_saving(scratch, cpt, compute))
+
+
+def _by_size(scratch: Law, cpt: Law, sizes: np.ndarray, tokens: np.ndarray) -> tuple[Saved, ...]:
+    found = saved_at_size(scratch, cpt, sizes, tokens)
+    return tuple(
+        Saved(
+            C=float(6.0 * N * D),
+            N=float(N),
+            D=float(D),
+            share=_ends([end[i] for end in found["share"]]),
+            transferred=_ends([end[i] for end in found["transferred"]]),
+        )
+        for i, (N, D) in enumerate(zip(sizes, tokens, strict=True))
+    )
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float | None, float | None]:
+    value, low, high = (float(end) for end in values)
+    return value, None if np.isnan(low) else low, None if np.isnan(high) else high

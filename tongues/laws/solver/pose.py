@@ -1,0 +1,27 @@
+"""From a law and rows to a problem the solver can descend."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tongues.laws.forms import AnyForm, Form
+from tongues.laws.solver.power_terms import pose_terms
+from tongues.laws.solver.problem import Problem
+from tongues.laws.solver.smooth import pose_smooth
+from tongues.laws.solver.ties import Ties
+
+__all__ = ["pose"]
+
+
+def pose(
+    form: AnyForm,
+    variables: Mapping[str, np.ndarray],
+    loss: np.ndarray,
+    delta: float,
+    ties: Ties | None = None,
+) -> Problem:
+    """Lay out rows (variables and loss in nats per token) for the solver."""
+    ties = ties or Ties()
+    if isinstance(form, Form):
+        return pose_terms(form, variables, loss, delta, ties)
+    return pose_smooth(form, variables, loss, delta, ties)

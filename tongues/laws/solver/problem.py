@@ -1,0 +1,105 @@
+"""What the solver needs to know of a law over rows: its log loss, slopes and curvature."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from tongues.laws.forms import AnyForm
+
+__all__ = ["Problem", "emphasis", "objective", "solve_free"]
+
+
+class Problem(Protocol):
+    """Rows and a law, laid out for batched algebra; arrays lead with an axis of starts or draws."""
+
+    @property
+    def form(self) -> AnyForm:
+        """The law."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters to be found: the free coordinates, in order."""
+        ...
+
+    @property
+    def log_loss(self) -> np.ndarray:
+        """What was measured, a row each."""
+        ...
+
+    @property
+    def low(self) -> np.ndarray:
+        """The least each coordinate may be."""
+        ...
+
+    @property
+    def high(self) -> np.ndarray:
+        """The most each coordinate may be."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """The Huber threshold, in log loss."""
+        ...
+
+    def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
+        """What parameters taken from a base mean for the rows, (1 or draws, …)."""
+        ...
+
+    def predict(self, theta: np.ndarray, context: np.ndarray) -> np.ndarray:
+        """The log of the predicted loss."""
+        ...
+
+    def look(self, theta: np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The log of the predicted loss, and what slopes are made of."""
+        ...
+
+    def gradient(self, inner: np.ndarray, pull: np.ndarray) -> np.ndarray:
+        """The sum over rows of `pull` times the slope of the log prediction."""
+        ...
+
+    def curvature(self, inner: np.ndarray, pull: np.ndarray, outer: np.ndarray) -> np.ndarray:
+        """The sum over rows of `outer` times slope by slope, plus `pull` times the bend."""
+        ...
+
+    def sizes(self, inner: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How the log size of each scaled part moves with the coordinates, and its gradient.
+
+        A size is a coefficient in the units of the rows where it matters; the first coordinates
+        are their logs. None where a law has no linear part.
+        """
+        ...
+
+    def starts(self, weights: np.ndarray, context: np.ndarray) -> np.ndarray:
+        """Free coordinates worth starting from, (starts, coordinates)."""
+        ...
+
+    def params(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Parameters by name, as a user knows them, from free coordinates (last axis)."""
+        ...
+
+    def free(self, params: Mapping[str, float]) -> np.ndarray:
+        """The free coordinates of parameters by name."""
+        ...
+
+
+def objective(residual: np.ndarray, weights: np.ndarray, delta: float) -> np.ndarray:
+    """The sum of Huber losses."""
+    clipped = np.clip(residual, -delta, delta)
+    return (weights * clipped * (residual - 0.5 * clipped)).sum(-1)
+
+
+def emphasis(residual: np.ndarray, delta: float) -> np.ndarray:
+    """The weights that make least squares touch the Huber loss from above."""
+    return delta / np.maximum(np.abs(residual), delta)
+
+
+def solve_free(matrix: np.ndarray, vector: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Solve for the free parameters, the others zero; a whisper of ridge keeps LAPACK content."""
+    size = vector.shape[1]
+    both = free[:, :, None] & free[:, None, :]
+    scale = np.abs(matrix).max((1, 2), keepdims=True) + np.finfo(float).tiny
+    matrix = np.where(both, matrix / scale, 0.0)
+    matrix += np.where(free, 1e-14, 1.0)[:, :, None] * np.eye(size)
+    return np.linalg.solve(matrix, (vector * free)[..., None] / scale)[..., 0]

@@ -1,0 +1,129 @@
+"""Parameters held at a value or tied to each other: what is left to find."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+
+import numpy as np
+
+from tongues.errors import UserError, nearest
+from tongues.laws.forms import AnyForm, Form
+
+__all__ = ["Ties", "centred_map", "read_ties"]
+
+_NOTHING = -1e4  # the log of a coefficient fixed at zero: its term is exactly 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """fixed: value by name. tied: the leader whose value each named parameter has."""
+
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    tied: Mapping[str, str] = field(default_factory=dict)
+
+    def leader(self, name: str) -> str:
+        """The parameter whose value `name` has."""
+        return self.tied.get(name, name)
+
+    def free(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of `names` that remain to be found."""
+        return tuple(name for name in names if name not in self.fixed and name not in self.tied)
+
+    def plain_map(self, names: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+        """Free names, and the map from their logs to the logs of all."""
+        free = self.free(names)
+        spread, shift = np.zeros((len(names), len(free))), np.zeros(len(names))
+        for row, name in enumerate(names):
+            leader = self.leader(name)
+            if leader in self.fixed:
+                shift[row] = np.log(self.fixed[leader])
+            else:
+                spread[row, free.index(leader)] = 1.0
+        return free, spread, shift
+
+
+def read_ties(
+    form: AnyForm, fix: Mapping[str, float] | None, tie: Sequence[tuple[str, str]]
+) -> Ties:
+    """Check what a user holds fixed or equal; a UserError says what cannot be."""
+    fixed = dict(form.given) | {name: _number(name, value) for name, value in (fix or {}).items()}
+    for name in (*fixed, *(name for pair in tie for name in pair)):
+        if name in form.taken_names:
+            raise UserError(f"{name} of the {form.name} law comes from its base", where=name)
+        if name not in form.free:
+            raise UserError(
+                f"the {form.name} law has no parameter `{name}`",
+                where="fix" if name in fixed else "tie",
+                hint=nearest(name, form.free),
+            )
+    for name, value in fixed.items():
+        may_vanish = name not in form.exponents and isinstance(form, Form)
+        lowest_ok = value >= 0 if may_vanish else value > 0
+        if not (np.isfinite(value) and (lowest_ok or name == "gamma")):
+            raise UserError(f"{name} cannot be {value:g}", where="fix")
+    tied: dict[str, str] = {}
+    for first, second in tie:
+        if (first in form.exponents) != (second in form.exponents) or first == second:
+            raise UserError(f"{first} and {second} cannot be tied", where="tie")
+        first = tied.get(first, first)
+        if second in fixed or second in tied or second in tied.values() or first in fixed:
+            raise UserError(
+                f"{second} is tied or fixed already",
+                where="tie",
+                hint="name the parameter that leads first: alpha=beta alpha=gamma",
+            )
+        tied[second] = first
+    ties = Ties(fixed, tied)
+    if not ties.free(form.free):
+        raise UserError("every parameter is fixed; there is nothing to fit", where="fix")
+    return ties
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UserError(f"{name} must be fixed at a number, not {value!r}", where="fix")
+    return float(value)
+
+
+def centred_map(
+    form: Form, ties: Ties, centre: Mapping[str, float]
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Free names, and the map from free to full centred parameters.
+
+    A centred log coefficient is the term's log at the middle of the rows, log A − Σ exponent · mean
+    log. Free coefficients are their own coordinate; one that is fixed, or equal to another, moves
+    with the exponents.
+    """
+    names, free = form.free, ties.free(form.free)
+    spread, shift = np.zeros((len(names), len(free))), np.zeros(len(names))
+    terms = {term.coefficient: term for term in form.fitted}
+    for row, name in enumerate(names):
+        if name in form.exponents:
+            leader = ties.leader(name)
+            if leader in ties.fixed:
+                shift[row] = ties.fixed[leader]
+            else:
+                spread[row, free.index(leader)] = 1.0
+
+    def centring(coefficient: str) -> tuple[np.ndarray, float]:
+        rows = [(names.index(e.name), centre[e.variable]) for e in terms[coefficient].exponents]
+        moves = sum((spread[row] * middle for row, middle in rows), np.zeros(len(free)))
+        return moves, sum(shift[row] * middle for row, middle in rows)
+
+    for row, name in enumerate(names):
+        if name in form.exponents:
+            continue
+        leader = ties.leader(name)
+        moves, still = centring(name)
+        if leader in ties.fixed:
+            value = ties.fixed[leader]
+            level = np.log(value) if value > 0 else _NOTHING
+            spread[row], shift[row] = -moves, level - still
+        elif leader == name:
+            spread[row, free.index(name)] = 1.0
+        else:
+            of_leader, constant = centring(leader)
+            spread[row] = of_leader - moves
+            spread[row, free.index(leader)] += 1.0
+            shift[row] = constant - still
+    return free, spread, shift

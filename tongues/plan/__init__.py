@@ -1,0 +1,32 @@
+"""What to train for a budget: how large, on how much, from which base, and at what price."""
+
+from tongues.plan.amounts import Base
+from tongues.plan.budget import Question, ask
+from tongues.plan.hardware import GPUS, Cluster, Gpu
+from tongues.plan.laws import Known, LawsInHand, gather_laws, read_laws
+from tongues.plan.options import Option
+from tongues.plan.plan import Plan, make_plan
+from tongues.plan.recommend import FlatRange, Recommendation
+from tongues.plan.shown import plan_rows, plan_sentences
+from tongues.plan.written import write_recipe
+
+__all__ = [
+    "GPUS",
+    "Base",
+    "Cluster",
+    "FlatRange",
+    "Gpu",
+    "Known",
+    "LawsInHand",
+    "Option",
+    "Plan",
+    "Question",
+    "Recommendation",
+    "ask",
+    "gather_laws",
+    "make_plan",
+    "plan_rows",
+    "plan_sentences",
+    "read_laws",
+    "write_recipe",
+]

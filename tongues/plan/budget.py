@@ -1,0 +1,196 @@
+"""What is asked: the compute to spend or the loss to reach, and what is fixed beforehand."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tongues.errors import Caution, UserError
+from tongues.plan.amounts import Base, read_base, read_count, read_number, read_shares
+from tongues.plan.hardware import PRICED, USUAL_MFU, Cluster, find_gpu
+from tongues.quantities import show_count
+
+__all__ = ["Question", "ask"]
+
+_LEAST = 1e6  # FLOPs; less than this trains nothing
+_WAYS = "`--flops 1e21`, `--gpus 8 --gpu h100 --hours 72`, `--cost 5000 --gpu h100`"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a plan answers: exactly one of `flops` and `target_loss` is given.
+
+    flops: operations to spend, C = 6 N D.
+    target_loss: nats per token to reach with as few operations as possible.
+    params, tokens: N or D that are settled already; with both, `flops` follows from them.
+    bases: checkpoints that training may continue from.
+    available: tokens of different text in the target language; infinite when nobody counted.
+    replay: shares of source-language text to set out; none given leaves it to the planner.
+    source_loss: the base's loss on its own language, nats per token.
+    cluster: what trains; None leaves hours and costs open.
+    warnings: what had to be assumed.
+    """
+
+    flops: float | None = None
+    target_loss: float | None = None
+    params: float | None = None
+    tokens: float | None = None
+    bases: tuple[Base, ...] = ()
+    available: float = math.inf
+    replay: tuple[float, ...] = ()
+    source_loss: float | None = None
+    cluster: Cluster | None = None
+    warnings: tuple[Caution, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Hold the one rule: either compute or a loss."""
+        if (self.flops is None) == (self.target_loss is None):
+            raise ValueError("a question has either flops or a target_loss")
+
+    def to_json(self) -> dict[str, Any]:
+        """The question as plain numbers; hours and costs where the compute is known."""
+        given = {
+            "flops": self.flops,
+            "target_loss": self.target_loss,
+            "params": self.params,
+            "tokens": self.tokens,
+            "available_tokens": None if math.isinf(self.available) else self.available,
+            "source_loss": self.source_loss,
+        }
+        cluster = self.cluster
+        if cluster is None:
+            return given
+        machine = {"gpu": cluster.gpu.name, "gpus": cluster.count, "mfu": cluster.mfu}
+        machine |= {"peak_flops": cluster.gpu.peak, "price": cluster.price}
+        if self.flops:
+            hours = cluster.hours(self.flops)
+            machine |= {"hours": hours, "cost": cluster.cost(hours)}
+        return given | machine
+
+
+def ask(
+    *,
+    flops: str | None = None,
+    hours: str | None = None,
+    cost: str | None = None,
+    target_loss: str | None = None,
+    gpu: str | None = None,
+    gpus: str | None = None,
+    mfu: str | None = None,
+    price: str | None = None,
+    params: str | None = None,
+    tokens: str | None = None,
+    bases: Sequence[str] = (),
+    available_tokens: str | None = None,
+    replay: str | None = None,
+    source_loss: str | None = None,
+) -> Question:
+    """The question from what a user typed behind each option; a UserError names a wrong one."""
+    given = {"--flops": flops, "--hours": hours, "--cost": cost, "--target-loss": target_loss}
+    budgets = [flag for flag, value in given.items() if value is not None]
+    N = None if params is None else read_count(params, "--params")
+    D = None if tokens is None else read_count(tokens, "--tokens")
+    _one_budget(budgets, N, D)
+    cluster, assumed = _cluster(gpu, gpus, mfu, price, given)
+    target = None if target_loss is None else read_number(target_loss, "--target-loss")
+    named = tuple(read_base(text) for text in bases)
+    if len({base.name for base in named}) < len(named):
+        raise UserError("two checkpoints have one name", where="--base")
+    return Question(
+        flops=None if target else _compute(flops, hours, cost, cluster, N, D),
+        target_loss=target,
+        params=N,
+        tokens=D,
+        bases=named,
+        available=math.inf
+        if available_tokens is None
+        else read_count(available_tokens, "--available-tokens"),
+        replay=() if replay is None else read_shares(replay, "--replay"),
+        source_loss=None if source_loss is None else read_number(source_loss, "--source-loss"),
+        cluster=cluster,
+        warnings=assumed,
+    )
+
+
+def _one_budget(budgets: Sequence[str], N: float | None, D: float | None) -> None:
+    """Refuse a question with no budget, or with more than one."""
+    both = N is not None and D is not None
+    if not budgets and not both:
+        raise UserError(
+            "there is no budget",
+            code="no_budget",
+            hint=f"give one of {_WAYS}, or `--target-loss 2.4`",
+        )
+    if len(budgets) > 1:
+        hint = "keep one of them; the others follow from it"
+        raise UserError(f"{' and '.join(budgets)} at once", code="two_budgets", hint=hint)
+    if budgets and both:
+        raise UserError(
+            f"--params and --tokens settle the compute, and so does {budgets[0]}",
+            code="two_budgets",
+            hint="leave one of the three out",
+        )
+
+
+def _cluster(
+    gpu: str | None,
+    gpus: str | None,
+    mfu: str | None,
+    price: str | None,
+    given: dict[str, str | None],
+) -> tuple[Cluster | None, tuple[Caution, ...]]:
+    """The machine, and what was assumed about it."""
+    if gpu is None:
+        flags = {"--gpus": gpus, "--mfu": mfu, "--price": price}
+        flags |= {flag: given[flag] for flag in ("--hours", "--cost")}
+        for flag, value in flags.items():
+            if value is not None:
+                raise UserError(f"{flag} says nothing without `--gpu`", hint="such as `--gpu h100`")
+        return None, ()
+    kind, assumed = find_gpu(gpu), []
+    count = 1.0 if gpus is None else read_count(gpus, "--gpus")
+    if count != round(count):
+        raise UserError(f"`{gpus}` is no whole number", where="--gpus")
+    if mfu is None:
+        assumed.append(
+            Caution(
+                "assumed_mfu",
+                f"assumed: training reaches {USUAL_MFU:.0%} of the GPU's peak speed; hours and "
+                "costs change in proportion, so measure yours and give it with --mfu",
+            )
+        )
+    if price is None:
+        assumed.append(
+            Caution(
+                "assumed_price",
+                f"assumed: one {kind.name} costs ${kind.price:.2f} an hour (renting on demand, "
+                f"{PRICED}, roughly); give your own with --price",
+            )
+        )
+    share = USUAL_MFU if mfu is None else read_number(mfu, "--mfu", most=1)
+    hourly = kind.price if price is None else read_number(price, "--price")
+    return Cluster(kind, round(count), share, hourly), tuple(assumed)
+
+
+def _compute(
+    flops: str | None,
+    hours: str | None,
+    cost: str | None,
+    cluster: Cluster | None,
+    N: float | None,
+    D: float | None,
+) -> float:
+    """The operations to spend, from whichever was given."""
+    if flops is not None:
+        compute = read_count(flops, "--flops")
+    elif cluster and hours is not None:
+        compute = cluster.flops(read_number(hours, "--hours"))
+    elif cluster and cost is not None:
+        compute = cluster.flops(cluster.hours_for(read_count(cost, "--cost")))
+    else:
+        assert N is not None
+        assert D is not None
+        compute = 6.0 * N * D
+    if compute < _LEAST:
+        raise UserError(f"{show_count(compute)} FLOPs train nothing", code="too_little")
+    return compute

@@ -1,0 +1,73 @@
+"""Accelerators: what they can do at the most, what they hold, what an hour is taken to cost."""
+
+from dataclasses import dataclass
+
+from tongues.errors import UserError, nearest
+
+__all__ = ["GPUS", "PRICED", "USUAL_MFU", "Cluster", "Gpu", "find_gpu"]
+
+PRICED = "June 2025"  # when the prices below were what renting on demand cost, roughly
+USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder reaches
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One accelerator."""
+
+    name: str
+    peak: float  # dense bfloat16 operations a second, as its maker states them
+    memory: float  # bytes
+    price: float  # US$ an hour, assumed
+
+
+GPUS = {
+    name: Gpu(name, peak, gigabytes * 1e9, price)
+    for name, peak, gigabytes, price in (
+        ("v100", 125e12, 32, 0.60),  # float16: it has no bfloat16
+        ("a100-40", 312e12, 40, 1.20),
+        ("a100", 312e12, 80, 1.60),
+        ("a6000", 155e12, 48, 0.50),
+        ("rtx4090", 165e12, 24, 0.40),
+        ("rtx6000ada", 364e12, 48, 0.80),
+        ("l40s", 362e12, 48, 0.90),
+        ("h100", 989e12, 80, 2.50),
+        ("h200", 989e12, 141, 3.20),
+        ("gh200", 989e12, 96, 2.00),
+        ("b200", 2250e12, 192, 5.00),
+        ("mi250x", 383e12, 128, 1.20),
+        ("mi300x", 1307e12, 192, 2.20),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """So many accelerators of a kind, the share of the peak they reach, and their price."""
+
+    gpu: Gpu
+    count: int
+    mfu: float  # model FLOPs utilisation, 0 to 1
+    price: float  # US$ an hour and accelerator
+
+    def flops(self, hours: float) -> float:
+        """The operations it does in so many hours."""
+        return self.count * self.gpu.peak * self.mfu * 3600 * hours
+
+    def hours(self, flops: float) -> float:
+        """The hours it takes for so many operations."""
+        return flops / self.flops(1)
+
+    def cost(self, hours: float) -> float:
+        """What so many hours of all of it cost, in US$."""
+        return self.count * self.price * hours
+
+    def hours_for(self, cost: float) -> float:
+        """The hours that so many US$ pay."""
+        return cost / self.cost(1)
+
+
+def find_gpu(name: str) -> Gpu:
+    """The accelerator of that name, or a UserError with the nearest one."""
+    if name.lower() not in GPUS:
+        raise UserError(f"no GPU is called `{name}`", where="--gpu", hint=nearest(name, GPUS))
+    return GPUS[name.lower()]

@@ -1,0 +1,144 @@
+"""The laws a plan stands on: by name or from files, and what each of them is good for."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tongues.errors import Caution, UserError, nearest
+from tongues.laws import PRESETS, Law, preset
+from tongues.laws.stored import read_laws_file
+
+__all__ = ["OF_COMPUTE", "Known", "LawsInHand", "gather_laws", "read_laws"]
+
+OF_COMPUTE = ("power", "power-floor")
+_STRATEGIES = ("scratch", "cpt")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A law, what people call it, and which way of training it speaks of."""
+
+    name: str
+    law: Law
+    strategy: str  # scratch or cpt; "" where it speaks of both
+
+    @property
+    def role(self) -> str:
+        """What it is good for: `scratch`, `cpt`, either `by compute`, `repeats` or `forgetting`."""
+        if self.law.form == "data-constrained":
+            return "repeats"
+        if self.law.form == "forgetting":
+            return "forgetting"
+        return f"{self.strategy} by compute" if self.law.form in OF_COMPUTE else self.strategy
+
+
+@dataclass(frozen=True, slots=True)
+class LawsInHand:
+    """The laws by role, in the order given."""
+
+    known: tuple[Known, ...]
+
+    def find(self, role: str) -> Known | None:
+        """The law of that role, if there is one."""
+        return next((one for one in self.known if one.role == role), None)
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """Why to doubt each law, its name before the sentence."""
+        return tuple(
+            Caution(caution.code, f"{one.name}: {caution.sentence}")
+            for one in self.known
+            for caution in one.law.warnings
+        )
+
+
+def gather_laws(known: Iterable[Known]) -> LawsInHand:
+    """The laws by what they are good for; two for one purpose are refused."""
+    seen: dict[str, Known] = {}
+    for one in known:
+        if one.role in seen:
+            raise UserError(
+                f"`{seen[one.role].name}` and `{one.name}` both speak of {_purpose(one)}",
+                where="--law",
+                hint="give one law for each purpose",
+                code="two_laws",
+            )
+        seen[one.role] = one
+    if not set(seen) - {"forgetting"}:
+        raise UserError(
+            "no law tells what a model learns",
+            where="--law",
+            hint="give one, such as `--law hoffmann2022`, or fit your own by `tongues fit`",
+        )
+    return LawsInHand(tuple(seen.values()))
+
+
+def read_laws(words: Sequence[str], target: str | None = None) -> LawsInHand:
+    """The laws of `--law`: names of published ones, and files that `tongues fit` wrote.
+
+    `target` chooses among the languages of a file.
+    """
+    known: list[Known] = []
+    for word in words:
+        if word in PRESETS:
+            law = preset(word)
+            known.append(Known(word, law, _strategy(law, word)))
+        elif Path(word).is_file():
+            known += _from_file(Path(word), target)
+        else:
+            raise _unknown(word)
+    return gather_laws(known)
+
+
+def _unknown(word: str) -> UserError:
+    path = Path(word)
+    if path.suffix or len(path.parts) > 1:
+        beside = path.parent.glob("*.json") if path.parent.is_dir() else ()
+        hint = nearest(path.name, (file.name for file in beside))
+        return UserError("there is no such file", where=word, hint=hint)
+    what = f"no published law is called `{word}`, and no file"
+    return UserError(what, where="--law", hint=nearest(word, PRESETS))
+
+
+def _from_file(path: Path, target: str | None) -> list[Known]:
+    """The laws of one language; those without a language speak of all."""
+    laws = read_laws_file(path)
+    languages = sorted({law.target for law in laws if law.target})
+    if target is None and len(languages) > 1:
+        hint = f"choose one by `--target`: {', '.join(languages)}"
+        raise UserError(f"has laws of {len(languages)} languages", where=str(path), hint=hint)
+    if target is not None and languages and target not in languages:
+        hint = nearest(target, languages)
+        raise UserError(f"has no law of `{target}`", where=str(path), hint=hint)
+    wanted = {"", *languages} if target is None else {"", target}
+    return [
+        Known(_title(path, law), law, _strategy(law, str(path)))
+        for law in laws
+        if law.target in wanted
+    ]
+
+
+def _strategy(law: Law, where: str) -> str:
+    """What the law itself says, else what its form tells."""
+    told = "scratch" if law.strategy == "source" else law.strategy  # both start at random weights
+    if law.form in ("data-constrained", "forgetting"):
+        return ""
+    if told and told not in _STRATEGIES:
+        what = f"`{told}` is no strategy of its {law.form} law"
+        raise UserError(what, where=where, hint=nearest(told, _STRATEGIES))
+    return told or ("cpt" if law.form == "cpt" else "scratch")
+
+
+def _title(path: Path, law: Law) -> str:
+    return " ".join(word for word in (path.name, law.target, law.form) if word)
+
+
+def _purpose(one: Known) -> str:
+    return {
+        "scratch": "training from scratch, by size and tokens",
+        "cpt": "continued training, by size and tokens",
+        "scratch by compute": "training from scratch, by compute",
+        "cpt by compute": "continued training, by compute",
+        "repeats": "the value of repeated text",
+        "forgetting": "forgetting",
+    }[one.role]

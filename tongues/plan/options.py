@@ -1,0 +1,229 @@
+"""The options side by side: what comes of spending the budget in each way."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tongues.laws import allocate
+from tongues.plan.budget import Question
+from tongues.plan.laws import LawsInHand
+from tongues.plan.memory import training_memory
+from tongues.plan.strategies import comparison, starting_loss, without_repeats
+from tongues.plan.ways import Way
+from tongues.quantities import show_count
+
+__all__ = ["Option", "lay_out"]
+
+Ends = tuple[float, float]
+_LEVEL = (2.5, 97.5)
+_NOTABLE = 1.001  # a loss this many times higher is worth a word
+_MANY = 4.0  # repeats up to here are worth nearly as much as unseen text
+_SLACK = 1.01  # of a range's ends, which are measured numbers themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way of spending the budget. None stands for what its law cannot tell.
+
+    params, tokens: N, and D with its replay; tokens_target: those of the target language.
+    params_interval: 95 % of the best size, where size was chosen.
+    flops: spent by this training; its base is paid already.
+    loss, interval: nats per token on the target language; 95 %.
+    source_loss: nats per token on the source language in the end.
+    epochs: how often the target text is read.
+    hours, cost: of all GPUs together; US$.
+    memory_per_gpu: bytes, about.
+    compute_saved: share of the FLOPs that training from scratch takes to the same loss.
+    beyond: how many times past its law's range each variable lies; None where no range is known.
+    """
+
+    way: Way
+    params: float | None
+    params_interval: Ends | None
+    tokens: float | None
+    tokens_target: float | None
+    flops: float
+    loss: float
+    interval: Ends | None
+    source_loss: float | None
+    epochs: float | None
+    hours: float | None
+    cost: float | None
+    memory_per_gpu: float | None
+    compute_saved: float | None
+    compute_saved_interval: Ends | None
+    beyond: dict[str, float] | None
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As in `cpt from llama, 5% replay`."""
+        return self.way.name
+
+    @property
+    def projection(self) -> bool | None:
+        """Whether it lies beyond what its law was fitted on; None where that is not known."""
+        return None if self.beyond is None else bool(self.beyond)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        base = self.way.base
+        return {
+            "name": self.name,
+            "strategy": self.way.strategy,
+            "law": self.way.law_name,
+            "base": base and {"name": base.name, "params": base.params, "tokens": base.tokens},
+            "params": self.params,
+            "params_interval": self.params_interval and list(self.params_interval),
+            "tokens": self.tokens,
+            "tokens_target": self.tokens_target,
+            "replay": self.way.replay,
+            "flops": self.flops,
+            "loss": self.loss,
+            "interval": self.interval and list(self.interval),
+            "source_loss": self.source_loss,
+            "epochs": self.epochs,
+            "hours": self.hours,
+            "cost": self.cost,
+            "memory_per_gpu": self.memory_per_gpu,
+            "compute_saved": self.compute_saved,
+            "compute_saved_interval": self.compute_saved_interval
+            and list(self.compute_saved_interval),
+            "projection": self.projection,
+            "notes": list(self.notes),
+        }
+
+
+def lay_out(ways: list[Way], laws: LawsInHand, question: Question) -> list[Option]:
+    """An option for every way that has one: a best or settled size, a loss it can reach."""
+    found: list[Option] = []
+    for way in ways:
+        flops = question.flops or way.compute(question.target_loss or math.nan)
+        if math.isfinite(flops) and np.isfinite(way.loss(np.array(flops))):
+            found.append(_option(way, flops, ways, laws, question))
+    return found
+
+
+def _option(
+    way: Way, budget: float, ways: list[Way], laws: LawsInHand, question: Question
+) -> Option:
+    N, D = (_or_none(float(value)) for value in way.sizes(np.array(budget)))
+    flops = budget if N is None or D is None else 6.0 * N * D
+    loss = float(way.loss(np.array(budget)))
+    target = None if D is None else (1.0 - way.replay) * D
+    cluster = question.cluster
+    hours = cluster.hours(flops) if cluster else None
+    saved, saved_interval, notes = _saving(way, flops, loss, ways)
+    if flops < 0.99 * budget:
+        notes += (f"the settled tokens take {flops / budget:.0%} of the budget",)
+    epochs = None if target is None or math.isinf(way.unique) else target / way.unique
+    notes += _about_size(way, budget, loss) + _about_epochs(way, epochs, budget)
+    return Option(
+        way=way,
+        params=N,
+        params_interval=_best_sizes(way, budget) if not epochs or epochs <= 1 else None,
+        tokens=D,
+        tokens_target=target,
+        flops=flops,
+        loss=loss,
+        interval=_interval(way.loss_draws(np.array(budget))) if way.law.draws else None,
+        source_loss=_source_loss(way, D, laws, question),
+        epochs=epochs,
+        hours=hours,
+        cost=cluster.cost(hours) if cluster and hours is not None else None,
+        memory_per_gpu=training_memory(N, cluster.count if cluster else 1) if N else None,
+        compute_saved=saved,
+        compute_saved_interval=saved_interval,
+        beyond=_beyond(way, N, target, flops, loss),
+        notes=notes,
+    )
+
+
+def _best_sizes(way: Way, budget: float) -> Ends | None:
+    """The 95 % interval of the size that is best for a compute."""
+    best = None if way.settled else allocate(way.law)
+    if best is None or not best.draws:
+        return None
+    return best.sizes_interval((1.0 - way.replay) * budget)[0]
+
+
+def _saving(
+    way: Way, flops: float, loss: float, ways: list[Way]
+) -> tuple[float | None, Ends | None, tuple[str, ...]]:
+    """The share saved against training from scratch to the same loss, found by inverting its law.
+
+    Its interval pairs the draws of the two laws by their number.
+    """
+    scratch = comparison(way, ways)
+    if scratch is None:
+        return None, None, ()
+    needed = scratch.compute(loss)
+    if math.isinf(needed):
+        return None, None, ("training from scratch never gets as low",)
+    share = 1.0 - flops / needed
+    if not (way.law.draws and scratch.law.draws):
+        return share, None, ()
+    needed_in_draws = scratch.compute_draws(way.loss_draws(np.array(flops)), near=needed)
+    return share, _interval(1.0 - flops / needed_in_draws), ()
+
+
+def _about_size(way: Way, budget: float, loss: float) -> tuple[str, ...]:
+    """Where a settled size is not the best one for its compute."""
+    if way.base or way.params is None or way.tokens is not None:
+        return ()
+    free = replace(way, params=None)
+    N, best = float(free.sizes(np.array(budget))[0]), float(free.loss(np.array(budget)))
+    if math.isnan(best) or best > loss / _NOTABLE:
+        return ()
+    return (f"for these FLOPs {show_count(N)} parameters are best, with a loss of {best:.4g}",)
+
+
+def _about_epochs(way: Way, epochs: float | None, budget: float) -> tuple[str, ...]:
+    """What text read many times costs."""
+    if epochs is None or epochs <= _MANY:
+        return ()
+    free = replace(way, unique=math.inf)
+    if way.law.form == "data-constrained":
+        free = replace(free, law=without_repeats(way.law))
+    loss = float(free.loss(np.array(budget)))
+    said = f"text is what it lacks: it is read {epochs:.3g} times"
+    if math.isnan(loss):
+        return (said,)
+    return (f"{said}; with enough different text the same FLOPs reach a loss of {loss:.4g}",)
+
+
+def _source_loss(way: Way, D: float | None, laws: LawsInHand, question: Question) -> float | None:
+    """What is left of the source language after so many tokens."""
+    forgetting = laws.find("forgetting")
+    if forgetting is None or D is None or way.strategy == "scratch":
+        return None
+    before = starting_loss(laws, question)
+    return None if before is None else float(forgetting.law.loss(D=D, r=way.replay, S=before))
+
+
+def _beyond(
+    way: Way, N: float | None, D: float | None, flops: float, loss: float
+) -> dict[str, float] | None:
+    """How many times past the end of its range each variable lies."""
+    if not way.law.range:
+        return None
+    at = {"N": N, "D": D, "C": flops, "loss": loss}
+    found: dict[str, float] = {}
+    for name, (low, high) in way.law.range.items():
+        value = at.get(name)
+        if value is not None and name != "loss":
+            factor = max(value / high, low / value)
+            if factor > _SLACK:
+                found[name] = factor
+    return found
+
+
+def _interval(draws: np.ndarray) -> Ends:
+    low, high = np.percentile(draws, _LEVEL)
+    return float(low), float(high)
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

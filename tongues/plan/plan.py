@@ -1,0 +1,174 @@
+"""A plan: the options that the laws in hand lay out for a question, and which one to take."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tongues.errors import Caution, UserError
+from tongues.plan.budget import Question
+from tongues.plan.laws import LawsInHand
+from tongues.plan.options import Option, lay_out
+from tongues.plan.recommend import Recommendation, recommend
+from tongues.plan.strategies import doubts, starting_loss, ways_of
+from tongues.plan.ways import Way
+from tongues.quantities import show_bytes, show_count
+
+__all__ = ["Plan", "make_plan"]
+
+_GUESSING = math.log(100_000)  # nats per token of guessing among more pieces than most have
+_ENDLESS = 1e40  # FLOPs; what is not reached by these is not reached
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked, by which laws, the options, the one to take, and what to doubt."""
+
+    question: Question
+    laws: LawsInHand
+    options: tuple[Option, ...]
+    recommendation: Recommendation
+    warnings: tuple[Caution, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, without the draws of the laws."""
+        laws = [
+            known.law.to_json() | {"name": known.name, "strategy": known.strategy}
+            for known in self.laws.known
+        ]
+        for law in laws:
+            del law["draws"]
+        return {
+            "law": laws[0],
+            "laws": laws,
+            "budget": self.question.to_json(),
+            "options": [option.to_json() for option in self.options],
+            "recommendation": self.recommendation.to_json(),
+            "warnings": [{"code": w.code, "sentence": w.sentence} for w in self.warnings],
+        }
+
+
+def make_plan(laws: LawsInHand, question: Question) -> Plan:
+    """Lay out every way of spending the budget, and recommend one.
+
+    A UserError when no law has an option: none reaches the loss, or none has a best size.
+    """
+    ways = ways_of(laws, question)
+    options = lay_out(ways, laws, question)
+    told = {option.way for option in options}
+    missing = [_no_option(way, question) for way in ways if way not in told and not way.replay]
+    if not options:
+        first = missing[0]
+        hint = "give a size by --params, or a base by --base"
+        if question.target_loss is not None:
+            limited = not math.isinf(question.available)
+            hint = "ask for a higher loss" + (", or find more text" if limited else "")
+        raise UserError(first.sentence, code=first.code, hint=hint)
+    starting = starting_loss(laws, question)
+    recommendation = recommend(options, question, starting)
+    warnings = [*question.warnings, *laws.cautions, *doubts(laws, question), *missing]
+    warnings += [*_about_options(options, question), *_about_kinds(options, recommendation)]
+    unique = {(caution.code, caution.sentence): caution for caution in warnings}
+    return Plan(question, laws, tuple(options), recommendation, tuple(unique.values()))
+
+
+def _no_option(way: Way, question: Question) -> Caution:
+    """Why a way has no option."""
+    if question.target_loss is not None:
+        floor = float(way.loss(np.array(_ENDLESS)))
+        if math.isfinite(floor):
+            on = "" if math.isinf(way.unique) else f" on {show_count(way.unique)} tokens of text"
+            return Caution(
+                "loss_out_of_reach",
+                f"no compute reaches a loss of {question.target_loss:g} by `{way.name}`: its law "
+                f"goes no lower than {floor:.4g}{on}",
+            )
+    return Caution(
+        "no_interior_optimum",
+        f"by the law `{way.law_name}` no size is the best for `{way.name}`: the further from the "
+        "usual, the better, which no run bears out",
+    )
+
+
+def _about_options(options: Sequence[Option], question: Question) -> Iterator[Caution]:
+    """What to doubt in the options, told once a law or way."""
+    first = {
+        (option.way.strategy, option.way.base, option.way.law_name): option
+        for option in reversed(options)
+    }
+    for option in reversed(first.values()):
+        way = option.way
+        if option.compute_saved is not None and option.compute_saved < 0:
+            needed = option.flops / (1.0 - option.compute_saved)
+            yield Caution(
+                "negative_saving",
+                f"by these laws `{option.name}` costs more than training from scratch, "
+                f"{option.flops:.3g} FLOPs against {needed:.3g} for the same loss of "
+                f"{option.loss:.4g}",
+            )
+        if option.epochs and option.epochs > 1 and way.borrowed:
+            yield Caution(
+                "borrowed_repeats",
+                f"`{option.name}` reads its text {option.epochs:.3g} times; what a repeat is worth "
+                f"is taken from {way.borrowed} (English), since no law in hand tells",
+            )
+        if option.loss > _GUESSING:
+            yield Caution(
+                "worse_than_guessing",
+                f"`{option.name}`: a loss of {option.loss:.4g} is more than blind guessing among "
+                "100,000 pieces has; this law does not reach down to so little compute",
+            )
+        if option.beyond:
+            name, factor = max(option.beyond.items(), key=lambda item: item[1])
+            yield Caution(
+                "projection",
+                f"`{option.name}` lies beyond what its law was fitted on, {factor:.3g} times in "
+                f"{_VARIABLES[name]}: a projection, no prediction",
+            )
+        yield from _about_memory(option, question)
+    unknown = dict.fromkeys(f"`{o.way.law_name}`" for o in options if o.projection is None)
+    if unknown:
+        yield Caution(
+            "range_unknown",
+            f"{', '.join(unknown)}: on what sizes and tokens it was fitted is not recorded, so "
+            "whether this is a projection beyond them cannot be told",
+        )
+
+
+_VARIABLES = {"N": "parameters", "D": "tokens", "C": "FLOPs", "U": "unique tokens"}
+
+
+def _about_memory(option: Option, question: Question) -> Iterator[Caution]:
+    """An option that does not fit on the GPUs."""
+    cluster, needed = question.cluster, option.memory_per_gpu
+    if cluster and needed and option.params and needed > cluster.gpu.memory:
+        each = f"{show_bytes(needed)} on each of {cluster.count}"
+        yield Caution(
+            "out_of_memory",
+            f"`{option.name}`: {show_count(option.params)} parameters need about {each}; one "
+            f"{cluster.gpu.name} has {show_bytes(cluster.gpu.memory)}: take more of them",
+        )
+
+
+def _about_kinds(options: Sequence[Option], taken: Recommendation) -> Iterator[Caution]:
+    """Laws by size and laws by compute that answer differently, or that had to be mixed."""
+    other = [o for o in options if o.way.of_compute != taken.option.way.of_compute]
+    strategies = {option.way.strategy for option in other}
+    if not other:
+        return
+    if len(strategies) < 2:
+        yield Caution(
+            "two_kinds",
+            "laws by size and laws by compute stand side by side; they were fitted apart, and "
+            "their losses need not agree",
+        )
+        return
+    if taken.rival:
+        kind = "compute" if taken.rival.way.of_compute else "size"
+        yield Caution(
+            "laws_disagree",
+            f"the laws by {kind} take `{taken.rival.name}` instead: these laws contradict each "
+            "other",
+        )

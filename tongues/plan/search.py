@@ -1,0 +1,68 @@
+"""Where a loss is lowest, and where it first falls to a level: on a grid, then closing in."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+__all__ = ["first_reached", "lowest", "reached_in_draws"]
+
+_GRID = 257
+_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+_ROUNDS = 45  # each keeps 0.62 of the bracket: from a grid step to beyond what rounding shows
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+def lowest(function: Function, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The x between `low` and `high` where `function` is lowest; NaN where that is at an end.
+
+    Many searches at once: `low` and `high` have one axis, the function takes (searches, points).
+    """
+    grid = np.linspace(low, high, _GRID, axis=-1)
+    values = function(grid)
+    best = np.argmin(values, axis=-1)
+    inside = np.clip(best, 1, _GRID - 2)[:, None]
+    left, right = (np.take_along_axis(grid, inside + step, -1)[:, 0] for step in (-1, 1))
+    for _ in range(_ROUNDS):
+        first, second = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+        at = function(np.stack([first, second], axis=-1))
+        lower = at[:, 0] < at[:, 1]
+        left, right = np.where(lower, left, first), np.where(lower, second, right)
+    return np.where((best == 0) | (best == _GRID - 1), np.nan, (left + right) / 2)
+
+
+def first_reached(function: Function, level: float, low: float, high: float) -> float:
+    """The least x between `low` and `high` where `function` is at or below `level`; else inf.
+
+    Exact where the function falls; between grid points it may miss a dip.
+    """
+    grid = np.linspace(low, high, _GRID)
+    there = np.flatnonzero(function(grid) <= level)
+    if not there.size:
+        return np.inf
+    if there[0] == 0:
+        return float(low)
+    left, right = grid[there[0] - 1], grid[there[0]]
+    for _ in range(60):
+        middle = (left + right) / 2
+        if function(np.array([middle]))[0] <= level:
+            right = middle
+        else:
+            left = middle
+    return float(right)
+
+
+def reached_in_draws(values: np.ndarray, grid: np.ndarray, level: np.ndarray) -> np.ndarray:
+    """For each draw the least x at which its curve is at or below its level; inf where it never is.
+
+    values: each draw's curve on the grid, (draws, points).
+    level: the level of each draw.
+    """
+    above = values - level[:, None]
+    after = np.argmax(above <= 0, axis=1)
+    draw = np.arange(len(values))
+    before = np.maximum(after - 1, 0)
+    rise = above[draw, before] - above[draw, after]
+    share = np.where(rise > 0, above[draw, before] / np.where(rise > 0, rise, 1.0), 1.0)
+    found = grid[before] + share * (grid[after] - grid[before])
+    return np.where(above[draw, after] <= 0, found, np.inf)

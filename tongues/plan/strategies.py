@@ -1,0 +1,185 @@
+"""Which ways the laws in hand speak of: from scratch, and continued from each base."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tongues.errors import Caution
+from tongues.laws import Law, preset
+from tongues.plan.budget import Question
+from tongues.plan.laws import Known, LawsInHand
+from tongues.plan.ways import Way
+
+__all__ = ["comparison", "doubts", "starting_loss", "ways_of", "without_repeats"]
+
+_BORROWED = "muennighoff2023"  # whose value of repeats is used where no law in hand tells it
+_REPLAY = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5)
+_USUAL_RATIO = 20.0  # tokens per parameter of the bases that the published CPT law was fitted on
+_FAR = 2.0  # times that ratio beyond which a base is another kind of base
+
+
+def ways_of(laws: LawsInHand, question: Question) -> list[Way]:
+    """Every way of the laws in hand, continued ones from every base and at every replay share."""
+    found = [*_from_scratch(laws, question), *_continued(laws, question)]
+    shares = question.replay or (_REPLAY if laws.find("forgetting") else (0.0,))
+    return [whole for way in found for whole in _with_replay(way, shares)]
+
+
+def comparison(way: Way, ways: list[Way]) -> Way | None:
+    """What a continued way is measured against: training from scratch, at its best sizes.
+
+    At the same size where that was settled for both; a base's size is no such choice.
+    """
+    scratch = [one for one in ways if one.strategy == "scratch"]
+    like = [one for one in scratch if one.of_compute == way.of_compute] or scratch
+    if way.strategy == "scratch" or not like:
+        return None
+    settled = None if way.base else like[0].params
+    return replace(like[0], params=settled, tokens=None)
+
+
+def doubts(laws: LawsInHand, question: Question) -> Iterator[Caution]:
+    """What about the laws and bases together a reader must know."""
+    by_size, by_compute = laws.find("cpt"), laws.find("cpt by compute")
+    if question.bases and not by_size:
+        what = (
+            f"`{by_compute.name}` knows compute alone, not the size of a base"
+            if by_compute
+            else "no law of continued training is in hand"
+        )
+        yield Caution("bases_unused", f"{what}; give a `cpt` law by `--law` to weigh the bases")
+    if (by_size or by_compute) and not (by_size and question.bases):
+        yield Caution(
+            "base_presumed",
+            "continued training presumes a base of that very size, trained on the source language; "
+            "what the base cost is not counted. Name those you may start from by --base",
+        )
+    for base in question.bases if by_size else ():
+        if base.ratio > _FAR * _USUAL_RATIO:
+            yield Caution(
+                "overtrained_base",
+                f"`{base.name}` has read {base.ratio:,.0f} tokens per parameter; laws of continued "
+                f"training are fitted on bases at about {_USUAL_RATIO:.0f}, and how one this far "
+                "beyond learns another language is not known",
+            )
+    if question.replay and not laws.find("forgetting"):
+        yield Caution(
+            "no_forgetting_law",
+            "what replay keeps of the source language is not told: no forgetting law is in hand",
+        )
+    if laws.find("forgetting") and (by_size or by_compute) and not question.source_loss:
+        middle = starting_loss(laws, question)
+        yield Caution(
+            "source_loss_assumed" if middle else "source_loss_missing",
+            f"assumed: the base starts from a loss of {middle:.3f} on its own language, the middle "
+            "of what the forgetting law was fitted on; give yours by --source-loss"
+            if middle
+            else "what replay keeps is not told: give the base's loss on its own language by "
+            "--source-loss",
+        )
+
+
+def starting_loss(laws: LawsInHand, question: Question) -> float | None:
+    """The base's loss on its own language: as told, else the middle of the law's range."""
+    forgetting = laws.find("forgetting")
+    if question.source_loss or forgetting is None or "S" not in forgetting.law.range:
+        return question.source_loss
+    low, high = forgetting.law.range["S"]
+    return math.sqrt(low * high)
+
+
+def _from_scratch(laws: LawsInHand, question: Question) -> Iterator[Way]:
+    known, repeats = laws.find("scratch"), laws.find("repeats")
+    way = None
+    if known and not math.isinf(question.available):
+        way = _limited(known, repeats, question)
+    elif known:
+        way = Way("scratch", "scratch", known.name, known.law)
+    elif repeats:
+        law = without_repeats(repeats.law) if math.isinf(question.available) else repeats.law
+        way = Way("scratch", "scratch", repeats.name, law, unique=question.available)
+    if way:
+        yield replace(way, params=question.params, tokens=question.tokens)
+    if by_compute := laws.find("scratch by compute"):
+        yield Way("scratch, by compute alone", "scratch", by_compute.name, by_compute.law)
+
+
+def _limited(known: Known, repeats: Known | None, question: Question) -> Way:
+    """Training from scratch on so much text, by a law that knows no repeats itself."""
+    of_repeats = repeats.law if repeats else preset(_BORROWED)
+    law = known.law
+    if law.form == "chinchilla":
+        law = _with_repeats(law, of_repeats)
+    return Way(
+        "scratch",
+        "scratch",
+        known.name,
+        law,
+        unique=question.available,
+        R_D=of_repeats.params["R_D"],
+        borrowed="" if repeats else _BORROWED,
+    )
+
+
+def _continued(laws: LawsInHand, question: Question) -> Iterator[Way]:
+    if known := laws.find("cpt"):
+        way = Way(
+            "cpt",
+            "cpt",
+            known.name,
+            known.law,
+            params=question.params,
+            tokens=question.tokens,
+            unique=question.available,
+        )
+        if not math.isinf(question.available):
+            repeats = laws.find("repeats")
+            R_D = (repeats.law if repeats else preset(_BORROWED)).params["R_D"]
+            way = replace(way, R_D=R_D, borrowed="" if repeats else _BORROWED)
+        for base in question.bases:
+            yield replace(way, name=f"cpt from {base.name}", base=base, params=base.params)
+        if not question.bases:
+            yield way
+    if by_compute := laws.find("cpt by compute"):
+        yield Way("cpt, by compute alone", "cpt", by_compute.name, by_compute.law)
+
+
+def _with_replay(way: Way, shares: tuple[float, ...]) -> Iterator[Way]:
+    if way.strategy == "scratch":
+        yield way
+        return
+    for share in shares:
+        name = f"{way.name}, {share * 100:g}% replay" if share else way.name
+        yield replace(way, name=name, replay=share)
+
+
+def without_repeats(law: Law) -> Law:
+    """The law of unseen text inside a data-constrained one."""
+    kept = ("E", "A", "B", "alpha", "beta")
+    return replace(
+        law,
+        form="chinchilla",
+        params={name: law.params[name] for name in kept},
+        draws={name: values for name, values in law.draws.items() if name in kept},
+        interval={name: ends for name, ends in law.interval.items() if name in kept},
+    )
+
+
+def _with_repeats(law: Law, repeats: Law) -> Law:
+    """A law of unseen text, with the value of repeats that another law found."""
+    found = {name: repeats.params[name] for name in ("R_D", "R_N")}
+    draws = dict(law.draws)
+    if draws:
+        count = len(next(iter(draws.values())))
+        for name, value in found.items():
+            spread = repeats.draws.get(name, np.full(count, value))
+            draws[name] = np.resize(spread, count)
+    return replace(
+        law,
+        form="data-constrained",
+        params=law.params | found,
+        draws=draws,
+        interval={name: ends for name, ends in law.interval.items() if name in law.params},
+    )

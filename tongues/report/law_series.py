@@ -1,0 +1,161 @@
+"""Laws as their figures want them: with their rows, and the series they belong to."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tongues.laws import Law, envelope
+from tongues.laws.fit import Manner, fit_rows
+from tongues.laws.forms import find_form
+from tongues.laws.rows import Rows
+from tongues.laws.solver import Ties
+from tongues.laws.targets import settled, source_losses
+from tongues.report.findings import Findings
+from tongues.report.theme import domain, series
+
+__all__ = [
+    "BEYOND",
+    "SOLVED",
+    "UNKNOWN",
+    "LawSeries",
+    "all_series",
+    "by_target",
+    "compute_known",
+    "held_out",
+    "of_findings",
+    "of_laws",
+    "pairs",
+]
+
+SOLVED = ("chinchilla", "cpt", "extended")  # forms that tell the tokens to a loss in closed form
+BEYOND = 10.0  # how far past the runs' compute laws are drawn
+UNKNOWN = (1e18, 1e24)  # the compute drawn for laws that do not say where they belong
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LawSeries:
+    """A law, the rows it was fitted on where they are at hand, and what its series is called."""
+
+    law: Law
+    rows: Rows | None
+    series: str
+
+    @property
+    def range(self) -> dict[str, tuple[float, float]]:
+        """Lowest and highest value of each variable, of the rows or as the law tells it."""
+        return self.law.range if self.rows is None else self.rows.range
+
+    def title(self, words: str) -> str:
+        """A panel's title: the target, where there is one, and what one sees."""
+        if not self.law.target:
+            return words
+        first = words[0].lower() if words[1].islower() else words[0]
+        return f"{self.law.target}, {first}{words[1:]}"
+
+
+def of_laws(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[LawSeries]:
+    """Laws with their rows; series go by strategy, and by form where that does not tell them."""
+    named = [series(law.strategy, 0.0) if law.strategy else _form_name(law) for law in laws]
+    keys = [(law.target, name, _of_compute(law)) for law, name in zip(laws, named, strict=True)]
+    often = Counter(keys)
+    names = [
+        f"{name}, {law.form}" if often[key] > 1 else name
+        for law, name, key in zip(laws, named, keys, strict=True)
+    ]
+    return [LawSeries(*each) for each in zip(laws, observed, names, strict=True)]
+
+
+def of_findings(found: Findings) -> list[LawSeries]:
+    """The laws of a study's targets, each with the evaluations it was fitted on."""
+    fitted: list[LawSeries] = []
+    for of_target in found.laws:
+        for strategy, law in of_target.laws.items():
+            N, D, _, loss, names = settled(found.of(of_target.target, strategy))
+            rows = _rows({"N": N, "D": D}, loss, names)
+            fitted.append(LawSeries(law, rows, series(strategy, 0.0)))
+        if of_target.forgetting:
+            own = (of_target.target, "cpt")
+            continued = [run for run in found.runs if (run.target, run.strategy) == own]
+            D, r, S, loss, names = source_losses(continued)
+            rows = _rows({"D": D, "r": r, "S": S}, loss, names)
+            fitted.append(LawSeries(of_target.forgetting, rows, series("cpt", 0.0)))
+    return fitted
+
+
+def _rows(variables: dict[str, np.ndarray], loss: np.ndarray, names: Sequence[str]) -> Rows:
+    runs, run = np.unique(names, return_inverse=True)
+    return Rows(variables, loss, run, tuple(str(name) for name in runs))
+
+
+def all_series(fitted: Iterable[LawSeries]) -> list[str]:
+    """Every series in the order of the palette; scratch and CPT keep theirs."""
+    found = list(dict.fromkeys(one.series for one in fitted))
+    known = domain([])
+    return [*(known if set(known) & set(found) else []), *(n for n in found if n not in known)]
+
+
+def by_target(fitted: Iterable[LawSeries]) -> dict[str, list[LawSeries]]:
+    """The laws of each target together."""
+    found: dict[str, list[LawSeries]] = {}
+    for one in fitted:
+        found.setdefault(one.law.target, []).append(one)
+    return found
+
+
+def compute_known(fitted: Iterable[LawSeries]) -> tuple[float, float] | None:
+    """The least and most compute of the runs, or of the laws' ranges; None where unknown."""
+    found: list[float] = []
+    for one in fitted:
+        known = one.law.range if one.rows is None else one.rows.variables
+        if "C" in known:
+            found += [float(np.min(known["C"])), float(np.max(known["C"]))]
+        elif {"N", "D"} <= known.keys():
+            compute = 6.0 * np.asarray(known["N"]) * np.asarray(known["D"])
+            found += [float(compute.min()), float(compute.max())]
+    return (min(found), max(found)) if found else None
+
+
+def pairs(fitted: Sequence[LawSeries]) -> list[tuple[LawSeries, LawSeries]]:
+    """Laws of training from scratch and of CPT that can be compared: one target, one kind."""
+    return [
+        (scratch, cpt)
+        for scratch in fitted
+        for cpt in fitted
+        if _strategy(scratch.law) == "scratch"
+        and _strategy(cpt.law) == "cpt"
+        and scratch.law.target == cpt.law.target
+        and _of_compute(scratch.law) == _of_compute(cpt.law)
+    ]
+
+
+def held_out(one: LawSeries) -> tuple[Law, Rows] | None:
+    """The same law fitted without the largest, and these; None where none were held out."""
+    law, rows = one.law, one.rows
+    if law.holdout is None or rows is None:
+        return None
+    form = find_form(law.form)
+    if form.envelope:
+        rows = rows.take(envelope(rows.variables["C"], rows.loss))
+    large = rows.variables[law.holdout.variable] > law.holdout.above
+    base = None
+    if form.base:
+        names = find_form(form.base).names
+        base = Law(form.base, {name: law.params[name] for name in names})
+    manner = Manner(delta=law.delta, draws=0, ties=Ties(law.fixed, law.tied))
+    small = fit_rows(form, rows.take(~large), base, manner)
+    return replace(small, target=law.target), rows.take(large)
+
+
+def _form_name(law: Law) -> str:
+    return series(_strategy(law), 0.0) if _strategy(law) == "cpt" else law.form
+
+
+def _strategy(law: Law) -> str:
+    """Whose law it is where nobody said: the form tells."""
+    return law.strategy or {"chinchilla": "scratch", "cpt": "cpt"}.get(law.form, "")
+
+
+def _of_compute(law: Law) -> bool:
+    return "C" in find_form(law.form).variables

@@ -1,0 +1,175 @@
+"""Faults of a column: what is refused, in which rows, and how to leave them out."""
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.tables.files import Cell, Table, number
+from tongues.tables.roles import ROLES
+from tongues.tables.where import comparable, where_flag
+
+__all__ = [
+    "check_amounts",
+    "check_one_language",
+    "copies",
+    "counted",
+    "diverged_runs",
+    "name_rows",
+    "read_numbers",
+    "start_losses",
+]
+
+_SHOWN = 5
+_LARGEST = 1e99  # an amount beyond it is a fault, and its products overflow
+_RISE, _JUMP = 1.1, 1.5
+
+
+def counted(number: int, thing: str = "row") -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number} {thing}" + "s" * (number != 1)
+
+
+def name_rows(places: Sequence[str], rows: Iterable[int], shown: Sequence[object] = ()) -> str:
+    """Where the first five of `rows` stand, with what is `shown` of each, and how many follow."""
+    rows = list(rows)
+    named = [f"{places[i]} ({shown[i]})" if len(shown) else places[i] for i in rows[:_SHOWN]]
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return ", ".join(named) + more
+
+
+def read_numbers(table: Table, role: str, column: str) -> np.ndarray:
+    """A column as numbers, nan where a cell is missing; a text in it is refused."""
+    cells = table.columns[column]
+    read = [number(cell) for cell in cells]
+    texts = [i for i, cell in enumerate(cells) if read[i] is None and cell is not None]
+    if texts:
+        verb = "holds a text" if len(texts) == 1 else "hold texts"
+        named = name_rows(table.places, texts, [repr(cell) for cell in cells])
+        raise UserError(
+            f"{counted(len(texts))} {verb} where a number belongs: {named}",
+            where=column,
+            hint=_without_texts(role, column, cells),
+            code="text_cells",
+        )
+    return np.array([np.nan if value is None else value for value in read], float)
+
+
+def check_amounts(
+    places: Sequence[str], role: str, column: str, values: np.ndarray, rows: np.ndarray
+) -> None:
+    """Refuse amounts that are not positive and shares that are none, among `rows`."""
+    name = comparable(column)
+    if role == "r":
+        wrong = rows[~((values[rows] >= 0) & (values[rows] <= 1))]
+        code, what, expression = "not_a_share", "is no share from 0 to 1", f"0 <= {name} <= 1"
+    else:
+        wrong = rows[~((values[rows] > 0) & (values[rows] < _LARGEST))]
+        low = bool(wrong.size) and values[wrong].max() <= 0
+        expression = f"{name} > 0" if low else f"0 < {name} < {_LARGEST:g}"
+        code, what = "not_positive", "is not positive" if low else "is not positive and finite"
+    if not wrong.size:
+        return
+    hint = f"choose the others by {where_flag(expression)}"
+    if role == "r" and values[rows].min() >= 0 and values[rows].max() <= 100:
+        hint = f"they look like percent: divide them by 100; or {hint}"
+    raise UserError(
+        f"`{column}` {what} in {counted(wrong.size)}: "
+        + name_rows(places, wrong, [f"{value:g}" for value in values]),
+        where=column,
+        hint=hint,
+        code=code,
+    )
+
+
+def start_losses(
+    places: Sequence[str],
+    groups: Sequence[tuple[str, str]],
+    tokens: np.ndarray,
+    loss: np.ndarray,
+    rows: np.ndarray,
+    run_column: str,
+) -> np.ndarray:
+    """The loss at 0 tokens of each row's run and language (its group)."""
+    starts: dict[tuple[str, str], float] = {}
+    for i in rows[tokens[rows] == 0]:
+        starts.setdefault(groups[i], float(loss[i]))
+    lost = [i for i in rows if groups[i] not in starts]
+    if lost:
+        runs = list(dict.fromkeys(groups[i][0] for i in lost))
+        hint = f"name a column of losses before the first step: {ROLES['S'].flag} COLUMN"
+        if starts and len(runs) <= _SHOWN:
+            expression = f"{comparable(run_column)} not in {runs!r}"
+            hint = f"{hint}; or choose the others by {where_flag(expression)}"
+        raise UserError(
+            f"{counted(len(lost))} of {counted(len(runs), 'run')} without a loss at 0 tokens: "
+            + name_rows(places, lost),
+            where=ROLES["S"].flag,
+            hint=hint,
+            code="no_start",
+        )
+    return np.array([starts.get(group, np.nan) for group in groups])
+
+
+def check_one_language(
+    table: Table, column: str, langs: Sequence[str], places: Sequence[str]
+) -> None:
+    """Refuse rows of several languages: losses compare within one only.
+
+    `langs` and `places` are those of the rows in use.
+    """
+    often = Counter(langs).most_common()
+    if len(often) < 2:
+        return
+    named = ", ".join(
+        f"{lang or 'none named'} ({counted(times)} from {places[langs.index(lang)]})"
+        for lang, times in often[:_SHOWN]
+    )
+    more = f" and {len(often) - _SHOWN} more" if len(often) > _SHOWN else ""
+    first = next(lang for lang, _ in often if lang)
+    hint = f"choose one: {where_flag(f'{comparable(column)} == {first!r}')}"
+    if "target" in table.columns:
+        hint += f"; or what each run learns: {where_flag(f'{comparable(column)} == target')}"
+    raise UserError(
+        f"the rows are in {len(often)} languages, whose losses do not compare: {named}{more}",
+        where=column,
+        hint=hint,
+        code="several_languages",
+    )
+
+
+def copies(keys: Iterable[Hashable]) -> np.ndarray:
+    """Which rows repeat an earlier one."""
+    seen: set[Hashable] = set()
+    return np.array([key in seen or bool(seen.add(key)) for key in keys], bool)
+
+
+def diverged_runs(
+    groups: Sequence[tuple[str, str]], amount: np.ndarray, loss: np.ndarray
+) -> list[str]:
+    """The runs whose loss ends 10 % above its lowest, or jumps to 1.5 times the one before."""
+    curves: dict[tuple[str, str], list[int]] = {}
+    for i in np.argsort(amount, kind="stable"):
+        curves.setdefault(groups[i], []).append(int(i))
+    found: dict[str, None] = {}
+    for (run, _), rows in curves.items():
+        curve = loss[rows]
+        if curve[-1] > _RISE * curve.min() or bool(np.any(curve[1:] > _JUMP * curve[:-1])):
+            found[run] = None
+    return list(found)
+
+
+def _without_texts(role: str, column: str, cells: Sequence[Cell]) -> str:
+    """What to do about texts in a column of numbers."""
+    read = [(cell, number(cell)) for cell in cells if cell is not None]
+    texts = list(dict.fromkeys(str(cell) for cell, value in read if value is None))
+    if all(value is None for _, value in read):
+        return f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
+    if any(re.fullmatch(r"-?\d+,\d+", text) for text in texts):
+        return "write numbers with a decimal point, 3.14 for 3,14"
+    if len(texts) > _SHOWN:
+        return "leave a cell empty where there is no number"
+    words = f"!= {texts[0]!r}" if len(texts) == 1 else f"not in {texts!r}"
+    return f"choose the others by {where_flag(f'{comparable(column)} {words}')}"

@@ -1,0 +1,221 @@
+"""What a law is fitted on: the columns it needs as numbers, every row checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from tongues.errors import Caution, UserError
+from tongues.tables.checks import (
+    check_amounts,
+    check_one_language,
+    copies,
+    counted,
+    diverged_runs,
+    name_rows,
+    read_numbers,
+    start_losses,
+)
+from tongues.tables.files import Table, number
+from tongues.tables.roles import find_columns, missing_column
+from tongues.tables.units import in_bits, other_unit
+
+__all__ = ["Observations", "observe"]
+
+_WHOSE = ("run", "strategy", "lang")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observations:
+    """Checked rows: numbers by role, and whose they are.
+
+    `runs` is None where every row is a run of its own. `columns` tells by role which column was
+    read.
+    """
+
+    variables: dict[str, np.ndarray]
+    loss: np.ndarray  # nats per token
+    runs: list[str] | None
+    strategies: list[str] | None
+    langs: list[str] | None
+    places: list[str]
+    columns: dict[str, str]
+    warnings: tuple[Caution, ...] = ()
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.places)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """The rows of an index, in its order, or of a mask."""
+        index = np.arange(len(self))[rows]
+
+        def chosen(words: list[str] | None) -> list[str] | None:
+            return None if words is None else [words[i] for i in index]
+
+        return replace(
+            self,
+            variables={role: values[index] for role, values in self.variables.items()},
+            loss=self.loss[index],
+            runs=chosen(self.runs),
+            strategies=chosen(self.strategies),
+            langs=chosen(self.langs),
+            places=[self.places[i] for i in index],
+        )
+
+
+def observe(table: Table, names: Mapping[str, str | None], needs: Sequence[str]) -> Observations:
+    """The rows of a table that a law can be fitted on.
+
+    A row that says nothing is left out with a caution: one with a missing cell, a loss that is
+    not finite, an evaluation before training, a copy. A row that cannot be true is refused, and
+    so are losses of several languages: choose one of them before.
+
+    names: columns by role, as the user named them; the others go by their well-known names.
+    needs: the variables of the law, such as `N` and `D`. `C` is 6 N D where no column gives it,
+        `S` the loss of the same run and language at 0 tokens.
+    """
+    columns = find_columns(table, names)
+    wanted = [role for role in dict.fromkeys(needs) if role != "loss"]
+    read = _roles_to_read(table, columns, wanted)
+    values = {role: read_numbers(table, role, columns[role]) for role in read}
+    runs, strategies, langs = (_words(table, columns, role) for role in _WHOSE)
+    named = _named(table, runs)
+
+    sieve = _Sieve(table.places, np.ones(len(table), bool))
+    sieve.drop(*_missing(table, columns, values))
+    sieve.drop(~np.isfinite(values["loss"]), "diverged", "for a loss that is not finite")
+    check_amounts(table.places, "loss", columns["loss"], values["loss"], sieve.rows)
+    if "S" in wanted and "S" not in columns:
+        groups = list(zip(named, langs or named, strict=True))
+        values["S"] = start_losses(
+            table.places, groups, values["D"], values["loss"], sieve.rows, columns["run"]
+        )
+    sieve.drop(_at_start(table, columns), "before_training", "as measured before training")
+    for role in read:
+        check_amounts(table.places, role, columns[role], values[role], sieve.rows)
+    if "C" in wanted and "C" not in columns:
+        values["C"] = 6 * values["N"] * values["D"]
+        sieve.warn("compute_by_rule", "no column tells the FLOPs: they are taken as 6 N D")
+    whose = [words for words in (runs, strategies, langs) if words]
+    keys = zip(*(column.tolist() for column in values.values()), *whose, strict=True)
+    sieve.drop(copies(keys), "duplicate_rows", "as copies of others")
+    if not sieve.rows.size:
+        raise UserError(
+            f"none of the {counted(len(table))} can be used",
+            hint="; ".join(caution.sentence for caution in sieve.warnings),
+            code="empty_selection",
+        )
+    found = Observations(
+        variables={role: values[role] for role in wanted},
+        loss=values["loss"],
+        runs=named if runs else None,
+        strategies=strategies,
+        langs=langs,
+        places=table.places,
+        columns={role: columns[role] for role in [*read, *_WHOSE] if role in columns},
+    ).take(sieve.rows)
+    if found.langs:
+        check_one_language(table, columns["lang"], found.langs, found.places)
+    return replace(found, warnings=(*sieve.warnings, *_doubts(found)))
+
+
+@dataclass(slots=True)
+class _Sieve:
+    """The rows still in use, and what was said of the others."""
+
+    places: list[str]
+    live: np.ndarray
+    warnings: list[Caution] = field(default_factory=list)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The numbers of the rows in use."""
+        return np.flatnonzero(self.live)
+
+    def warn(self, code: str, sentence: str) -> None:
+        """Say something of the rows."""
+        self.warnings.append(Caution(code, sentence))
+
+    def drop(self, faulty: np.ndarray, code: str, why: str, shown: Sequence[str] = ()) -> None:
+        """Leave out the faulty rows, saying which and why."""
+        rows = np.flatnonzero(faulty & self.live)
+        self.live[rows] = False
+        if rows.size:
+            named = name_rows(self.places, rows, shown)
+            self.warn(code, f"{counted(rows.size)} left out {why}: {named}")
+
+
+def _roles_to_read(table: Table, columns: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
+    """The roles whose columns are needed, those that stand in for a missing one among them."""
+    instead = {"C": ("N", "D"), "S": ("D", "run")}
+    read: dict[str, None] = {}
+    lacking: list[str] = []
+    for role in [*wanted, "loss"]:
+        roles = (role,) if role in columns else instead.get(role, (role,))
+        if all(other in columns for other in roles):
+            read |= dict.fromkeys(other for other in roles if other not in _WHOSE)
+        else:
+            lacking.append(role)
+    if lacking:
+        raise missing_column(table, lacking)
+    return list(read)
+
+
+def _words(table: Table, columns: Mapping[str, str], role: str) -> list[str] | None:
+    """A column as texts, empty where a cell is missing; None where there is no column."""
+    if role not in columns:
+        return None
+    return ["" if cell is None else str(cell) for cell in table.columns[columns[role]]]
+
+
+def _named(table: Table, runs: list[str] | None) -> list[str]:
+    """The run of each row; one without a name is called by its place."""
+    if runs is None:
+        return table.places
+    return [run or place for run, place in zip(runs, table.places, strict=True)]
+
+
+def _missing(
+    table: Table, columns: Mapping[str, str], values: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, str, str, list[str]]:
+    """The rows in which a cell is missing, and the column of it."""
+    lacking = [""] * len(table)
+    for role, column in values.items():
+        cells = table.columns[columns[role]]
+        for i in np.flatnonzero(np.isnan(column)):
+            if role != "loss" or cells[i] is None:
+                lacking[i] = lacking[i] or columns[role]
+    faulty = np.array([bool(column) for column in lacking], bool)
+    return faulty, "missing_cells", "for a missing cell", lacking
+
+
+def _at_start(table: Table, columns: Mapping[str, str]) -> np.ndarray:
+    """The rows at 0 tokens, whether or not the law needs tokens."""
+    if "D" not in columns:
+        return np.zeros(len(table), bool)
+    return np.array([number(cell) == 0 for cell in table.columns[columns["D"]]], bool)
+
+
+def _doubts(found: Observations) -> list[Caution]:
+    """What looks wrong in rows that are kept."""
+    doubts: list[Caution] = []
+    unit = other_unit(found.columns["loss"], found.loss)
+    if unit:
+        doubts.append(unit)
+    positive = {role: values for role, values in found.variables.items() if role not in "rS"}
+    bits = in_bits(positive, found.loss)
+    if bits.size:
+        where = name_rows(found.places, bits, [f"{loss:.4g}" for loss in found.loss])
+        sentence = f"{counted(bits.size)} 1.44 times above what the others lead to expect"
+        doubts.append(Caution("mixed_units", f"{sentence}, as losses in bits would be: {where}"))
+    amount = found.variables.get("D", found.variables.get("C"))
+    # a loss that rises is what a law of forgetting is about
+    if found.runs and amount is not None and "S" not in found.variables:
+        groups = list(zip(found.runs, found.langs or found.runs, strict=True))
+        runs = diverged_runs(groups, amount, found.loss)
+        if runs:
+            sentence = "the loss of these runs rises steeply, and they are kept: "
+            doubts.append(Caution("diverged_run", sentence + name_rows(runs, range(len(runs)))))
+    return doubts

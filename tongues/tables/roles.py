@@ -1,0 +1,77 @@
+"""Which column plays which role: named by the user, or known by its name."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tongues.errors import UserError, nearest
+from tongues.tables.files import Table
+
+__all__ = ["ROLES", "Role", "find_columns", "missing_column"]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a column means to a law, the option that names it, and the names it usually has."""
+
+    flag: str
+    names: tuple[str, ...]
+    meaning: str
+
+
+ROLES: Mapping[str, Role] = {
+    "N": Role("--params", ("params", "N", "parameters", "n_params"), "parameters"),
+    "D": Role("--tokens", ("tokens", "D", "n_tokens"), "training tokens"),
+    "C": Role("--flops", ("flops", "C", "compute"), "training compute in FLOPs"),
+    "loss": Role("--loss", ("loss", "L"), "losses in nats per token"),
+    "U": Role("--unique", ("unique_tokens", "unique_D", "U"), "unique tokens"),
+    "r": Role("--replay", ("replay",), "replay shares from 0 to 1"),
+    "S": Role("--start", ("start_loss", "loss_start"), "losses before the first step"),
+    "run": Role("--run", ("run", "run_id", "name"), "names of runs"),
+    "strategy": Role("--strategy", ("strategy",), "strategies"),
+    "lang": Role("--lang", ("lang", "language"), "languages"),
+}
+
+
+def find_columns(table: Table, names: Mapping[str, str | None]) -> dict[str, str]:
+    """The column of every role that has one.
+
+    names: the columns the user named, by role; the others go by their well-known names.
+    """
+    given = {role: column for role, column in names.items() if column is not None}
+    taken: dict[str, str] = {}
+    for role, column in given.items():
+        flag = ROLES[role].flag
+        if column not in table.columns:
+            what, hint = f"there is no column `{column}`", nearest(column, table.columns)
+            raise UserError(what, where=flag, hint=hint, code="unknown_column")
+        if column in taken:
+            what = f"the column `{column}` is named by {taken[column]} too"
+            hint = "name a column of its own for each"
+            raise UserError(what, where=flag, hint=hint, code="column_twice")
+        taken[column] = flag
+    free = [column for column in table.columns if column not in taken]
+    known = {role: _well_known(ROLES[role].names, free) for role in ROLES if role not in given}
+    return given | {role: column for role, column in known.items() if column is not None}
+
+
+def missing_column(table: Table, roles: Iterable[str]) -> UserError:
+    """The refusal of a table in which no column plays these roles."""
+    lacking = [ROLES[role] for role in roles]
+    said = " and of ".join(f"{role.meaning} (`{'`, `'.join(role.names)}`)" for role in lacking)
+    flags = " and ".join(f"{role.flag} COLUMN" for role in lacking)
+    shown = ", ".join(f"`{column}`" for column in list(table.columns)[:20])
+    more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
+    return UserError(
+        f"there is no column of {said}",
+        where=", ".join(role.flag for role in lacking),
+        hint=f"name it by {flags}; the columns are {shown}{more}",
+        code="missing_column",
+    )
+
+
+def _well_known(names: Iterable[str], columns: Iterable[str]) -> str | None:
+    """The first column called one of `names`, letter for letter before in any case."""
+    lowered = {column.lower(): column for column in reversed(list(columns))}
+    exact = [name for name in names if name in lowered.values()]
+    loose = [lowered[name.lower()] for name in names if name.lower() in lowered]
+    return next(iter(exact + loose), None)

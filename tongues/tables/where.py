@@ -1,0 +1,261 @@
+"""Which rows: a small language of comparisons, such as `tokens > 1e9 and lang == 'de'`.
+
+Python's own grammar read as a tree, of which only comparisons of columns with numbers, texts
+and other columns are understood; nothing is ever run.
+"""
+
+import ast
+import keyword
+import math
+import operator
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tongues.errors import UserError, nearest
+from tongues.tables.files import Cell, Table, number
+
+__all__ = ["comparable", "select", "where_flag"]
+
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_SHOWN = 8
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(`[^`]+`)")
+_EXAMPLE = "write it like \"tokens > 1e9 and lang == 'de'\""
+
+
+def comparable(column: str) -> str:
+    """A column's name as it is written in an expression."""
+    return column if column.isidentifier() and not keyword.iskeyword(column) else f"`{column}`"
+
+
+def where_flag(expression: str) -> str:
+    """The option that chooses rows by `expression`, quoted for a shell."""
+    safe = not set('"`$\\') & set(expression)
+    return f'--where "{expression}"' if safe else f"--where {shlex.quote(expression)}"
+
+
+def select(table: Table, expression: str) -> Table:
+    """The rows of which `expression` is true.
+
+    Comparisons (`== != < <= > >=`, chained too), `in [...]`, `not in [...]`, `and`, `or`, `not`
+    and parentheses over numbers (`1e9`), quoted texts and columns; a name that holds other
+    characters than letters, digits and `_` stands in backticks. A comparison with a missing cell
+    is false. Texts are compared by `==`, `!=` and `in` alone.
+    """
+    query = _Query(table, " ".join(expression.splitlines()).strip())
+    try:
+        tree = query.parse()
+        named = query.columns(tree)
+        rows = query.keep(tree, range(len(table)))
+    except (RecursionError, MemoryError):
+        raise UserError(
+            "the expression is nested too deeply",
+            where="--where",
+            hint="write it with fewer brackets",
+            code="bad_expression",
+        ) from None
+    if not rows:
+        raise UserError(
+            f"none of the {len(table)} rows has {query.text}",
+            where="--where",
+            hint="; ".join(_Column(name, table.columns[name]).extent for name in named),
+            code="empty_selection",
+        )
+    return table.take(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """An expression over a table."""
+
+    table: Table
+    text: str
+
+    def parse(self) -> ast.expr:
+        """The tree of the expression, each name in backticks a name as long as it is."""
+
+        def plain(match: re.Match[str]) -> str:
+            name = match.group(1)
+            return "_" * len(name.encode()) if name else match.group(0)
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(_QUOTED.sub(plain, self.text), mode="eval").body
+        except SyntaxError as error:
+            at = f"at `{self.text[error.offset - 1 :]}`" if error.offset else "at its end"
+            what = f"`{self.text}` cannot be read {at} ({error.msg})"
+        except ValueError as error:
+            what = f"`{self.text}` cannot be read ({error})"
+        raise UserError(what, where="--where", hint=_EXAMPLE, code="bad_expression")
+
+    def source(self, node: ast.expr) -> str:
+        """What was written for a part of the expression."""
+        return self.text.encode()[node.col_offset : node.end_col_offset].decode()
+
+    def refusal(self, node: ast.expr, why: str, hint: str = _EXAMPLE) -> UserError:
+        """What to raise about a part of the expression that is not understood."""
+        what = f"`{self.source(node)}` {why}"
+        return UserError(what, where="--where", hint=hint, code="bad_expression")
+
+    def columns(self, tree: ast.expr) -> list[str]:
+        """The columns that are compared; a UserError for a name that is none."""
+        found: dict[str, None] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                name, names = self.name(node), self.table.columns
+                if name not in names:
+                    hint = f"a text stands in quotes, '{name}'; of columns, {nearest(name, names)}"
+                    what = f"there is no column `{name}`"
+                    raise UserError(what, where="--where", hint=hint, code="unknown_column")
+                found[name] = None
+        return list(found)
+
+    def name(self, node: ast.Name) -> str:
+        """The column that a name in the expression stands for."""
+        return self.source(node).strip("`")
+
+    def keep(self, node: ast.expr, rows: Sequence[int]) -> Sequence[int]:
+        """Those of `rows` for which a part of the expression is true."""
+        match node:
+            case ast.BoolOp(op=ast.And()):
+                for part in node.values:
+                    rows = self.keep(part, rows)
+                return rows
+            case ast.BoolOp():
+                rest, kept = rows, set[int]()
+                for part in node.values:
+                    kept.update(self.keep(part, rest))
+                    rest = [row for row in rest if row not in kept]
+                return sorted(kept)
+            case ast.UnaryOp(op=ast.Not()):
+                dropped = set(self.keep(node.operand, rows))
+                return [row for row in rows if row not in dropped]
+            case ast.Compare():
+                left = node.left
+                for sign, right in zip(node.ops, node.comparators, strict=True):
+                    rows = self.compare(left, sign, right, rows)
+                    left = right
+                return rows
+        raise self.refusal(node, "is no comparison")
+
+    def compare(
+        self, left: ast.expr, sign: ast.cmpop, right: ast.expr, rows: Sequence[int]
+    ) -> Sequence[int]:
+        """Those of `rows` for which one comparison is true."""
+        if not isinstance(sign, ast.In | ast.NotIn):
+            return self.compare_cells(left, sign, right, rows)
+        if not isinstance(right, ast.List | ast.Tuple):
+            raise self.refusal(right, "is no list", "write it like \"lang in ['de', 'sw']\"")
+        side, equal = self.side(left), ast.Eq()
+        if isinstance(side, _Column):
+            rows = [row for row in rows if side.cells[row] is not None]
+        found = {row for item in right.elts for row in self.compare(left, equal, item, rows)}
+        wanted = isinstance(sign, ast.In)
+        return [row for row in rows if (row in found) is wanted]
+
+    def compare_cells(
+        self, left: ast.expr, sign: ast.cmpop, right: ast.expr, rows: Sequence[int]
+    ) -> Sequence[int]:
+        """Those of `rows` in which two sides compare, as texts or as numbers."""
+        if type(sign) not in _COMPARISONS:
+            raise self.refusal(left, "is compared by `is`", "compare with `==`")
+        true = _COMPARISONS[type(sign)]
+        sides = [self.side(left), self.side(right)]
+        columns = [side for side in sides if isinstance(side, _Column)]
+        words = [side for side in sides if isinstance(side, str)]
+        if not columns:
+            raise self.refusal(left, f"and `{self.source(right)}` are no columns")
+        if not words and (len(columns) == 1 or any(column.numeric for column in columns)):
+            read = [self.numbers(side, rows) for side in sides]
+        elif words and columns[0].numeric and number(words[0]) is None:
+            what = f"holds numbers, and {words[0]!r} is a text"
+            raise self.wrong_kind(columns[0], what, columns[0].extent)
+        elif true not in (operator.eq, operator.ne):
+            hint = "texts are compared by ==, != and in; numbers stand without quotes"
+            raise self.refusal(left, f"and `{self.source(right)}` compare texts by size", hint)
+        else:
+            read = [_words(side, rows) for side in sides]
+        pairs = zip(rows, *read, strict=True)
+        return [row for row, a, b in pairs if a is not None and b is not None and true(a, b)]
+
+    def side(self, node: ast.expr) -> "_Column | float | str":
+        """One side of a comparison."""
+        match node:
+            case ast.Name():
+                name = self.name(node)
+                return _Column(name, self.table.columns[name])
+            case ast.Constant(value=bool()):
+                raise self.refusal(node, "is no number", f"for a text write '{self.source(node)}'")
+            case ast.Constant(value=int() | float() | str() as value):
+                return value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return -value
+        raise self.refusal(node, "is neither a column nor a number nor a quoted text")
+
+    def numbers(
+        self, side: "_Column | float | str", rows: Sequence[int]
+    ) -> Sequence[float | str | None]:
+        """One side of a comparison as numbers; None where a cell is missing."""
+        if not isinstance(side, _Column):
+            return [side] * len(rows)
+        read = [number(side.cells[row]) for row in rows]
+        for row, value in zip(rows, read, strict=True):
+            if value is None and side.cells[row] is not None:
+                text = repr(str(side.cells[row]))
+                what = f"holds {text} ({self.table.places[row]}) and is compared as a number"
+                others = f"{comparable(side.name)} != {text} and …"
+                hint = f"write texts in quotes, or leave that one out before: {others}"
+                raise self.wrong_kind(side, what, hint)
+        return read
+
+    def wrong_kind(self, column: "_Column", what: str, hint: str) -> UserError:
+        """What to raise where texts meet numbers."""
+        what = f"`{column.name}` {what}"
+        return UserError(what, where="--where", hint=hint, code="text_and_number")
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column that is compared."""
+
+    name: str
+    cells: list[Cell]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers: `nan` and `inf` alone may be languages."""
+        read = [number(cell) for cell in self.cells if cell is not None]
+        numbers = [value for value in read if value is not None]
+        return len(numbers) == len(read) and any(map(math.isfinite, numbers))
+
+    @property
+    def extent(self) -> str:
+        """From where to where its numbers go, or its texts."""
+        present = [cell for cell in self.cells if cell is not None]
+        if not present:
+            return f"`{self.name}` is missing everywhere"
+        if self.numeric:
+            read = [value for cell in present if (value := number(cell)) is not None]
+            finite = [value for value in read if math.isfinite(value)]
+            return f"`{self.name}` goes from {min(finite):.6g} to {max(finite):.6g}"
+        distinct = list(dict.fromkeys(map(str, present)))
+        more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
+        return f"`{self.name}` is {', '.join(map(repr, distinct[:_SHOWN]))}{more}"
+
+
+def _words(side: _Column | float | str, rows: Sequence[int]) -> list[str | None]:
+    """One side of a comparison as texts; None where a cell is missing."""
+    if not isinstance(side, _Column):
+        return [str(side)] * len(rows)
+    return [None if (cell := side.cells[row]) is None else str(cell) for row in rows]
