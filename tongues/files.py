@@ -50,7 +50,13 @@ def file_hash(path: Path) -> str:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Write to the path handed out; it takes its place when the block ends without an error."""
+    """Write to the path handed out; it takes its place when the block ends without an error.
+
+    A link is followed; what is no plain file, such as a device, is refused.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        raise UserError("is no plain file to write to", where=str(path), hint="name another")
     aside = _aside(path)
     try:
         yield aside

@@ -20,12 +20,12 @@ _PLAIN_EVERY = 10.0  # seconds between plain progress lines where there is no te
 
 def print_json(thing: Any) -> None:
     """One JSON object on standard output."""
-    click.echo(json.dumps(thing, indent=1, ensure_ascii=False))
+    click.echo(json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def print_table(rows: Sequence[Mapping[str, str]]) -> None:
     """Rows of text as an aligned table on standard output; numbers to the right."""
-    if not rows:
+    if not rows or sys.stdout is None:  # closed by the caller
         return
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in rows[0]:

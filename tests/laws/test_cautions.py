@@ -175,7 +175,7 @@ def test_a_gamma_near_nothing_is_no_wide_interval():
 
 
 def test_an_optimum_in_doubt():
-    law = fit(rows_of(CPT | {"gamma": 0.25}, spread=0.02), "extended", draws=60)
+    law = fit(rows_of(CPT | {"gamma": 0.25}, spread=0.01), "extended", draws=200)
     assert codes(law) & {"optimum_in_doubt", "no_interior_optimum"}
 
 

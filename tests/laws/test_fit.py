@@ -28,7 +28,9 @@ def test_a_known_scratch_law_comes_back():
     assert law.params == pytest.approx(SMALL, rel=1e-8)
     assert (law.form, law.n_rows, law.n_runs, law.delta) == ("chinchilla", 32, 4, 1e-3)
     lowest, highest = rows["loss"].min(), rows["loss"].max()
-    assert law.range == {"N": (1e5, 3e6), "D": (1e6, 4e7), "loss": (lowest, highest)}
+    own = {"N": (1e5, 3e6), "D": (1e6, 4e7), "loss": (lowest, highest)}
+    joint = {"C": (6e11, pytest.approx(7.2e14)), "D/N": (pytest.approx(1 / 3), 400.0)}
+    assert law.range == own | joint
     assert codes(law) == {"few_runs"}
 
 

@@ -66,7 +66,7 @@ def test_a_law_from_print_goes_through_json_without_the_figures_of_a_fit():
 
 
 def test_what_is_fixed_and_tied_is_told():
-    law = laws.fit("extended", **rows_of(CPT), fix={"E": 1.5}, tie=[("alpha", "beta")], draws=10)
+    law = laws.fit("extended", **rows_of(CPT), fix={"E": 1.5}, tie=[("alpha", "beta")], draws=20)
     data = law.to_json()
     assert data["fixed"] == {"E": 1.5}
     assert data["tied"] == {"beta": "alpha"}

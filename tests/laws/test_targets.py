@@ -55,7 +55,7 @@ def test_every_target_gets_its_laws_by_strategy():
     (found,) = fit_targets(PLAIN, draws=20)
     assert found.target == "xx"
     assert found.forgetting is None
-    assert found.all == (found.laws["scratch"], found.laws["cpt"])
+    assert found.all == (*found.laws.values(), *found.powers.values())
     assert found.refused == ()
     assert (found.laws["scratch"].form, found.laws["cpt"].form) == ("chinchilla", "cpt")
     assert {law.form for law in found.powers.values()} == {"power"}

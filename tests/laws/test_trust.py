@@ -28,7 +28,7 @@ def checkpoints(spread=0.002, planted=None, off=1.0):
 @pytest.mark.parametrize(("planted", "off"), [("run-0", 1.2), ("run-5", 0.9), ("run-9", 1.1)])
 @pytest.mark.parametrize("spread", [0.0003, 0.002])
 def test_by_least_squares_a_run_that_went_wrong_is_named_first(planted, off, spread):
-    law = laws.fit("chinchilla", **checkpoints(spread, planted, off), draws=60, delta=0.1)
+    law = laws.fit("chinchilla", **checkpoints(spread, planted, off), draws=300, delta=0.1)
     assert law.leverage[0].run == planted
     scores = [one.score for one in law.leverage]
     assert scores == sorted(scores, reverse=True)

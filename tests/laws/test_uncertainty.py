@@ -22,7 +22,7 @@ def rows_of(runs=None, sizes=N):
 
 
 def test_runs_are_drawn_whole_and_as_many_as_there_are():
-    counts = draw_runs(rows_of(SIZES), FORM.variables, 500, seed=0)
+    counts = draw_runs(rows_of(SIZES), FORM, 500, seed=0)
     assert counts.shape == (500, 8)
     assert (counts.sum(1) == 8).all()
     assert counts.mean(0) == pytest.approx(1, abs=0.15)
@@ -30,12 +30,12 @@ def test_runs_are_drawn_whole_and_as_many_as_there_are():
 
 def test_no_resample_has_a_single_size():
     rows = rows_of(SIZES, sizes=np.where(N < 2e7, 1e7, 1e8))
-    counts = draw_runs(rows, FORM.variables, 300, seed=0)
+    counts = draw_runs(rows, FORM, 300, seed=0)
     assert ((counts[:, 0] > 0) & (counts[:, 0] < 8)).all()
 
 
 def test_two_runs_are_not_resampled():
-    counts = draw_runs(rows_of(np.arange(48) % 2), FORM.variables, 300, seed=0)
+    counts = draw_runs(rows_of(np.arange(48) % 2), FORM, 300, seed=0)
     assert counts.shape == (0, 2)
 
 
@@ -44,7 +44,7 @@ def test_a_refit_from_the_point_estimate_ends_where_a_whole_search_does():
     problem = pose(FORM, rows.variables, rows.loss, 1e-3)
     context = problem.context({})
     theta = solve(problem, np.ones(48), context).theta[0]
-    weights = draw_runs(rows, FORM.variables, 20, seed=0)
+    weights = draw_runs(rows, FORM, 20, seed=0)
     draws = refit(problem, theta, weights, context)
     for row, alpha in zip(weights, draws["alpha"], strict=True):
         searched = problem.params(solve(problem, row, context).theta[0])
@@ -56,7 +56,7 @@ def test_draws_in_batches_are_those_drawn_alone():
     problem = pose(FORM, rows.variables, rows.loss, 1e-3)
     context = problem.context({})
     theta = solve(problem, np.ones(48), context).theta[0]
-    weights = draw_runs(rows, FORM.variables, 70, seed=0)
+    weights = draw_runs(rows, FORM, 70, seed=0)
     together = refit(problem, theta, weights, context)
     for i in (0, 63, 64, 69):
         alone = refit(problem, theta, weights[[i]], context)

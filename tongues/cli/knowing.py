@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from tongues.cli.options import figures_option, json_option
+from tongues.errors import UserError
 
 __all__ = ["fit", "report"]
 
@@ -56,6 +57,8 @@ def fit(
     from tongues.laws.ask import fit_places
     from tongues.terminal import hint, print_json, print_table, say
 
+    if compare and figures:
+        raise UserError("a comparison is not drawn", where="--figures")
     roles = {role: how.pop(f"column_{role}") for role in _NAMED}
     answer = fit_places(tables, law, roles, where, compare=compare, **how)
     if out:

@@ -50,5 +50,5 @@ def main() -> None:
         click.echo("  nothing whole was lost; mend it, and the same command goes on", err=True)
         sys.exit(1)
     except (Stopped, click.Abort, KeyboardInterrupt) as stop:
-        click.echo(f"{stop or 'stopped'}; the same command goes on", err=True)
+        click.echo(f"{str(stop) or 'stopped'}; the same command goes on", err=True)
         sys.exit(130)

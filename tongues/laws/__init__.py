@@ -13,6 +13,7 @@ from tongues.laws.frontier import (
 )
 from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.presets import PRESETS, preset
+from tongues.laws.stored import read_laws_file
 from tongues.laws.transfer import Curve, Saving, Savings, saved_at_size, savings, tokens_for
 from tongues.laws.trust import fit
 
@@ -37,6 +38,7 @@ __all__ = [
     "implied_saving",
     "implied_saving_interval",
     "preset",
+    "read_laws_file",
     "saved_at_size",
     "savings",
     "tokens_for",

@@ -39,6 +39,8 @@ from tongues.tables import Table, read_table, select
 
 __all__ = ["Answer", "fit_places"]
 
+_DELTA = 1e-3  # of the command, as of `tongues.laws.fit`
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -81,7 +83,7 @@ class Answer:
     def drawn(self) -> tuple[list[Law], list[Rows | None]]:
         """The laws to draw, and the rows of each where they are at hand."""
         if self.targets:
-            laws = [law for one in self.targets for law in (*one.all, *one.powers.values())]
+            laws = [law for one in self.targets for law in one.all]
             return laws, [None] * len(laws)
         return [one.law for one in self.fitted], [one.rows for one in self.fitted]
 
@@ -103,6 +105,8 @@ class Answer:
         if self.comparison:
             return list(self.comparison.sentences)
         said = sentences(self.law) if self.law else []
+        for one in self.fitted[:-1]:
+            said += [f"its base: {line}" for line in sentences(one.law, brief=True)]
         return said + (saved_sentences(self.implied) if self.implied else [])
 
     @property
@@ -110,6 +114,8 @@ class Answer:
         """Every reason to doubt it."""
         said = [str(caution) for caution in self.cautions]
         if self.law:
+            for one in self.fitted[:-1]:
+                said += [f"its base: {c}" for c in one.law.warnings]
             said += [str(caution) for caution in self.law.warnings]
             return said + [str(c) for c in (self.implied.warnings if self.implied else ())]
         return said + remarks(self.targets)
@@ -118,6 +124,8 @@ class Answer:
         """The command that comes next."""
         if self.targets:
             return f"tongues report {place}"
+        if self.law and self.law.loose:
+            return "add runs of other sizes and budgets, or hold parameters with --fix and --tie"
         if self.law and out:
             return f"tongues plan --law {out} --flops 1e21"
         if self.comparison:
@@ -143,11 +151,20 @@ def fit_places(
 
     Run directories without a named law give all laws of every target.
     """
+    _check_flags(law, where, compare, fix, tie)
     table = read_table(places)
     runs = all(place.is_dir() for place in places)
     if runs and where:
         table = select(table, where)
+    if runs and any(roles.values()):
+        raise UserError("the columns of runs are known; name none", where=str(places[0]))
     if runs and law is None and not compare:
+        if base or fix or tie or drop_highest or delta != _DELTA:
+            raise UserError(
+                "all laws of the runs are fitted at once, each in its own way",
+                where=str(places[0]),
+                hint="name the one you mean with --law, and then what it should hold",
+            )
         fitted = fit_targets(gather(_rows(table)), draws=draws)
         if not fitted:
             raise UserError("there is no finished run to fit", where=str(places[0]))
@@ -175,6 +192,24 @@ def fit_places(
     return Answer(fitted=fitted.all, implied=implied, cautions=cautions)
 
 
+def _check_flags(
+    law: str | None, where: str | None, compare: bool, fix: Sequence[str], tie: Sequence[str]
+) -> None:
+    """Refuse what says nothing, or says two things."""
+    if compare and (law or fix or tie):
+        raise UserError(
+            "every law is compared, each with all its parameters free",
+            where="--compare",
+            hint="leave out --law, --fix and --tie",
+        )
+    if where is not None and not where.strip():
+        raise UserError("the condition is empty", where="--where", hint="is a variable unset?")
+    names = [word.partition("=")[0].strip() for word in fix]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UserError(f"{twice} is fixed twice", where="--fix")
+
+
 def _columns(
     table: Table,
     roles: Mapping[str, str | None],
@@ -186,7 +221,7 @@ def _columns(
 ) -> tuple[dict[str, Columns], tuple[Caution, ...]]:
     if runs:
         return columns_of_runs(_rows(table), law)[0], ()
-    return columns_of_table(table, roles, where, needs)
+    return columns_of_table(table, roles, where, law, needs)
 
 
 def _rows(table: Table) -> list[dict[str, Any]]:

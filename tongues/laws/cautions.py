@@ -11,13 +11,22 @@ from tongues.laws.rows import Rows
 from tongues.laws.solver import Optimum, Problem
 from tongues.laws.uncertainty import FEWEST_RUNS
 
-__all__ = ["about_base", "about_intervals", "about_optimum", "about_residuals", "about_rows"]
+__all__ = [
+    "about_base",
+    "about_bounds",
+    "about_intervals",
+    "about_optimum",
+    "about_residuals",
+    "about_rows",
+]
 
 _FEW_SIZES = 4
 _FEW_RUNS = 6
+_FEWEST_COUNTED = 1e4  # parameters or tokens of the smallest model anybody fits a law to
 _TOGETHER = 0.98  # a correlation of log N and log D beyond which their terms blend
 _ILL_CONDITIONED = 1e6  # healthy sets of published runs lie between 1e3 and 2e4
 _NOTHING = 1e-3  # an E below this share of the lowest loss is as good as zero
+_JUST_ABOVE = 1.001
 _OUTLYING = 8.0  # robust standard deviations
 _SHOWN = 5
 
@@ -31,6 +40,7 @@ def about_rows(rows: Rows) -> tuple[Caution, ...]:
             found.append(
                 Caution("few_sizes", f"only {sizes} model sizes; the exponent of N is a guess")
             )
+    found += _about_amounts(rows)
     if rows.n_runs < FEWEST_RUNS:
         found.append(Caution("no_intervals", f"{rows.n_runs} runs are too few to resample"))
     elif rows.n_runs < _FEW_RUNS:
@@ -50,12 +60,28 @@ def about_rows(rows: Rows) -> tuple[Caution, ...]:
     return tuple(found)
 
 
+def _about_amounts(rows: Rows) -> list[Caution]:
+    """Counts that can hardly be what they are taken for: in millions, or swapped."""
+    found = []
+    for name, what in (("N", "parameters"), ("D", "tokens")):
+        middle = float(np.median(rows.variables.get(name, np.array([np.inf]))))
+        if middle < _FEWEST_COUNTED:
+            sentence = f"half of the rows have fewer than {middle:g} {what}"
+            found.append(
+                Caution("implausible_amounts", f"{sentence}; are they in millions or billions?")
+            )
+    if {"N", "D"} <= rows.variables.keys() and (rows.variables["D"] < rows.variables["N"]).all():
+        sentence = "every row has fewer tokens than parameters; are the columns swapped?"
+        found.append(Caution("implausible_amounts", sentence))
+    return found
+
+
 def about_residuals(rows: Rows, residual: np.ndarray) -> tuple[Caution, ...]:
     """Runs far from the law.
 
     residual: log measured − log law, a row each.
     """
-    middle = np.array([np.median(residual[rows.run == run]) for run in range(rows.n_runs)])
+    middle = _middles(residual, rows.run)
     spread = 1.4826 * np.median(np.abs(middle - np.median(middle)))
     far = np.flatnonzero(np.abs(middle) > max(_OUTLYING * spread, 0.03))
     if not far.size:
@@ -69,6 +95,15 @@ def about_residuals(rows: Rows, residual: np.ndarray) -> tuple[Caution, ...]:
             "diverged or are in another unit, and fit without them",
         ),
     )
+
+
+def _middles(values: np.ndarray, run: np.ndarray) -> np.ndarray:
+    """The median of each run's values; one sort, since there may be hundreds of runs."""
+    order = np.lexsort((values, run))
+    count = np.bincount(run)
+    first = np.concatenate([[0], np.cumsum(count)[:-1]])
+    ordered = values[order]
+    return (ordered[first + (count - 1) // 2] + ordered[first + count // 2]) / 2.0
 
 
 def _some(names: list[str]) -> str:
@@ -134,6 +169,19 @@ def about_optimum(problem: Problem, optimum: Optimum) -> tuple[Caution, ...]:
         )
     if optimum.gradient[0] > 1e-6 * problem.delta:
         found.append(Caution("not_converged", f"the gradient is still {optimum.gradient[0]:.1e}"))
+    return tuple(found)
+
+
+def about_bounds(problem: Problem, interval: dict[str, tuple[float, float]]) -> tuple[Caution, ...]:
+    """Intervals that end where the search does: that end is no finding."""
+    low, high = (problem.params(end) for end in (problem.low, problem.high))
+    found = []
+    for name in problem.names:
+        if name in problem.form.exponents and name in interval:
+            ends = interval[name]
+            if ends[0] <= low[name] * _JUST_ABOVE or ends[1] * _JUST_ABOVE >= high[name]:
+                sentence = f"the interval of {name} ends where the search does; it is open there"
+                found.append(Caution("interval_at_bound", sentence))
     return tuple(found)
 
 

@@ -18,6 +18,7 @@ from tongues.laws.uncertainty import FEWEST_RUNS, percentiles, refit
 __all__ = ["Comparison", "Entry", "compare", "compare_rows"]
 
 _FOLDS = 10
+_BASES = 20  # draws of the base among which the error of the law on it is spread
 _DRAWS = 1000
 _NOTHING = (0.0, 0.0, 0.0)
 _FORMS = ("chinchilla", "extended", "cpt", "kaplan")
@@ -125,7 +126,7 @@ def _strategy(strategy: str, rows: Rows, base: Law | None, manner: Manner) -> li
         errors[name] = _left_out(name, rows, own, manner)
     if not fitted:
         return []
-    best = min(errors, key=lambda name: errors[name].mean())
+    best = min(errors, key=lambda name: errors[name][0].mean())
     found = []
     for name, law in fitted.items():
         ends = law.interval.get("gamma")
@@ -137,8 +138,8 @@ def _strategy(strategy: str, rows: Rows, base: Law | None, manner: Manner) -> li
                 n_rows=law.n_rows,
                 n_runs=law.n_runs,
                 mean_huber=law.mean_huber,
-                validated=float(errors[name].mean()),
-                beyond=_beyond(errors[name] - errors[best], rows) if name != best else _NOTHING,
+                validated=float(errors[name][0].mean()),
+                beyond=_beyond(errors[name], errors[best], rows) if name != best else _NOTHING,
                 gamma=gamma,
             )
         )
@@ -146,30 +147,59 @@ def _strategy(strategy: str, rows: Rows, base: Law | None, manner: Manner) -> li
 
 
 def _left_out(name: str, rows: Rows, base: Law | None, manner: Manner) -> np.ndarray:
-    """The Huber loss of each row under a fit that has not seen its run."""
+    """The Huber loss of each row under a fit that has not seen its run, (bases, rows)."""
     form = find_form(name)
     problem = pose(form, rows.variables, rows.loss, manner.delta)
-    taken = {n: np.array([base.params[n]]) for n in form.taken_names} if base else {}
-    context = problem.context(taken)
-    theta = solve(problem, np.ones(len(rows.loss)), context).theta[0]
+    bases = _bases(form.taken_names, base)
+    theta = solve(
+        problem,
+        np.ones(len(rows.loss)),
+        problem.context({name: values[:1] for name, values in bases.items()}),
+    ).theta[0]
     order = np.random.default_rng(manner.seed).permutation(rows.n_runs)
     fold = np.empty(rows.n_runs, int)
     fold[order] = np.arange(rows.n_runs) % min(_FOLDS, rows.n_runs)
-    weights = (fold[rows.run] != np.arange(fold.max() + 1)[:, None]).astype(float)
-    found = refit(problem, theta, weights, context)
-    params = {n: values[fold[rows.run]] for n, values in found.items()}
-    params |= {n: np.full(len(rows.loss), value[0]) for n, value in taken.items()}
+    folds = int(fold.max()) + 1
+    weights = (fold[rows.run] != np.arange(folds)[:, None]).astype(float)
+    count = len(next(iter(bases.values()), [0]))
+    context = problem.context({name: np.repeat(values, folds) for name, values in bases.items()})
+    found = refit(problem, theta, np.tile(weights, (count, 1)), context)
+    own = fold[rows.run] + folds * np.arange(count)[:, None]
+    params = {n: values[own] for n, values in found.items()}
+    params |= {n: np.repeat(values[:, None], len(rows.loss), 1) for n, values in bases.items()}
     residual = np.log(form.loss(params, rows.variables)) - np.log(rows.loss)
-    return objective(residual[:, None], np.ones((len(residual), 1)), manner.delta)
+    return objective(residual[..., None], np.ones(1), manner.delta)
 
 
-def _beyond(difference: np.ndarray, rows: Rows) -> tuple[float, float, float]:
-    """The mean difference, with its bootstrap interval over runs."""
-    totals = np.bincount(rows.run, difference, rows.n_runs)
+def _bases(names: tuple[str, ...], base: Law | None) -> dict[str, np.ndarray]:
+    """The taken parameters: those of the base itself, then those of some of its draws."""
+    if base is None:
+        return {}
+    return {
+        name: np.concatenate([[base.params[name]], base.draws.get(name, np.empty(0))[:_BASES]])
+        for name in names
+    }
+
+
+def _beyond(own: np.ndarray, best: np.ndarray, rows: Rows) -> tuple[float, float, float]:
+    """The mean difference, with its bootstrap interval over runs and draws of the base."""
+    random = np.random.default_rng(0)
+    drawn = random.integers(rows.n_runs, size=(_DRAWS, rows.n_runs))
     counts = np.bincount(rows.run, minlength=rows.n_runs)
-    drawn = np.random.default_rng(0).integers(rows.n_runs, size=(_DRAWS, rows.n_runs))
-    low, high = percentiles(totals[drawn].sum(1) / counts[drawn].sum(1))
-    return float(difference.mean()), float(low), float(high)
+    sums = [_per_run(errors, rows) for errors in (own, best)]
+    picked = [random.integers(len(of_base), size=_DRAWS) for of_base in sums]
+    totals = (
+        np.take_along_axis(of_base[pick], drawn, axis=1).sum(1)
+        for of_base, pick in zip(sums, picked, strict=True)
+    )
+    first, second = totals
+    low, high = percentiles((first - second) / counts[drawn].sum(1))
+    return float(own[0].mean() - best[0].mean()), float(low), float(high)
+
+
+def _per_run(errors: np.ndarray, rows: Rows) -> np.ndarray:
+    """The sum of each run's errors, (bases, runs)."""
+    return np.stack([np.bincount(rows.run, one, rows.n_runs) for one in errors])
 
 
 def _sentences(strategy: str, entries: list[Entry]) -> list[str]:

@@ -10,6 +10,7 @@ from tongues.errors import UserError
 from tongues.laws.allocation import about_allocation
 from tongues.laws.cautions import (
     about_base,
+    about_bounds,
     about_intervals,
     about_optimum,
     about_residuals,
@@ -122,6 +123,7 @@ def fit_rows(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Law
         + about_residuals(fitted, residual)
         + (about_base(rows, form, base) if base else ())
         + about_optimum(problem, optimum)
+        + about_bounds(problem, interval)
         + about_intervals(params, interval, form.exponents)
         + about_allocation(form.name, params, spread),
     )
@@ -143,7 +145,7 @@ def _resample(
     optimum: Optimum,
 ) -> dict[str, np.ndarray]:
     """Every parameter in every resample; each takes one draw of the base, in turn."""
-    counts = draw_runs(rows, form.variables, manner.draws, manner.seed)
+    counts = draw_runs(rows, form, manner.draws, manner.seed)
     if not len(counts):
         return {}
     taken = {

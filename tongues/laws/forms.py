@@ -133,11 +133,13 @@ _ALL: tuple[AnyForm, ...] = (
     Form("power", _POWER_FORMULA, (_E, _OF_COMPUTE), given={"E": 0.0}, envelope=True),
     Form("power-floor", _POWER_FORMULA, (_E, _OF_COMPUTE), envelope=True),
 )
+_ALSO = {"replay": "forgetting"}
 FORMS: dict[str, AnyForm] = {form.name: form for form in _ALL}
 
 
 def find_form(name: str) -> AnyForm:
     """The form of that name; a UserError names the nearest."""
+    name = _ALSO.get(name, name)
     if name not in FORMS:
         raise UserError(f"no law `{name}`", where="law", hint=nearest(name, FORMS))
     return FORMS[name]

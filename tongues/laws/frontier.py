@@ -52,14 +52,7 @@ def frontier(law: Law) -> Law:
         {name: float(value) for name, value in point.items()},
         draws=draws,
         interval=intervals(draws),
-        range={
-            "C": (
-                6.0 * law.range["N"][0] * law.range["D"][0],
-                6.0 * law.range["N"][1] * law.range["D"][1],
-            )
-        }
-        if law.range
-        else {},
+        range={"C": law.range["C"]} if "C" in law.range else {},
         warnings=law.warnings,
         source=law.source,
         strategy=law.strategy,

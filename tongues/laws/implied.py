@@ -13,9 +13,8 @@ from tongues.laws.transfer import saved_at_size
 
 __all__ = ["Implied", "Saved", "implied_by"]
 
-_POINTS = 3  # of compute, over the range of the continued runs
+_POINTS = 3  # of compute and of tokens per parameter, over the range of the continued runs
 _SIZES = 6  # at most, over the same range
-_RATIO = 20.0  # tokens per parameter at which sizes are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +54,12 @@ def implied_by(scratch: Law, cpt: Law) -> Implied:
     if not cpt.range:
         return Implied((), (), ())
     sizes = np.unique(np.geomspace(*cpt.range["N"], _SIZES))
-    by_size = _by_size(scratch, cpt, sizes, _RATIO * sizes)
+    ratios = np.unique(np.geomspace(*cpt.range["D/N"], _POINTS))
+    N, D = (grid.ravel() for grid in np.meshgrid(sizes, ratios, indexing="ij"))
+    by_size = _by_size(scratch, cpt, N, D * N)
     if allocate(scratch) is None or allocate(cpt) is None:
-        return Implied((), by_size, ())
-    least, most = (6.0 * N * D for N, D in zip(cpt.range["N"], cpt.range["D"], strict=True))
-    compute = np.geomspace(least, most, _POINTS)
+        return Implied((), by_size, _about_sizes(by_size))
+    compute = np.geomspace(*cpt.range["C"], _POINTS)
     share = implied_saving(scratch, cpt, compute)
     ends = [(None, None)] * _POINTS
     if scratch.draws and cpt.draws:
@@ -69,7 +69,23 @@ def implied_by(scratch: Law, cpt: Law) -> Implied:
         Saved(C, None, None, (value, *between), None)
         for C, value, between in zip(compute.tolist(), share.tolist(), ends, strict=True)
     )
-    return Implied(along, by_size, about_saving(scratch, cpt, compute))
+    return Implied(along, by_size, about_saving(scratch, cpt, compute) or _about_sizes(by_size))
+
+
+def _about_sizes(by_size: Sequence[Saved]) -> tuple[Caution, ...]:
+    """A caution where continuing costs more at some size and number of tokens of the runs."""
+    worse = [one for one in by_size if one.share[0] < 0]
+    if not worse:
+        return ()
+    where = ", ".join(f"{one.N:.2g} parameters after {one.D:.2g} tokens" for one in worse[:3])
+    more = f" and {len(worse) - 3} more" if len(worse) > 3 else ""
+    return (
+        Caution(
+            "negative_saving",
+            f"these laws make continued training cost more than training from scratch at {where}"
+            f"{more}",
+        ),
+    )
 
 
 def _by_size(scratch: Law, cpt: Law, sizes: np.ndarray, tokens: np.ndarray) -> tuple[Saved, ...]:

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from tongues.errors import Caution, UserError
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import AnyForm, check_names, find_form
+from tongues.laws.lawfile import NUMBERS, finite, law_from_json
 from tongues.laws.uncertainty import percentiles, upright
 
 __all__ = ["HoldOut", "Law", "Leverage"]
 
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
-_LOOSE |= {"loose_base"}
-_NUMBERS = ("objective", "mean_huber", "gradient_norm", "delta")
+_LOOSE |= {"loose_base", "sizes_and_tokens_together"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,15 @@ class HoldOut:
     """Fitted without the largest, what it predicts for them.
 
     variable: what "largest" means, N or C; `above`: the largest value that was fitted.
+    params: of the law fitted without them. base_saw: whether its base may have seen them.
     bias, error: mean of predicted / measured − 1, and of its absolute value.
     error_within: mean absolute value of the same on the rows it was fitted on.
     """
 
     variable: str
     above: float
+    params: dict[str, float]
+    base_saw: bool
     n_rows: int
     n_runs: int
     bias: float
@@ -78,7 +81,7 @@ class Law:
 
     form: str
     params: dict[str, float]
-    draws: dict[str, np.ndarray] = field(default_factory=dict)
+    draws: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     interval: dict[str, tuple[float, float]] = field(default_factory=dict)
     objective: float = math.nan
     mean_huber: float = math.nan
@@ -144,8 +147,8 @@ class Law:
     def to_json(self) -> dict[str, Any]:
         """Everything, at full precision, as plain JSON values; the allocation comes along."""
         best = allocate(self)
-        numbers = {name: _or_none(getattr(self, name)) for name in _NUMBERS}
-        return {
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        whole = {
             "law": self.form,
             "strategy": self.strategy,
             "target": self.target,
@@ -165,38 +168,13 @@ class Law:
             "tied": dict(self.tied),
             "draws": {name: values.tolist() for name, values in self.draws.items()},
         }
+        return finite(whole)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The law that `to_json` wrote."""
-        holdout = data.get("holdout")
-        return cls(
-            form=data["law"],
-            params=dict(data["params"]),
-            draws={name: np.array(values) for name, values in data.get("draws", {}).items()},
-            interval={name: (low, high) for name, (low, high) in data["interval"].items()},
-            **{name: _or_nan(data[name]) for name in _NUMBERS},
-            n_rows=data["n_rows"],
-            n_runs=data["n_runs"],
-            range={name: (low, high) for name, (low, high) in data["range"].items()},
-            warnings=tuple(Caution(**caution) for caution in data["warnings"]),
-            fixed=dict(data["fixed"]),
-            tied=dict(data["tied"]),
-            leverage=tuple(Leverage(**one) for one in data["leverage"]),
-            holdout=HoldOut(**holdout) if holdout else None,
-            source=data["source"],
-            strategy=data["strategy"],
-            target=data["target"],
-        )
+        """The law that `to_json` wrote; a UserError says what of it is not as it was written."""
+        return law_from_json(cls, data)
 
 
 def _fields(thing: Caution | HoldOut | Leverage) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in thing.__slots__}
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -33,8 +33,11 @@ class Rows:
 
     @property
     def range(self) -> dict[str, tuple[float, float]]:
-        """The lowest and highest value of each variable and of the loss."""
+        """The lowest and highest value of each variable, of the loss, of compute and of D/N."""
         columns = self.variables | {"loss": self.loss}
+        if {"N", "D"} <= columns.keys():
+            columns["C"] = 6.0 * columns["N"] * columns["D"]
+            columns["D/N"] = columns["D"] / columns["N"]
         return {name: (float(v.min()), float(v.max())) for name, v in columns.items()}
 
     def take(self, index: np.ndarray) -> Self:

@@ -47,12 +47,13 @@ def law_title(law: Law) -> str:
     return f"{law.form}: L = {find_form(law.form).formula}"
 
 
-def sentences(law: Law) -> list[str]:
-    """What the law says, and how far it can be trusted, a line each."""
+def sentences(law: Law, *, brief: bool = False) -> list[str]:
+    """What the law says, and how far it can be trusted, a line each; `brief` leaves out the use."""
     said = [
-        f"fitted to {law.n_rows} rows of {law.n_runs} runs; mean Huber error {law.mean_huber:.3g}"
+        f"fitted to {law.n_rows} rows of {law.n_runs} {law.strategy} runs".replace("  ", " ")
+        + f"; mean Huber error {law.mean_huber:.3g}"
     ]
-    best = allocate(law)
+    best = None if brief else allocate(law)
     if best and law.loose:
         said.append("best size for C FLOPs: not pinned down by these runs, see below")
     elif best:
@@ -65,7 +66,7 @@ def sentences(law: Law) -> list[str]:
         said.append(
             f"held out, {what} {held.above:.3g} ({held.n_runs} runs): off by "
             f"{held.error:.2%} on average ({held.bias:+.2%}), within the fit by "
-            f"{held.error_within:.2%}"
+            f"{held.error_within:.2%}" + (", but its base saw them" if held.base_saw else "")
         )
     for one in law.leverage:
         if one.score >= _MUCH:

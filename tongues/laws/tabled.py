@@ -15,7 +15,7 @@ from tongues.laws.observed import gather
 from tongues.laws.rows import Rows
 from tongues.laws.targets import settled, source_losses
 from tongues.laws.trust import fit_examined
-from tongues.tables import Table, observe, select
+from tongues.tables import Table, find_columns, number, observe, select
 
 __all__ = [
     "Columns",
@@ -28,6 +28,11 @@ __all__ = [
 ]
 
 _OF_STRATEGY = {"chinchilla": "scratch", "cpt": "cpt", "data-constrained": "scratch"}
+_OF_STRATEGY |= {"forgetting": "cpt"}
+_KNOWN = {"source", "scratch", "cpt"}
+_ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
+_ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
+_UNNAMED = "unnamed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +91,53 @@ class Fitted:
 
 
 def columns_of_table(
-    table: Table, roles: Mapping[str, str | None], where: str | None, needs: Iterable[str]
+    table: Table, roles: Mapping[str, str | None], where: str | None, law: str, needs: Sequence[str]
 ) -> tuple[dict[str, Columns], tuple[Caution, ...]]:
     """The chosen rows of a table by strategy, and what was found odd about them.
 
     roles: the column of each role (`N`, `D`, `loss`, …) that the user named.
-    needs: the variables to read. Without a column of strategies, all rows are under `""`.
+    needs: the variables to read. Without a column of strategies, all rows are under `""`. Rows
+        with replay are left out, but for the law of forgetting, as with directories of runs.
     """
-    found = observe(select(table, where) if where else table, roles, tuple(needs))
-    every = Columns(found.variables, found.loss, found.runs)
+    chosen = select(table, where) if where else table
+    chosen, doubts = _without_replay(chosen, roles, law)
+    found = observe(chosen, roles, needs)
+    every = Columns(found.variables, found.loss, found.runs or found.places)
     if found.strategies is None:
-        return {"": every}, found.warnings
-    named = np.array(found.strategies)
-    return {name: every.take(named == name) for name in dict.fromkeys(found.strategies)}, (
-        found.warnings
-    )
+        return {"": every}, (*doubts, *found.warnings, *_unused_strategies(chosen))
+    named = np.array([_strategy(name) for name in found.strategies])
+    by_strategy = {name: every.take(named == name) for name in dict.fromkeys(named.tolist())}
+    return by_strategy, (*doubts, *found.warnings)
+
+
+def _strategy(name: str) -> str:
+    """The strategy's name here, of what a table calls it."""
+    plain = "_".join(name.lower().replace("-", " ").replace("_", " ").split())
+    return _ALSO_CALLED.get(plain, plain) or _UNNAMED
+
+
+def _without_replay(
+    table: Table, roles: Mapping[str, str | None], law: str
+) -> tuple[Table, tuple[Caution, ...]]:
+    column = find_columns(table, roles).get("r")
+    if column is None or law == "forgetting":
+        return table, ()
+    plain = [i for i, cell in enumerate(table.columns[column]) if not number(cell)]
+    left = len(table) - len(plain)
+    if not left or not plain:
+        return table, ()
+    what = f"{left} rows with replay (`{column}` above 0) are left out: the {law} law is about none"
+    return table.take(plain), (Caution("replay_left_out", what),)
+
+
+def _unused_strategies(table: Table) -> tuple[Caution, ...]:
+    """A caution where a column looks like strategies that were meant to be told apart."""
+    for name, cells in table.columns.items():
+        words = {_strategy(cell) for cell in cells if isinstance(cell, str)}
+        if {"scratch", "cpt"} <= words:
+            sentence = f"`{name}` tells scratch and continued rows apart; all were taken as one"
+            return (Caution("strategies_pooled", f"{sentence}: name it with --strategy"),)
+    return ()
 
 
 def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[str, Columns], str]:
@@ -133,14 +170,25 @@ def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[s
 def fit_columns(by_strategy: Mapping[str, Columns], request: Request) -> Fitted:
     """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
     form = find_form(request.law)
-    strategy, own = _own(by_strategy, request.law)
+    strategy, own = _own(by_strategy, form.name)
+    others = [name for name in by_strategy if name != strategy and name not in _KNOWN]
+    left = sum(len(by_strategy[name].loss) for name in others)
     base = None
     if form.base and request.base is None:
-        below, request = _shared_out(form, find_form(form.base), request)
-        base = _fit_base(form, by_strategy, own, below)
+        of_base, request = _shared_out(form, find_form(form.base), request)
+        base = _fit_base(form, by_strategy, own, of_base)
     under = request.base or (base.law if base else None)
-    fitted = _fit(request.law, own.without_highest(request.drop_highest), under, request)
-    return Fitted(replace(fitted.law, strategy=strategy), fitted.rows, base)
+    below = base.rows if base else None
+    kept = own.without_highest(request.drop_highest)
+    fitted = _fit(form.name, kept, under, request, below)
+    doubts = fitted.law.warnings
+    if others:
+        said = (
+            f"{left} rows of strategy {', '.join(others)} are left out; known are scratch and cpt"
+        )
+        doubts = (Caution("other_strategies", said), *doubts)
+    known = strategy if strategy in _KNOWN else ""
+    return Fitted(replace(fitted.law, strategy=known, warnings=doubts), fitted.rows, base)
 
 
 def compare_columns(by_strategy: Mapping[str, Columns], request: Request) -> Comparison:
@@ -152,21 +200,23 @@ def compare_columns(by_strategy: Mapping[str, Columns], request: Request) -> Com
         _, prepared[strategy or "all rows"], manner = _prepare("chinchilla", kept, None, request)
     base = request.base
     if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
-        base = _fit("chinchilla", by_strategy["scratch"], None, request).law
+        rows = by_strategy["scratch"].without_highest(request.drop_highest)
+        base = _fit("chinchilla", rows, None, request).law
     return compare_rows(prepared, base, manner)
 
 
 def _own(by_strategy: Mapping[str, Columns], law: str) -> tuple[str, Columns]:
     """The rows a law is about: those of its strategy, or all when there is only one."""
-    wanted = _OF_STRATEGY.get(law, "scratch")
+    wanted = _OF_STRATEGY.get(law, "")
     if wanted in by_strategy:
         return wanted, by_strategy[wanted]
     if len(by_strategy) == 1:
         return next(iter(by_strategy.items()))
     raise UserError(
-        f"the rows are of the strategies {', '.join(by_strategy)}, and the {law} law is about one",
-        where="strategy",
-        hint="""choose one, as in --where "strategy == 'cpt'" """.rstrip(),
+        f"the rows are of the strategies {', '.join(by_strategy)}; the {law} law is about "
+        + (f"`{wanted}`" if wanted else "one"),
+        where="--strategy",
+        hint="call them `scratch` and `cpt` in the table, or choose rows with --where",
         code="several_strategies",
     )
 
@@ -186,7 +236,7 @@ def _fit_base(
             hint="give it with --base law.json, or rows whose strategy is `scratch`",
             code="missing_base",
         )
-    fitted = _fit(form.base or "", rows, None, request)
+    fitted = _fit(form.base or "", rows.without_highest(request.drop_highest), None, request)
     return replace(fitted, law=replace(fitted.law, strategy="scratch"))
 
 
@@ -200,9 +250,15 @@ def _shared_out(form: AnyForm, base: AnyForm, request: Request) -> tuple[Request
     return replace(request, fix=fixed, tie=ties), replace(request, fix=own, tie=rest)
 
 
-def _fit(law: str, columns: Columns, base: Law | None, request: Request) -> Fitted:
+def _fit(
+    law: str,
+    columns: Columns,
+    base: Law | None,
+    request: Request,
+    base_rows: Rows | None = None,
+) -> Fitted:
     form, rows, manner = _prepare(law, columns, base, request)
-    return Fitted(fit_examined(form, rows, base, manner), rows)
+    return Fitted(fit_examined(form, rows, base, manner, base_rows), rows)
 
 
 def _prepare(

@@ -32,8 +32,9 @@ class TargetLaws:
 
     @property
     def all(self) -> tuple[Law, ...]:
-        """The laws a plan is made by."""
-        return (*self.laws.values(), *([self.forgetting] if self.forgetting else ()))
+        """Every law, those of size and tokens first."""
+        forgetting = [self.forgetting] if self.forgetting else []
+        return (*self.laws.values(), *self.powers.values(), *forgetting)
 
     def loose(self, strategy: str) -> list[str]:
         """Why the runs do not pin a law down, so that it promises nothing beyond them."""

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from tongues.errors import UserError
 from tongues.laws.allocation import allocate
 from tongues.laws.fit import Manner, fit_rows, prepare, records
-from tongues.laws.forms import AnyForm
+from tongues.laws.forms import AnyForm, find_form
 from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.rows import Rows
-from tongues.laws.solver import pose
+from tongues.laws.solver import Ties, pose
 from tongues.laws.uncertainty import FEWEST_RUNS, refit
 
 __all__ = ["fit", "fit_examined", "hold_out", "leverage"]
@@ -54,13 +54,18 @@ def fit(
     return fit_examined(form, rows, base, manner)
 
 
-def fit_examined(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Law:
-    """Fit checked rows, and tell how far to trust it."""
+def fit_examined(
+    form: AnyForm, rows: Rows, base: Law | None, manner: Manner, base_rows: Rows | None = None
+) -> Law:
+    """Fit checked rows, and tell how far to trust it.
+
+    base_rows: what the base was fitted on, so that the held-out test can hold them out there too.
+    """
     fitted = fit_rows(form, rows, base, manner)
     return replace(
         fitted,
         leverage=leverage(fitted, form, rows, base, manner),
-        holdout=hold_out(form, rows, base, manner),
+        holdout=hold_out(form, rows, base, manner, base_rows),
     )
 
 
@@ -68,7 +73,7 @@ def leverage(
     law: Law, form: AnyForm, rows: Rows, base: Law | None, manner: Manner
 ) -> tuple[Leverage, ...]:
     """The runs whose absence moves the law most; empty without draws to measure by."""
-    if not law.draws or rows.n_runs <= FEWEST_RUNS:
+    if not law.interval or rows.n_runs <= FEWEST_RUNS:
         return ()
     problem = pose(form, rows.variables, rows.loss, manner.delta, manner.ties)
     taken = {name: np.array([law.params[name]]) for name in form.taken_names if base}
@@ -91,8 +96,13 @@ def leverage(
     )
 
 
-def hold_out(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> HoldOut | None:
-    """Fit without the largest sizes (or most compute), and predict them; None when too few."""
+def hold_out(
+    form: AnyForm, rows: Rows, base: Law | None, manner: Manner, base_rows: Rows | None = None
+) -> HoldOut | None:
+    """Fit without the largest sizes (or most compute), and predict them; None when too few.
+
+    Where `base_rows` are given, the base is fitted anew without them too.
+    """
     variable = "N" if "N" in form.variables else "C"
     if variable not in form.variables:
         return None
@@ -106,8 +116,12 @@ def hold_out(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Hol
     small = rows.take(values < cut)
     if len(np.unique(small.variables[variable])) < _FEWEST_LEFT:
         return None
+    quick = replace(manner, draws=0)
     try:
-        law = fit_rows(form, small, base, replace(manner, draws=0))
+        if base and base_rows is not None:
+            below = base_rows.take(base_rows.variables[variable] < cut)
+            base = fit_rows(find_form(base.form), below, None, replace(quick, ties=_ties_of(base)))
+        law = fit_rows(form, small, base, quick)
     except UserError:  # too little is left to fit
         return None
     if small.n_runs < FEWEST_RUNS or len(small.loss) < 2 * len(law.params):
@@ -118,6 +132,8 @@ def hold_out(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Hol
     return HoldOut(
         variable=variable,
         above=float(small.variables[variable].max()),
+        params=law.params,
+        base_saw=base is not None and base_rows is None,
         n_rows=len(large.loss),
         n_runs=large.n_runs,
         bias=float(off.mean()),
@@ -126,11 +142,15 @@ def hold_out(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Hol
     )
 
 
+def _ties_of(law: Law) -> Ties:
+    return Ties(law.fixed, law.tied)
+
+
 def _optimum_moved(law: Law, params: dict[str, float]) -> float | None:
     """The factor on the compute-optimal size at the most compute of the rows."""
     here = allocate(law)
     there = allocate(Law(law.form, dict(law.params) | params))
     if here is None or there is None:
         return None
-    compute = 6.0 * law.range["N"][1] * law.range["D"][1]
+    compute = law.range["C"][1]
     return float(there.sizes(compute)[0] / here.sizes(compute)[0])

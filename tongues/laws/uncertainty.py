@@ -3,6 +3,7 @@
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.laws.forms import AnyForm
 from tongues.laws.rows import Rows
 from tongues.laws.solver import Problem, descend
 
@@ -10,22 +11,24 @@ __all__ = ["FEWEST_RUNS", "draw_runs", "intervals", "percentiles", "refit", "upr
 
 FEWEST_RUNS = 3  # resamples of two runs would all be alike
 _BATCH = 64  # so many draws of a few hundred rows stay in a core's cache
+_FEWEST = 20  # draws below which a percentile of 2.5 means nothing
 _ROUNDS = 200  # a draw along a flat valley need not be exact
 _GAIN = 1e-8
 _LEVEL = (2.5, 97.5)
 _ENDLESS = 1e300  # stands for infinity, between which nothing can be interpolated
 
 
-def draw_runs(rows: Rows, variables: tuple[str, ...], draws: int, seed: int) -> np.ndarray:
+def draw_runs(rows: Rows, form: AnyForm, draws: int, seed: int) -> np.ndarray:
     """How often each run is in each resample, (draws, runs); no resamples of fewer than 3 runs.
 
     A resample with a single value of a variable that has several could not be fitted and is drawn
     anew.
     """
-    random = np.random.default_rng(seed)
+    stage = sum(form.name.encode())  # a law and its base must not resample in step
+    random = np.random.default_rng([seed, stage])
     even = np.full(rows.n_runs, 1.0 / rows.n_runs)
     holds = []
-    for name in variables:
+    for name in form.variables:
         values, level = np.unique(rows.variables[name], return_inverse=True)
         if len(values) < 2:
             continue
@@ -81,6 +84,6 @@ def upright(draws: dict[str, np.ndarray], dimensions: int) -> dict[str, np.ndarr
 
 
 def intervals(draws: dict[str, np.ndarray]) -> dict[str, tuple[float, float]]:
-    """The 95 % percentile interval of each parameter; empty where there are no draws."""
-    ends = {name: percentiles(values) for name, values in draws.items() if len(values)}
+    """The 95 % percentile interval of each parameter; empty where draws are too few for one."""
+    ends = {name: percentiles(values) for name, values in draws.items() if len(values) >= _FEWEST}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}

@@ -2,15 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tongues.laws import Law, envelope
-from tongues.laws.fit import Manner, fit_rows
 from tongues.laws.forms import find_form
 from tongues.laws.rows import Rows
-from tongues.laws.solver import Ties
 from tongues.laws.targets import settled, source_losses
 from tongues.report.findings import Findings
 from tongues.report.theme import domain, series
@@ -139,13 +137,8 @@ def held_out(one: LawSeries) -> tuple[Law, Rows] | None:
     if form.envelope:
         rows = rows.take(envelope(rows.variables["C"], rows.loss))
     large = rows.variables[law.holdout.variable] > law.holdout.above
-    base = None
-    if form.base:
-        names = find_form(form.base).names
-        base = Law(form.base, {name: law.params[name] for name in names})
-    manner = Manner(delta=law.delta, draws=0, ties=Ties(law.fixed, law.tied))
-    small = fit_rows(form, rows.take(~large), base, manner)
-    return replace(small, target=law.target), rows.take(large)
+    small = Law(law.form, law.holdout.params, target=law.target)
+    return small, rows.take(large)
 
 
 def _form_name(law: Law) -> str:

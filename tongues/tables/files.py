@@ -75,6 +75,8 @@ def _read(path: Path) -> Table:
         raise UserError("is not there", where=str(path), hint=nearest(path.name, beside))
     if path.is_dir():
         table = _of_runs(path)
+    elif not path.is_file():
+        raise UserError("is no plain file", where=str(path))
     elif (suffix := path.suffix.lower()) not in _READERS:
         hint = f"rows are read from {', '.join(_READERS)} files and directories of runs"
         raise UserError("is no kind of table", where=str(path), hint=hint)

@@ -129,7 +129,7 @@ def test_without_a_floor_e_is_exactly_zero(rows):
 @pytest.mark.parametrize("leader", ["alpha", "beta"])
 def test_three_may_be_tied_to_one_in_every_draw(leader):
     rows = rows_of(CPT, spread=0.02)
-    law = laws.fit("extended", **rows, tie=[("alpha", "beta"), (leader, "gamma")], draws=10)
+    law = laws.fit("extended", **rows, tie=[("alpha", "beta"), (leader, "gamma")], draws=20)
     for values in (law.params, law.draws, law.interval):
         np.testing.assert_allclose(values["alpha"], values["beta"], rtol=1e-12)
         np.testing.assert_allclose(values["alpha"], values["gamma"], rtol=1e-12)

@@ -14,7 +14,7 @@ from tongues.laws.solver.ties import Ties
 
 __all__ = ["Smooth", "pose_smooth"]
 
-_STARTS = 12
+_STARTS = 36
 _STEP = 1e-30  # of the complex derivative; nothing is subtracted, so it can be this small
 
 

@@ -61,6 +61,13 @@ def read_ties(
         lowest_ok = value >= 0 if may_vanish else value > 0
         if not (np.isfinite(value) and (lowest_ok or name == "gamma")):
             raise UserError(f"{name} cannot be {value:g}", where="fix")
+        exponent = form.exponents.get(name) if isinstance(form, Form) else None
+        if exponent and not exponent.low <= value <= exponent.high:
+            raise UserError(
+                f"{name} cannot be {value:g}; exponents lie between {exponent.low:g} and "
+                f"{exponent.high:g}",
+                where="fix",
+            )
     tied: dict[str, str] = {}
     for first, second in tie:
         if (first in form.exponents) != (second in form.exponents) or first == second:
