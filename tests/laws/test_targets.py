@@ -55,7 +55,7 @@ def test_every_target_gets_its_laws_by_strategy():
     (found,) = fit_targets(PLAIN, draws=20)
     assert found.target == "xx"
     assert found.forgetting is None
-    assert found.all == (*found.laws.values(), *found.powers.values())
+    assert found.all == tuple(found.laws.values())
     assert found.refused == ()
     assert (found.laws["scratch"].form, found.laws["cpt"].form) == ("chinchilla", "cpt")
     assert {law.form for law in found.powers.values()} == {"power"}
@@ -112,10 +112,10 @@ def test_a_law_is_as_loose_as_the_one_below_it():
 
 def test_what_the_source_lost_is_told_with_where_it_began():
     D, r, S, loss, names = source_losses([run for run in RUNS if run.strategy == "cpt"])
-    assert len(D) == 12 * 14
+    assert len(D) == 12 * len(D[np.array(names) == names[0]])
+    assert D.min() >= 0.1 * D.max()
     assert set(r) == {0.0, 0.2}
     assert (S == 2.4).all() and (loss > 2.4).all()
-    assert D.min() > 0
     assert len(set(names)) == 12
 
 

@@ -82,3 +82,9 @@ def test_a_cluster_turns_hours_into_compute_and_back() -> None:
     cluster = Cluster(GPUS["mi300x"], 4, 0.35, 2.0)
     assert cluster.hours(cluster.flops(12.5)) == pytest.approx(12.5)
     assert cluster.hours_for(cluster.cost(12.5)) == pytest.approx(12.5)
+
+
+def test_a_handful_of_text_is_refused_for_what_it_is() -> None:
+    with pytest.raises(UserError, match="too_little_text"):
+        ask(flops="1e20", available_tokens="1")
+    assert ask(flops="1e20", available_tokens="10k").available == 1e4

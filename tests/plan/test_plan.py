@@ -1,16 +1,17 @@
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.laws import Law, frontier, implied_saving, preset
 from tongues.models import count_parameters, find_shape
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, plan_rows, plan_sentences
+from tongues.plan.certainty import FLAT
 from tongues.plan.memory import nearest_shape, training_memory
-from tongues.plan.recommend import FLAT
 
 SCRATCH = {"E": 1.6, "A": 400.0, "B": 700.0, "alpha": 0.36, "beta": 0.32}
 CPT = {"E": 1.6, "A": 400.0, "B": 80.0, "alpha": 0.36, "beta": 0.22, "gamma": 0.03}
@@ -144,16 +145,120 @@ def test_sure_is_the_share_of_draws_it_wins() -> None:
 
 
 def test_what_cannot_be_told_apart_is_told_so() -> None:
-    near = SCRATCH | {"gamma": 0.0, "B": 699.9}
-    known = laws(scratch=fitted("chinchilla", SCRATCH, 0.05), cpt=fitted("cpt", near, 0.02))
+    near = SCRATCH | {"gamma": 0.0, "B": 650.0}
+    known = laws(scratch=fitted("chinchilla", SCRATCH, 0.05), cpt=fitted("cpt", near, 0.01))
     for question in (ask(flops="1e20"), ask(target_loss="2.3")):
         recommendation = make_plan(known, question).recommendation
         assert recommendation.share is not None and recommendation.share < 0.95
-        assert "cannot be told apart" in recommendation.sure
-    bare = laws(scratch=Law("chinchilla", SCRATCH), cpt=Law("cpt", near))
-    recommendation = make_plan(bare, ask(flops="1e20")).recommendation
-    assert recommendation.share is None
-    assert "no intervals" in recommendation.sure and "hardly matters" in recommendation.sure
+        assert "cannot be told apart from `scratch`" in recommendation.sure
+        assert recommendation.as_good == ()
+
+
+def test_what_comes_as_near_as_nothing_is_told_so() -> None:
+    near = SCRATCH | {"gamma": 0.0, "B": 699.9}
+    for law in (fitted("cpt", near, 0.02), Law("cpt", near)):
+        known = laws(scratch=fitted("chinchilla", SCRATCH, 0.05), cpt=law)
+        for question in (ask(flops="1e20"), ask(target_loss="2.3")):
+            recommendation = make_plan(known, question).recommendation
+            assert recommendation.share is None
+            assert "`cpt` and `scratch` come within 0.5%" in recommendation.sure
+            assert "hardly matters" in recommendation.sure
+
+
+def test_a_smaller_model_is_taken_where_the_larger_gains_next_to_nothing() -> None:
+    known = laws(cpt=fitted("cpt", CPT))
+    free = make_plan(known, ask(flops="1e20")).options[0].params or 0
+    bases = [f"small={free / 1.5:.0f}@20B", f"best={free:.0f}@20B", f"tiny={free / 20:.0f}@20B"]
+    plan = make_plan(known, ask(flops="1e20", bases=bases))
+    losses = [option.loss for option in plan.options]
+    assert losses[1] < losses[0] < 1.005 * losses[1] < losses[2]
+    taken = plan.recommendation
+    assert taken.option is plan.options[0]
+    assert "a smaller model is cheaper" in taken.why
+    assert [option.name for option in taken.as_good] == ["cpt from best"]
+    assert "than `cpt from tiny`" in taken.sure
+    reached = make_plan(known, ask(target_loss=str(losses[1]), bases=bases)).recommendation
+    assert reached.option.name == "cpt from best" and len(reached.as_good) == 1
+
+
+def test_a_law_that_rests_on_little_does_not_sound_sure() -> None:
+    thin = Caution("few_runs", "only 4 runs to resample; intervals are too narrow")
+    loose = Caution("at_bound", "alpha stopped at the edge of what is searched, 3")
+    cpt = replace(fitted("cpt", CPT), warnings=(thin, loose))
+    plan = make_plan(laws(scratch=fitted("chinchilla", SCRATCH), cpt=cpt), ask(flops="1e20"))
+    sure = plan.recommendation.sure
+    assert sure.startswith("Less than it looks") and "only 4 runs" in sure and "alpha" in sure
+
+
+def test_a_target_loss_has_an_interval_of_compute_and_endless_draws_never_win() -> None:
+    cpt = fitted("cpt", CPT)
+    cpt.draws["E"][:50] = 2.5  # these never get to 2.3
+    known = laws(scratch=fitted("chinchilla", SCRATCH, 0.001), cpt=cpt)
+    plan = make_plan(known, ask(target_loss="2.3"))
+    scratch, continued = plan.options
+    assert scratch.flops_interval and continued.flops_interval
+    assert scratch.flops_interval[0] < scratch.flops < scratch.flops_interval[1] < math.inf
+    assert continued.flops_interval[1] == math.inf
+    assert scratch.interval is None and scratch.params_interval is None
+    assert plan.recommendation.option is continued
+    assert (plan.recommendation.share or 1) <= 0.75
+    data = json.loads(json.dumps(plan.to_json(), allow_nan=False))
+    assert data["options"][1]["flops_interval"][1] is None
+    assert "∞" in plan_rows(plan)[1]["FLOPs"]
+    law = scratch.way.law
+    exact = [
+        frontier(Law("chinchilla", {k: float(v[i]) for k, v in law.draws.items()}))
+        for i in range(200)
+    ]
+    needed = [((2.3 - f.params["E"]) / f.params["A"]) ** (-1 / f.params["gamma"]) for f in exact]
+    assert scratch.flops_interval == pytest.approx(np.percentile(needed, (2.5, 97.5)), rel=0.02)
+
+
+def test_beyond_the_usual_tokens_per_parameter_is_a_projection() -> None:
+    ranged = replace(fitted("cpt", CPT), range=RANGE | {"D/N": (5.0, 80.0), "C": (1e17, 1e21)})
+    plan = make_plan(laws(cpt=ranged), ask(flops="2e19", bases=["a=1.8B@36B", "b=400M@8B"]))
+    short, usual = plan.options
+    assert short.beyond == {"D/N": pytest.approx(5 / (2e19 / 6 / 1.8e9**2))}
+    assert usual.beyond == {}
+    said = [caution.sentence for caution in plan.warnings if caution.code == "projection"]
+    assert len(said) == 1 and "tokens per parameter" in said[0]
+    plan = make_plan(laws(cpt=ranged), ask(flops="1e22", bases=["a=1.8B@36B"]))
+    assert "C" in (plan.options[0].beyond or {})
+
+
+def test_repeats_that_decide_are_told() -> None:
+    known = laws(scratch=Law("chinchilla", SCRATCH), cpt=Law("cpt", CPT | {"B": 100.0}))
+    plenty = make_plan(known, ask(flops="1e20", bases=["a=100M@2B"]))
+    assert plenty.recommendation.option.way.strategy == "scratch"
+    short = ask(flops="1e20", bases=["a=100M@2B"], available_tokens="20M")
+    plan = make_plan(known, short)
+    assert plan.recommendation.option.way.strategy == "cpt"
+    assert {"repeats_decide", "many_epochs"} <= codes(plan)
+    assert "repeats_decide" not in codes(plenty)
+    assert "repeat" in plan.recommendation.sure
+
+
+def test_laws_that_agree_are_not_told_apart_by_the_rule_for_repeats_in_silence() -> None:
+    known = laws(scratch=Law("chinchilla", SCRATCH), cpt=Law("extended", SCRATCH | {"gamma": 0.0}))
+    plan = make_plan(known, ask(flops="1e20", available_tokens="100M"))
+    assert "repeats_decide" in codes(plan)
+    assert plan.recommendation.sure.startswith("Less than it looks")
+    same = ask(flops="1e20", available_tokens="1T")
+    assert "repeats_decide" not in codes(make_plan(known, same))
+
+
+def test_what_more_compute_hardly_gains_is_told() -> None:
+    plan = make_plan(printed("hoffmann2022"), ask(flops="1e20", available_tokens="100M"))
+    (option,) = plan.options
+    enough = option.way.compute(option.loss * 1.005)
+    (said,) = (caution.sentence for caution in plan.warnings if caution.code == "many_epochs")
+    assert f"{enough:.3g} FLOPs" in said and enough < 1e20
+    assert float(option.way.loss(np.array(enough))) == pytest.approx(option.loss * 1.005)
+
+
+def test_available_text_says_nothing_to_laws_of_compute() -> None:
+    question = ask(flops="1e20", available_tokens="1B")
+    assert "available_unused" in codes(make_plan(printed("zheng2024-scratch-compute"), question))
 
 
 def test_replay_is_the_smallest_that_keeps_the_source() -> None:

@@ -45,6 +45,11 @@ def test_a_recipe_to_take_from_needs_one_to_write() -> None:
     assert isinstance(done.exception, UserError) and "--write" in str(done.exception)
 
 
+def test_a_language_that_no_law_knows_is_refused() -> None:
+    done = run("--law", "hoffmann2022", "--flops", "1e20", "--target", "no")
+    assert isinstance(done.exception, UserError) and done.exception.code == "target_unused"
+
+
 def test_a_plan_brings_no_torch() -> None:
     code = (
         "import sys, tongues.plan; from tongues.plan import *; "

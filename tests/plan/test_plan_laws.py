@@ -58,7 +58,7 @@ def test_a_file_of_several_languages_needs_one_of_them(tmp_path: Path) -> None:
         ('{"laws": 3}', "holds no law"),
         ('{"laws": [3]}', "holds no law"),
         ('{"law": "chinchilla"}', "holds no law"),
-        ('{"law": "chinchila", "params": {}}', "not whole"),
+        ('{"law": "chinchila", "params": {}}', "did you mean"),
         ('{"law": "chinchilla", "params": 7}', "not whole"),
     ],
 )

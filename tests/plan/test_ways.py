@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,10 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongues.laws import PRESETS, Law, allocate, preset
+from tongues.plan.amounts import Base
+from tongues.plan.repeats import Repeats, filled_by
 from tongues.plan.search import first_reached, lowest, reached_in_draws
 from tongues.plan.ways import Way
 
 SPLIT = [name for name in PRESETS if allocate(preset(name))]
+
+
+def of(unique: float) -> Repeats | None:
+    return None if math.isinf(unique) else Repeats(unique, R_D=15.39, R_N=5.31)
 
 
 def way_of(
@@ -17,9 +24,8 @@ def way_of(
     params: float | None = None,
     tokens: float | None = None,
     unique: float = math.inf,
-    R_D: float = math.inf,
 ) -> Way:
-    return Way("one", "scratch", "law", law, params=params, tokens=tokens, unique=unique, R_D=R_D)
+    return Way("one", "scratch", "law", law, params=params, tokens=tokens, repeats=of(unique))
 
 
 def chinchilla(**params: float) -> Law:
@@ -77,7 +83,7 @@ def test_the_compute_of_a_loss_gives_that_loss(
     unique: float,
 ) -> None:
     law = chinchilla(alpha=alpha, beta=beta)
-    way = Way("one", "cpt", "law", law, replay=replay, params=params, unique=unique, R_D=15.0)
+    way = Way("one", "cpt", "law", law, replay=replay, params=params, repeats=of(unique))
     loss = float(way.loss(np.array(10**exponent)))
     flops = way.compute(loss)
     assert flops <= 10**exponent * (1 + 1e-9)  # where text is used up, less does as well
@@ -86,7 +92,7 @@ def test_the_compute_of_a_loss_gives_that_loss(
 
 def test_a_loss_below_the_floor_takes_endless_compute() -> None:
     assert way_of(chinchilla()).compute(1.6) == math.inf
-    assert way_of(chinchilla(), unique=1e6, R_D=15.0).compute(2.0) == math.inf
+    assert way_of(chinchilla(), unique=1e6).compute(2.0) == math.inf
 
 
 def test_replay_leaves_the_rest_to_the_target() -> None:
@@ -109,28 +115,78 @@ def test_settled_size_and_tokens() -> None:
 
 
 def test_repeats_are_worth_less_and_less() -> None:
-    way = way_of(chinchilla(), unique=1e9, R_D=15.39)
-    N = np.full(4, 1e8)
+    way = way_of(chinchilla(), unique=1e9)
+    N = np.full(4, 1e7)  # no more than one epoch fills
     losses = way.loss_of(N, np.array([1e9, 4e9, 1e11, 1e14]))
     plain = chinchilla().loss(N, np.array([1e9, 4e9, 1e11, 1e14]))
     assert losses[0] == plain[0]  # one epoch
     assert losses[1] == pytest.approx(plain[1], rel=0.01)  # four are nearly as good
-    ends = chinchilla().loss(1e8, 1e9 * (1 + 15.39))  # all repeats together, however many
+    ends = chinchilla().loss(1e7, 1e9 * (1 + 15.39))  # all repeats together, however many
     assert losses[3] == pytest.approx(float(ends), rel=1e-6)
     assert (np.diff(losses) < 0).all()
 
 
-def test_the_constrained_optimum_is_the_lowest_of_a_fine_grid() -> None:
-    law = Law(
-        "data-constrained",
-        chinchilla().params | {"R_D": 15.39, "R_N": 5.31},
-    )
-    way = way_of(law, unique=2e9)
+def test_the_constrained_optimum_is_that_of_the_published_form() -> None:
+    way = way_of(chinchilla(), unique=2e9)
+    law = Law("data-constrained", chinchilla().params | {"R_D": 15.39, "R_N": 5.31})
     N = float(way.sizes(np.array(1e21))[0])
     grid = np.geomspace(N / 10, N * 10, 20001)
     losses = law.loss(grid, 1e21 / 6 / grid, U=2e9)
     assert pytest.approx(grid[np.argmin(losses)], rel=1e-3) == N
-    assert way.loss(np.array(1e21)) <= losses.min() * (1 + 1e-12)
+    assert float(way.loss(np.array(1e21))) == pytest.approx(losses.min(), rel=1e-9)
+
+
+def test_the_size_that_text_fills_is_the_optimum_of_that_many_tokens() -> None:
+    for name in ("hoffmann2022", "zheng2024-scratch", "zheng2024-cpt"):
+        law = preset(name)
+        best = allocate(law)
+        assert best is not None
+        _, D = best.sizes(1e20)
+        assert filled_by(law, D) == pytest.approx(best.sizes(1e20)[0], rel=1e-6)
+    kaplan = Law("kaplan", {"N_c": 8.8e13, "D_c": 5.4e13, "alpha_N": 0.076, "alpha_D": 0.095})
+    N, x = filled_by(kaplan, 1e10), np.array([-0.01, 0.0, 0.01])
+    along = kaplan.loss(N * np.exp(x), 1e10 * np.exp(-x))
+    assert along[1] < along[0] and along[1] < along[2]
+
+
+def test_equal_laws_of_another_form_value_repeats_alike() -> None:
+    same = Law("extended", chinchilla().params | {"gamma": 0.0})
+    flops = np.geomspace(1e18, 1e22, 5)
+    for unique in (1e8, 1e10):
+        one, other = way_of(chinchilla(), unique=unique), way_of(same, unique=unique)
+        assert one.loss(flops) == pytest.approx(other.loss(flops), rel=1e-9)
+        assert one.sizes(flops)[0] == pytest.approx(other.sizes(flops)[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("base", [None, Base("big", 8e9, 160e9)])
+def test_text_that_is_not_read_again_changes_nothing_for_a_base(base: Base | None) -> None:
+    params = base.params if base else 8e9
+    plenty = Way("a", "cpt", "law", chinchilla(), base=base, params=params)
+    limited = replace(plenty, repeats=of(1e9))
+    flops = np.array(6 * 8e9 * 0.9e9)
+    assert float(limited.loss(flops)) == pytest.approx(float(plenty.loss(flops)), rel=1e-12)
+    assert float(limited.loss(100 * flops)) > float(plenty.loss(100 * flops))
+
+
+def test_sizes_do_not_run_away_where_text_is_short() -> None:
+    law = replace(chinchilla(), range={"N": (1e8, 2e9)})
+    way = Way("a", "cpt", "law", law, repeats=of(1e6))
+    assert float(way.sizes(np.array(1e24))[0]) == pytest.approx(2e11)
+
+
+def test_repeats_in_draws_are_those_of_each_draw() -> None:
+    B, R_D = np.array([500.0, 700.0]), np.array([5.0, 15.0])
+    point = chinchilla().params
+    draws = {name: np.full(2, value) for name, value in point.items()} | {"B": B}
+    rule = Repeats(1e9, 15.39, 5.31, draws={"R_D": R_D})
+    way = Way("a", "scratch", "law", Law("chinchilla", point, draws=draws), repeats=rule)
+    N, D = way.sizes(np.array(1e21))
+    found = way.loss_draws(np.array(1e21))
+    for i in range(2):
+        one = Law("data-constrained", point | {"B": B[i], "R_D": R_D[i], "R_N": 5.31}).loss(
+            N, D, U=1e9
+        )
+        assert found[i] == pytest.approx(float(one), rel=1e-7)
 
 
 def test_a_law_without_a_best_size_has_none() -> None:

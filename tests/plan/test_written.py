@@ -115,6 +115,32 @@ def test_replay_needs_text_of_the_source(tmp_path: Path) -> None:
         write_recipe(plan, tmp_path / "recipe.yaml", load_recipe(tmp_path / "one.yaml"))
 
 
+def test_a_batch_is_never_shrunk_to_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(preset("hoffmann2022"), flops="1e21", params="1B")
+
+    def written(gigabytes: float) -> tuple[int, set[str]]:
+        path = tmp_path / f"{gigabytes}.yaml"
+        monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": gigabytes * 1e9}.get)
+        codes = {caution.code for caution in write_recipe(plan, path)}
+        return int(load_recipe(path).train.batch), codes
+
+    batch, codes = written(1e6)
+    assert not {"smaller_batch", "larger_machine"} & codes
+    tight, codes = written(16)
+    assert tight == batch and "larger_machine" in codes
+    roomy, codes = written(1500)
+    assert 2**16 <= roomy < batch and "smaller_batch" in codes
+
+
+@pytest.mark.parametrize("params", ["1T", "1k"])
+def test_a_size_far_from_every_shape_is_refused(tmp_path: Path, params: str) -> None:
+    plan = plan_of(preset("hoffmann2022"), flops="1e21", params=params)
+    with pytest.raises(UserError, match="no_such_shape"):
+        write_recipe(plan, tmp_path / "new.yaml")
+
+
 def test_nothing_is_overwritten_and_no_size_is_made_up(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text("mine")

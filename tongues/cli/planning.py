@@ -66,7 +66,15 @@ def plan(
 
     if like and not out:
         raise UserError("--for says nothing without `--write`", hint="such as `--write plan.yaml`")
-    made = make_plan(read_laws(laws, target), ask(**asked))
+    known = read_laws(laws, target)
+    if target and not like and not any(one.law.target for one in known.known):
+        raise UserError(
+            "none of these laws is of one language",
+            where="--target",
+            hint="it chooses among the languages of a file of `tongues fit`; leave it out",
+            code="target_unused",
+        )
+    made = make_plan(known, ask(**asked))
     cautions = list(made.warnings)
     if out:
         cautions += write_recipe(made, out, load_recipe(like) if like else None, target)

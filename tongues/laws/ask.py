@@ -83,7 +83,7 @@ class Answer:
     def drawn(self) -> tuple[list[Law], list[Rows | None]]:
         """The laws to draw, and the rows of each where they are at hand."""
         if self.targets:
-            laws = [law for one in self.targets for law in one.all]
+            laws = [law for one in self.targets for law in (*one.all, *one.powers.values())]
             return laws, [None] * len(laws)
         return [one.law for one in self.fitted], [one.rows for one in self.fitted]
 

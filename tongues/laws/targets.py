@@ -32,9 +32,8 @@ class TargetLaws:
 
     @property
     def all(self) -> tuple[Law, ...]:
-        """Every law, those of size and tokens first."""
-        forgetting = [self.forgetting] if self.forgetting else []
-        return (*self.laws.values(), *self.powers.values(), *forgetting)
+        """The laws a plan is made by."""
+        return (*self.laws.values(), *([self.forgetting] if self.forgetting else ()))
 
     def loose(self, strategy: str) -> list[str]:
         """Why the runs do not pin a law down, so that it promises nothing beyond them."""
@@ -119,7 +118,8 @@ def source_losses(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
     """Tokens, replay ratio, loss at the start, loss on the source and run of continued runs.
 
-    Runs that were not evaluated on their source before the first step are left out.
+    Past the warm-up, as for what they learn. Runs that were not evaluated on their source before
+    the first step are left out.
     """
     columns: list[np.ndarray] = []
     names: list[str] = []
@@ -127,7 +127,8 @@ def source_losses(
         curve = run.curves.get(run.source or "")
         if curve is None or curve.tokens[0] > 0 or len(curve.tokens) < 2:
             continue
-        D, loss = curve.tokens[1:], curve.loss[1:]
+        late = (curve.tokens > 0) & (curve.tokens >= SETTLED * run.tokens)
+        D, loss = curve.tokens[late], curve.loss[late]
         columns.append(
             np.stack([D, np.full(len(D), run.replay), np.full(len(D), curve.loss[0]), loss])
         )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tongues.errors import UserError
 
-__all__ = ["Base", "read_base", "read_count", "read_number", "read_shares"]
+__all__ = ["USUAL_RATIO", "Base", "read_base", "read_count", "read_number", "read_shares"]
 
+USUAL_RATIO = 20.0  # tokens per parameter of the bases that laws of continued training know
 _COUNT = re.compile(r"^(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?([kMBGT]?)$")
 _SCALE = {"": 0, "k": 3, "M": 6, "B": 9, "G": 9, "T": 12}
 

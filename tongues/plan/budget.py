@@ -13,6 +13,7 @@ from tongues.quantities import show_count
 __all__ = ["Question", "ask"]
 
 _LEAST = 1e6  # FLOPs; less than this trains nothing
+_LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few
 _WAYS = "`--flops 1e21`, `--gpus 8 --gpu h100 --hours 72`, `--cost 5000 --gpu h100`"
 
 
@@ -102,9 +103,7 @@ def ask(
         params=N,
         tokens=D,
         bases=named,
-        available=math.inf
-        if available_tokens is None
-        else read_count(available_tokens, "--available-tokens"),
+        available=_text(available_tokens),
         replay=() if replay is None else read_shares(replay, "--replay"),
         source_loss=None if source_loss is None else read_number(source_loss, "--source-loss"),
         cluster=cluster,
@@ -130,6 +129,21 @@ def _one_budget(budgets: Sequence[str], N: float | None, D: float | None) -> Non
             code="two_budgets",
             hint="leave one of the three out",
         )
+
+
+def _text(available_tokens: str | None) -> float:
+    """Tokens of different text; infinite when nobody counted."""
+    if available_tokens is None:
+        return math.inf
+    tokens = read_count(available_tokens, "--available-tokens")
+    if tokens < _LEAST_TEXT:
+        raise UserError(
+            f"`{available_tokens}` is too little text: no law knows what so few tokens teach",
+            where="--available-tokens",
+            code="too_little_text",
+            hint="count tokens, not documents; `100M` stands for a hundred million",
+        )
+    return tokens
 
 
 def _cluster(

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.errors import Caution, UserError, nearest
-from tongues.laws import PRESETS, Law, preset
-from tongues.laws.stored import read_laws_file
+from tongues.laws import FORMS, PRESETS, Law, preset, read_laws_file
 
-__all__ = ["OF_COMPUTE", "Known", "LawsInHand", "gather_laws", "read_laws"]
+__all__ = ["Known", "LawsInHand", "gather_laws", "of_compute", "read_laws"]
 
-OF_COMPUTE = ("power", "power-floor")
 _STRATEGIES = ("scratch", "cpt")
 
 
@@ -29,7 +27,7 @@ class Known:
             return "repeats"
         if self.law.form == "forgetting":
             return "forgetting"
-        return f"{self.strategy} by compute" if self.law.form in OF_COMPUTE else self.strategy
+        return f"{self.strategy} by compute" if of_compute(self.law) else self.strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,11 @@ class LawsInHand:
             for one in self.known
             for caution in one.law.warnings
         )
+
+
+def of_compute(law: Law) -> bool:
+    """Whether the law knows compute alone, and neither size nor tokens."""
+    return "C" in FORMS[law.form].variables
 
 
 def gather_laws(known: Iterable[Known]) -> LawsInHand:

@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 
 from tongues.laws import allocate
+from tongues.laws.uncertainty import percentiles
 from tongues.plan.budget import Question
 from tongues.plan.laws import LawsInHand
 from tongues.plan.memory import training_memory
-from tongues.plan.strategies import comparison, starting_loss, without_repeats
+from tongues.plan.strategies import comparison, starting_loss
 from tongues.plan.ways import Way
 from tongues.quantities import show_count
 
-__all__ = ["Option", "lay_out"]
+__all__ = ["MANY_EPOCHS", "Option", "lay_out"]
 
 Ends = tuple[float, float]
-_LEVEL = (2.5, 97.5)
+MANY_EPOCHS = 4.0  # up to here a repeat is worth nearly as much as unseen text
 _NOTABLE = 1.001  # a loss this many times higher is worth a word
-_MANY = 4.0  # repeats up to here are worth nearly as much as unseen text
 _SLACK = 1.01  # of a range's ends, which are measured numbers themselves
+_VARIABLES = {"N": "parameters", "D": "tokens", "D/N": "tokens per parameter", "C": "FLOPs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,11 @@ class Option:
     """One way of spending the budget. None stands for what its law cannot tell.
 
     params, tokens: N, and D with its replay; tokens_target: those of the target language.
-    params_interval: 95 % of the best size, where size was chosen.
+    params_interval: 95 % of the best size, where size was chosen for a given compute.
     flops: spent by this training; its base is paid already.
-    loss, interval: nats per token on the target language; 95 %.
+    flops_interval: 95 % of the compute to a target loss, which may have no upper end; hours and
+        cost have the same in proportion.
+    loss, interval: nats per token on the target language; 95 %, where the compute is given.
     source_loss: nats per token on the source language in the end.
     epochs: how often the target text is read.
     hours, cost: of all GPUs together; US$.
@@ -45,6 +48,7 @@ class Option:
     tokens: float | None
     tokens_target: float | None
     flops: float
+    flops_interval: Ends | None
     loss: float
     interval: Ends | None
     source_loss: float | None
@@ -67,6 +71,14 @@ class Option:
         """Whether it lies beyond what its law was fitted on; None where that is not known."""
         return None if self.beyond is None else bool(self.beyond)
 
+    @property
+    def farthest(self) -> str:
+        """How far beyond what its law was fitted on, in words; empty where it is not."""
+        if not self.beyond:
+            return ""
+        name, factor = max(self.beyond.items(), key=lambda item: item[1])
+        return f"{factor:.3g} times beyond what its law was fitted on in {_VARIABLES[name]}"
+
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
         base = self.way.base
@@ -81,6 +93,7 @@ class Option:
             "tokens_target": self.tokens_target,
             "replay": self.way.replay,
             "flops": self.flops,
+            "flops_interval": self.flops_interval and [_or_none(x) for x in self.flops_interval],
             "loss": self.loss,
             "interval": self.interval and list(self.interval),
             "source_loss": self.source_loss,
@@ -90,7 +103,7 @@ class Option:
             "memory_per_gpu": self.memory_per_gpu,
             "compute_saved": self.compute_saved,
             "compute_saved_interval": self.compute_saved_interval
-            and list(self.compute_saved_interval),
+            and [_or_none(end) for end in self.compute_saved_interval],
             "projection": self.projection,
             "notes": list(self.notes),
         }
@@ -115,20 +128,24 @@ def _option(
     target = None if D is None else (1.0 - way.replay) * D
     cluster = question.cluster
     hours = cluster.hours(flops) if cluster else None
-    saved, saved_interval, notes = _saving(way, flops, loss, ways)
+    draws = way.loss_draws(np.array(budget)) if way.law.draws and question.flops else None
+    needed = way.compute_draws(loss, near=flops) if way.law.draws and not question.flops else None
+    saved, saved_interval, notes = _saving(way, flops, loss, ways, draws, needed)
     if flops < 0.99 * budget:
         notes += (f"the settled tokens take {flops / budget:.0%} of the budget",)
     epochs = None if target is None or math.isinf(way.unique) else target / way.unique
+    repeated = epochs is not None and epochs > 1
     notes += _about_size(way, budget, loss) + _about_epochs(way, epochs, budget)
     return Option(
         way=way,
         params=N,
-        params_interval=_best_sizes(way, budget) if not epochs or epochs <= 1 else None,
+        params_interval=_best_sizes(way, budget) if draws is not None and not repeated else None,
         tokens=D,
         tokens_target=target,
         flops=flops,
+        flops_interval=None if needed is None else _interval(needed),
         loss=loss,
-        interval=_interval(way.loss_draws(np.array(budget))) if way.law.draws else None,
+        interval=None if draws is None else _interval(draws),
         source_loss=_source_loss(way, D, laws, question),
         epochs=epochs,
         hours=hours,
@@ -136,7 +153,7 @@ def _option(
         memory_per_gpu=training_memory(N, cluster.count if cluster else 1) if N else None,
         compute_saved=saved,
         compute_saved_interval=saved_interval,
-        beyond=_beyond(way, N, target, flops, loss),
+        beyond=_beyond(way, N, target, flops),
         notes=notes,
     )
 
@@ -150,23 +167,36 @@ def _best_sizes(way: Way, budget: float) -> Ends | None:
 
 
 def _saving(
-    way: Way, flops: float, loss: float, ways: list[Way]
+    way: Way,
+    flops: float,
+    loss: float,
+    ways: list[Way],
+    draws: np.ndarray | None,
+    needed: np.ndarray | None,
 ) -> tuple[float | None, Ends | None, tuple[str, ...]]:
     """The share saved against training from scratch to the same loss, found by inverting its law.
 
-    Its interval pairs the draws of the two laws by their number.
+    Its interval pairs the draws of the two laws by their number: `draws` of the loss where the
+    compute is given, `needed` compute where the loss is.
     """
     scratch = comparison(way, ways)
     if scratch is None:
         return None, None, ()
-    needed = scratch.compute(loss)
-    if math.isinf(needed):
+    instead = scratch.compute(loss)
+    if math.isinf(instead):
         return None, None, ("training from scratch never gets as low",)
-    share = 1.0 - flops / needed
-    if not (way.law.draws and scratch.law.draws):
+    share = 1.0 - flops / instead
+    if needed is not None:
+        losses, spent = np.full(len(needed), loss), needed
+    elif draws is not None:
+        losses, spent = draws, np.full(len(draws), flops)
+    else:
         return share, None, ()
-    needed_in_draws = scratch.compute_draws(way.loss_draws(np.array(flops)), near=needed)
-    return share, _interval(1.0 - flops / needed_in_draws), ()
+    if not scratch.law.draws:
+        return share, None, ()
+    instead_in_draws = scratch.compute_draws(losses, near=instead)
+    with np.errstate(invalid="ignore"):  # where neither ever gets there
+        return share, _interval(1.0 - spent[: len(instead_in_draws)] / instead_in_draws), ()
 
 
 def _about_size(way: Way, budget: float, loss: float) -> tuple[str, ...]:
@@ -182,11 +212,9 @@ def _about_size(way: Way, budget: float, loss: float) -> tuple[str, ...]:
 
 def _about_epochs(way: Way, epochs: float | None, budget: float) -> tuple[str, ...]:
     """What text read many times costs."""
-    if epochs is None or epochs <= _MANY:
+    if epochs is None or epochs <= MANY_EPOCHS:
         return ()
-    free = replace(way, unique=math.inf)
-    if way.law.form == "data-constrained":
-        free = replace(free, law=without_repeats(way.law))
+    free = replace(way, repeats=None)
     loss = float(free.loss(np.array(budget)))
     said = f"text is what it lacks: it is read {epochs:.3g} times"
     if math.isnan(loss):
@@ -203,27 +231,27 @@ def _source_loss(way: Way, D: float | None, laws: LawsInHand, question: Question
     return None if before is None else float(forgetting.law.loss(D=D, r=way.replay, S=before))
 
 
-def _beyond(
-    way: Way, N: float | None, D: float | None, flops: float, loss: float
-) -> dict[str, float] | None:
+def _beyond(way: Way, N: float | None, D: float | None, flops: float) -> dict[str, float] | None:
     """How many times past the end of its range each variable lies."""
     if not way.law.range:
         return None
-    at = {"N": N, "D": D, "C": flops, "loss": loss}
+    at = {"N": N, "D": D, "D/N": D / N if N and D else None, "C": (1.0 - way.replay) * flops}
     found: dict[str, float] = {}
     for name, (low, high) in way.law.range.items():
         value = at.get(name)
-        if value is not None and name != "loss":
+        if value is not None:
             factor = max(value / high, low / value)
             if factor > _SLACK:
                 found[name] = factor
     return found
 
 
-def _interval(draws: np.ndarray) -> Ends:
-    low, high = np.percentile(draws, _LEVEL)
+def _interval(draws: np.ndarray) -> Ends | None:
+    if np.isnan(draws).all():
+        return None
+    low, high = percentiles(draws)
     return float(low), float(high)
 
 
 def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None

@@ -9,8 +9,9 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.plan.budget import Question
+from tongues.plan.certainty import FLAT
 from tongues.plan.laws import LawsInHand
-from tongues.plan.options import Option, lay_out
+from tongues.plan.options import MANY_EPOCHS, Option, lay_out
 from tongues.plan.recommend import Recommendation, recommend
 from tongues.plan.strategies import doubts, starting_loss, ways_of
 from tongues.plan.ways import Way
@@ -70,6 +71,15 @@ def make_plan(laws: LawsInHand, question: Question) -> Plan:
     recommendation = recommend(options, question, starting)
     warnings = [*question.warnings, *laws.cautions, *doubts(laws, question), *missing]
     warnings += [*_about_options(options, question), *_about_kinds(options, recommendation)]
+    if recommendation.repeats_decide:
+        warnings.append(
+            Caution(
+                "repeats_decide",
+                "with enough different text a worse option would be as good as the best, or "
+                "better; the rule for repeated text decides: its numbers are of training from "
+                "scratch, and a base's parameters count as filled by its own text",
+            )
+        )
     unique = {(caution.code, caution.sentence): caution for caution in warnings}
     return Plan(question, laws, tuple(options), recommendation, tuple(unique.values()))
 
@@ -99,7 +109,6 @@ def _about_options(options: Sequence[Option], question: Question) -> Iterator[Ca
         for option in reversed(options)
     }
     for option in reversed(first.values()):
-        way = option.way
         if option.compute_saved is not None and option.compute_saved < 0:
             needed = option.flops / (1.0 - option.compute_saved)
             yield Caution(
@@ -108,24 +117,17 @@ def _about_options(options: Sequence[Option], question: Question) -> Iterator[Ca
                 f"{option.flops:.3g} FLOPs against {needed:.3g} for the same loss of "
                 f"{option.loss:.4g}",
             )
-        if option.epochs and option.epochs > 1 and way.borrowed:
-            yield Caution(
-                "borrowed_repeats",
-                f"`{option.name}` reads its text {option.epochs:.3g} times; what a repeat is worth "
-                f"is taken from {way.borrowed} (English), since no law in hand tells",
-            )
+        yield from _about_repeats(option)
         if option.loss > _GUESSING:
             yield Caution(
                 "worse_than_guessing",
                 f"`{option.name}`: a loss of {option.loss:.4g} is more than blind guessing among "
                 "100,000 pieces has; this law does not reach down to so little compute",
             )
-        if option.beyond:
-            name, factor = max(option.beyond.items(), key=lambda item: item[1])
+        if option.farthest:
             yield Caution(
                 "projection",
-                f"`{option.name}` lies beyond what its law was fitted on, {factor:.3g} times in "
-                f"{_VARIABLES[name]}: a projection, no prediction",
+                f"`{option.name}` lies {option.farthest}: a projection, no prediction",
             )
         yield from _about_memory(option, question)
     unknown = dict.fromkeys(f"`{o.way.law_name}`" for o in options if o.projection is None)
@@ -137,7 +139,25 @@ def _about_options(options: Sequence[Option], question: Question) -> Iterator[Ca
         )
 
 
-_VARIABLES = {"N": "parameters", "D": "tokens", "C": "FLOPs", "U": "unique tokens"}
+def _about_repeats(option: Option) -> Iterator[Caution]:
+    """Text that is read again, and again."""
+    repeats, epochs = option.way.repeats, option.epochs
+    if repeats is None or epochs is None or epochs <= 1:
+        return
+    if repeats.borrowed:
+        yield Caution(
+            "borrowed_repeats",
+            f"what a repeat of text is worth is taken from {repeats.borrowed} (English), since no "
+            "law in hand tells",
+        )
+    if epochs > MANY_EPOCHS:
+        enough = option.way.compute(option.loss * (1.0 + FLAT))
+        yield Caution(
+            "many_epochs",
+            f"`{option.name}` reads its text {epochs:,.4g} times, and each time teaches less than "
+            f"the one before; {enough:.3g} FLOPs come within {FLAT:.1%} of its loss, so that "
+            f"{option.flops / enough:,.3g} times as much is hardly worth its price",
+        )
 
 
 def _about_memory(option: Option, question: Question) -> Iterator[Caution]:

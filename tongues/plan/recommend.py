@@ -2,22 +2,22 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tongues.plan.budget import Question
+from tongues.plan.certainty import FLAT, certainty
 from tongues.plan.options import Option
 from tongues.plan.search import first_reached
 from tongues.quantities import show_count
 
-__all__ = ["ADVISED_REPLAY", "FLAT", "KEPT", "FlatRange", "Recommendation", "recommend"]
+__all__ = ["ADVISED_REPLAY", "KEPT", "FlatRange", "Recommendation", "recommend"]
 
-FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more beyond runs
 KEPT = 0.02  # rise of the source loss that still counts as keeping the source language
 ADVISED_REPLAY = "5 to 30 %"  # by the published study
-_SURE = 0.95
+_SMALLER = 1.1  # times, from where a model is told to be smaller
 _FAR = math.log(1e4)
 
 
@@ -42,9 +42,11 @@ class FlatRange:
 class Recommendation:
     """The option to take.
 
-    index: its place among the options. why, sure: in words. share: of the draws in which it wins;
-    None where the laws have none, or there is nothing to win against. replay: what to mix in.
+    index: its place among the options. why, sure: in words. share: of the draws in which it is
+    better than every option that is not as good as it; None where the laws have none, or there is
+    nothing to win against. as_good: the others within `FLAT` of the best. replay: what to mix in.
     rival: what laws of the other kind, by compute or by size, take instead.
+    repeats_decide: whether a worse option would be as good or better, were no text read again.
     """
 
     index: int
@@ -52,9 +54,11 @@ class Recommendation:
     why: str
     sure: str
     share: float | None
+    as_good: tuple[Option, ...]
     flat_range: FlatRange | None
     replay: str
     rival: Option | None
+    repeats_decide: bool
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -64,6 +68,7 @@ class Recommendation:
             "why": self.why,
             "sure": self.sure,
             "share_of_draws": self.share,
+            "as_good": [option.name for option in self.as_good],
             "flat_range": self.flat_range and self.flat_range.to_json(),
             "replay": self.replay or None,
         }
@@ -74,25 +79,71 @@ def recommend(
 ) -> Recommendation:
     """The option of the lowest loss, or of the fewest FLOPs to a target loss.
 
-    Among shares of replay the smallest that keeps the source language is taken; only laws of one
-    kind are compared where both strategies have one. `starting` is the base's loss on its own
-    language, nats per token.
+    Where a smaller model comes within `FLAT` of the lowest loss, the smallest such is taken. Among
+    shares of replay the smallest that keeps the source language is; only laws of one kind are
+    compared where both strategies have one. `starting` is the base's loss on its own language,
+    nats per token.
     """
     ranked = _ranked(_one_kind(options), question, starting)
-    best = ranked[0]
-    share = _share(ranked, question)
+    near = [option for option in ranked if _hardly_worse(option, ranked[0], question)]
+    best = _cheapest(near) if question.flops else ranked[0]
     others = [option for option in options if option.way.of_compute != best.way.of_compute]
     rival = _ranked(others, question, starting)[0] if _both_strategies(others) else None
     rival = rival if rival and rival.way.strategy != best.way.strategy else None
+    as_good = tuple(option for option in near if option is not best)
+    worse = [option for option in ranked if option not in near]
+    repeats_decide = _repeats_decide(ranked, question)
+    share, sure = certainty(best, as_good, worse, question, repeats_decide)
+    if rival:
+        kind = "compute" if rival.way.of_compute else "size"
+        sure += f" The laws by {kind} take `{rival.name}` instead: the laws contradict each other."
     return Recommendation(
         index=next(i for i, option in enumerate(options) if option is best),
         option=best,
-        why=_why(ranked, question),
-        sure=_sure(ranked, question, share, rival),
+        why=_why(best, ranked, question),
+        sure=sure,
         share=share,
+        as_good=as_good,
         flat_range=_flat_range(best),
         replay=_about_replay(best, options, starting),
         rival=rival,
+        repeats_decide=repeats_decide,
+    )
+
+
+def _hardly_worse(option: Option, best: Option, question: Question) -> bool:
+    """Whether its loss is within `FLAT` of that of the best, for the same FLOPs."""
+    loss = option.loss if question.flops else float(option.way.loss(np.array(best.flops)))
+    return loss <= best.loss * (1.0 + FLAT)
+
+
+def _cheapest(near: Sequence[Option]) -> Option:
+    """The smallest that is smaller than the best by more than a little, else the best.
+
+    A projection stands in for nothing but a projection.
+    """
+    best = near[0]
+    smaller = [
+        option
+        for option in near
+        if option.params and best.params and option.params * _SMALLER < best.params
+        if best.projection or not option.projection
+    ]
+    return min(smaller, key=lambda one: one.params or math.inf, default=best)
+
+
+def _repeats_decide(ranked: Sequence[Option], question: Question) -> bool:
+    """Whether any that is worse than the best would not be, were no text read again."""
+    if not any(option.epochs and option.epochs > 1 for option in ranked):
+        return False
+    unlimited = [
+        float(replace(option.way, repeats=None).loss(np.array(ranked[0].flops)))
+        for option in ranked
+    ]
+    return any(
+        loss <= unlimited[0] * (1.0 + FLAT)
+        for option, loss in zip(ranked, unlimited, strict=True)
+        if not _hardly_worse(option, ranked[0], question)
     )
 
 
@@ -139,39 +190,34 @@ def _rise(option: Option, starting: float) -> float:
     return option.source_loss / starting - 1.0
 
 
-def _share(ranked: Sequence[Option], question: Question) -> float | None:
-    """The share of draws in which the first is the best, paired by their number."""
-    if len(ranked) < 2 or not all(option.way.law.draws for option in ranked):
-        return None
-    if question.target_loss is None:
-        draws = [option.way.loss_draws(np.array(option.flops)) for option in ranked]
-    else:
-        draws = [o.way.compute_draws(question.target_loss, near=o.flops) for o in ranked]
-    count = min(len(values) for values in draws)
-    table = np.stack([values[:count] for values in draws])
-    return float(np.mean(table[0] <= table[1:].min(axis=0)))
-
-
-def _why(ranked: Sequence[Option], question: Question) -> str:
-    best, rest = ranked[0], ranked[1:]
+def _why(best: Option, ranked: Sequence[Option], question: Question) -> str:
+    first, others = ranked[0], [option for option in ranked if option is not best]
     said = f"{_in_words(best)}: "
     if question.target_loss is not None:
         said += f"{best.flops:.3g} FLOPs reach a loss of {question.target_loss:g}"
-        if rest:
-            said += f", {rest[0].flops:.3g} would by `{rest[0].name}`"
+        if others:
+            said += f", {others[0].flops:.3g} would by `{others[0].name}`"
     else:
         said += f"a loss of {best.loss:.4g} nats per token"
-        if rest:
-            said += f", against {rest[0].loss:.4g} by `{rest[0].name}`"
-            said += f" for {'the same' if _alike(best, rest[0]) else f'{rest[0].flops:.3g}'} FLOPs"
+        if others:
+            said += f", against {others[0].loss:.4g} by `{others[0].name}`"
+            said += f" for {_flops_of(others[0], best)} FLOPs"
     said += "."
+    if first is not best:
+        more = f"{best.loss / first.loss - 1.0:.2%} more, which hardly matters"
+        said += f" That is {more}, and a smaller model is cheaper to use."
     if best.compute_saved is not None and best.compute_saved > 0:
         needed = best.flops / (1.0 - best.compute_saved)
         said += f" From scratch the same loss takes {needed:.3g} FLOPs, so that "
         said += f"{best.compute_saved:.0%} {_between(best.compute_saved_interval)}is saved."
-    if not rest and not best.way.settled and best.params:
+    if not others and not best.way.settled and best.params:
         said += " Of all sizes this one learns most from that compute."
     return said
+
+
+def _flops_of(option: Option, best: Option) -> str:
+    alike = abs(option.flops / best.flops - 1.0) < 0.01
+    return "the same" if alike else f"{option.flops:.3g}"
 
 
 def _in_words(option: Option) -> str:
@@ -184,36 +230,6 @@ def _in_words(option: Option) -> str:
         size = f"{show_count(option.params)} parameters"
         said += f", {size} on {show_count(option.tokens)} tokens"
     return said
-
-
-def _sure(
-    ranked: Sequence[Option], question: Question, share: float | None, rival: Option | None
-) -> str:
-    best, rest = ranked[0], ranked[1:]
-    if not rest:
-        said = "there is no other option to weigh it against"
-        said += "" if best.way.law.draws else ", and the law has no intervals"
-    elif share is not None:
-        count = len(next(iter(best.way.law.draws.values())))
-        found = f"in {share:.1%} of {count:,} resampled fits it comes out best"
-        said = found if share >= _SURE else f"it cannot be told apart from the others: {found} only"
-    else:
-        gap = abs(rest[0].loss / best.loss - 1.0)
-        said = "not known: the laws have no intervals"
-        if question.flops and gap < FLAT:
-            said += f", and the losses differ by {gap:.1%} only, which hardly matters"
-    if best.params_interval:
-        low, high = (show_count(end) for end in best.params_interval)
-        said += f". The best size lies between {low} and {high} (95 %)"
-    if best.beyond:
-        factor = max(best.beyond.values())
-        said += f". It is a projection, {factor:.3g} times beyond what its law was fitted on"
-    if rival:
-        kind = "compute" if rival.way.of_compute else "size"
-        said += (
-            f". The laws by {kind} take `{rival.name}` instead, so the laws contradict each other"
-        )
-    return f"{said[0].upper()}{said[1:]}."
 
 
 def _about_replay(best: Option, options: Sequence[Option], starting: float | None) -> str:
@@ -264,10 +280,6 @@ def _flat_range(option: Option) -> FlatRange | None:
     least = math.exp(first_reached(loss, level, middle - _FAR, middle))
     most = math.exp(-first_reached(lambda x: loss(-x), level, -middle - _FAR, -middle))
     return FlatRange((least, most), (flops / (6.0 * most), flops / (6.0 * least)), flops)
-
-
-def _alike(one: Option, other: Option) -> bool:
-    return abs(one.flops / other.flops - 1.0) < 0.01
 
 
 def _between(ends: tuple[float, float] | None) -> str:

@@ -1,8 +1,10 @@
 """A plan as rows and sentences for a terminal."""
 
+import math
+
+from tongues.plan.certainty import FLAT
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
-from tongues.plan.recommend import FLAT
 from tongues.quantities import show_bytes, show_count
 
 __all__ = ["plan_rows", "plan_sentences"]
@@ -43,14 +45,22 @@ def _row(option: Option, taken: bool) -> dict[str, str]:
         "tokens": _count(option.tokens),
         "loss": loss,
         "source loss": "" if option.source_loss is None else f"{option.source_loss:.4g}",
-        "FLOPs": f"{option.flops:.3g}",
-        "epochs": "" if option.epochs is None else f"{option.epochs:.3g}",
+        "FLOPs": _compute(option),
+        "epochs": "" if option.epochs is None else f"{option.epochs:,.4g}",
         "hours": "" if option.hours is None else _amount(option.hours),
         "US$": "" if option.cost is None else _amount(option.cost),
         "memory/GPU": "" if option.memory_per_gpu is None else show_bytes(option.memory_per_gpu),
         "compute saved": _saved(option),
         "projection": "yes" if option.projection else "",
     }
+
+
+def _compute(option: Option) -> str:
+    """The FLOPs, and between what they lie where a loss was asked for."""
+    if option.flops_interval is None:
+        return f"{option.flops:.3g}"
+    low, high = (f"{end:.3g}" if math.isfinite(end) else "∞" for end in option.flops_interval)
+    return f"{option.flops:.3g} [{low}, {high}]"
 
 
 def _saved(option: Option) -> str:

@@ -4,19 +4,18 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from tongues.errors import Caution
 from tongues.laws import Law, preset
+from tongues.plan.amounts import USUAL_RATIO
 from tongues.plan.budget import Question
-from tongues.plan.laws import Known, LawsInHand
+from tongues.plan.laws import LawsInHand, of_compute
+from tongues.plan.repeats import Repeats, without_repeats
 from tongues.plan.ways import Way
 
-__all__ = ["comparison", "doubts", "starting_loss", "ways_of", "without_repeats"]
+__all__ = ["comparison", "doubts", "starting_loss", "ways_of"]
 
 _BORROWED = "muennighoff2023"  # whose value of repeats is used where no law in hand tells it
 _REPLAY = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5)
-_USUAL_RATIO = 20.0  # tokens per parameter of the bases that the published CPT law was fitted on
 _FAR = 2.0  # times that ratio beyond which a base is another kind of base
 
 
@@ -50,6 +49,13 @@ def doubts(laws: LawsInHand, question: Question) -> Iterator[Caution]:
             else "no law of continued training is in hand"
         )
         yield Caution("bases_unused", f"{what}; give a `cpt` law by `--law` to weigh the bases")
+    for known in laws.known:
+        if of_compute(known.law) and not math.isinf(question.available):
+            yield Caution(
+                "available_unused",
+                f"`{known.name}` knows compute alone and not how often text is read; "
+                "--available-tokens changes nothing about it",
+            )
     if (by_size or by_compute) and not (by_size and question.bases):
         yield Caution(
             "base_presumed",
@@ -57,11 +63,11 @@ def doubts(laws: LawsInHand, question: Question) -> Iterator[Caution]:
             "what the base cost is not counted. Name those you may start from by --base",
         )
     for base in question.bases if by_size else ():
-        if base.ratio > _FAR * _USUAL_RATIO:
+        if base.ratio > _FAR * USUAL_RATIO:
             yield Caution(
                 "overtrained_base",
                 f"`{base.name}` has read {base.ratio:,.0f} tokens per parameter; laws of continued "
-                f"training are fitted on bases at about {_USUAL_RATIO:.0f}, and how one this far "
+                f"training are fitted on bases at about {USUAL_RATIO:.0f}, and how one this far "
                 "beyond learns another language is not known",
             )
     if question.replay and not laws.find("forgetting"):
@@ -92,58 +98,51 @@ def starting_loss(laws: LawsInHand, question: Question) -> float | None:
 
 def _from_scratch(laws: LawsInHand, question: Question) -> Iterator[Way]:
     known, repeats = laws.find("scratch"), laws.find("repeats")
-    way = None
-    if known and not math.isinf(question.available):
-        way = _limited(known, repeats, question)
-    elif known:
-        way = Way("scratch", "scratch", known.name, known.law)
-    elif repeats:
-        law = without_repeats(repeats.law) if math.isinf(question.available) else repeats.law
-        way = Way("scratch", "scratch", repeats.name, law, unique=question.available)
-    if way:
-        yield replace(way, params=question.params, tokens=question.tokens)
+    law = known.law if known else without_repeats(repeats.law) if repeats else None
+    if law:
+        name = (known or repeats or laws.known[0]).name
+        yield _by_size("scratch", name, law, laws, question)
     if by_compute := laws.find("scratch by compute"):
         yield Way("scratch, by compute alone", "scratch", by_compute.name, by_compute.law)
 
 
-def _limited(known: Known, repeats: Known | None, question: Question) -> Way:
-    """Training from scratch on so much text, by a law that knows no repeats itself."""
-    of_repeats = repeats.law if repeats else preset(_BORROWED)
-    law = known.law
-    if law.form == "chinchilla":
-        law = _with_repeats(law, of_repeats)
-    return Way(
-        "scratch",
-        "scratch",
-        known.name,
-        law,
-        unique=question.available,
-        R_D=of_repeats.params["R_D"],
-        borrowed="" if repeats else _BORROWED,
-    )
-
-
 def _continued(laws: LawsInHand, question: Question) -> Iterator[Way]:
     if known := laws.find("cpt"):
-        way = Way(
-            "cpt",
-            "cpt",
-            known.name,
-            known.law,
-            params=question.params,
-            tokens=question.tokens,
-            unique=question.available,
-        )
-        if not math.isinf(question.available):
-            repeats = laws.find("repeats")
-            R_D = (repeats.law if repeats else preset(_BORROWED)).params["R_D"]
-            way = replace(way, R_D=R_D, borrowed="" if repeats else _BORROWED)
+        way = _by_size("cpt", known.name, known.law, laws, question)
         for base in question.bases:
             yield replace(way, name=f"cpt from {base.name}", base=base, params=base.params)
         if not question.bases:
             yield way
     if by_compute := laws.find("cpt by compute"):
         yield Way("cpt, by compute alone", "cpt", by_compute.name, by_compute.law)
+
+
+def _by_size(strategy: str, name: str, law: Law, laws: LawsInHand, question: Question) -> Way:
+    return Way(
+        strategy,
+        strategy,
+        name,
+        law,
+        params=question.params,
+        tokens=question.tokens,
+        repeats=_repeats(laws, question),
+    )
+
+
+def _repeats(laws: LawsInHand, question: Question) -> Repeats | None:
+    """The rule for text read again, by the law in hand, else by a published one."""
+    if math.isinf(question.available):
+        return None
+    known, scratch = laws.find("repeats"), laws.find("scratch")
+    law = known.law if known else preset(_BORROWED)
+    return Repeats(
+        unique=question.available,
+        R_D=law.params["R_D"],
+        R_N=law.params["R_N"],
+        draws={name: law.draws[name] for name in ("R_D", "R_N") if name in law.draws},
+        fallback=scratch.law if scratch else without_repeats(law),
+        borrowed="" if known else _BORROWED,
+    )
 
 
 def _with_replay(way: Way, shares: tuple[float, ...]) -> Iterator[Way]:
@@ -153,33 +152,3 @@ def _with_replay(way: Way, shares: tuple[float, ...]) -> Iterator[Way]:
     for share in shares:
         name = f"{way.name}, {share * 100:g}% replay" if share else way.name
         yield replace(way, name=name, replay=share)
-
-
-def without_repeats(law: Law) -> Law:
-    """The law of unseen text inside a data-constrained one."""
-    kept = ("E", "A", "B", "alpha", "beta")
-    return replace(
-        law,
-        form="chinchilla",
-        params={name: law.params[name] for name in kept},
-        draws={name: values for name, values in law.draws.items() if name in kept},
-        interval={name: ends for name, ends in law.interval.items() if name in kept},
-    )
-
-
-def _with_repeats(law: Law, repeats: Law) -> Law:
-    """A law of unseen text, with the value of repeats that another law found."""
-    found = {name: repeats.params[name] for name in ("R_D", "R_N")}
-    draws = dict(law.draws)
-    if draws:
-        count = len(next(iter(draws.values())))
-        for name, value in found.items():
-            spread = repeats.draws.get(name, np.full(count, value))
-            draws[name] = np.resize(spread, count)
-    return replace(
-        law,
-        form="data-constrained",
-        params=law.params | found,
-        draws=draws,
-        interval={name: ends for name, ends in law.interval.items() if name in law.params},
-    )

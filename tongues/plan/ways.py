@@ -1,19 +1,22 @@
 """The ways of spending compute: what each turns so many FLOPs into, by its law."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from tongues.laws import Law, allocate
-from tongues.plan.amounts import Base
-from tongues.plan.laws import OF_COMPUTE
+from tongues.plan.amounts import USUAL_RATIO, Base
+from tongues.plan.laws import of_compute
+from tongues.plan.repeats import Repeats, filled_by
 from tongues.plan.search import first_reached, lowest, reached_in_draws
 
 __all__ = ["Way"]
 
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
+_LARGEST = 1e13  # parameters that it considers where no range of the law is known
+_STEP = 1e-3  # in log parameters
+_FARTHEST = 100.0  # times the largest size that the law was fitted on, where that is known
 _COMPUTE = (math.log(1e6), math.log(1e40))  # FLOPs within which a loss is looked for
 _FACTOR = math.log(1e4)  # how far from the point estimate a draw is looked for
 _POINTS = 161
@@ -23,13 +26,12 @@ _POINTS = 161
 class Way:
     """One way of training: a law, from where, with how much replay, and what is settled.
 
-    law: of loss by N and D, or by C alone.
+    law: of loss by N and D, none of it read again, or by C alone.
     base: the checkpoint to continue from, which settles N.
     replay: share of the tokens that are source-language text.
     params, tokens: N and D where they are settled; otherwise they follow from the compute.
-    unique: tokens of different target text there are; more must be read again.
-    R_D: decay of the value of repeats, for laws that do not know it themselves.
-    borrowed: the published law that the value of repeats was taken from, if it was.
+    repeats: how much different target text there is, and what a repeat is worth; None where there
+        is no end of it.
     """
 
     name: str
@@ -40,14 +42,17 @@ class Way:
     replay: float = 0.0
     params: float | None = None
     tokens: float | None = None
-    unique: float = math.inf
-    R_D: float = math.inf
-    borrowed: str = ""
+    repeats: Repeats | None = None
+
+    @property
+    def unique(self) -> float:
+        """Tokens of different target text there are; more must be read again."""
+        return self.repeats.unique if self.repeats else math.inf
 
     @property
     def of_compute(self) -> bool:
         """Whether its law knows compute alone, and neither size nor tokens."""
-        return self.law.form in OF_COMPUTE
+        return of_compute(self.law)
 
     @property
     def settled(self) -> bool:
@@ -72,15 +77,15 @@ class Way:
 
     def loss(self, flops: np.ndarray) -> np.ndarray:
         """The loss on the target language, nats per token; NaN where there is no best size."""
-        return self._loss(self.law.loss, flops, *self.sizes(flops))
+        return self._loss(False, flops, *self.sizes(flops))
 
     def loss_draws(self, flops: np.ndarray) -> np.ndarray:
         """The same for every draw of the law, at the sizes of the point estimate."""
-        return self._loss(self.law.loss_draws, flops, *self.sizes(flops))
+        return self._loss(True, flops, *self.sizes(flops))
 
     def loss_of(self, N: np.ndarray, D: np.ndarray) -> np.ndarray:
         """The loss of N parameters on D tokens, replay included."""
-        return self._loss(self.law.loss, 6.0 * N * D, N, D)
+        return self._loss(False, 6.0 * N * D, N, D)
 
     def compute(self, loss: float) -> float:
         """The fewest FLOPs that reach a loss; infinite where none do."""
@@ -99,35 +104,39 @@ class Way:
         level = np.broadcast_to(loss, count) if not np.ndim(loss) else np.asarray(loss)[:count]
         return np.exp(reached_in_draws(losses[:count], grid, level))
 
-    def _loss(
-        self, law: Callable[..., np.ndarray], flops: np.ndarray, N: np.ndarray, D: np.ndarray
-    ) -> np.ndarray:
+    def _loss(self, in_draws: bool, flops: np.ndarray, N: np.ndarray, D: np.ndarray) -> np.ndarray:
+        law = self.law.loss_draws if in_draws else self.law.loss
         if self.of_compute:
             return law(C=(1.0 - self.replay) * flops)
         target = (1.0 - self.replay) * D
-        if self.law.form == "data-constrained":
-            return law(N, target, U=self.unique)
-        return law(N, self._worth(target))
+        if self.repeats is None:
+            return law(N, target)
+        rule = self.repeats.loss_draws if in_draws else self.repeats.loss
+        return rule(self.law, N, target, self._full)
 
-    def _worth(self, tokens: np.ndarray) -> np.ndarray:
-        """The unseen tokens that would teach as much as these, some of them read again."""
-        if math.isinf(self.unique):
-            return tokens
-        again = np.maximum(tokens / self.unique - 1.0, 0.0)
-        return np.minimum(tokens, self.unique) + self.unique * self.R_D * -np.expm1(
-            -again / self.R_D
-        )
+    @property
+    def _full(self) -> float:
+        """Parameters that the base's own text has filled: all, where it is read as it usually is.
+
+        A base nobody named is presumed to be of the usual kind.
+        """
+        if self.strategy == "scratch":
+            return 0.0
+        return self.base.tokens / USUAL_RATIO if self.base else math.inf
 
     def _best_size(self, flops: np.ndarray) -> np.ndarray:
         """The size that learns most from `flops`; NaN where every larger or smaller one is better.
 
         In closed form where no text is read again; a numeric search otherwise.
         """
-        best = allocate(self.law)
+        best, most = allocate(self.law), self._largest
+        closed, direct = np.full(np.shape(flops), np.nan), np.zeros(np.shape(flops), dtype=bool)
         if best is not None:
-            N = best.N_coef * ((1.0 - self.replay) * flops) ** best.a
-            if np.all((1.0 - self.replay) * flops <= 6.0 * N * self.unique):
-                return N
+            target = (1.0 - self.replay) * flops
+            closed = best.N_coef * target**best.a
+            direct = (closed <= most) & (target <= 6.0 * closed * self.unique)
+        if np.all(direct):
+            return closed
         C = np.atleast_1d(flops)[:, None]
 
         def loss(x: np.ndarray) -> np.ndarray:
@@ -135,5 +144,17 @@ class Way:
             return self.loss_of(N, C / (6.0 * N))
 
         low = np.full(len(C), math.log(_SMALLEST))
-        high = np.maximum(np.log(C[:, 0] / (6.0 * _SMALLEST)), low + 1e-6)
-        return np.exp(lowest(loss, low, high)).reshape(np.shape(flops))
+        high = np.maximum(np.log(np.minimum(C[:, 0] / (6.0 * _SMALLEST), most)), low + 1e-6)
+        N = np.exp(lowest(loss, low, high))
+        if self.repeats and math.isfinite(filled_by(self.law, self.unique)):
+            falling = loss(high[:, None] - _STEP)[:, 0] > loss(high[:, None])[:, 0]
+            N = np.where(np.isnan(N) & falling & (np.exp(high) > 0.99 * most), most, N)
+        return np.where(direct, closed, N.reshape(np.shape(flops)))
+
+    @property
+    def _largest(self) -> float:
+        """The largest size that a search considers: where text is short, sizes run away."""
+        if self.repeats is None:
+            return math.inf
+        known = self.law.range.get("N")
+        return _FARTHEST * known[1] if known else _LARGEST

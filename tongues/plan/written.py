@@ -23,6 +23,10 @@ _RATE = 2e-4  # its peak learning rate
 _FASTEST = 5e-3
 _BATCHES = ((1e9, 2**20), (2.5e9, 2**21), (math.inf, 2**22))  # tokens a step, up to so many N
 _STEPS = 300  # fewer steps than this teach little: rather a smaller batch
+_LEAST_BATCH = 2**16  # tokens a step, for models above so many parameters: fewer learn worse
+_LARGE = 100e6
+_MOST_MEMORY = 0.9  # of this machine's, that a step may take
+_FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _READINGS = 500  # times that placeholder text is read
 _PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"
 
@@ -124,6 +128,14 @@ def _shape(option: Option, vocabulary: int) -> tuple[Shape, int, str]:
         shape, count = find_shape(record["shape"]), record["params"]["total"]
         return shape, count, f"Model: shape {shape.name}, as the base has it."
     shape, count = nearest_shape(option.params, vocabulary)
+    if max(count / option.params, option.params / count) > _FARTHEST:
+        raise UserError(
+            f"{show_count(option.params)} parameters are planned, and the nearest shape there is, "
+            f"{shape.name}, has {show_count(count)}",
+            where="--write",
+            hint="settle a size that there is by `--params`, or ask for another budget",
+            code="no_such_shape",
+        )
     off = count / option.params - 1
     said = (
         f"Model: {show_count(option.params)} parameters are planned; the nearest shape is "
@@ -222,24 +234,27 @@ def _batch(
     """Tokens a step by the published rule, fewer for short runs and for this machine's memory."""
     rule = next(batch for most, batch in _BATCHES if count <= most)
     enough = 2 ** int(math.log2(max(context, min(rule, tokens / _STEPS))))
+    least = min(enough, _LEAST_BATCH if count > _LARGE else context)
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-    def needed(batch: int) -> int:
-        return training_bytes(shape, vocabulary, False, batch, context, bfloat16=True)
-
-    batch = enough
-    while batch > context and needed(batch) > there / 2:
-        batch //= 2
+    needed = {
+        enough >> halved: training_bytes(
+            shape, vocabulary, False, enough >> halved, context, bfloat16=True
+        )
+        for halved in range((enough // least).bit_length())
+    }
+    batch = next((one for one in needed if needed[one] <= there / 2), least)
     said: dict[str, str] = {}
-    if batch < enough:
+    if needed[batch] > _MOST_MEMORY * there:
+        batch = enough
+        said["larger_machine"] = (
+            f"Memory: a step of {batch:,} tokens takes {show_bytes(needed[batch])} at once; this "
+            f"machine has {show_bytes(there)} and could hold no sensible batch; train on a larger "
+            "one."
+        )
+    elif batch < enough:
         said["smaller_batch"] = (
             f"Batch: the rule for this size asks for {enough:,} tokens a step, which takes "
-            f"{show_bytes(needed(enough))} of memory at once; {batch:,} fit this machine."
-        )
-    if needed(batch) > 0.9 * there:
-        said["larger_machine"] = (
-            f"Memory: a step takes {show_bytes(needed(batch))}; this machine has "
-            f"{show_bytes(there)}, and `tongues check` will ask for a larger one."
+            f"{show_bytes(needed[enough])} of memory at once; {batch:,} fit this machine."
         )
     return batch, said
 

@@ -31,7 +31,7 @@ _ROW = 58  # pixels of an option
 _WIDE = 424  # pixels a name may take
 _AROUND = 6.0  # how far past the flat range sizes are drawn
 _POINTS = 61
-_LEVEL = (2.5, 97.5)
+_ENDLESS = 10.0  # times a value, where the bar of an interval without an end is cut
 _NAMES = domain([])
 
 Row = dict[str, Any]
@@ -53,6 +53,8 @@ def _options(plan: Plan) -> Figure:
     if taken not in shown:
         shown[-1] = taken | {"rank": _SHOWN - 1}
     notes = ["Bars are 95 % intervals." if any("low" in row for row in shown) else ""]
+    if any(row.get("endless") for row in shown):
+        notes.append("Cut at ten times: in some resampled fits the loss is never reached.")
     if any(row["projection"] for row in shown):
         notes.append("Rings: a projection beyond what the law was fitted on.")
     if len(rows) > len(shown):
@@ -73,7 +75,7 @@ def _option_row(option: Option, rank: int, plan: Plan) -> Row:
     """One option: what is drawn, and its numbers."""
     by_loss = plan.question.target_loss is None
     taken = option is plan.recommendation.option
-    ends = option.interval if by_loss else _compute_interval(option)
+    ends = option.interval if by_loss else option.flops_interval
     row: Row = {
         "rank": rank,
         "option": option.name,
@@ -91,15 +93,10 @@ def _option_row(option: Option, rank: int, plan: Plan) -> Row:
         "heading": f"{option.name}{' · recommended' if taken else ''}",
         "details": _details(option),
     }
-    return row | ({"low": ends[0], "high": ends[1]} if ends else {})
-
-
-def _compute_interval(option: Option) -> tuple[float, float] | None:
-    if not option.way.law.draws:
-        return None
-    draws = option.way.compute_draws(option.loss, near=option.flops)
-    low, high = np.percentile(draws[np.isfinite(draws)], _LEVEL)
-    return float(low), float(high)
+    if ends is None:
+        return row
+    low, high = (min(end, _ENDLESS * row["value"]) for end in ends)
+    return row | {"low": low, "high": high, "endless": math.isinf(ends[1])}
 
 
 def _details(option: Option) -> str:

@@ -1,0 +1,352 @@
+"""Forms for the loss on the source language under replay, compared on runs of made languages.
+
+usage: python benchmarks/forgetting.py [WORKSPACE] [--runs DIR ...]
+
+Without --runs it trains its own study in WORKSPACE (build/forgetting): 60 runs of four sizes, two
+targets and seven replay shares, and 48 shorter ones, some twenty minutes on two idle cores; what
+is finished is not done again. With --runs it takes finished runs as they are. Each form is fitted
+by the same objective, Huber of the log loss, once on the losses through training (past the
+warm-up) and once on the losses at the ends of runs of several lengths. The result also goes to
+the file of the same name beside this script.
+"""
+
+import argparse
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from tongues.laws.curved import Curved
+from tongues.laws.forgetting import FORGETTING, highest, least_replay
+from tongues.laws.observed import Run, gather
+from tongues.laws.solver import Ties, pose, solve
+from tongues.laws.values import Values
+from tongues.recipe import load_recipe
+from tongues.runs import table
+from tongues.study import plan_runs, run_all
+from tongues.tokens import prepare_tokens
+
+__all__ = ["main"]
+
+RECIPE = """\
+name: forget
+text:
+  made:
+    seed: 3
+    size: 6 MB
+    languages:
+      qaa: {}
+      qab: {mother: qaa, distance: 0.2}
+      qac: {mother: qaa, distance: 0.5}
+tokens:
+  vocabulary: 1024
+  held_out: 12288 tokens
+train:
+  budget: 800k tokens
+  batch: 512 tokens
+  context: 128 tokens
+  rate: 4.0e-3
+  evaluations: 24
+study:
+  source: qaa
+  targets: [qac, qab]
+  shapes: [0.05M, 0.1M, 0.2M, 0.4M]
+  source_budget: 600k tokens
+  replay: [0%, 1%, 5%, 10%, 20%, 50%, 80%]
+"""
+SHORTER = ("50k", "100k", "200k", "400k")
+OF_SHORTER = ["study.shapes=[0.1M]", "study.replay=[0%, 5%, 20%, 50%, 80%, 99%]"]
+SETTLED = 0.1  # share of a run before which its losses are warm-up
+DELTA = 1e-3
+FOLDS = 7
+NEAR, LATE = 1e5, 0.5  # scale of tokens and parameters; share of the tokens that is predicted
+STARTS = 1000
+
+Curve = Callable[[Values, Values], np.ndarray]
+Spans = dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Evaluations: the variables of every form, the loss, and the run by number."""
+
+    variables: Mapping[str, np.ndarray]  # N, D, r, S
+    loss: np.ndarray
+    run: np.ndarray
+
+    def take(self, mask: np.ndarray) -> "Rows":
+        """The rows of a mask."""
+        kept = {name: values[mask] for name, values in self.variables.items()}
+        return Rows(kept, self.loss[mask], self.run[mask])
+
+
+def power_rise(p: Values, v: Values) -> np.ndarray:
+    """After Kalajdzievski 2024: forgetting is a power of the tokens of the target."""
+    return v["S"] + p["A"] * ((1.0 - v["r"]) * v["D"] / NEAR) ** p["b"]
+
+
+def rise_and_fall(p: Values, v: Values) -> np.ndarray:
+    """A power of the target's tokens less a power of the source's."""
+    return power_rise(p, v) - p["B"] * (v["r"] * v["D"] / NEAR) ** p["c"]
+
+
+def injection(p: Values, v: Values) -> np.ndarray:
+    """After Bethune and others 2025, S + E + A D^beta / ((1 + B r) N)^alpha."""
+    size = (1.0 + p["B"] * v["r"]) * v["N"] / NEAR
+    return v["S"] + p["E"] + p["A"] * (v["D"] / NEAR) ** p["beta"] / size ** p["alpha"]
+
+
+def d_cpt(p: Values, v: Values) -> np.ndarray:
+    """After Que and others 2024, r the share of the source."""
+    learned = p["A"] * (v["N"] / NEAR) ** -p["alpha"]
+    learned = learned + p["B"] * v["r"] ** p["eta"] * (v["D"] / NEAR) ** -p["beta"]
+    return p["E"] + learned + p["C"] * (v["r"] + p["epsilon"]) ** -p["gamma"]
+
+
+def hidden_curves(p: Values, v: Values) -> np.ndarray:
+    """After Wang and others 2025: from one curve to another; S for what came before."""
+    going_on = p["E"] + ((v["S"] - p["E"]) ** (-1.0 / p["beta"]) + v["D"] / p["B"]) ** -p["beta"]
+    shift = 1.0 - (1.0 + v["D"] / p["F"]) ** -p["q"]
+    return going_on + p["A"] * (1.0 - v["r"] ** p["eta"]) * shift
+
+
+def _knowledge(p: Values, v: Values, left: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    seed = p["B"] * (v["S"] - p["E"]) ** (-1.0 / p["beta"])
+    return p["E"] + ((seed * left + learned) / p["B"]) ** -p["beta"]
+
+
+def eroded(p: Values, v: Values) -> np.ndarray:
+    """The seed's knowledge in source tokens, worn off by a power law; replayed tokens stay."""
+    left = (1.0 + (1.0 - v["r"]) * v["D"] / p["F"]) ** -p["kappa"]
+    return _knowledge(p, v, left, np.asarray(v["r"] * v["D"]))
+
+
+def balanced(p: Values, v: Values) -> np.ndarray:
+    """The same where all knowledge K is worn off: K' = r − (1 − r) kappa K/(F + D)."""
+    rate = (1.0 - v["r"]) * p["kappa"]
+    left = (1.0 + v["D"] / p["F"]) ** -rate
+    return _knowledge(p, v, left, v["r"] / (1.0 + rate) * (p["F"] + v["D"] - p["F"] * left))
+
+
+def _left(p: Values, v: Values) -> np.ndarray:
+    return np.asarray((p["F"] + v["r"] * v["D"]) / (p["F"] + v["D"]))
+
+
+def share_times(p: Values, v: Values) -> np.ndarray:
+    """The share that is left as a factor on the whole loss, not an addend."""
+    seed = v["S"] ** (-1.0 / p["beta"]) * (1.0 + v["D"] / p["F"]) ** -p["kappa"]
+    return (seed + v["D"] / p["B"]) ** -p["beta"] * _left(p, v) ** -p["gamma"]
+
+
+def _fixed(**values: float) -> Curve:
+    held = {name: np.asarray(value) for name, value in values.items()}
+    return lambda p, v: FORGETTING.loss(_arrays(p) | held, v)
+
+
+def _arrays(values: Values) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in values.items()}
+
+
+def with_floor(p: Values, v: Values) -> np.ndarray:
+    """The law with an E below which going on with the source does not lead."""
+    return p["E"] + FORGETTING.loss(p, _arrays(v) | {"S": np.asarray(v["S"] - p["E"])})
+
+
+TOKENS, BELOW, SMALL, POSITIVE = (1e3, 1e9), (0.02, 2.5), (1e-3, 3.0), (1e-3, 30.0)
+MEMORY: Spans = {"F": (1.0, 1e7)}
+LAW: Spans = {"F": (1.0, 1e7), "A": (1e-3, 10.0), "kappa": SMALL, "W": (1e-4, 3.0), "B": TOKENS}
+KNOWING: Spans = {"E": BELOW, "B": (1.0, 1e9), "beta": (0.02, 2.0)}
+FORMS: dict[str, tuple[Curve, Spans]] = {
+    "power rise (Kalajdzievski)": (power_rise, {"A": POSITIVE, "b": SMALL}),
+    "power rise less power fall": (
+        rise_and_fall,
+        {"A": POSITIVE, "b": SMALL, "B": POSITIVE, "c": SMALL},
+    ),
+    "injection (Bethune)": (
+        injection,
+        {"E": (1e-4, 1.0), "A": POSITIVE, "beta": SMALL, "B": (1e-2, 1e5), "alpha": SMALL},
+    ),
+    "D-CPT (Que)": (
+        d_cpt,
+        {"E": BELOW, "A": POSITIVE, "alpha": SMALL, "B": POSITIVE, "eta": SMALL, "beta": SMALL}
+        | {"C": POSITIVE, "epsilon": (1e-5, 1.0), "gamma": SMALL},
+    ),
+    "hidden curves (Wang)": (
+        hidden_curves,
+        KNOWING | MEMORY | {"A": POSITIVE, "q": SMALL, "eta": SMALL},
+    ),
+    "knowledge eroded": (eroded, KNOWING | MEMORY | {"kappa": (0.01, 20.0)}),
+    "knowledge in balance": (balanced, KNOWING | MEMORY | {"kappa": (0.01, 20.0)}),
+    "share left, a factor": (
+        share_times,
+        MEMORY | {"B": (1.0, 1e10), "beta": (0.02, 3.0), "kappa": (1e-4, 5.0), "gamma": SMALL},
+    ),
+    "THE LAW": (_fixed(beta=0.095), LAW),
+    "its beta fitted too": (FORGETTING.curve, LAW | {"beta": (0.01, 3.0)}),
+    "and an E": (with_floor, LAW | {"beta": (0.01, 3.0), "E": BELOW}),
+    "without W": (_fixed(beta=0.095, W=0.0), {k: s for k, s in LAW.items() if k != "W"}),
+    "kappa to 0: the log of it": (
+        _fixed(beta=0.095, kappa=1e-6),
+        {k: s for k, s in LAW.items() if k != "kappa"},
+    ),
+}
+
+
+def fitted(name: str, rows: Rows, seed: int = 0) -> dict[str, float]:
+    """The parameters of the lowest objective."""
+    curve, spans = FORMS[name]
+    low, high = np.log(np.array(list(spans.values()))).T
+    starts = np.exp(low + (high - low) * np.random.default_rng(seed).random((STARTS, len(low))))
+    form = Curved(
+        *(name, "", tuple(spans), ("N", "D", "r", "S"), curve),
+        spans=lambda variables, loss: spans,
+        starts=lambda variables, loss: starts,
+    )
+    problem = pose(form, rows.variables, rows.loss, DELTA, Ties())
+    with np.errstate(all="ignore"):
+        optimum = solve(problem, np.ones(len(rows.loss)), problem.context({}))
+    return {key: float(value[0]) for key, value in problem.params(optimum.theta).items()}
+
+
+def off(name: str, params: Mapping[str, float], rows: Rows) -> np.ndarray:
+    """|log predicted − log measured| of each row, in per cent."""
+    predicted = np.asarray(FORMS[name][0](params, rows.variables))
+    return 100 * np.abs(np.log(predicted / rows.loss))
+
+
+def held_out(name: str, rows: Rows, mask: np.ndarray) -> np.ndarray:
+    """The errors on the rows of a mask of a form fitted without them."""
+    return off(name, fitted(name, rows.take(~mask)), rows.take(mask))
+
+
+def examined(name: str, rows: Rows) -> list[str]:
+    """The cells of a form: its errors within, on left-out runs, and beyond."""
+    runs = np.unique(rows.run)
+    fold = np.random.default_rng(1).permutation(len(runs)) % FOLDS
+    of_run: dict[int, float] = {}
+    for one in range(FOLDS):
+        mask = np.isin(rows.run, runs[fold == one])
+        errors = held_out(name, rows, mask)
+        of_run |= {run: errors[rows.run[mask] == run].mean() for run in runs[fold == one]}
+    left_out = list(of_run.values())
+    spread = statistics.stdev(left_out) / len(left_out) ** 0.5
+    size, tokens, r = (rows.variables[key] for key in ("N", "D", "r"))
+    late = tokens >= LATE * tokens.max()
+    shares = np.unique(r)
+    by_share = [held_out(name, rows, r == share).mean() for share in shares]
+    inner = [error for share, error in zip(shares, by_share, strict=True) if 0 < share < r.max()]
+    return [
+        str(len(FORMS[name][1])),
+        f"{off(name, fitted(name, rows), rows).mean():.2f}",
+        f"{np.mean(left_out):.2f} ± {spread:.2f}",
+        f"{held_out(name, rows, late).mean():.2f}",
+        f"{np.mean(inner):.2f}",
+        f"{by_share[0]:.1f}",
+        f"{held_out(name, rows, size == size.max()).mean():.2f}",
+    ]
+
+
+def rows_of(runs: Sequence[Run], *, ends: bool) -> Rows:
+    """Losses on the source: those at the ends only, or all past the warm-up."""
+    columns: list[tuple[float, ...]] = []
+    for number, run in enumerate(runs):
+        curve = run.curves[run.source or ""]
+        first = run.tokens if ends else SETTLED * run.tokens
+        for D, loss in zip(curve.tokens, curve.loss, strict=True):
+            if first <= D:
+                columns.append((run.params, D, run.replay, curve.loss[0], loss, number))
+    N, D, r, S, loss, number = np.array(columns).T
+    return Rows({"N": N, "D": D, "r": r, "S": S}, loss, number)
+
+
+def tables(runs: Sequence[Run]) -> Iterator[str]:
+    """Every form on every set of rows."""
+    head = f"{'':28}{'':>4}{'fit':>7}{'left-out runs':>15}{'later':>8}{'shares':>8}"
+    head += f"{'r = 0':>8}{'largest':>9}"
+    longest = max(run.tokens for run in runs)
+    for target in sorted({run.target for run in runs}):
+        of = [run for run in runs if run.target == target]
+        for ends in (False, True):
+            chosen = of if ends else [run for run in of if run.tokens == longest]
+            rows = rows_of(chosen, ends=ends)
+            what = "at the ends of runs" if ends else "through training"
+            yield f"\n{target}, {what}: {len(rows.loss)} losses of {len(chosen)} runs\n{head}"
+            for name in FORMS:
+                cells = examined(name, rows)
+                widths = (4, 7, 15, 8, 8, 8, 9)
+                yield f"{name:28}" + "".join(
+                    f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)
+                )
+            params = fitted("THE LAW", rows)
+            yield "the law: " + "  ".join(f"{key} {value:.3g}" for key, value in params.items())
+            yield from answers(params | {"beta": 0.095}, float(np.median(rows.variables["S"])))
+        yield from carried(of, longest)
+
+
+def answers(params: Mapping[str, float], S: float) -> Iterator[str]:
+    """What a user asks of the law, from a median seed."""
+    for share in (0.0, 0.01, 0.05, 0.2, 0.5):
+        tokens, loss = highest(params, r=share, S=S, D=1e7)
+        what = f"{share:.0%} replay, up to 10M tokens"
+        yield f"  from {S:.2f} with {what}: {loss:.2f} at {tokens:.3g}"
+    back = [f"{least_replay(params, S, D, S):.0%} by {D:.0e}" for D in (3e5, 1e6, 3e6, 1e7)]
+    yield f"  replay that comes back to {S:.2f}: {', '.join(back)} tokens (nan: none does)"
+
+
+def carried(of: Sequence[Run], longest: float) -> Iterator[str]:
+    """The law of losses through training, on the ends of shorter runs."""
+    law = fitted("THE LAW", rows_of([run for run in of if run.tokens == longest], ends=False))
+    for tokens in sorted({run.tokens for run in of}):
+        rows = rows_of([run for run in of if run.tokens == tokens], ends=True)
+        predicted = np.asarray(FORMS["THE LAW"][0](law, rows.variables))
+        error = 100 * np.log(predicted / rows.loss)
+        yield (
+            f"fitted through training, it is off by {error.mean():+.1f} % at the ends of "
+            f"{len(error)} runs of {tokens:,.0f} tokens"
+        )
+
+
+def train(workspace: Path) -> list[Path]:
+    """Run the study, or go on with it; where its runs are."""
+    workspace.mkdir(parents=True, exist_ok=True)
+    path = workspace / "forgetting.yaml"
+    path.write_text(RECIPE)
+    prepare_tokens(load_recipe(path), workspace, print)
+    plans = plan_runs(load_recipe(path))
+    for budget in SHORTER:
+        settings = [*OF_SHORTER, f"train.budget={budget} tokens", "train.evaluations=10"]
+        plans += [
+            replace(plan, name=plan.name.replace("forget/", f"b{budget}/"))
+            for plan in plan_runs(load_recipe(path, settings))
+            if plan.strategy == "cpt"  # they start from the source models of the study
+        ]
+    run_all([plan for plan in plans if plan.strategy != "scratch"], workspace)
+    return [workspace / "runs"]
+
+
+def main() -> None:
+    """Train or read the runs, print the tables and keep them beside this script."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("workspace", nargs="?", type=Path, default=Path("build/forgetting"))
+    parser.add_argument("--runs", nargs="+", type=Path)
+    chosen = parser.parse_args()
+    places = chosen.runs or train(chosen.workspace)
+    runs = [run for run in gather(table(places)) if run.strategy == "cpt"]
+    lines = [
+        f"{date.today()}  the source's loss under replay: |log predicted − log measured|, %",
+        "fit: mean over the rows it was fitted on; left-out runs: seven folds, ± standard error",
+        "over runs; later: the last half of the tokens from the first; shares: a replay share from",
+        "the others, mean over inner ones; r = 0 and the largest size from the others",
+    ]
+    print("\n".join(lines))
+    for line in tables(runs):
+        print(line, flush=True)
+        lines.append(line)
+    Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":  # the processes of the runs import this file too
+    main()

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tongues import laws
+from tongues.laws import Law
+from tongues.laws.forgetting import highest, least_replay
+from tongues.laws.forms import find_form
+from tongues.laws.solver import pose
+
+FAR = {"F": 300.0, "A": 0.37, "kappa": 0.17, "W": 0.2, "B": 3e5, "beta": 0.1}
+SHARES = (0.0, 0.01, 0.05, 0.2, 0.5, 0.8)
+
+
+def study(params, shares=SHARES, starts=(3.13, 2.9), tokens=8e5, evaluations=14):
+    """The rows of runs with these shares, evaluated past their warm-up."""
+    D = np.geomspace(0.1 * tokens, tokens, evaluations)
+    r, S, D = (grid.ravel() for grid in np.meshgrid(shares, starts, D, indexing="ij"))
+    return {"D": D, "r": r, "S": S, "loss": Law("forgetting", params).loss(D=D, r=r, S=S)}
+
+
+def test_before_the_first_step_the_source_stands_where_it_stood():
+    for share in (0.0, 0.1, 1.0):
+        assert Law("forgetting", FAR).loss(D=1e-9, r=share, S=2.4) == pytest.approx(2.4, rel=1e-9)
+
+
+def test_the_law_is_its_formula():
+    D, r, S, p = 4e5, 0.05, 3.0, FAR
+    left = (p["F"] + r * D) / (p["F"] + D)
+    source = (S + p["W"] * D / (p["F"] + D)) * (1 + D / p["B"]) ** -p["beta"]
+    expected = source + p["A"] * (left ** -p["kappa"] - 1) / p["kappa"]
+    assert Law("forgetting", p).loss(D=D, r=r, S=S) == pytest.approx(expected, rel=1e-14)
+
+
+def test_nothing_but_source_text_is_a_power_law_of_the_tokens_of_seed_and_run_together():
+    law = Law("forgetting", {**FAR, "W": 1e-12})
+    D = np.geomspace(1e3, 1e9, 20)
+    expected = 2.4 * (FAR["B"] / (FAR["B"] + D)) ** FAR["beta"]
+    np.testing.assert_allclose(law.loss(D=D, r=1.0, S=2.4), expected, rtol=1e-10)
+
+
+def test_without_replay_the_source_is_forgotten_as_a_power_of_tokens():
+    law = Law("forgetting", {**FAR, "W": 1e-12, "B": 1e30})
+    D = np.geomspace(1e2, 1e9, 40)
+    rise = law.loss(D=D, r=0.0, S=2.4) - 2.4
+    power = FAR["A"] / FAR["kappa"] * ((1 + D / FAR["F"]) ** FAR["kappa"] - 1)
+    np.testing.assert_allclose(rise, power, rtol=1e-9)
+
+
+def test_a_small_kappa_charges_for_each_factor_of_the_share_alike():
+    law = Law("forgetting", {**FAR, "kappa": 1e-9, "W": 1e-12, "B": 1e30})
+    cost = law.loss(D=1e9, r=np.array([0.01, 0.1]), S=2.4)
+    assert cost[0] - cost[1] == pytest.approx(FAR["A"] * np.log(10), rel=1e-3)
+
+
+def test_with_replay_the_source_is_forgotten_and_learned_again():
+    D = np.geomspace(1, 1e9, 400)
+    peaks, last = [], []
+    for share in (0.01, 0.05, 0.2, 0.5):
+        losses = Law("forgetting", FAR).loss(D=D, r=share, S=3.0)
+        turn = int(losses.argmax())
+        assert (np.diff(losses[: turn + 1]) > 0).all()
+        assert (np.diff(losses[turn:]) < 0).all()
+        assert losses[-1] < losses[turn] - 0.5
+        tokens, loss = highest(FAR, r=share, S=3.0, D=1e9)
+        assert D[turn - 1] < tokens < D[turn + 1]
+        assert loss >= losses[turn]
+        peaks.append(loss)
+        last.append(losses[-1])
+    assert (np.diff(peaks) < 0).all()
+    assert (np.diff(last) < 0).all()
+
+
+def test_the_highest_is_the_end_without_replay_and_the_start_where_nothing_is_lost():
+    assert highest(FAR, r=0.0, S=3.0, D=1e6)[0] == pytest.approx(1e6)
+    assert highest({**FAR, "W": 1e-12}, r=1.0, S=3.0, D=1e6) == (0.0, 3.0)
+
+
+@given(share=st.floats(0.001, 0.99), tokens=st.floats(1e3, 1e8), start=st.floats(1.5, 6.0))
+def test_the_least_replay_is_the_share_that_ends_at_that_loss(share, tokens, start):
+    loss = Law("forgetting", FAR).loss(D=tokens, r=share, S=start)
+    assert least_replay(FAR, loss, tokens, start) == pytest.approx(share, rel=1e-6)
+
+
+def test_least_replay_is_none_where_none_is_needed_and_nan_where_none_suffices():
+    assert least_replay(FAR, 20.0, 1e6, 3.0) == 0
+    assert np.isnan(least_replay(FAR, 1.0, 1e6, 3.0))
+    assert np.isnan(least_replay(FAR, [1.0, 20.0], 1e6, 3.0)).tolist() == [True, False]
+
+
+def test_least_replay_of_draws_gives_an_interval():
+    rows = study(FAR)
+    rows["loss"] *= np.exp(0.01 * np.random.default_rng(1).standard_normal(len(rows["loss"])))
+    runs = [f"{r}-{S}" for r, S in zip(rows["r"], rows["S"], strict=True)]
+    law = laws.fit("forgetting", runs=runs, draws=50, **rows)
+    truth = least_replay(FAR, 3.6, 8e5, 3.0)
+    low, high = np.percentile(least_replay(law.draws, 3.6, 8e5, 3.0), (2.5, 97.5))
+    assert low < truth < high < 2 * low
+    assert law.fixed == {"beta": pytest.approx(0.095)}
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    memory=st.floats(2e-4, 2e-2),
+    A=st.floats(0.1, 1.0),
+    kappa=st.floats(0.02, 0.5),
+    W=st.floats(0.05, 0.6),
+    worth=st.floats(0.1, 3.0),
+)
+def test_noise_free_laws_are_recovered(memory, A, kappa, W, worth):
+    truth = {"F": memory * 8e5, "A": A, "kappa": kappa, "W": W, "B": worth * 8e5, "beta": 0.095}
+    rows = study(truth)
+    law = laws.fit("forgetting", draws=0, **rows)
+    np.testing.assert_allclose(law.loss(D=rows["D"], r=rows["r"], S=rows["S"]), rows["loss"], 1e-6)
+    for name, value in truth.items():
+        assert law.params[name] == pytest.approx(value, rel=1e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    place=st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6),
+    share=st.floats(0.0, 1.0),
+    tokens=st.floats(1.0, 1e12),
+)
+def test_slopes_are_finite_wherever_it_is_searched(place, share, tokens):
+    variables = {"D": np.array([tokens, 2e9]), "r": np.array([share, 0.1]), "S": np.full(2, 2.5)}
+    problem = pose(find_form("forgetting"), variables, np.array([2.5, 3.0]), 1e-3)
+    theta = problem.low + np.array(place) * (problem.high - problem.low)
+    value, slopes = problem.look(theta[None], problem.context({}))
+    assert np.isfinite(value).all()
+    assert np.isfinite(slopes).all()
+    step = 1e-5
+    for index in range(6):
+        moved = theta + step * np.eye(6)[index]
+        higher = problem.look(moved[None], problem.context({}))[0]
+        lower = problem.look(2 * theta[None] - moved[None], problem.context({}))[0]
+        numeric = (higher - lower) / (2 * step)
+        np.testing.assert_allclose(slopes[..., index], numeric, rtol=1e-3, atol=1e-4)
