@@ -2,12 +2,12 @@
 
 usage: python benchmarks/forgetting.py [WORKSPACE] [--runs DIR ...]
 
-Without --runs it trains its own study in WORKSPACE (build/forgetting): 60 runs of four sizes, two
-targets and seven replay shares, and 48 shorter ones, some twenty minutes on two idle cores; what
-is finished is not done again. With --runs it takes finished runs as they are. Each form is fitted
-by the same objective, Huber of the log loss, once on the losses through training (past the
-warm-up) and once on the losses at the ends of runs of several lengths. The result also goes to
-the file of the same name beside this script.
+Without --runs it trains two studies in WORKSPACE (build/forgetting): 60 runs of four sizes, two
+targets and seven replay shares with 48 shorter ones, and a smaller one of another world, seed and
+distance; some twenty minutes on two idle cores, and what is finished is not done again. Each DIR
+holds the runs of one study. Each form is fitted by the same objective, Huber of the log loss, once
+on the losses through training (past the warm-up) and once on the losses at the ends of runs of
+several lengths. The result also goes to the file of the same name beside this script.
 """
 
 import argparse
@@ -32,33 +32,68 @@ from tongues.tokens import prepare_tokens
 __all__ = ["main"]
 
 RECIPE = """\
-name: forget
+name: {name}
 text:
   made:
-    seed: 3
-    size: 6 MB
-    languages:
-      qaa: {}
-      qab: {mother: qaa, distance: 0.2}
-      qac: {mother: qaa, distance: 0.5}
+    seed: {world}
+    size: {size}
+    languages: {{qaa: {{}}{languages}}}
 tokens:
   vocabulary: 1024
   held_out: 12288 tokens
 train:
-  budget: 800k tokens
+  budget: {budget}
   batch: 512 tokens
   context: 128 tokens
   rate: 4.0e-3
   evaluations: 24
 study:
   source: qaa
-  targets: [qac, qab]
-  shapes: [0.05M, 0.1M, 0.2M, 0.4M]
+  targets: [{targets}]
+  shapes: [{shapes}]
+  seeds: [{seed}]
+  strategies: [cpt]
   source_budget: 600k tokens
-  replay: [0%, 1%, 5%, 10%, 20%, 50%, 80%]
+  replay: [{replay}]
 """
-SHORTER = ("50k", "100k", "200k", "400k")
-OF_SHORTER = ["study.shapes=[0.1M]", "study.replay=[0%, 5%, 20%, 50%, 80%, 99%]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Runs of one length, and shorter ones of the size 0.1M; `targets` by their distance."""
+
+    name: str
+    world: int
+    seed: int
+    size: str
+    targets: Mapping[str, float]
+    shapes: str
+    budget: str
+    replay: str
+    shorter: tuple[str, ...]
+    replay_of_shorter: str
+
+    def recipe(self) -> str:
+        """As a recipe's text."""
+        own = {name: getattr(self, name) for name in self.__slots__}
+        far = "".join(
+            f", {lang}: {{mother: qaa, distance: {distance}}}"
+            for lang, distance in self.targets.items()
+        )
+        return RECIPE.format(**own | {"languages": far, "targets": ", ".join(self.targets)})
+
+
+STUDIES = (
+    Study(
+        *("forget", 3, 1, "6 MB", {"qab": 0.2, "qac": 0.5}, "0.05M, 0.1M, 0.2M, 0.4M"),
+        *("800k tokens", "0%, 1%, 5%, 10%, 20%, 50%, 80%"),
+        *(("50k", "100k", "200k", "400k"), "0%, 5%, 20%, 50%, 80%, 99%"),
+    ),
+    Study(  # made once the law had been chosen on the first
+        *("fresh", 11, 5, "4 MB", {"qab": 0.35}, "0.05M, 0.1M"),
+        *("400k tokens", "0%, 2%, 5%, 20%, 50%", ("100k", "200k"), "0%, 2%, 5%, 20%, 50%"),
+    ),
+)
 SETTLED = 0.1  # share of a run before which its losses are warm-up
 DELTA = 1e-3
 FOLDS = 7
@@ -262,7 +297,7 @@ def rows_of(runs: Sequence[Run], *, ends: bool) -> Rows:
     return Rows({"N": N, "D": D, "r": r, "S": S}, loss, number)
 
 
-def tables(runs: Sequence[Run]) -> Iterator[str]:
+def tables(study: str, runs: Sequence[Run]) -> Iterator[str]:
     """Every form on every set of rows."""
     head = f"{'':28}{'':>4}{'fit':>7}{'left-out runs':>15}{'later':>8}{'shares':>8}"
     head += f"{'r = 0':>8}{'largest':>9}"
@@ -272,8 +307,9 @@ def tables(runs: Sequence[Run]) -> Iterator[str]:
         for ends in (False, True):
             chosen = of if ends else [run for run in of if run.tokens == longest]
             rows = rows_of(chosen, ends=ends)
-            what = "at the ends of runs" if ends else "through training"
-            yield f"\n{target}, {what}: {len(rows.loss)} losses of {len(chosen)} runs\n{head}"
+            where = "at the ends of runs" if ends else "through training"
+            yield f"\n{study}{target}, {where}: {len(rows.loss)} losses of {len(chosen)} runs"
+            yield head
             for name in FORMS:
                 cells = examined(name, rows)
                 widths = (4, 7, 15, 8, 8, 8, 9)
@@ -309,22 +345,23 @@ def carried(of: Sequence[Run], longest: float) -> Iterator[str]:
         )
 
 
-def train(workspace: Path) -> list[Path]:
-    """Run the study, or go on with it; where its runs are."""
+def train(study: Study, workspace: Path) -> Path:
+    """Run a study, or go on with it; where its runs are."""
     workspace.mkdir(parents=True, exist_ok=True)
-    path = workspace / "forgetting.yaml"
-    path.write_text(RECIPE)
+    path = workspace / "recipe.yaml"
+    path.write_text(study.recipe())
     prepare_tokens(load_recipe(path), workspace, print)
     plans = plan_runs(load_recipe(path))
-    for budget in SHORTER:
-        settings = [*OF_SHORTER, f"train.budget={budget} tokens", "train.evaluations=10"]
+    for budget in study.shorter:
+        settings = ["study.shapes=[0.1M]", f"study.replay=[{study.replay_of_shorter}]"]
+        settings += [f"train.budget={budget} tokens", "train.evaluations=10"]
         plans += [
-            replace(plan, name=plan.name.replace("forget/", f"b{budget}/"))
+            replace(plan, name=plan.name.replace(f"{study.name}/", f"b{budget}/"))
             for plan in plan_runs(load_recipe(path, settings))
             if plan.strategy == "cpt"  # they start from the source models of the study
         ]
-    run_all([plan for plan in plans if plan.strategy != "scratch"], workspace)
-    return [workspace / "runs"]
+    run_all(plans, workspace)
+    return workspace / "runs"
 
 
 def main() -> None:
@@ -333,8 +370,7 @@ def main() -> None:
     parser.add_argument("workspace", nargs="?", type=Path, default=Path("build/forgetting"))
     parser.add_argument("--runs", nargs="+", type=Path)
     chosen = parser.parse_args()
-    places = chosen.runs or train(chosen.workspace)
-    runs = [run for run in gather(table(places)) if run.strategy == "cpt"]
+    places = chosen.runs or [train(study, chosen.workspace / study.name) for study in STUDIES]
     lines = [
         f"{date.today()}  the source's loss under replay: |log predicted − log measured|, %",
         "fit: mean over the rows it was fitted on; left-out runs: seven folds, ± standard error",
@@ -342,9 +378,11 @@ def main() -> None:
         "the others, mean over inner ones; r = 0 and the largest size from the others",
     ]
     print("\n".join(lines))
-    for line in tables(runs):
-        print(line, flush=True)
-        lines.append(line)
+    for number, place in enumerate(places, start=1):
+        runs = [run for run in gather(table([place])) if run.strategy == "cpt"]
+        for line in tables(f"study {number}, ", runs):
+            print(line, flush=True)
+            lines.append(line)
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
 

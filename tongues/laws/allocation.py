@@ -66,7 +66,7 @@ def allocate(law: "Law") -> Allocation | None:
     if law.draws:
         inside = interior(law.draws)
         draws = _optimum({name: values[inside] for name, values in law.draws.items()})
-    return Allocation(**point, interval=intervals(draws), draws=draws)
+    return Allocation(**point, interval=intervals(draws, point), draws=draws)
 
 
 def about_allocation(

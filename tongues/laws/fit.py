@@ -101,7 +101,9 @@ def fit_rows(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Law
     params = {name: found[name] for name in form.names}
     spread = _resample(form, rows, base, manner, problem, optimum)
     interval = {
-        name: ends for name, ends in intervals(spread).items() if name not in manner.ties.fixed
+        name: ends
+        for name, ends in intervals(spread, params).items()
+        if name not in manner.ties.fixed
     }
     fitted = rows.take(np.flatnonzero(used))
     residual = np.log(fitted.loss) - np.log(form.loss(params, fitted.variables))

@@ -46,12 +46,13 @@ def frontier(law: Law) -> Law:
             code="no_interior_optimum",
         )
     draws = _draws_along(law, best.draws) if law.draws else {}
-    point = _along(law.params, {"N_coef": best.N_coef, "a": best.a})
+    along = _along(law.params, {"N_coef": best.N_coef, "a": best.a})
+    point = {name: float(value) for name, value in along.items()}
     return Law(
         "power-floor",
-        {name: float(value) for name, value in point.items()},
+        point,
         draws=draws,
-        interval=intervals(draws),
+        interval=intervals(draws, point),
         range={"C": law.range["C"]} if "C" in law.range else {},
         warnings=law.warnings,
         source=law.source,

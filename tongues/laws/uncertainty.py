@@ -1,5 +1,8 @@
 """Intervals by resampling runs: the rows of one run are correlated, so runs are drawn whole."""
 
+from collections.abc import Mapping
+from statistics import NormalDist
+
 import numpy as np
 
 from tongues.errors import UserError
@@ -15,6 +18,8 @@ _FEWEST = 20  # draws below which a percentile of 2.5 means nothing
 _ROUNDS = 200  # a draw along a flat valley need not be exact
 _GAIN = 1e-8
 _LEVEL = (2.5, 97.5)
+_CORRECTED = 0.5  # share of the bias correction
+_NORMAL = NormalDist()
 _ENDLESS = 1e300  # stands for infinity, between which nothing can be interpolated
 
 
@@ -83,7 +88,27 @@ def upright(draws: dict[str, np.ndarray], dimensions: int) -> dict[str, np.ndarr
     return {name: values.reshape(-1, *(1,) * dimensions) for name, values in draws.items()}
 
 
-def intervals(draws: dict[str, np.ndarray]) -> dict[str, tuple[float, float]]:
-    """The 95 % percentile interval of each parameter; empty where draws are too few for one."""
-    ends = {name: percentiles(values) for name, values in draws.items() if len(values) >= _FEWEST}
+def intervals(
+    draws: Mapping[str, np.ndarray], point: Mapping[str, float]
+) -> dict[str, tuple[float, float]]:
+    """The 95 % interval of each parameter; empty where draws are too few for one.
+
+    Percentiles of the draws, shifted by half of Efron's correction for their bias: plain ones hold
+    the truth too often for few independent rows, fully corrected ones too seldom for few runs
+    (`benchmarks/coverage.py`).
+    """
+    ends = {
+        name: _corrected(values, point[name])
+        for name, values in draws.items()
+        if len(values) >= _FEWEST
+    }
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
+
+
+def _corrected(values: np.ndarray, point: float) -> tuple[np.ndarray, np.ndarray]:
+    values = np.clip(values[~np.isnan(values)], -_ENDLESS, _ENDLESS)
+    below = float(np.mean(values < point) + 0.5 * np.mean(values == point))
+    shift = 2.0 * _CORRECTED * _NORMAL.inv_cdf(min(max(below, 0.01), 0.99))
+    levels = [100.0 * _NORMAL.cdf(shift + _NORMAL.inv_cdf(level / 100.0)) for level in _LEVEL]
+    low, high = np.percentile(values, levels)
+    return _unbounded(low), _unbounded(high)
