@@ -13,7 +13,7 @@ from tongues.laws.solver import Problem, descend
 __all__ = ["FEWEST_RUNS", "draw_runs", "intervals", "percentiles", "refit", "upright"]
 
 FEWEST_RUNS = 3  # resamples of two runs would all be alike
-_BATCH = 64  # so many draws of a few hundred rows stay in a core's cache
+_BATCH = 16_000  # rows times draws that stay in a core's cache
 _FEWEST = 20  # draws below which a percentile of 2.5 means nothing
 _ROUNDS = 200  # a draw along a flat valley need not be exact
 _GAIN = 1e-8
@@ -59,8 +59,9 @@ def refit(
     """
     context = np.broadcast_to(context, (len(weights), context.shape[1]))
     parts = [np.empty((0, len(theta)))]
-    for first in range(0, len(weights), _BATCH):
-        part = slice(first, first + _BATCH)
+    batch = max(1, _BATCH // weights.shape[1])
+    for first in range(0, len(weights), batch):
+        part = slice(first, first + batch)
         start = np.tile(theta, (len(weights[part]), 1))
         ends = descend(problem, start, weights[part], context[part], rounds=_ROUNDS, gain=_GAIN)
         parts.append(ends.theta)
