@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tongues.cli.options import figures_option, json_option
+from tongues.cli.options import figures_option, json_option, one_thread
 from tongues.errors import UserError
 
 __all__ = ["fit", "report"]
@@ -54,6 +54,7 @@ def fit(
     **how: Any,
 ) -> None:
     """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or directories of runs."""
+    one_thread()
     from tongues.laws.ask import fit_places
     from tongues.terminal import hint, print_json, print_table, say
 

@@ -1,5 +1,6 @@
 """Arguments and options that several verbs share."""
 
+import os
 from pathlib import Path
 
 import click
@@ -7,6 +8,7 @@ import click
 __all__ = [
     "figures_option",
     "json_option",
+    "one_thread",
     "overrides_argument",
     "rebuild_option",
     "recipe_argument",
@@ -32,3 +34,8 @@ figures_option = click.option(
     metavar="FOLDER",
     help="Draw figures there, each as SVG, PNG and data.",
 )
+
+
+def one_thread() -> None:
+    """Keep numpy on one thread: matrices this small only make a second one wait."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tongues.cli.options import figures_option, json_option
+from tongues.cli.options import figures_option, json_option, one_thread
 from tongues.errors import UserError
 
 __all__ = ["plan"]
@@ -60,6 +60,7 @@ def plan(
     **asked: Any,
 ) -> None:
     """Tell how large a model to train, on how much, from which base, and at what price."""
+    one_thread()
     from tongues.plan import ask, make_plan, plan_rows, plan_sentences, read_laws, write_recipe
     from tongues.recipe import load_recipe
     from tongues.terminal import hint, print_json, print_table, say
