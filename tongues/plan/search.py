@@ -9,6 +9,7 @@ __all__ = ["first_reached", "lowest", "reached_in_draws"]
 _GRID = 257
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _ROUNDS = 45  # each keeps 0.62 of the bracket: from a grid step to beyond what rounding shows
+_AT_END = 1e-6  # of the range: nearer to an end than this is at it
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -28,7 +29,8 @@ def lowest(function: Function, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         at = function(np.stack([first, second], axis=-1))
         lower = at[:, 0] < at[:, 1]
         left, right = np.where(lower, left, first), np.where(lower, second, right)
-    return np.where((best == 0) | (best == _GRID - 1), np.nan, (left + right) / 2)
+    x = (left + right) / 2
+    return np.where(np.minimum(x - low, high - x) < _AT_END * (high - low), np.nan, x)
 
 
 def first_reached(function: Function, level: float, low: float, high: float) -> float:
