@@ -1,32 +1,103 @@
-"""How many tokens a second the mixture deals, on one core.
+"""How many tokens a second the mixture deals, and how exactly, beside Hugging Face `datasets`.
 
-Run as `python benchmarks/deal.py`; `deal.txt` holds what it printed.
+The peer interleaves the same windows by probabilities, both ways it can: from tables on disk in
+one go, and as a stream. Run as `python benchmarks/deal.py`; `deal.txt` holds what it printed.
 """
 
 import time
+from collections.abc import Callable, Iterator
+from datetime import date
+from statistics import median
 
+import datasets
 import numpy as np
 
 from tongues.tokens import Mixture
 
-TOKENS = 50_000_000  # of each language
+TOKENS = 8_000_000  # of each language
 SHARES = {"qaa": 0.05, "qab": 0.25, "qac": 0.7}
+SECONDS = 1.5
+TURNS = 5
+
+Batches = Iterator[np.ndarray]
 
 
-def dealt_per_second(context: int, samples: int, seconds: float = 2.0) -> float:
-    """Tokens per second of batches of `samples` windows of `context` tokens."""
+def ours(sources: dict[str, np.ndarray], context: int, samples: int) -> Batches:
+    """Batches of the deal."""
+    mixture = Mixture(sources, SHARES, context, seed=1)
+    step = 0
+    while True:
+        yield mixture.batch(step, samples)
+        step += 1
+
+
+def theirs(sources: dict[str, np.ndarray], context: int, samples: int, stream: bool) -> Batches:
+    """Batches of interleaved data sets, each repeated when it runs out."""
+    tables = []
+    for tokens in sources.values():
+        windows = len(tokens) // context
+        rows = tokens[: windows * context].reshape(windows, context).astype(np.int64)
+        table = datasets.Dataset.from_dict({"ids": rows})
+        tables.append(table.to_iterable_dataset() if stream else table)
+    mixed = datasets.interleave_datasets(
+        tables,
+        probabilities=list(SHARES.values()),
+        seed=1,
+        stopping_strategy="all_exhausted",
+    ).with_format("numpy")
+    while True:
+        for batch in mixed.iter(batch_size=samples):
+            yield batch["ids"]
+
+
+def tokens_per_second(batches: Batches) -> float:
+    """The rate after a first batch."""
+    next(batches)
+    start, dealt = time.perf_counter(), 0
+    while time.perf_counter() - start < SECONDS:
+        dealt += next(batches).size
+    return dealt / (time.perf_counter() - start)
+
+
+def furthest_off(choices: np.ndarray) -> float:
+    """Samples by which any language was ever off its share."""
+    count = np.arange(1, len(choices) + 1)
+    return max(
+        float(np.abs(np.cumsum(choices == number) - share * count).max())
+        for number, share in enumerate(SHARES.values())
+    )
+
+
+def main() -> None:
+    """Print rates side by side, several turns each, and how exact the shares are."""
+    datasets.disable_progress_bars()
+    print(f"dealing, {date.today()}, one core, M tokens/s, median of {TURNS} turns (least, most)\n")
     rng = np.random.default_rng(1)
     sources = {lang: rng.integers(0, 16_384, TOKENS).astype(np.uint16) for lang in SHARES}
-    mixture = Mixture(sources, SHARES, context, seed=1)
-    mixture.batch(0, samples)
-    start, step = time.perf_counter(), 0
-    while time.perf_counter() - start < seconds:
-        step += 1
-        mixture.batch(step, samples)
-    return step * samples * context / (time.perf_counter() - start)
+    for context, samples in ((128, 16), (256, 64), (1024, 64), (2048, 512)):
+        print(f"context {context}, {samples} samples a step")
+        makers: dict[str, Callable[[], Batches]] = {
+            "ours": lambda c=context, s=samples: ours(sources, c, s),
+            "datasets, tables": lambda c=context, s=samples: theirs(sources, c, s, False),
+            "datasets, stream": lambda c=context, s=samples: theirs(sources, c, s, True),
+        }
+        open_batches = {name: make() for name, make in makers.items()}
+        rates: dict[str, list[float]] = {name: [] for name in makers}
+        for _ in range(TURNS):
+            for name, batches in open_batches.items():
+                rates[name].append(tokens_per_second(batches) / 1e6)
+        for name, rate in rates.items():
+            ratios = sorted(a / b for a, b in zip(rates["ours"], rate, strict=True))
+            spread = f"({min(rate):.1f}, {max(rate):.1f})"
+            ratio = f"ours is {median(ratios):.1f} × [{ratios[0]:.1f}, {ratios[-1]:.1f}]"
+            print(f"  {name:17} {median(rate):7.1f} {spread:16} {ratio if name != 'ours' else ''}")
+    samples = 100_000
+    source, _, _ = Mixture(sources, SHARES, 128, seed=1).locate(np.arange(samples))
+    drawn = np.random.default_rng(1).choice(len(SHARES), samples, p=list(SHARES.values()))
+    print(f"\nfurthest off its share in {samples:,} samples")
+    print(f"  ours                    {furthest_off(source):8.2f} samples")
+    print(f"  drawn by probabilities  {furthest_off(drawn):8.2f} samples")
 
 
 if __name__ == "__main__":
-    for context, samples in ((128, 16), (256, 64), (1024, 64), (2048, 512)):
-        rate = dealt_per_second(context, samples) / 1e6
-        print(f"context {context:5}, {samples:4} samples a step: {rate:6.1f} M tokens/s")
+    main()

@@ -49,7 +49,7 @@ def test_a_recipe_reads_back_the_same_after_it_was_shown(good: Path, tmp_path: P
 
 
 def test_norwegian_is_a_language_and_not_false(good: Path) -> None:
-    assert load_recipe(good).text.files == {"no": ["norsk.txt"]}
+    assert load_recipe(good).text.files["no"].paths == ["norsk.txt"]
 
 
 def test_overrides_change_one_value(good: Path) -> None:

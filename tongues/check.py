@@ -7,13 +7,16 @@ from typing import Any
 
 from tongues.errors import UserError, nearest
 from tongues.quantities import show_bytes, show_count
-from tongues.recipe import Recipe, Text
-from tongues.study import core_count, plan_runs
-from tongues.text import check_text, text_files
+from tongues.ranks import core_count
+from tongues.recipe import Recipe
+from tongues.study import plan_runs
+from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
 
 __all__ = ["Checked", "check_recipe", "derived_as_json", "derived_table"]
 
+_CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
+_TOKEN = 3  # bytes of text in a token, about
 _PYTHON = 450_000_000  # bytes that a process takes before its model
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
 
@@ -43,17 +46,20 @@ class Checked:
 def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
     """Look for mistakes across the whole recipe; a UserError names the first."""
     check_text(recipe.text)
-    text_bytes = _text_bytes(recipe.text)
+    sizes = text_bytes(recipe.text)
     plans = plan_runs(recipe)
     for plan in plans:
         _languages_have_text(plan, recipe)
     _a_context_is_held_out(recipe)
-    runs = tuple((plan, derive(plan, recipe.tokens.vocabulary)) for plan in plans)
+    vocabulary = _vocabulary(recipe)
+    runs = tuple((plan, derive(plan, vocabulary)) for plan in plans)
     for plan, derived in runs:
-        _text_suffices(plan, derived, text_bytes)
-    two_or_four = 2 if recipe.tokens.vocabulary <= 65_536 else 4
+        _text_suffices(plan, derived, sizes)
+    two_or_four = 2 if vocabulary <= 65_536 else 4
+    text = sum(sizes.values())
+    disk = text * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
     at_once = min(recipe.study.workers or core_count(), len(runs)) if recipe.study else 1
-    checked = Checked(runs, at_once, sum(text_bytes.values()) * two_or_four // 3)
+    checked = Checked(runs, at_once, round(disk))
     _fits_in_memory(checked)
     _fits_on_disk(checked, workspace)
     return checked
@@ -86,19 +92,23 @@ def derived_as_json(checked: Checked) -> dict[str, Any]:
     return {"runs": runs, "memory": checked.memory, "disk": checked.disk}
 
 
-def _text_bytes(settings: Text) -> dict[str, int]:
-    """Bytes of text by language, without reading it; compressed text counts four times."""
-    sizes = dict.fromkeys(settings.made.languages, settings.made.size) if settings.made else {}
-    for lang, paths in text_files(settings).items():
-        sizes[lang] = sum(p.stat().st_size * (4 if p.suffix == ".gz" else 1) for p in paths)
-    return sizes
+def _vocabulary(recipe: Recipe) -> int:
+    """The size of the recipe's vocabulary, before it is made."""
+    settings = recipe.tokens
+    if settings.base is None:
+        return settings.vocabulary
+    from tongues.tokens import load_tokenizer, vocabulary_size
+
+    base = vocabulary_size(load_tokenizer(Path(settings.base)))
+    return base + (settings.extend.pieces if settings.extend else 0)
 
 
 def _languages_have_text(plan: RunPlan, recipe: Recipe) -> None:
     known = recipe.text.languages
-    for lang in (*plan.settings.mixture, *plan.settings.evaluate):
+    settings = plan.settings
+    named = {"mixture": settings.mixture, "replay": settings.replay, "evaluate": settings.evaluate}
+    for key, lang in ((key, lang) for key, langs in named.items() for lang in langs):
         if lang not in known:
-            key = "mixture" if lang in plan.settings.mixture else "evaluate"
             where = "study" if recipe.study else f"train.{key}"
             raise UserError(
                 f"language `{lang}` has no text", where=where, hint=nearest(lang, known)
@@ -112,13 +122,13 @@ def _a_context_is_held_out(recipe: Recipe) -> None:
         raise UserError(what, where="tokens.held_out", hint=hint)
 
 
-def _text_suffices(plan: RunPlan, derived: Derived, text_bytes: dict[str, int]) -> None:
-    for lang, share in plan.settings.mixture.items():
-        passes = derived.tokens * share / max(1, text_bytes[lang])  # at most: a token is >= 1 byte
+def _text_suffices(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> None:
+    for lang, share in plan.shares.items():
+        passes = derived.tokens * share / sizes[lang]  # at most: a token is >= 1 byte
         if passes > _PASSES:
             raise UserError(
                 f"{show_count(derived.tokens * share)} tokens of `{lang}` would read its "
-                f"{show_bytes(text_bytes[lang])} of text more than {_PASSES:,} times",
+                f"{show_bytes(sizes[lang])} of text more than {_PASSES:,} times",
                 where="train.budget",
                 hint="give a smaller budget or more text",
             )

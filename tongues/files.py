@@ -134,10 +134,11 @@ def only_one(place: Path) -> Iterator[None]:
 
 
 def remove_directory(path: Path) -> None:
-    """Remove a directory so that it is never seen half removed."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    path.replace(aside)
-    shutil.rmtree(aside)
+    """Remove a directory, if it is there, so that it is never seen half removed."""
+    aside = _aside(path)
+    if path.exists():
+        path.replace(aside)
+        shutil.rmtree(aside)
 
 
 def _aside(path: Path) -> Path:

@@ -2,11 +2,22 @@
 
 import math
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-__all__ = ["Budget", "Bytes", "Seconds", "Share", "Tokens", "show_bytes", "show_count"]
+__all__ = [
+    "Amount",
+    "Budget",
+    "Bytes",
+    "Seconds",
+    "Share",
+    "Threshold",
+    "Tokens",
+    "percentile",
+    "show_bytes",
+    "show_count",
+]
 
 _NUMBER = re.compile(
     r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kMBGT]?)(?![A-Za-z])\s*(.*?)\s*$"
@@ -84,10 +95,55 @@ def _share(value: Any) -> float:
     return number
 
 
+def _threshold(value: Any) -> float | str:
+    if value == "off":
+        return value
+    if isinstance(value, str):
+        return f"p{percentile(value):g}"
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise ValueError(f"`{value}` is no threshold; write a number or a percentile such as `p99`")
+
+
+def percentile(threshold: str) -> float:
+    """The number of a percentile such as `p99.5`; a ValueError for anything else."""
+    match = re.match(r"^p(\d{1,2}(\.\d+)?|100)$", threshold)
+    if match is None:
+        raise ValueError(f"`{threshold}` is no percentile; write one such as `p99`")
+    return float(match[1])
+
+
 Tokens = Annotated[int, BeforeValidator(_tokens), PlainSerializer(lambda n: f"{n} tokens")]
 Bytes = Annotated[int, BeforeValidator(_bytes), PlainSerializer(lambda n: f"{n} B")]
 Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(lambda n: f"{n:g} seconds")]
 Share = Annotated[float, BeforeValidator(_share), PlainSerializer(lambda n: f"{n * 100:.10g}%")]
+Threshold = Annotated[float | str, BeforeValidator(_threshold)]
+
+
+class _Amount(BaseModel):
+    """So many documents, bytes or tokens of text."""
+
+    model_config = ConfigDict(frozen=True)
+    number: int
+    unit: Literal["documents", "bytes", "tokens"]
+
+    def __str__(self) -> str:
+        """As it is written in a recipe."""
+        return f"{self.number} {'B' if self.unit == 'bytes' else self.unit}"
+
+
+def _amount(value: Any) -> Any:
+    if isinstance(value, _Amount):
+        return value
+    number, unit = _split(value, example="2 GB`, `30M tokens` or `1000 documents")
+    if unit in ("token", "tokens", "document", "documents"):
+        return _Amount(
+            number=_whole(number, value), unit="tokens" if "tok" in unit else "documents"
+        )
+    return _Amount(number=_bytes(value), unit="bytes")
+
+
+Amount = Annotated[_Amount, BeforeValidator(_amount), PlainSerializer(str)]
 
 
 class _Budget(BaseModel):

@@ -9,10 +9,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tongues.errors import UserError, nearest
-from tongues.quantities import Budget, Bytes, Seconds, Share, Tokens
+from tongues.quantities import Amount, Budget, Bytes, Seconds, Share, Threshold, Tokens
 
 __all__ = [
+    "Clean",
+    "Columns",
     "Drift",
+    "Extend",
+    "Files",
+    "Hub",
     "Made",
     "Model",
     "Recipe",
@@ -25,6 +30,9 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+
+_KIND = re.compile(r"^(function-|literal\[|int$|float$|str$)")  # where several kinds may stand
+Off = Literal["off"]
 
 
 def _readable_name(name: str) -> str:
@@ -53,39 +61,103 @@ class Made(_Section):
     languages: dict[str, Drift]
 
 
+class Columns(_Section):
+    """What a source calls the parts of a document; `id` and `group` may be missing there."""
+
+    text: str = "text"
+    id: str = "id"
+    group: str = "group"
+
+
+class Files(_Section):
+    """The files of a language."""
+
+    paths: list[str] = Field(min_length=1)  # files, directories and globs
+    columns: Columns = Columns()
+    documents: Literal["files", "paragraphs"] = "files"  # what a document of a .txt is
+    at_most: Amount | None = None  # the first so many documents or bytes, or tokens by hash order
+
+
+class Hub(_Section):
+    """A data set of the hub, or a folder laid out like one, read as a stream."""
+
+    dataset: str
+    subset: str | None = None
+    split: str = "train"
+    columns: Columns = Columns()
+    at_most: Amount | None = None
+
+
+class Clean(_Section):
+    """What is dropped: documents beyond these thresholds; `off` switches one off.
+
+    A percentile such as `p99` is taken among the language's own documents.
+    """
+
+    language: Share | Off = 0.5  # least share of a document identified as its own language
+    script: Share | Off = "off"  # least share of its letters in the language's main script
+    characters: Threshold | Off = "p0.5"  # fewest characters
+    repetition: Threshold | Off = "p99.5"  # largest share of what a document says again
+    repeated_lines: Threshold | Off = "p99.5"  # largest share of it in lines said before
+    symbols: Threshold | Off = "p99.5"  # largest share of symbols and punctuation
+    digits: Threshold | Off = "p99.5"
+    near: Share | Off = 0.7  # Jaccard similarity from which one of two documents goes
+    benchmark: int | Off = 1  # n-grams shared with a named benchmark
+
+
 class Text(_Section):
-    """Where the text of each language comes from."""
+    """Where the text of each language comes from, and what of it is kept."""
 
     made: Made | None = None
-    files: dict[str, list[str]] = {}  # language: paths or globs of .txt and .jsonl, also .gz
+    files: dict[str, Files] = {}
+    hub: dict[str, Hub] = {}
+    clean: Clean = Clean()
+    benchmarks: list[str] = []  # files whose text must not be trained on
+    identifier: str | None = None  # a fastText model such as GlotLID's; py3langid without
 
     @property
     def languages(self) -> tuple[str, ...]:
         """Every language that has text, in the order written."""
-        return (*(self.made.languages if self.made else ()), *self.files)
+        made = self.made.languages if self.made else ()
+        return tuple(dict.fromkeys((*made, *self.files, *self.hub)))
 
     @model_validator(mode="after")
     def _some_text(self) -> "Text":
         if not self.languages:
-            raise ValueError("no language has text; give `made.languages` or `files`")
-        twice = set(self.made.languages if self.made else ()) & set(self.files)
+            raise ValueError("no language has text; give `made.languages`, `files` or `hub`")
+        twice = set(self.made.languages if self.made else ()) & {*self.files, *self.hub}
         if twice:
             raise ValueError(f"`{min(twice)}` is both a made language and one from files")
         return self
 
     @field_validator("files", mode="before")
     @classmethod
-    def _one_file_is_a_list(cls, value: Any) -> Any:
+    def _paths_alone(cls, value: Any) -> Any:
+        """A path or a list of paths stands for files with nothing else said."""
         if not isinstance(value, Mapping):
             return value
-        return {lang: [paths] if isinstance(paths, str) else paths for lang, paths in value.items()}
+        lists = {lang: [x] if isinstance(x, str) else x for lang, x in value.items()}
+        return {lang: {"paths": x} if isinstance(x, list) else x for lang, x in lists.items()}
+
+
+class Extend(_Section):
+    """New pieces for some languages, which leave the segmentation of others as it is."""
+
+    pieces: int = Field(ge=1, le=1_000_000)
+    languages: list[str] = Field(min_length=1)  # that the new pieces are for
+    keep: list[str] = Field(min_length=1)  # whose segmentation must not change
 
 
 class TokenSettings(_Section):
     """How text becomes tokens."""
 
-    vocabulary: int = Field(default=1024, ge=260, le=1_000_000)
-    held_out: Tokens = 20_000  # per language, never trained on
+    base: str | None = None  # a tokenizer to take: a Hugging Face folder or a tokenizer.json
+    extend: Extend | None = None  # adds pieces to the base
+    vocabulary: int = Field(default=1024, ge=260, le=1_000_000)  # of a tokenizer trained anew
+    sample: Bytes = 10_000_000  # of each language, to train it on
+    sampling: float = Field(default=0.0, ge=0, le=1, strict=False)  # 0: equal bytes; 1: as sizes
+    spelling: Literal["refuse", "allow"] = "refuse"  # of a language at about a byte per token
+    held_out: Tokens = 1_000_000  # per language, never trained on
 
 
 class Model(_Section):
@@ -93,6 +165,7 @@ class Model(_Section):
 
     shape: str | None = None  # a name from `tongues.models.SHAPES`
     tied_embeddings: bool = False
+    new_embeddings: Literal["mean", "similar", "plain"] = "mean"  # of pieces the parent lacks
 
 
 class Train(_Section):
@@ -100,6 +173,8 @@ class Train(_Section):
 
     run: str | None = None  # its name; by default the recipe's
     mixture: dict[str, Share] = {}
+    replay: dict[str, Share] = {}  # of all tokens; the mixture shares out the rest
+    documents: Literal["joined", "apart"] = "joined"  # whether a sample's documents attend across
     init_from: str | None = None  # a run of the store, or a Hugging Face folder
     budget: Budget
     batch: Tokens = 2048
@@ -251,7 +326,7 @@ def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
     problems = error.errors(include_url=False)
     # A misspelt key is the cause of the one that is missing.
     problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
-    keys = [str(part) for part in problem["loc"]]
+    keys = [str(part) for part in problem["loc"] if not _KIND.match(str(part))]
     where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}" if keys else str(path)
     kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
     if kind == "extra_forbidden":

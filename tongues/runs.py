@@ -12,7 +12,15 @@ from typing import Any, TypedDict
 from tongues.errors import UserError, nearest
 from tongues.files import read_json, read_lines, write_json
 
-__all__ = ["Parameters", "Record", "find_runs", "read_record", "table", "write_record"]
+__all__ = [
+    "Parameters",
+    "Record",
+    "Surgery",
+    "find_runs",
+    "read_record",
+    "table",
+    "write_record",
+]
 
 
 class Parameters(TypedDict):
@@ -21,6 +29,14 @@ class Parameters(TypedDict):
     total: int
     embedding: int  # input and output matrices over the vocabulary
     non_embedding: int
+
+
+class Surgery(TypedDict):
+    """What was done about the pieces that a parent's tokenizer lacks."""
+
+    pieces: int
+    way: str  # by which they got their embeddings
+    losses: dict[str, dict[str, float]]  # held-out, right after: nats per token by way, language
 
 
 class Record(TypedDict):
@@ -41,6 +57,9 @@ class Record(TypedDict):
     steps: int
     tokens: int
     flops: float  # of the whole run, exact
+    shares: dict[str, float]  # of all tokens by language, replay included
+    epochs: dict[str, float]  # how often the run reads the text of each language
+    surgery: Surgery | None  # once it is done, where the parent lacks pieces
     settings: dict[str, Any]
     tokens_fingerprint: str
     versions: dict[str, str]
@@ -76,8 +95,8 @@ def table(places: Iterable[Path]) -> list[dict[str, Any]]:
     """One row per run, evaluation and language, of finished runs.
 
     Columns: run, strategy, target, source, replay, parent, shape, seed, tokens_fingerprint,
-    params, params_non_embedding, step, tokens (all languages), flops (exact), tokens_lang (of
-    this row's language), lang, loss (nats per token), bits_per_byte.
+    params, params_non_embedding, step, tokens (all languages), flops (exact), tokens_lang and
+    epochs_lang (of this row's language), lang, loss (nats per token), bits_per_byte.
     """
     rows: list[dict[str, Any]] = []
     for directory in find_runs(places):

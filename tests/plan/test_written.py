@@ -80,7 +80,7 @@ def test_text_and_tokens_come_from_a_study(tmp_path: Path) -> None:
     write_recipe(plan, path, study, target="qac")
     recipe = load_recipe(path)
     assert (recipe.name, recipe.text, recipe.tokens) == (study.name, study.text, study.tokens)
-    assert recipe.train.mixture == {"qac": 0.9, "qaa": pytest.approx(0.1)}
+    assert (recipe.train.mixture, recipe.train.replay) == ({"qac": 1.0}, {"qaa": 0.1})
     ((run, _),) = check_recipe(recipe, tmp_path).runs
     assert run.name == "mine-plan"  # runs/mine is the study's folder
     assert run.parent == "mine/qaa-source"

@@ -2,11 +2,11 @@ import csv
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
 from tongues.report import write_report
@@ -16,29 +16,6 @@ from tongues.runs import find_runs, read_record, table, write_record
 @pytest.fixture(scope="module")
 def report(made_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report([made_study], tmp_path_factory.mktemp("reports") / "study")
-
-
-class Page(HTMLParser):
-    """What a page loads, and whether its elements close."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.loads: list[str] = []
-        self.open: list[str] = []
-        self.words: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.loads += [value for name, value in attrs if name in ("src", "href") and value]
-        if tag not in ("meta", "img", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] not in ("script", "style"):
-            self.words.append(data)
 
 
 def test_page_needs_no_other_host(report: Path):
@@ -51,7 +28,7 @@ def test_page_needs_no_other_host(report: Path):
 
 
 def test_page_says_what_was_found(report: Path, made_study: Path):
-    words = " ".join("".join(Page(report.read_text()).words).split())
+    words = Page(report.read_text()).said
     assert words.startswith("From home to near and far")
     assert "56 runs · 4 sizes, 0.1M to 0.6M · 2 seeds · up to 2M tokens · replay 0 %, 20 %" in words
     assert "fewer tokens with CPT on near" in words

@@ -44,7 +44,7 @@ def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRe
         tokens = plan.settings.budget.tokens(1)
         assert tokens == (9000 if plan.strategy == "source" else 4000)
     replay = next(plan for plan in plans if plan.replay)
-    assert replay.settings.mixture == {"qab": 0.75, "qaa": 0.25}
+    assert replay.shares == {"qab": 0.75, "qaa": 0.25}
 
 
 def test_a_study_trains_all_its_runs_and_is_then_left_alone(study: Recipe, workspace: Path) -> None:

@@ -7,7 +7,14 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.recipe import Text
-from tongues.text import check_text, describe_made, open_text, text_files
+from tongues.text import (
+    Document,
+    check_text,
+    describe_made,
+    find_pieces,
+    open_piece,
+    text_bytes,
+)
 
 
 def made(languages: dict[str, Any], size: str = "20 kB") -> Text:
@@ -18,27 +25,37 @@ def files(languages: dict[str, list[str]]) -> Text:
     return Text.model_validate({"files": languages})
 
 
+def documents_of(settings: Text, lang: str) -> list[Document]:
+    items = [
+        item
+        for piece in find_pieces(settings)
+        if piece.lang == lang
+        for item, _ in open_piece(piece)
+    ]
+    return [item for item in items if isinstance(item, Document)]
+
+
 def test_a_made_language_fills_its_size_and_no_more() -> None:
     settings = made({"qaa": {}, "qab": {"mother": "qaa", "distance": 0.3}})
     for lang in settings.languages:
-        documents = list(open_text(settings, lang))
+        documents = documents_of(settings, lang)
         size = sum(len(d.text.encode()) for d in documents)
         assert 17_000 < size <= 20_000
         assert {d.lang for d in documents} == {lang}
-        assert documents == list(open_text(settings, lang))
-    assert len(list(open_text(made({"qaa": {}}, "1 B"), "qaa"))) == 1
+        assert documents == documents_of(settings, lang)
+    assert len(documents_of(made({"qaa": {}}, "1 B"), "qaa")) == 1
 
 
 def test_more_text_begins_with_less() -> None:
-    less = list(open_text(made({"qaa": {}}), "qaa"))
-    more = list(open_text(made({"qaa": {}}, "50 kB"), "qaa"))
+    less = documents_of(made({"qaa": {}}), "qaa")
+    more = documents_of(made({"qaa": {}}, "50 kB"), "qaa")
     assert more[: len(less)] == less
     assert len(more) > len(less)
 
 
 def test_made_languages_tell_different_documents() -> None:
     settings = made({"qaa": {}, "qab": {"mother": "qaa", "distance": 0.3}})
-    mother, daughter = ({d.group for d in open_text(settings, tag)} for tag in ("qaa", "qab"))
+    mother, daughter = ({d.group for d in documents_of(settings, tag)} for tag in ("qaa", "qab"))
     assert mother
     assert mother.isdisjoint(daughter)
 
@@ -47,8 +64,15 @@ def test_a_language_from_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hei")
     settings = files({"no": [f"{tmp_path}/*.txt"]})
     check_text(settings)
-    assert [(d.lang, d.text) for d in open_text(settings, "no")] == [("no", "hei")]
-    assert text_files(settings) == {"no": [tmp_path / "a.txt"]}
+    assert [(d.lang, d.text) for d in documents_of(settings, "no")] == [("no", "hei")]
+    assert text_bytes(settings) == {"no": 3}
+
+
+def test_a_piece_goes_on_where_it_was_left() -> None:
+    (piece,) = find_pieces(made({"qaa": {}}))
+    items = list(open_piece(piece))
+    _, state = items[7]
+    assert list(open_piece(piece, state)) == items[8:]
 
 
 @pytest.mark.parametrize("tag", ["german", "xx", "d", "de/../x"])
@@ -92,3 +116,21 @@ def test_relatedness_is_told_in_numbers() -> None:
 
 def shares(sentence: str) -> int:
     return int(sentence.split("shares ")[1].split("%")[0])
+
+
+def test_small_text_files_are_read_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tongues.text.sources._RUN", 3)
+    for number in range(7):
+        (tmp_path / f"{number}.txt").write_text(f"hei {number}")
+    (tmp_path / "lines.jsonl").write_text('{"text": "hei"}')
+    pieces = find_pieces(files({"no": [str(tmp_path)]}))
+    assert [len(piece.paths) for piece in pieces] == [3, 3, 1, 1]
+    assert len({piece.name for piece in pieces}) == 4
+    items = list(open_piece(pieces[0]))
+    assert [item.text for item, _ in items if isinstance(item, Document)] == [
+        "hei 0",
+        "hei 1",
+        "hei 2",
+    ]
+    for number, (_, state) in enumerate(items):
+        assert list(open_piece(pieces[0], state)) == items[number + 1 :]

@@ -1,25 +1,29 @@
 """The tokenizer: every byte counted, every text spelt back, the same at every training."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, models
 
+from tests.tokens.bases import gpt, llama, unigram
 from tongues.errors import UserError
-from tongues.text import Document
-from tongues.tokens import tokenizer as module
+from tongues.tokens.pieces import token_bytes
 from tongues.tokens.tokenizer import (
     END,
     END_ID,
+    end_id,
     load_tokenizer,
-    sample_text,
+    sample_sizes,
     save_tokenizer,
-    token_bytes,
     train_tokenizer,
+    training_memory,
+    vocabulary_size,
 )
 
 SAMPLES = {
@@ -28,9 +32,12 @@ SAMPLES = {
 }
 
 
+EQUAL = {"en": 2000, "hi": 2000}
+
+
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return train_tokenizer(SAMPLES, 400)
+    return train_tokenizer(SAMPLES, EQUAL, 400)
 
 
 @given(text=st.text() | st.text(alphabet=st.characters(categories=["Mn", "Zs", "Nd", "So"])))
@@ -64,28 +71,49 @@ def test_words_keep_their_vowel_signs(tokenizer: Tokenizer) -> None:
 
 
 def test_training_is_deterministic() -> None:
-    trained = {train_tokenizer(SAMPLES, 400).to_str() for _ in range(5)}
+    trained = {train_tokenizer(SAMPLES, EQUAL, 400).to_str() for _ in range(5)}
     backwards = dict(reversed(SAMPLES.items()))
-    assert trained == {train_tokenizer(backwards, 400).to_str()}
+    assert trained == {train_tokenizer(backwards, EQUAL, 400).to_str()}
 
 
-def test_languages_weigh_the_same_whatever_their_size() -> None:
+def test_a_small_sample_is_repeated() -> None:
     text = "una parola e poi un'altra, fino alla fine del racconto. "
-    few = train_tokenizer({"en": SAMPLES["en"], "it": [text]}, 320)
-    many = train_tokenizer({"en": SAMPLES["en"], "it": [text] * 20}, 320)
+    sizes = {"en": 1000, "it": 1000}
+    few = train_tokenizer({"en": SAMPLES["en"], "it": [text]}, sizes, 320)
+    many = train_tokenizer({"en": SAMPLES["en"], "it": ["", *[text] * 20]}, sizes, 320)
     assert few.get_vocab() == many.get_vocab()
 
 
-def test_a_sample_has_its_size_and_is_drawn_from_everywhere(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "SAMPLE_BYTES", 1000)
-    documents = [Document(str(i), "en", f"{i:04d}" * 5, str(i), "") for i in range(1000)]
-    texts = sample_text(documents)
-    assert 1000 <= sum(map(len, texts)) < 1020
-    assert texts == sample_text(reversed(documents))
-    assert 300 < np.mean([int(text[:4]) for text in texts]) < 700
-    assert sorted(sample_text(documents[:9])) == [document.text for document in documents[:9]]
+def test_sampling_goes_from_equal_to_as_sizes() -> None:
+    available = {"en": 8_000_000, "sw": 2_000_000, "qaa": 0}
+    assert sample_sizes(available, 1000, 0.0) == {"en": 1000, "sw": 1000, "qaa": 0}
+    assert sample_sizes(available, 1000, 0.5) == {"en": 1000, "sw": 500, "qaa": 0}
+    assert sample_sizes(available, 1000, 1.0) == {"en": 1000, "sw": 250, "qaa": 0}
+    assert sample_sizes({"en": 50, "sw": 10}, 1000, 0.0) == {"en": 50, "sw": 50}
+
+
+MEASURE = """
+import re, sys
+from tongues.tokens.tokenizer import train_tokenizer
+samples = {"": open(sys.argv[1]).read().split("\\n")}
+size = sum(len(text.encode()) for text in samples[""])
+most = lambda: int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+before = most()
+train_tokenizer(samples, {"": size}, 4000)
+print(1024 * (most() - before))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_the_memory_of_training_is_foretold(tmp_path: Path) -> None:
+    letters = np.random.default_rng(1).integers(0x4E00, 0x5600, (1500, 25, 12))
+    texts = ["。".join("".join(map(chr, word)) for word in text) for text in letters]
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(texts))
+    run = [sys.executable, "-c", MEASURE, str(path)]
+    needed = int(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    size = sum(len(text.encode()) for text in texts)
+    assert needed / 1.5 < training_memory({"": texts}, {"": size}) < needed * 1.5
 
 
 def test_hugging_face_loads_it(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -108,3 +136,74 @@ def test_no_tokenizer_is_an_error(tmp_path: Path) -> None:
             path.write_text(content)
         with pytest.raises(UserError, match="is no tokenizer"):
             load_tokenizer(path)
+
+
+@pytest.mark.parametrize("make", [gpt, llama, unigram])
+def test_any_kind_is_taken_and_keeps_its_settings(make, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    base, taken = tmp_path / "base", tmp_path / "taken"
+    tokenizer = make(SAMPLES["en"], 300)
+    save_tokenizer(tokenizer, base)
+    settings = json.loads((base / "tokenizer_config.json").read_text())
+    settings["chat_template"] = "{{ messages }}"
+    (base / "tokenizer_config.json").write_text(json.dumps(settings))
+    save_tokenizer(load_tokenizer(base), taken, base)
+    text = "The dog rained 12 times. "
+    ids = load_tokenizer(taken).encode(text, add_special_tokens=False).ids
+    assert ids == tokenizer.encode(text, add_special_tokens=False).ids
+    theirs = AutoTokenizer.from_pretrained(taken)
+    assert theirs(text, add_special_tokens=False)["input_ids"] == ids
+    assert theirs.chat_template == "{{ messages }}"
+    assert theirs.eos_token_id == end_id(load_tokenizer(taken), taken)
+
+
+def test_nothing_is_cut_or_padded(tmp_path: Path) -> None:
+    tokenizer = gpt(SAMPLES["en"], 300)
+    tokenizer.enable_truncation(3)
+    tokenizer.enable_padding(length=100)
+    save_tokenizer(tokenizer, tmp_path)
+    count = len(load_tokenizer(tmp_path).encode("The dog, the fox").ids)
+    assert 3 < count < 100
+
+
+@pytest.mark.parametrize(
+    ("file", "settings"),
+    [
+        ("tokenizer_config.json", {"eos_token": "<|im_start|>"}),
+        ("tokenizer_config.json", {"eos_token": {"content": "<|im_start|>", "special": True}}),
+        ("special_tokens_map.json", {"eos_token": "<|im_start|>"}),
+        ("generation_config.json", {"eos_token_id": 301}),
+        ("generation_config.json", {"eos_token_id": [301, 300]}),
+    ],
+)
+def test_the_end_is_what_the_settings_name(file: str, settings: dict, tmp_path: Path) -> None:
+    tokenizer = gpt(SAMPLES["en"], 300)
+    assert end_id(tokenizer) == 300
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / file).write_text(json.dumps(settings))
+    assert end_id(tokenizer, tmp_path) == 301
+    assert end_id(tokenizer, tmp_path / "tokenizer.json") == 301
+
+
+def test_no_end_is_an_error() -> None:
+    bare = Tokenizer(models.BPE(vocab={"a": 0}, merges=[]))
+    with pytest.raises(UserError, match="which token ends a document"):
+        end_id(bare)
+
+
+def test_a_tokenizer_that_cannot_spell_every_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    Tokenizer(models.WordPiece(vocab={"[UNK]": 0, "a": 1})).save(str(path))
+    with pytest.raises(UserError, match="WordPiece"):
+        load_tokenizer(path)
+
+
+def test_a_folder_without_a_tokenizer_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"holds no tokenizer\.json") as error:
+        load_tokenizer(tmp_path)
+    assert "save_pretrained" in error.value.hint
+
+
+def test_the_vocabulary_reaches_to_the_largest_id() -> None:
+    assert vocabulary_size(Tokenizer(models.BPE(vocab={"a": 0, "b": 7}, merges=[]))) == 8

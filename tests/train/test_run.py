@@ -199,7 +199,11 @@ def test_a_continued_run_starts_where_its_parent_ended(
 ) -> None:
     train(plan_of(make_recipe, name="parent"), workspace)
     child = plan_of(
-        make_recipe, "train.init_from=parent", "train.mixture={qab: 75%, qaa: 25%}", name="child"
+        make_recipe,
+        "train.init_from=parent",
+        "train.mixture={qab: 100%}",
+        "train.replay={qaa: 25%}",
+        name="child",
     )
     assert (child.strategy, child.target, child.replay) == ("cpt", "qab", 0.25)
     directory = train(child, workspace)
@@ -208,6 +212,23 @@ def test_a_continued_run_starts_where_its_parent_ended(
     assert [row["loss"] for row in began] == [row["loss"] for row in ended]
     dealt = {row["lang"]: row["tokens_lang"] for row in read_lines(directory / "evals.jsonl")[-2:]}
     assert dealt["qaa"] == pytest.approx(0.25 * sum(dealt.values()), abs=64)
+    record = read_record(directory)
+    assert record["shares"] == {"qab": 0.75, "qaa": 0.25}
+    assert "75% qab, 25% qaa" in (directory / "model/README.md").read_text()
+
+
+def test_text_that_runs_out_is_read_again_and_said_so(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    long = ("train.budget=250k tokens", "train.batch=8192 tokens", "train.evaluate=[qaa, qab]")
+    told: list[str] = []
+    directory = train(plan_of(make_recipe, *long), workspace, tell=told.append)
+    windows = (len(open_tokens(workspace / "tokens/small").train("qaa")) - 1) // 64
+    times = read_record(directory)["tokens"] / 64 / windows
+    assert 1 < times == pytest.approx(read_record(directory)["epochs"]["qaa"])
+    assert told == [f"`qaa` will be read {times:.3g} times"]
+    last = {row["lang"]: row["epochs_lang"] for row in read_lines(directory / "evals.jsonl")[-2:]}
+    assert last == {"qaa": pytest.approx(times), "qab": 0.0}
 
 
 def test_a_parent_that_does_not_fit_is_refused(make_recipe: MakeRecipe, workspace: Path) -> None:

@@ -16,9 +16,18 @@ transformers_logging.disable_progress_bar()
 
 
 def build_model(
-    shape: Shape, vocabulary: int, context: int, *, tied_embeddings: bool = False, seed: int
+    shape: Shape,
+    vocabulary: int,
+    context: int,
+    *,
+    tied_embeddings: bool = False,
+    end_id: int = 0,
+    seed: int,
 ) -> PreTrainedModel:
-    """A Llama-2 style model of this shape with random weights from `seed`, in float32."""
+    """A Llama-2 style model of this shape with random weights from `seed`, in float32.
+
+    end_id: the token that ends a document, and so begins the next.
+    """
     config = LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=shape.hidden,
@@ -30,8 +39,8 @@ def build_model(
         max_position_embeddings=context,
         rms_norm_eps=1e-5,
         tie_word_embeddings=tied_embeddings,
-        bos_token_id=0,
-        eos_token_id=0,
+        bos_token_id=end_id,
+        eos_token_id=end_id,
         use_cache=False,
     )
     with torch.random.fork_rng(devices=[]):

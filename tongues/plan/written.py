@@ -92,7 +92,8 @@ def _compose(
     context = _context(option.params, held_out)
     batch, about = _batch(shape, vocabulary, tokens, context, count)
     train = {
-        "mixture": {learned: 1 - option.way.replay} | ({kept: option.way.replay} if kept else {}),
+        "mixture": {learned: 1.0},
+        "replay": {kept: option.way.replay} if kept else {},
         "budget": f"{tokens} tokens",
         "batch": f"{batch} tokens",
         "context": f"{context} tokens",
@@ -191,7 +192,7 @@ def _languages(
         if learned not in known:
             what = f"language `{learned}` has no text in the recipe"
             raise UserError(what, where="--target", hint=nearest(learned, known))
-        source = [like.study.source] if like.study else list(like.train.mixture)
+        source = [like.study.source] if like.study else [*like.train.replay, *like.train.mixture]
         others = [lang for lang in (*source, *known) if lang != learned]
     if not option.way.replay:
         return learned, None

@@ -1,10 +1,8 @@
-"""The page: one self-contained HTML file that reads on any screen, light or dark."""
+"""The page of runs: what was found, its figures, the laws and how it was measured."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from tongues.laws.observed import size_order
@@ -12,9 +10,9 @@ from tongues.laws.targets import SETTLED
 from tongues.quantities import show_count
 from tongues.report.charts import Figure
 from tongues.report.findings import Findings
+from tongues.report.html import figure, footer, items, number_card, prose
 from tongues.report.statistics import Estimate
 from tongues.report.tables import law_notes, law_table, run_table
-from tongues.report.theme import config
 from tongues.report.words import findings_by_topic, nats, percent
 
 __all__ = ["page"]
@@ -26,55 +24,18 @@ def page(
     title: str,
     settings: Mapping[str, Any],
     versions: Mapping[str, str],
-    library: str,
 ) -> str:
-    """The whole page, in HTML.
+    """The body of the page, in HTML.
 
-    The SVG, PNG and CSV files of `figures` are expected in `figures/` beside it. `settings` are
-    what all runs had in common, `versions` those of the software that trained the runs and drew
-    the page, `library` is the Vega script.
+    `settings` are what all runs had in common, `versions` those of the software that trained
+    the runs and drew the page.
     """
-    assert "</script" not in library, "the script would end its element"
-    drawing = {
-        "palettes": {palette: config(palette) for palette in ("light", "dark")},
-        "panels": [panel.to_dict() for figure in figures for panel in figure.panels],
-    }
-    body = (
+    return (
         f"<header><h1>{escape(title)}</h1>{_lead(findings)}</header>"
         f"{_numbers(findings)}{_found(findings)}"
-        f"{''.join(_figure(figure) for figure in figures)}"
-        f"{_laws(findings)}{_method(settings)}{_runs(findings)}{_footer(versions)}"
+        f"{''.join(figure(drawn) for drawn in figures)}"
+        f"{_laws(findings)}{_method(settings)}{_runs(findings)}{footer(versions)}"
     )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_beside('page.css')}</style></head>"
-        f"<body><main>{body}</main>"
-        f'<script type="application/json" id="drawing">{_json(drawing)}</script>'
-        f"<script>{library}</script>"
-        f'<script type="module">{_beside("page.js")}</script></body></html>\n'
-    )
-
-
-def _beside(name: str) -> str:
-    return (files("tongues.report") / name).read_text(encoding="utf-8")
-
-
-def _json(thing: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return json.dumps(thing, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _text(sentence: str) -> str:
-    """A sentence as HTML, languages set apart, numbers kept with their units."""
-    marked = re.sub(r"`([^`]*)`", r'<span class="lang">\1</span>', escape(sentence))
-    marked = re.sub(r"(?<![\w.])-(?=\d)", "−", marked)
-    return re.sub(r"(?<=\d) (?=%)", "\u00a0", marked)
-
-
-def _items(sentences: Sequence[str], kind: str = "") -> str:
-    attribute = f' class="{kind}"' if kind else ""
-    return f"<ul{attribute}>{''.join(f'<li>{_text(s)}</li>' for s in sentences)}</ul>"
 
 
 def _lead(findings: Findings) -> str:
@@ -89,12 +50,12 @@ def _lead(findings: Findings) -> str:
     ]
     if findings.ratios:
         parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
-    lead = f'<p class="lead">{_text(" · ".join(parts))}</p>'
+    lead = f'<p class="lead">{prose(" · ".join(parts))}</p>'
     if findings.source:
         lead += (
             f"<p>Two ways to a model of a new language: from random weights "
             f'(<span class="scratch">scratch</span>), or by training a model of '
-            f"{_text(f'`{findings.source}`')} further, continual pre-training "
+            f"{prose(f'`{findings.source}`')} further, continual pre-training "
             f'(<span class="cpt">CPT</span>), with or without replaying some of its old text. '
             "Numbers in brackets are 95 % intervals.</p>"
         )
@@ -121,10 +82,7 @@ def _numbers(findings: Findings) -> str:
 def _card(estimate: Estimate, said: str, what: str) -> str:
     number, bracket, between = said.partition(" [")
     between = f"[{between} · n\u00a0=\u00a0{estimate.pairs}" if bracket else "one pair, no interval"
-    return (
-        f"<div><strong>{_text(number)}</strong>"
-        f'<span class="between">{between}</span>{_text(what)}</div>'
-    )
+    return number_card(number, between, what)
 
 
 def _plus(number: str) -> str:
@@ -135,25 +93,9 @@ def _found(findings: Findings) -> str:
     topics = findings_by_topic(findings) | {"Left out": list(findings.left_out)}
     del topics["Laws"]  # they stand beside their table
     rows = "".join(
-        f"<h3>{topic}</h3>{_items(sentences)}" for topic, sentences in topics.items() if sentences
+        f"<h3>{topic}</h3>{items(sentences)}" for topic, sentences in topics.items() if sentences
     )
     return f'<div class="found">{rows}</div>'
-
-
-def _figure(figure: Figure) -> str:
-    count = len(figure.panels)
-    columns = min(count, 3) if count % 2 else 2
-    panels = "".join('<div class="panel"></div>' for _ in figure.panels)
-    path = f"figures/{figure.name}"
-    image = f'<img src="{path}.svg" alt="{escape(figure.title)}">'
-    return (
-        f'<figure id="{figure.name}"><h2>{escape(figure.title)}</h2>'
-        f"<figcaption>{_text(figure.caption)}</figcaption>"
-        f'<div class="panels" style="--columns:{columns}">{panels}</div>'
-        f"<noscript>{image}</noscript>"
-        f'<p class="links"><a href="{path}.svg">SVG</a> · <a href="{path}.png">PNG</a> · '
-        f'<a href="{path}.csv">data</a></p></figure>'
-    )
 
 
 def _laws(findings: Findings) -> str:
@@ -169,8 +111,8 @@ def _laws(findings: Findings) -> str:
         "C<sup>a</sup>. Below each number is its 95 % interval, "
         "from resampling whole runs."
     )
-    cautions = f"<h3>What to doubt</h3>{_items(notes, 'notes')}" if notes else ""
-    head = f'<h2>Fitted laws</h2>{_items(said, "plain")}<p class="quiet">{forms}</p>'
+    cautions = f"<h3>What to doubt</h3>{items(notes, 'notes')}" if notes else ""
+    head = f'<h2>Fitted laws</h2>{items(said, "plain")}<p class="quiet">{forms}</p>'
     return f'<section id="laws">{head}{table}{cautions}</section>'
 
 
@@ -206,15 +148,10 @@ def _method(settings: Mapping[str, Any]) -> str:
     )
     common = f"<details><summary>Settings all runs share</summary><dl>{shared}</dl></details>"
     return (
-        f'<section id="method"><h2>How it was measured</h2>{_items(points, "notes")}'
+        f'<section id="method"><h2>How it was measured</h2>{items(points, "notes")}'
         f"{common if shared else ''}</section>"
     )
 
 
 def _setting(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _footer(versions: Mapping[str, str]) -> str:
-    said = " · ".join(f"{name} {version}" for name, version in versions.items())
-    return f'<footer>{escape(said)} · <a href="report.json">all numbers as JSON</a></footer>'

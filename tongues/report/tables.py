@@ -1,12 +1,12 @@
 """The tables of the page: laws with their intervals, and every run."""
 
 import re
-from collections.abc import Iterable, Sequence
 from html import escape
 
 from tongues.laws import Law, allocate
 from tongues.quantities import show_count
 from tongues.report.findings import Findings
+from tongues.report.html import table, word
 from tongues.report.theme import series
 
 __all__ = ["law_notes", "law_table", "run_table"]
@@ -24,15 +24,15 @@ def law_table(findings: Findings) -> str:
                 continue
             name = f'<span class="{strategy}">{series(strategy, 0.0)}</span>'
             cells = [
-                _word(escape(fitted.target)),
-                _word(name),
+                word(escape(fitted.target)),
+                word(name),
                 *_law_cells(law, law is None or bool(fitted.loose(strategy))),
                 *_power_cells(power),
             ]
             rows.append(cells)
-    head = [_word("target"), _word("strategy"), *_SYMBOLS.values()]
+    head = [word("target"), word("strategy"), *_SYMBOLS.values()]
     head += ["a", "runs", "A′", "g"]
-    return _table(head, rows) if rows else ""
+    return table(head, rows) if rows else ""
 
 
 def law_notes(findings: Findings) -> list[str]:
@@ -61,8 +61,8 @@ def run_table(findings: Findings) -> str:
         name = series(run.strategy, run.replay)
         rows.append(
             [
-                _word(f'<span class="{escape(run.strategy)}">{escape(name)}</span>'),
-                _word(escape(run.target)),
+                word(f'<span class="{escape(run.strategy)}">{escape(name)}</span>'),
+                word(escape(run.target)),
                 escape(run.shape),
                 f"{run.params:,}",
                 str(run.seed),
@@ -76,27 +76,8 @@ def run_table(findings: Findings) -> str:
                 ),
             ]
         )
-    head = [_word("strategy"), _word("learns"), "shape", "parameters", "seed", "tokens", "FLOPs"]
-    return _table([*head, *(f"loss, {escape(lang)}" for lang in langs)], rows)
-
-
-def _word(text: str) -> str:
-    """A cell of words, which stands to the left; numbers stand to the right."""
-    return f"\0{text}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [_row("th", head), *(_row("td", row) for row in rows)]
-    return f'<div class="wide"><table>{"".join(lines)}</table></div>'
-
-
-def _row(tag: str, cells: Iterable[str]) -> str:
-    return f"<tr>{''.join(_cell(tag, cell) for cell in cells)}</tr>"
-
-
-def _cell(tag: str, cell: str) -> str:
-    kind = ' class="word"' if cell.startswith("\0") else ""
-    return f"<{tag}{kind}>{cell.removeprefix(chr(0))}</{tag}>"
+    head = [word("strategy"), word("learns"), "shape", "parameters", "seed", "tokens", "FLOPs"]
+    return table([*head, *(f"loss, {escape(lang)}" for lang in langs)], rows)
 
 
 def _law_cells(law: Law | None, loose: bool) -> list[str]:

@@ -3,23 +3,18 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError
-from tongues.files import whole_directory, write_json, write_text
 from tongues.report.figures import figures
-from tongues.report.files import write_figures
 from tongues.report.findings import Findings, findings
+from tongues.report.folder import check_folder, write_folder
 from tongues.report.page import page
 from tongues.report.words import sentences
 from tongues.runs import find_runs, read_record, table
 
 __all__ = ["write_report"]
-
-_MARK = "report.json"  # a folder that holds it is a report, and may be replaced by one
 
 
 def write_report(
@@ -33,27 +28,14 @@ def write_report(
     An earlier report at `out` is replaced, any other filled folder refused. The title says by
     default from which language to which. `progress` is told in a few words what is being done.
     """
-    if out.exists() and not (out / _MARK).is_file() and (out.is_file() or any(out.iterdir())):
-        raise UserError("is not empty and no report", where=str(out), hint="name another folder")
+    check_folder(out)
     progress("reading runs")
     found = findings(table(places))
     drawn = figures(found)
     title = title or _title(found)
     settings, versions = _common(places)
-    with whole_directory(out) as aside:
-        write_figures(drawn, aside / "figures", progress)
-        progress("writing the page")
-        write_text(aside / "index.html", page(found, drawn, title, settings, versions, _library()))
-        write_json(aside / _MARK, _numbers(found, title, versions))
-    return out / "index.html"
-
-
-@cache
-def _library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, without a host to load from."""
-    import vl_convert
-
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    body = page(found, drawn, title, settings, versions)
+    return write_folder(out, title, body, drawn, _numbers(found, title, versions), progress)
 
 
 def _title(found: Findings) -> str:

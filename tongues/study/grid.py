@@ -19,9 +19,10 @@ def plan_runs(recipe: Recipe) -> list[RunPlan]:
         return [run_of_recipe(recipe)]
     study = recipe.study
     train = recipe.train
-    if recipe.model.shape or train.mixture or train.init_from or train.run or train.evaluate:
+    named = (train.mixture, train.replay, train.init_from, train.run, train.evaluate)
+    if recipe.model.shape or any(named):
         raise UserError(
-            "a study sets shape, mixture, init_from, run and evaluate of its runs itself",
+            "a study sets shape, mixture, replay, init_from, run and evaluate of its runs itself",
             where="study",
             hint="take them out of `model` and `train`",
         )
@@ -39,22 +40,24 @@ def plan_runs(recipe: Recipe) -> list[RunPlan]:
 def _family(recipe: Recipe, study: Study, shape: Shape, settings: Train) -> Iterator[RunPlan]:
     """The runs of one shape and seed."""
 
-    def run(name: str, strategy: str, mixture: dict[str, float], replay: float) -> RunPlan:
+    def run(name: str, strategy: str, lang: str, replay: float = 0.0) -> RunPlan:
         continued = strategy == "cpt"
         budget = study.source_budget if strategy == "source" else None
-        changes = {"mixture": mixture, "budget": budget or settings.budget}
-        changes["evaluate"] = [next(iter(mixture)), *([study.source] if continued else [])]
+        changes = {"mixture": {lang: 1.0}, "budget": budget or settings.budget}
+        changes["replay"] = {study.source: replay} if replay else {}
+        changes["evaluate"] = [lang, *([study.source] if continued else [])]
         parent = f"{recipe.name}/{_name(study.source, 'source')}" if continued else None
         return RunPlan(
             name=f"{recipe.name}/{name}",
             strategy=strategy,
-            target=next(iter(mixture)),
+            target=lang,
             source=study.source if continued else None,
             replay=replay,
             parent=parent,
             tokens=recipe.name,
             shape=shape,
             tied_embeddings=recipe.model.tied_embeddings,
+            new_embeddings=recipe.model.new_embeddings,
             settings=settings.model_copy(update=changes | {"init_from": parent}),
         )
 
@@ -62,14 +65,11 @@ def _family(recipe: Recipe, study: Study, shape: Shape, settings: Train) -> Iter
         return f"{lang}-{strategy}-{shape.name}-s{settings.seed}"
 
     if "cpt" in study.strategies:
-        yield run(_name(study.source, "source"), "source", {study.source: 1.0}, 0.0)
+        yield run(_name(study.source, "source"), "source", study.source)
     for target in study.targets:
         if "scratch" in study.strategies:
-            yield run(_name(target, "scratch"), "scratch", {target: 1.0}, 0.0)
+            yield run(_name(target, "scratch"), "scratch", target)
         if "cpt" in study.strategies:
             for replay in study.replay:
-                mixture = {target: 1 - replay}
-                if replay:
-                    mixture[study.source] = replay
                 kind = f"cpt-replay{replay * 100:g}" if replay else "cpt"
-                yield run(_name(target, kind), "cpt", mixture, replay)
+                yield run(_name(target, kind), "cpt", target, replay)

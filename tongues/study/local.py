@@ -1,10 +1,7 @@
 """Run many runs on this machine: one process a run, its state told by its directory."""
 
 import multiprocessing
-import os
 import signal
-import threading
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,14 +9,14 @@ from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 from tongues.errors import Stopped, UserError
 from tongues.files import read_lines, write_text
 from tongues.models import count_parameters
+from tongues.ranks import core_count, stop_on_sigterm, stop_with_parent
 from tongues.train import RunPlan
 
-__all__ = ["State", "core_count", "run_all"]
+__all__ = ["State", "run_all"]
 
 _STOPPED = 130  # exit code of a run that was asked to stop
 
@@ -32,11 +29,6 @@ class State:
     finished: int
     running: dict[str, float]  # share of its steps done, by run
     share: float  # of the study's work done
-
-
-def core_count() -> int:
-    """The processor's cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def run_all(
@@ -64,7 +56,7 @@ def run_all(
     finished: set[str] = set()
     failed: dict[str, str] = {}
     stopped = False
-    before = _stop_on_sigterm()
+    before = stop_on_sigterm()
     try:
         while running or (waiting and not stopped):
             for plan in list(waiting):
@@ -113,7 +105,7 @@ def _run(plan: RunPlan, workspace: Path, threads: int, rebuild: bool) -> None:
     """The process of one run; leaves the reason of a failure in its directory."""
     from tongues.train.run import train
 
-    threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
+    stop_with_parent()
     failure = workspace / "runs" / plan.name / "failure.txt"
     failure.unlink(missing_ok=True)
     try:
@@ -124,20 +116,6 @@ def _run(plan: RunPlan, workspace: Path, threads: int, rebuild: bool) -> None:
         _leave(failure, error.what if isinstance(error, UserError) else str(error))
     except Exception:
         _leave(failure, traceback.format_exc())
-
-
-def _stop_with(parent: int) -> None:
-    """Ask this process to stop once its parent is gone: a killed study leaves no orphans."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _stop_on_sigterm() -> Any:
-    """Take SIGTERM for Ctrl-C; returns the handler before, None outside the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        return None
-    return signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _leave(failure: Path, reason: str) -> None:

@@ -1,6 +1,22 @@
-"""Text in many languages, as documents: from the user's files, or made."""
+"""Text in many languages, from files, the hub or made: read, measured, and what of it is kept."""
 
-from tongues.text.document import Document
-from tongues.text.sources import check_text, describe_made, open_text, text_files
+from tongues.text.document import Document, hash64
+from tongues.text.sources import (
+    Piece,
+    check_text,
+    describe_made,
+    find_pieces,
+    open_piece,
+    text_bytes,
+)
 
-__all__ = ["Document", "check_text", "describe_made", "open_text", "text_files"]
+__all__ = [
+    "Document",
+    "Piece",
+    "check_text",
+    "describe_made",
+    "find_pieces",
+    "hash64",
+    "open_piece",
+    "text_bytes",
+]

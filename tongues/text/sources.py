@@ -1,15 +1,17 @@
-"""The text of a language, wherever the recipe takes it from."""
+"""The text of a language, wherever the recipe takes it from, in pieces that are read apart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from langcodes import tag_is_valid
 
 from tongues import recipe
 from tongues.errors import UserError
+from tongues.files import file_hash, fingerprint
 from tongues.text.document import Document
-from tongues.text.files import find_files, read_files
 from tongues.text.made import (
     Drift,
     Language,
@@ -19,26 +21,104 @@ from tongues.text.made import (
     shared_order,
     shared_words,
 )
+from tongues.text.reading import Fault, State, find_files, read_file, read_hub
 
-__all__ = ["check_text", "describe_made", "open_text", "text_files"]
+__all__ = [
+    "Piece",
+    "check_text",
+    "describe_made",
+    "find_benchmarks",
+    "find_pieces",
+    "open_piece",
+    "text_bytes",
+]
 
 _APART = 10**9  # documents between the first ones of two made languages
+_RUN = 1000  # small files read in one go
+_RUN_BYTES = 8_000_000  # of them together, about
+_NAME = 40  # characters of a file's name in that of its piece
+_PACKED = 4  # bytes of text in one of an archive, about
+
+Item = tuple[Document | Fault, State]
 
 
-def open_text(settings: recipe.Text, lang: str) -> Iterator[Document]:
-    """Stream the documents of one language of the recipe, the same at every call.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one process reads from beginning to end: files, a made language, a data set.
 
-    A made language is generated up to `settings.made.size` bytes of UTF-8, at least one
-    document; each language tells other documents of the world.
+    `settings` says how; `paths` are the files: one, or a run of small ones.
     """
-    if settings.made and lang in settings.made.languages:
-        return _generate(settings.made, lang)
-    return read_files(find_files(settings.files[lang], f"text.files.{lang}"), lang)
+
+    lang: str
+    name: str  # of its folder; tells pieces of one language apart
+    source: str  # what the user calls it
+    settings: recipe.Files | recipe.Hub | recipe.Made
+    paths: tuple[Path, ...] = ()
+
+    def folder(self, corpus: Path) -> Path:
+        """Where its parts, faults and counts lie."""
+        return corpus / self.lang / self.name
+
+    def made_from(self) -> dict[str, Any]:
+        """All that its documents depend on, in JSON."""
+        settings = self.settings.model_dump(mode="json", exclude={"paths"})
+        content = [[str(path), file_hash(path)] for path in self.paths]
+        # The order of made languages too decides what one of them tells.
+        order = list(settings["languages"]) if isinstance(self.settings, recipe.Made) else []
+        return {"lang": self.lang, "source": self.source, "order": order} | {
+            "settings": settings,
+            "content": content,
+        }
 
 
-def text_files(settings: recipe.Text) -> dict[str, list[Path]]:
-    """The files each language's text is read from, in reading order; made ones have none."""
-    return {lang: find_files(files, f"text.files.{lang}") for lang, files in settings.files.items()}
+def find_pieces(settings: recipe.Text) -> list[Piece]:
+    """Every piece of the recipe's text, language by language, in reading order."""
+    pieces: list[Piece] = []
+    for lang in settings.languages:
+        if settings.made and lang in settings.made.languages:
+            pieces.append(Piece(lang, "made", f"made {lang}", settings.made))
+        if lang in settings.files:
+            files = settings.files[lang]
+            for paths in _runs(find_files(files.paths, f"text.files.{lang}"), files):
+                more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+                name = f"{paths[0].name[:_NAME]}-{fingerprint([str(path) for path in paths])}"
+                pieces.append(Piece(lang, name, f"{paths[0]}{more}", files, tuple(paths)))
+        if lang in settings.hub:
+            hub = settings.hub[lang]
+            source = "/".join(filter(None, (hub.dataset, hub.subset, hub.split)))
+            name = f"{source.replace('/', '-')[:_NAME]}-{fingerprint(source)}"
+            pieces.append(Piece(lang, name, source, hub))
+    return pieces
+
+
+def find_benchmarks(settings: recipe.Text) -> list[Path]:
+    """The files whose text must not be trained on."""
+    return find_files(settings.benchmarks, "text.benchmarks") if settings.benchmarks else []
+
+
+def open_piece(piece: Piece, start: State | None = None) -> Iterator[Item]:
+    """Stream a piece's documents, and what could not be read, each with the state behind it.
+
+    With such a state it goes on from there. A made language is generated up to its size in
+    bytes of UTF-8, at least one document; each language tells other documents of the world.
+    """
+    if isinstance(piece.settings, recipe.Made):
+        return _generate(piece.settings, piece.lang, start)
+    if isinstance(piece.settings, recipe.Hub):
+        return read_hub(piece.settings, piece.lang, start)
+    return _read_run(piece, piece.settings, start or {"file": 0, "inside": None})
+
+
+def text_bytes(settings: recipe.Text) -> dict[str, int]:
+    """About how many bytes of text each language has, without reading it; 0 where unknown."""
+    sizes = dict.fromkeys(settings.languages, 0)
+    for piece in find_pieces(settings):
+        if isinstance(piece.settings, recipe.Made):
+            sizes[piece.lang] += piece.settings.size
+        for path in piece.paths:
+            packed = path.suffix in (".gz", ".zst", ".parquet")
+            sizes[piece.lang] += path.stat().st_size * (_PACKED if packed else 1)
+    return sizes
 
 
 def check_text(settings: recipe.Text) -> None:
@@ -46,11 +126,14 @@ def check_text(settings: recipe.Text) -> None:
 
     Unknown tags and mothers, missing or empty files, patterns that match nothing.
     """
-    for lang in settings.files:
-        if not tag_is_valid(lang):
-            hint = "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
-            raise UserError(f"`{lang}` is no language tag", where=f"text.files.{lang}", hint=hint)
-    text_files(settings)
+    for kind, langs in (("files", settings.files), ("hub", settings.hub)):
+        for lang in langs:
+            if not tag_is_valid(lang):
+                hint = "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
+                where = f"text.{kind}.{lang}"
+                raise UserError(f"`{lang}` is no language tag", where=where, hint=hint)
+    find_pieces(settings)
+    find_benchmarks(settings)
     if settings.made:
         try:
             _family(settings.made)
@@ -74,14 +157,43 @@ def describe_made(settings: recipe.Made) -> list[str]:
     return said
 
 
-def _generate(settings: recipe.Made, lang: str) -> Iterator[Document]:
-    left = settings.size
+def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]:
+    """Files to be read in one go: text files of a document each in runs, others alone."""
+    run: list[Path] = []
+    size = 0
+    for path in paths:
+        single = settings.documents == "files" and ".txt" in path.suffixes[-2:]
+        if run and (not single or len(run) == _RUN or size >= _RUN_BYTES):
+            yield run
+            run, size = [], 0
+        if not single:
+            yield [path]
+            continue
+        run.append(path)
+        size += path.stat().st_size
+    if run:
+        yield run
+
+
+def _read_run(piece: Piece, settings: recipe.Files, start: State) -> Iterator[Item]:
+    """The items of one file after the other."""
+    inside = start["inside"]
+    for number in range(start["file"], len(piece.paths)):
+        for item, state in read_file(piece.paths[number], piece.lang, settings, inside):
+            yield item, {"file": number, "inside": state}
+        inside = None
+
+
+def _generate(settings: recipe.Made, lang: str, start: State | None) -> Iterator[Item]:
+    state = start or {"documents": 0, "bytes": 0}
+    number, size = state["documents"], state["bytes"]
     first = int(lang[1:], base=36) * _APART
-    for number, document in enumerate(documents(_family(settings)[lang], start=first)):
-        left -= len(document.text.encode())
-        if left < 0 and number > 0:
+    for document in documents(_family(settings)[lang], start=first + number):
+        size += len(document.text.encode())
+        if size > settings.size and number > 0:
             return
-        yield document
+        number += 1
+        yield document, {"documents": number, "bytes": size}
 
 
 def _family(settings: recipe.Made) -> dict[str, Language]:

@@ -3,7 +3,12 @@
 from tongues.tokens.mixture import Mixture
 from tongues.tokens.prepare import check_tokens, prepare_tokens
 from tongues.tokens.store import Counts, Split, Tokens, open_tokens
-from tongues.tokens.tokenizer import END_ID, load_tokenizer
+from tongues.tokens.tokenizer import (
+    END_ID,
+    load_tokenizer,
+    tokenizer_files,
+    vocabulary_size,
+)
 
 __all__ = [
     "END_ID",
@@ -15,4 +20,6 @@ __all__ = [
     "load_tokenizer",
     "open_tokens",
     "prepare_tokens",
+    "tokenizer_files",
+    "vocabulary_size",
 ]

@@ -1,72 +1,106 @@
-"""From text to tokens on disk: train the tokenizer, encode, hold out, write."""
+"""From text to tokens on disk, in four stages that each go on where they were interrupted.
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+read (by pieces) → select (in one process) → encode (by parts) → write (by languages). A stage's
+share of work is the same whatever the number of ranks, and so are the bytes.
+"""
+
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from tokenizers import Tokenizer
-
 from tongues.errors import UserError
-from tongues.files import file_hash, fingerprint, whole_directory, write_json
-from tongues.quantities import show_bytes, show_count
-from tongues.recipe import Recipe
-from tongues.text import Document, check_text, open_text, text_files
-from tongues.tokens.shards import Shard, open_shard, shard_dtype, write_shard
-from tongues.tokens.split import group_hash, held_out_groups
-from tongues.tokens.store import Counts, Manifest, Split, read_manifest
-from tongues.tokens.tokenizer import (
-    END_ID,
-    SAMPLE_BYTES,
-    sample_text,
-    save_tokenizer,
-    train_tokenizer,
+from tongues.files import (
+    file_hash,
+    fingerprint,
+    only_one,
+    read_json,
+    remove_directory,
+    whole_directory,
+    write_json,
 )
+from tongues.quantities import show_count
+from tongues.ranks import Rank, Tell, core_count, run_ranks
+from tongues.recipe import Recipe
+from tongues.text import Piece, check_text, find_pieces, text_bytes
+from tongues.text.corpus import open_corpus
+from tongues.text.gather import gather_rank
+from tongues.text.selected import read_selection, write_selection
+from tongues.text.sources import find_benchmarks
+from tongues.tokens.encoding import encode_part, encoded_folder, lengths_of
+from tongues.tokens.fitting import make_tokenizer
+from tongues.tokens.split import split_documents
+from tongues.tokens.store import Manifest, read_manifest
+from tongues.tokens.tokenizer import end_id, load_tokenizer, tokenizer_files, vocabulary_size
+from tongues.tokens.writing import check_spelling, counts_path, write_language
 
-__all__ = ["check_tokens", "prepare_tokens"]
+__all__ = ["STAGES", "RunStages", "check_tokens", "prepare_tokens", "run_stage"]
 
-_LAYOUT = 1  # raised when the same settings give other bytes than before
-_TELL_EVERY = 10.0  # seconds
-_BATCH_BYTES = 2_000_000  # of text encoded at a time
+_LAYOUT = 2  # raised when the same settings give other bytes than before
+_SMALL = 20_000_000  # bytes of text that are not worth a second process
 
+# What runs all stages of a recipe in a workspace, with so many ranks.
+RunStages = Callable[[Recipe, Path, int, Tell], None]
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Encoded:
-    """All of a language: its tokens aside on disk, and per document its group and bytes."""
-
-    place: Path
-    groups: np.ndarray
-    bytes: np.ndarray
-
-    def open(self) -> Shard:
-        return open_shard(self.place)
+# Each stage, and whether its work is shared out among ranks.
+STAGES = {"read": True, "select": False, "encode": True, "write": True, "finish": False}
 
 
 def prepare_tokens(
-    recipe: Recipe, workspace: Path, progress: Callable[[str], None], rebuild: bool = False
+    recipe: Recipe,
+    workspace: Path,
+    progress: Tell,
+    rebuild: bool = False,
+    ranks: int | None = None,
+    run: RunStages | None = None,
 ) -> Path:
     """Make the tokens of a recipe's text in `workspace/tokens/<recipe.name>` and return it.
 
-    Groups of documents that are held out in one language are held out in all. What was
-    made from the same text and settings is left as it is; from others, it is an error
-    unless `rebuild`. `progress` is given lines for the user to read.
+    What was read, measured and decided on the way is kept in `workspace/corpus/<recipe.name>`;
+    interrupted, the same call goes on from there. Groups of documents that are held out in one
+    language are held out in all. What was made from the same text and settings is left as it
+    is; from others, it is an error unless `rebuild`. `progress` is given lines for the user to
+    read. `ranks` processes share the work, by default one a core of this machine; `run` is what
+    runs them elsewhere (`tongues.tokens.executors`).
     """
     check_text(recipe.text)
-    path = workspace / "tokens" / recipe.name
+    path, corpus = workspace / "tokens" / recipe.name, workspace / "corpus" / recipe.name
     made_from = _made_from(recipe)
     if path.exists() and not rebuild:
         before = read_manifest(path)["made_from"]
         if before == made_from:
             progress(f"{path}: made from the same text and settings, nothing to do")
+            if corpus.exists():
+                with only_one(corpus):
+                    remove_directory(corpus / "work")  # left by a kill at the very end
             return path
         reason = f"made from other text or settings: {_difference(before, made_from)}"
         hint = "make it anew with `--rebuild`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
-    with whole_directory(path) as aside:
-        _make(recipe, made_from, aside, progress)
+    if ranks is None:
+        ranks = core_count() if sum(text_bytes(recipe.text).values()) > _SMALL else 1
+    with only_one(corpus):
+        (run or _run_here)(recipe, workspace, ranks, progress)
     return path
+
+
+def _run_here(recipe: Recipe, workspace: Path, ranks: int, tell: Tell) -> None:
+    for stage, shared in STAGES.items():
+        run_ranks(run_stage, (stage, recipe, workspace), ranks if shared else 1, tell)
+
+
+def run_stage(rank: Rank, tell: Tell, stage: str, recipe: Recipe, workspace: Path) -> None:
+    """Do a rank's share of a stage whose predecessors are finished; what is done is skipped."""
+    corpus = workspace / "corpus" / recipe.name
+    if stage == "read":
+        gather_rank(rank, tell, recipe.text, corpus)
+    elif stage == "select":
+        _select(recipe, corpus, tell)
+    elif stage == "encode":
+        _encode(rank, recipe, corpus, tell)
+    elif stage == "write":
+        _write(rank, recipe, corpus)
+    else:
+        _finish(recipe, corpus, workspace / "tokens" / recipe.name, tell)
 
 
 def check_tokens(recipe: Recipe, workspace: Path) -> None:
@@ -86,139 +120,99 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
 
 def _made_from(recipe: Recipe) -> dict[str, Any]:
     """All that the tokens depend on, in JSON."""
-    files = {
-        lang: {str(file): [file.stat().st_size, file_hash(file)] for file in paths}
-        for lang, paths in text_files(recipe.text).items()
-    }
-    settings = recipe.model_dump(mode="json", include={"text", "tokens"})
+    pieces = find_pieces(recipe.text)
+    files: dict[str, dict[str, str]] = {lang: {} for lang in recipe.text.languages}
+    for piece in pieces:
+        files[piece.lang] |= {str(path): file_hash(path) for path in piece.paths}
+    base = Path(recipe.tokens.base) if recipe.tokens.base else None
+    tokenizer = {file.name: file_hash(file) for file in tokenizer_files(base)}
+    identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
+    tools = [*find_benchmarks(recipe.text), *identifier]
     languages = list(recipe.text.languages)  # their order too decides what a made one tells
-    return {"layout": _LAYOUT, "languages": languages, **settings, "files": files}
+    made_from = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}
+    made_from |= {"files": files, "tokenizer": tokenizer}
+    return made_from | {"tools": {str(path): file_hash(path) for path in tools}}
 
 
-def _make(
-    recipe: Recipe, made_from: dict[str, Any], path: Path, progress: Callable[[str], None]
-) -> None:
-    languages = recipe.text.languages
-    samples = {lang: sample_text(open_text(recipe.text, lang)) for lang in languages}
-    tokenizer = train_tokenizer(samples, recipe.tokens.vocabulary)
-    save_tokenizer(tokenizer, path)
-    size = tokenizer.get_vocab_size()
-    progress(f"tokenizer of {size} pieces from up to {show_bytes(SAMPLE_BYTES)} per language")
+def _select(recipe: Recipe, corpus: Path, tell: Tell) -> None:
+    """Decide what is kept, and make the tokenizer."""
+    pieces = find_pieces(recipe.text)
+    read = open_corpus(corpus, pieces)
+    _forget_others(corpus, pieces)
+    write_selection(recipe.text, read, pieces, tell)
+    work = corpus / "work"
+    made_from = fingerprint(_made_from(recipe))
+    mark = work / "made_from.json"
+    if mark.exists() and read_json(mark) == made_from and (work / "tokens").exists():
+        return
+    remove_directory(work)
+    with whole_directory(work) as aside:
+        make_tokenizer(recipe, read, read_selection(read), aside / "tokens", tell)
+        write_json(aside / "made_from.json", made_from)
 
-    dtype = shard_dtype(size)
-    encoded: dict[str, _Encoded] = {}
-    held_out = np.empty(0, dtype=np.uint64)
-    for lang in languages:
-        documents = open_text(recipe.text, lang)
-        encoded[lang] = _encode(tokenizer, documents, path / lang / "all", dtype, progress)
-        lengths = np.diff(encoded[lang].open().bounds)
-        _check_amount(lang, int(lengths.sum()), recipe.tokens.held_out)
-        groups = held_out_groups(encoded[lang].groups, lengths, recipe.tokens.held_out)
-        held_out = np.union1d(held_out, groups)
 
-    counts: dict[str, dict[Split, Counts]] = {}
-    for lang in languages:
-        counts[lang] = _split(encoded[lang], held_out, dtype)
-        train, valid = counts[lang]["train"], counts[lang]["valid"]
-        if train["tokens"] < recipe.tokens.held_out:
-            reason = f"{train['tokens']} tokens are left to train on, {valid['tokens']} held out"
-            hint = "give more documents, smaller groups, or lower `tokens.held_out`"
-            raise UserError(reason, where=f"text of {lang}", hint=hint)
-        progress(
-            f"{lang}: {train['documents'] + valid['documents']} documents, "
-            f"{show_count(train['tokens'])} tokens to train on, "
-            f"{show_count(valid['tokens'])} held out, "
-            f"{train['bytes_per_token']:.2f} bytes per token"
-        )
+def _forget_others(corpus: Path, pieces: Sequence[Piece]) -> None:
+    """Remove what was read of text that the recipe no longer names."""
+    named = {piece.folder(corpus) for piece in pieces}
+    for folder in corpus.glob("*/*/"):
+        if (folder / "piece.json").exists() and folder not in named:
+            remove_directory(folder)
+
+
+def _encode(rank: Rank, recipe: Recipe, corpus: Path, tell: Tell) -> None:
+    read = open_corpus(corpus, find_pieces(recipe.text))
+    selection = read_selection(read)
+    place = corpus / "work" / "tokens"
+    tokenizer = load_tokenizer(place / "tokenizer.json")
+    end = end_id(tokenizer, place)
+    for part in rank.share(read.parts):
+        encode_part(read, part, selection, tokenizer, end, encoded_folder(corpus), tell)
+
+
+def _write(rank: Rank, recipe: Recipe, corpus: Path) -> None:
+    pieces = find_pieces(recipe.text)
+    read = open_corpus(corpus, pieces)
+    selection = read_selection(read)
+    lengths = lengths_of(read, selection, encoded_folder(corpus))
+    check_spelling(recipe.tokens, read, selection, lengths)
+    splits = split_documents(recipe, read, pieces, selection, lengths)
+    for lang in rank.share(read.languages):
+        write_language(lang, read, lengths, splits[lang], corpus)
+
+
+def _finish(recipe: Recipe, corpus: Path, path: Path, tell: Tell) -> None:
+    """Put what was written in its place, described."""
+    place = corpus / "work" / "tokens"
+    made_from = _made_from(recipe)
+    about = read_json(corpus / "corpus.json")["languages"]
+    counts = {lang: read_json(counts_path(corpus, lang)) for lang in recipe.text.languages}
+    tokenizer = load_tokenizer(place / "tokenizer.json")
+    size = vocabulary_size(tokenizer)
     manifest = Manifest(
         fingerprint=fingerprint(made_from),
         made_from=made_from,
         vocabulary_size=size,
-        dtype=dtype.name,
-        tokenizer_sha256=file_hash(path / "tokenizer.json"),
+        end_id=end_id(tokenizer, place),
+        tokenizer_sha256=file_hash(place / "tokenizer.json"),
         languages=counts,
+        foreign={lang: about[lang]["foreign"] for lang in counts},
     )
-    write_json(path / "tokens.json", manifest)
-
-
-def _check_amount(lang: str, tokens: int, held_out: int) -> None:
-    if tokens < 2 * held_out:
-        reason = f"its {tokens} tokens are too few to hold out {held_out} and train on the rest"
-        hint = f"give it at least {2 * held_out} tokens of text, or lower `tokens.held_out`"
-        raise UserError(reason, where=f"text of {lang}", hint=hint)
-
-
-def _encode(
-    tokenizer: Tokenizer,
-    documents: Iterable[Document],
-    place: Path,
-    dtype: np.dtype,
-    progress: Callable[[str], None],
-) -> _Encoded:
-    """Write all tokens of a language, each document closed by the end token."""
-    groups: list[int] = []
-    sizes: list[int] = []
-    told = time.monotonic()
-
-    def encoded() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        nonlocal told
-        for batch in _batches(documents):
-            texts = [document.text for document in batch]
-            groups.extend(group_hash(document.group) for document in batch)
-            sizes.extend(len(text.encode()) for text in texts)
-            encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-            pieces = [np.array([*encoding.ids, END_ID], dtype=dtype) for encoding in encodings]
-            yield np.concatenate(pieces), np.array([len(piece) for piece in pieces])
-            if time.monotonic() - told > _TELL_EVERY:
-                told = time.monotonic()
-                progress(f"{place.parent.name}: {show_bytes(sum(sizes))} encoded so far")
-
-    write_shard(place, encoded(), dtype)
-    return _Encoded(place, np.array(groups, dtype=np.uint64), np.array(sizes, dtype=np.int64))
-
-
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    characters = 0
-    for document in documents:
-        batch.append(document)
-        characters += len(document.text)
-        if characters >= _BATCH_BYTES:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
-
-
-def _split(encoded: _Encoded, held_out: np.ndarray, dtype: np.dtype) -> dict[Split, Counts]:
-    """Write what is trained on and what is held out in the place of all tokens."""
-    is_held_out = np.isin(encoded.groups, held_out)
-    shard = encoded.open()
-    chosen: dict[Split, np.ndarray] = {"train": ~is_held_out, "valid": is_held_out}
-    counts: dict[Split, Counts] = {}
-    for split, keep in chosen.items():
-        write_shard(encoded.place.with_name(split), _documents(shard, keep), dtype)
-        tokens = int(np.diff(shard.bounds)[keep].sum())
-        size = int(encoded.bytes[keep].sum())
-        counts[split] = Counts(
-            documents=int(keep.sum()),
-            tokens=tokens,
-            bytes=size,
-            bytes_per_token=round(size / max(tokens, 1), 4),
+    write_json(place / "tokens.json", manifest)
+    for lang, splits in counts.items():
+        train, valid = splits["train"], splits["valid"]
+        tell(
+            f"{lang}: {train['documents'] + valid['documents']} documents, "
+            f"{show_count(train['tokens'])} tokens to train on, "
+            f"{show_count(valid['tokens'])} held out, "
+            f"{train['bytes_per_token']:.2f} bytes per token" + _inside(about[lang]["foreign"])
         )
-    for suffix in (".bin", ".idx"):
-        encoded.place.with_suffix(suffix).unlink()
-    return counts
+    remove_directory(path)
+    place.replace(path)
+    remove_directory(corpus / "work")
 
 
-def _documents(shard: Shard, keep: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The kept documents of a shard, some thousand at a time."""
-    lengths = np.diff(shard.bounds)
-    for start in range(0, len(keep), 4096):
-        stop = min(start + 4096, len(keep))
-        tokens = shard.tokens[shard.bounds[start] : shard.bounds[stop]]
-        chosen, sizes = keep[start:stop], lengths[start:stop]
-        yield tokens[np.repeat(chosen, sizes)], sizes[chosen]
+def _inside(foreign: float | None) -> str:
+    return f", {foreign:.1%} of it in other languages" if (foreign or 0.0) >= 0.0005 else ""
 
 
 def _difference(before: Any, now: Any) -> str:

@@ -1,15 +1,62 @@
-"""Which groups of documents are held out: chosen by hash, the same in every language."""
+"""Which documents are held out and in which order the others stand, the same at any budget."""
 
-from hashlib import blake2b
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["group_hash", "held_out_groups"]
+from tongues import recipe
+from tongues.errors import UserError
+from tongues.recipe import Recipe
+from tongues.text import Piece
+from tongues.text.corpus import Corpus
+from tongues.text.select import Selection
+
+__all__ = ["Documents", "held_out_groups", "split_documents"]
 
 
-def group_hash(group: str) -> int:
-    """A 64-bit number that places a group of documents in an arbitrary, fixed order."""
-    return int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents:
+    """A language's documents by their numbers in the corpus, in the order they are written."""
+
+    train: np.ndarray
+    valid: np.ndarray
+
+
+def split_documents(
+    settings: Recipe,
+    corpus: Corpus,
+    pieces: Sequence[Piece],
+    selection: Selection,
+    lengths: np.ndarray,
+) -> dict[str, Documents]:
+    """Hold out whole components, in every language the same, and order the rest by hash.
+
+    By the order of hashes a smaller amount of text is the beginning of a larger one.
+    """
+    amount = settings.tokens.held_out
+    held_out = np.empty(0, dtype=np.uint64)
+    for code, lang in enumerate(corpus.languages):
+        here = selection.kept[corpus.lang[selection.kept] == code]
+        dropped = int((selection.reason[corpus.lang == code] > 0).sum())
+        _check_amount(lang, int(lengths[here].sum()), amount, dropped)
+        found = held_out_groups(selection.component[here], lengths[here], amount)
+        held_out = np.union1d(held_out, found)
+    order = np.lexsort((np.arange(corpus.count), corpus.numbers("exact")))
+    order = order[selection.reason[order] == 0]
+    is_held_out = np.isin(selection.component[order], held_out)
+    splits: dict[str, Documents] = {}
+    for code, lang in enumerate(corpus.languages):
+        here = corpus.lang[order] == code
+        train = _limited(lang, order[here & ~is_held_out], corpus, pieces, lengths)
+        splits[lang] = Documents(train, order[here & is_held_out])
+        left = int(lengths[train].sum())
+        if left < amount:
+            out = int(lengths[splits[lang].valid].sum())
+            reason = f"{left} tokens are left to train on, {out} held out"
+            hint = "give more documents, smaller groups, or lower `tokens.held_out`"
+            raise UserError(reason, where=f"text of {lang}", hint=hint)
+    return splits
 
 
 def held_out_groups(hashes: np.ndarray, tokens: np.ndarray, amount: int) -> np.ndarray:
@@ -23,3 +70,30 @@ def held_out_groups(hashes: np.ndarray, tokens: np.ndarray, amount: int) -> np.n
     order = np.lexsort((groups, np.maximum(sizes, amount)))
     enough = np.searchsorted(np.cumsum(sizes[order]), amount) + 1
     return groups[order[:enough]]
+
+
+def _limited(
+    lang: str, train: np.ndarray, corpus: Corpus, pieces: Sequence[Piece], lengths: np.ndarray
+) -> np.ndarray:
+    """Of each source with a limit in tokens, the first documents in the order of hashes."""
+    for settings in {id(piece.settings): piece.settings for piece in pieces}.values():
+        most = None if isinstance(settings, recipe.Made) else settings.at_most
+        if most is None or most.unit != "tokens":
+            continue
+        names = {piece.name for piece in pieces if piece.settings is settings}
+        parts = [part for part in corpus.parts if part.lang == lang and part.piece in names]
+        own = np.zeros(len(train), dtype=bool)
+        for part in parts:
+            own |= (train >= part.first) & (train < part.first + part.count)
+        beyond = np.cumsum(np.where(own, lengths[train], 0)) > most.number
+        train = train[~(own & beyond)]
+    return train
+
+
+def _check_amount(lang: str, tokens: int, held_out: int, dropped: int) -> None:
+    if tokens < 2 * held_out:
+        reason = f"its {tokens} tokens are too few to hold out {held_out} and train on the rest"
+        hint = f"give it at least {2 * held_out} tokens of text, or lower `tokens.held_out`"
+        if dropped:
+            hint += f", or drop less by `text.clean`: {dropped} of its documents were dropped"
+        raise UserError(reason, where=f"text of {lang}", hint=hint)

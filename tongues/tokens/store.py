@@ -9,8 +9,9 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, read_json
+from tongues.tokens.pieces import token_bytes
 from tongues.tokens.shards import Shard, open_shard
-from tongues.tokens.tokenizer import load_tokenizer, token_bytes
+from tongues.tokens.tokenizer import load_tokenizer
 
 __all__ = ["Counts", "Manifest", "Split", "Tokens", "open_tokens", "read_manifest"]
 
@@ -32,9 +33,10 @@ class Manifest(TypedDict):
     fingerprint: str  # of `made_from`
     made_from: dict[str, Any]  # the settings, and the size and SHA-256 of every text file
     vocabulary_size: int
-    dtype: str
+    end_id: int  # closes every document
     tokenizer_sha256: str
     languages: dict[str, dict[Split, Counts]]
+    foreign: dict[str, float | None]  # share of a language's text found to be of others, if known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,7 @@ class Tokens:
     path: Path
     fingerprint: str
     vocabulary_size: int
+    end_id: int  # closes every document
     token_bytes: np.ndarray  # bytes of text per token id; 0 for the end token
     counts: Mapping[str, Mapping[Split, Counts]]
     shards: Mapping[tuple[str, Split], Shard]
@@ -92,6 +95,7 @@ def open_tokens(path: Path) -> Tokens:
         path=path,
         fingerprint=manifest["fingerprint"],
         vocabulary_size=manifest["vocabulary_size"],
+        end_id=manifest["end_id"],
         token_bytes=token_bytes(tokenizer),
         counts=manifest["languages"],
         shards=shards,

@@ -1,69 +1,73 @@
-"""The tokenizer: byte-level BPE, trained on equal amounts of every language."""
+"""The tokenizer: byte-level BPE trained on the languages' text, or any taken from elsewhere."""
 
-import heapq
+import math
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tongues.errors import UserError
-from tongues.files import write_json, write_text
-from tongues.text import Document
-from tongues.tokens.split import group_hash
+from tongues.files import read_json, write_json, write_text
 
 __all__ = [
     "END",
     "END_ID",
-    "SAMPLE_BYTES",
+    "end_id",
     "load_tokenizer",
-    "sample_text",
+    "sample_sizes",
     "save_tokenizer",
-    "token_bytes",
+    "tokenizer_files",
     "train_tokenizer",
+    "training_memory",
+    "vocabulary_size",
 ]
 
 END = "<|end|>"  # ends a document and so stands before the next
-END_ID = 0
-SAMPLE_BYTES = 1_000_000  # of each language
+END_ID = 0  # of a tokenizer trained here
 
 # Words with their vowel signs (many scripts need the marks), up to three digits, the rest.
 _WORDS = r" ?[\p{L}\p{M}]+| ?\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 
+# What ends a document in well-known tokenizers that do not say so, the likeliest first.
+_KNOWN_ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|end|>", "<|eos|>")
 
-def sample_text(documents: Iterable[Document]) -> list[str]:
-    """Texts of a language, together a little over `SAMPLE_BYTES` or all there are.
+# The trainer's memory, measured: of each byte of a distinct word, and besides.
+_BYTES_PER_DISTINCT = 105
+_TRAINING_FLOOR = 10_000_000
+_COUNTED = 1_000_000  # bytes of a language whose distinct words are counted to foretell it
 
-    They are taken by descending hash of their group, so from all over the language, and
-    from the other end than the held-out ones.
+# A tokenizer's own settings; its other files hold the vocabulary again, from before an extension.
+_NAME_THE_END = ("tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
+_SETTINGS = (*_NAME_THE_END, "chat_template.jinja", "chat_template.json")
+
+
+def sample_sizes(available: Mapping[str, int], size: int, sampling: float) -> dict[str, int]:
+    """Bytes of each language to train a tokenizer on.
+
+    `available` is the bytes there are. The largest language gives `size` or all it has, the
+    others a share of that by their own size to the power `sampling`: 0 for equal amounts, 1
+    for amounts as the languages' sizes. An amount may be more than there is: it is repeated.
     """
-    kept: list[tuple[int, str, int]] = []
-    size = 0
-    for document in documents:
-        text_size = len(document.text.encode())
-        heapq.heappush(kept, (group_hash(document.group), document.text, text_size))
-        size += text_size
-        while size - kept[0][2] >= SAMPLE_BYTES:
-            size -= heapq.heappop(kept)[2]
-    return [text for _, text, _ in sorted(kept, reverse=True)]
+    most = max(available.values(), default=0)
+    full = min(size, most)
+    return {
+        lang: round(full * (count / most) ** sampling) if count else 0
+        for lang, count in available.items()
+    }
 
 
-def train_tokenizer(samples: Mapping[str, list[str]], vocabulary: int) -> Tokenizer:
-    """Train on the same number of bytes of each language.
+def train_tokenizer(
+    samples: Mapping[str, list[str]], sizes: Mapping[str, int], vocabulary: int
+) -> Tokenizer:
+    """Train on `sizes` bytes of each language's sample; a smaller sample is repeated.
 
-    That is `SAMPLE_BYTES`, or the size of the largest sample if it is less; a smaller sample
-    is repeated. The vocabulary is smaller than asked for if the text yields no more pieces.
+    The vocabulary is smaller than asked for if the text yields no more pieces.
     """
-    sizes = [sum(len(text.encode()) for text in texts) for texts in samples.values()]
-    size = min(SAMPLE_BYTES, max(sizes))
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_WORDS), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    tokenizer.pre_tokenizer = _into_words()
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
@@ -71,50 +75,148 @@ def train_tokenizer(samples: Mapping[str, list[str]], vocabulary: int) -> Tokeni
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    texts = (text for sample in samples.values() for text in _exactly(sample, size))
+    texts = (text for lang, sample in samples.items() for text in _exactly(sample, sizes[lang]))
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.encode_special_tokens = True
     return tokenizer
 
 
-def save_tokenizer(tokenizer: Tokenizer, directory: Path) -> None:
-    """Write the files that Hugging Face's `AutoTokenizer.from_pretrained` reads."""
-    write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
-    settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "bos_token": END,
-        "eos_token": END,
-        "clean_up_tokenization_spaces": False,
-        "model_max_length": int(1e30),
-    }
-    write_json(directory / "tokenizer_config.json", settings)
+def training_memory(samples: Mapping[str, list[str]], sizes: Mapping[str, int]) -> int:
+    """Bytes of memory that `train_tokenizer` will need, besides the samples themselves.
+
+    It goes by the distinct words, which are counted in the first megabyte of each language
+    and foretold for the rest from how they grew there.
+    """
+    distinct = 0.0
+    for lang, sample in samples.items():
+        there = min(sizes[lang], sum(len(text.encode()) for text in sample))
+        counted = min(there, _COUNTED)
+        half, whole = (_distinct(_exactly(sample, size)) for size in (counted // 2, counted))
+        growth = math.log2(whole / half) if half else 0.0
+        distinct += whole * (there / max(counted, 1)) ** growth
+    return _TRAINING_FLOOR + round(_BYTES_PER_DISTINCT * distinct)
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read a `tokenizer.json`; text that spells out a special token is encoded as text."""
+    """Read a Hugging Face tokenizer: its folder, or its `tokenizer.json`.
+
+    Text that spells out a special token is encoded as text; nothing is cut or padded.
+    """
+    file = path / "tokenizer.json" if path.is_dir() else path
+    if path.is_dir() and not file.is_file():
+        hint = "save it by `AutoTokenizer.from_pretrained(...).save_pretrained(...)` first"
+        raise UserError("holds no tokenizer.json", where=str(path), hint=hint)
     try:
-        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises nothing narrower
-        reason = f"is no tokenizer ({error})"
-        raise UserError(reason, where=str(path), hint="prepare again with `--rebuild`") from None
+        hint = "if `tongues prepare` made it, prepare again with `--rebuild`"
+        raise UserError(f"is no tokenizer ({error})", where=str(file), hint=hint) from None
+    if not isinstance(tokenizer.model, models.BPE | models.Unigram):
+        reason = f"is a {type(tokenizer.model).__name__} tokenizer, which cannot spell every text"
+        raise UserError(reason, where=str(file), hint="take one of kind BPE or Unigram")
+    if isinstance(tokenizer.model, models.BPE):
+        tokenizer.model.dropout = None  # the same text must give the same tokens
     tokenizer.encode_special_tokens = True
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
     return tokenizer
 
 
-def token_bytes(tokenizer: Tokenizer) -> np.ndarray:
-    """How many bytes of UTF-8 each token id stands for; 0 for the end token."""
-    lengths = np.zeros(tokenizer.get_vocab_size(), dtype=np.int64)
-    for piece, number in tokenizer.get_vocab().items():
-        lengths[number] = len(piece)  # the byte-level alphabet spells a byte as one character
-    lengths[END_ID] = 0
-    return lengths
+def save_tokenizer(tokenizer: Tokenizer, directory: Path, base: Path | None = None) -> None:
+    """Write the files that Hugging Face's `AutoTokenizer.from_pretrained` reads.
+
+    base: the folder or file that the tokenizer was taken from, if it was: its settings, such
+        as special tokens and chat template, stay.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
+    for source in tokenizer_files(base):
+        if source.name != "tokenizer.json":
+            shutil.copyfile(source, directory / source.name)
+    if not (directory / "tokenizer_config.json").is_file():
+        end = tokenizer.id_to_token(end_id(tokenizer, base))
+        settings = {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": end,
+            "eos_token": end,
+            "clean_up_tokenization_spaces": False,
+            "model_max_length": int(1e30),
+        }
+        write_json(directory / "tokenizer_config.json", settings)
+
+
+def tokenizer_files(path: Path | None) -> list[Path]:
+    """The files of a taken tokenizer that decide what it does, of its folder or it alone."""
+    if path is None or path.is_file():
+        return [] if path is None else [path]
+    files = [path / name for name in ("tokenizer.json", *_SETTINGS)]
+    return [file for file in files if file.is_file()]
+
+
+def end_id(tokenizer: Tokenizer, path: Path | None = None) -> int:
+    """The id that ends a document.
+
+    It is the end of sequence that the settings beside a taken tokenizer name (`path` is its
+    folder or file), else a well-known one of its special tokens.
+    """
+    if path is not None:
+        folder = path if path.is_dir() else path.parent
+        said = (_end_in(folder / name, tokenizer) for name in _NAME_THE_END)
+        if (number := next((n for n in said if n is not None), None)) is not None:
+            return number
+    special = {x.content: i for i, x in tokenizer.get_added_tokens_decoder().items() if x.special}
+    for token in _KNOWN_ENDS:
+        if token in special:
+            return special[token]
+    reason = "does not say which token ends a document"
+    hint = "name it as `eos_token` in a tokenizer_config.json beside it"
+    raise UserError(reason, where=str(path or "the tokenizer"), hint=hint)
+
+
+def vocabulary_size(tokenizer: Tokenizer) -> int:
+    """One more than the largest id, which is what a model's embedding needs."""
+    return max(tokenizer.get_vocab().values()) + 1
+
+
+def _end_in(file: Path, tokenizer: Tokenizer) -> int | None:
+    """The end of sequence that a settings file names, if it does and the tokenizer has it."""
+    try:
+        settings: Any = read_json(file) if file.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read ({error})", where=str(file)) from None
+    settings = settings if isinstance(settings, dict) else {}
+    token = settings.get("eos_token")
+    token = token.get("content") if isinstance(token, dict) else token
+    if isinstance(token, str):
+        return tokenizer.token_to_id(token)
+    number: Any = settings.get("eos_token_id")
+    number = number[0] if isinstance(number, list) and number else number
+    if isinstance(number, int) and tokenizer.id_to_token(number) is not None:
+        return number
+    return None
+
+
+def _into_words() -> pre_tokenizers.Sequence:
+    return pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_WORDS), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+
+
+def _distinct(texts: Iterable[str]) -> int:
+    """Bytes of the distinct words of texts."""
+    split = _into_words()
+    words = {word for text in texts for word, _ in split.pre_tokenize_str(text)}
+    return sum(map(len, words))
 
 
 def _exactly(texts: list[str], size: int) -> Iterator[str]:
     """Texts over and over, cut at `size` bytes."""
-    for text in cycle(texts):
+    for text in cycle([text for text in texts if text]):
         data = text.encode()[:size]
         yield data.decode(errors="ignore")
         size -= len(data)
-        if size == 0:
+        if size <= 0:
             return

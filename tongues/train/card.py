@@ -11,10 +11,10 @@ __all__ = ["write_card"]
 
 def write_card(directory: Path, record: Record) -> None:
     """Write README.md into a model folder, in the form the Hugging Face hub reads."""
-    params, mixture = record["params"], record["settings"]["mixture"]
-    shares = ", ".join(f"{share} {lang}" for lang, share in mixture.items())
+    params = record["params"]
+    shares = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record["shares"].items())
     start = f"the weights of `{record['parent']}`" if record["parent"] else "random weights"
-    languages = "\n".join(f"- {lang}" for lang in mixture)
+    languages = "\n".join(f"- {lang}" for lang in record["shares"])
     card = f"""---
 library_name: transformers
 language:

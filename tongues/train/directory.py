@@ -54,7 +54,7 @@ def open_directory(
         directory.mkdir(parents=True, exist_ok=True)
     if there and there["status"] == "finished":
         return "finished"
-    write_record(directory, record)
+    write_record(directory, {**record, "surgery": there["surgery"]} if there else record)
     return "unfinished" if there else "new"
 
 

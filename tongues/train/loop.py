@@ -15,14 +15,14 @@ from transformers import PreTrainedModel
 from tongues.errors import Stopped, UserError
 from tongues.files import append_line
 from tongues.models import flops_per_token
-from tongues.randomness import derive_seed
 from tongues.tokens import Mixture, Tokens
 from tongues.train.checkpoint import Position, save_checkpoint
+from tongues.train.documents import logits
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.processor import Processor, autocast
 from tongues.train.schedule import evaluation_steps, rate_at
 from tongues.train.signals import StopSignal
-from tongues.train.validation import HeldOut, held_out, validate
+from tongues.train.validation import HeldOut, validate
 
 __all__ = ["Progress", "Setup", "train_steps"]
 
@@ -49,9 +49,16 @@ class Setup:
     derived: Derived
     directory: Path
     tokens: Tokens
+    mixture: Mixture
+    texts: Mapping[str, HeldOut]  # by language
     model: PreTrainedModel
     optimizer: torch.optim.Optimizer
     processor: Processor
+
+    @property
+    def apart_by(self) -> int | None:
+        """The token that ends a document, where documents are kept apart."""
+        return self.tokens.end_id if self.plan.settings.documents == "apart" else None
 
 
 def train_steps(
@@ -60,22 +67,12 @@ def train_steps(
     """Every step from `position` (None: the start) to the end; returns seconds of training."""
     settings, steps, directory = setup.plan.settings, setup.derived.steps, setup.directory
     samples = settings.batch // settings.context
-    mixture = Mixture(
-        {lang: setup.tokens.train(lang) for lang in settings.mixture},
-        settings.mixture,
-        settings.context,
-        derive_seed(settings.seed, "mixture"),
-    )
-    texts = {
-        lang: held_out(setup.tokens.valid(lang), setup.tokens.token_bytes, settings.context)
-        for lang in settings.evaluate or setup.tokens.languages
-    }
     evaluated = set(evaluation_steps(steps, settings.evaluations))
     log_every = max(1, steps // _LOGGED)
     losses: dict[str, float] = {}
     if position is None:
         position = Position(step=0, seconds=0.0, loss_sum=0.0)
-        losses = _evaluate(setup, mixture, texts, step=0)
+        losses = _evaluate(setup, step=0)
 
     loss_sum, shown_step = position.loss_sum, position.step
     started = time.monotonic() - position.seconds
@@ -83,7 +80,7 @@ def train_steps(
     with StopSignal() as stop:
         for step in range(position.step + 1, steps + 1):
             rate = rate_at(step - 1, steps, settings.rate, settings.warmup, settings.final_rate)
-            loss, norm = _train_step(setup, mixture.batch(step - 1, samples), rate)
+            loss, norm = _train_step(setup, setup.mixture.batch(step - 1, samples), rate)
             loss_sum += loss
             if step % log_every == 0 or step == steps:
                 averaged = loss_sum / ((step - 1) % log_every + 1)
@@ -91,7 +88,7 @@ def train_steps(
                 append_line(directory / "metrics.jsonl", row | {"rate": rate, "norm": norm})
                 loss_sum = 0.0
             if step in evaluated:
-                losses = _evaluate(setup, mixture, texts, step)
+                losses = _evaluate(setup, step)
             now = time.monotonic()
             if now - shown >= 1 or step == steps:
                 speed = (step - shown_step) * settings.batch / max(now - shown, 1e-9)
@@ -115,8 +112,8 @@ def _train_step(setup: Setup, dealt: np.ndarray, rate: float) -> tuple[float, fl
     for group in setup.optimizer.param_groups:
         group["lr"] = rate
     with autocast(setup.processor):
-        logits = setup.model(input_ids=batch[:, :-1]).logits
-        loss = cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten())
+        predicted = logits(setup.model, batch[:, :-1], setup.apart_by)
+        loss = cross_entropy(predicted.flatten(0, 1).float(), batch[:, 1:].flatten())
     loss.backward()
     norm = nn.utils.clip_grad_norm_(setup.model.parameters(), setup.plan.settings.clip)
     setup.optimizer.step()
@@ -131,20 +128,19 @@ def _train_step(setup: Setup, dealt: np.ndarray, rate: float) -> tuple[float, fl
     return loss_now, norm_now
 
 
-def _evaluate(
-    setup: Setup, mixture: Mixture, texts: Mapping[str, HeldOut], step: int
-) -> dict[str, float]:
+def _evaluate(setup: Setup, step: int) -> dict[str, float]:
     """Write a line a language to `evals.jsonl`; returns nats per token by language."""
     settings, plan = setup.plan.settings, setup.plan
-    samples = settings.batch // settings.context
-    dealt = mixture.dealt(step * samples)
+    samples = step * (settings.batch // settings.context)
+    dealt, epochs = setup.mixture.dealt(samples), setup.mixture.epochs(samples)
     flops = flops_per_token(plan.shape, setup.tokens.vocabulary_size, settings.context)
-    losses = validate(setup.model, texts, setup.processor)
+    losses = validate(setup.model, setup.texts, setup.processor, setup.apart_by)
     for lang, loss in losses.items():
         row = {
             "step": step,
             "tokens": step * settings.batch,
             "tokens_lang": dealt.get(lang, 0) * settings.context,
+            "epochs_lang": epochs.get(lang, 0.0),
             "flops": float(flops) * step * settings.batch,
             "lang": lang,
             "loss": loss.nats_per_token,

@@ -1,7 +1,7 @@
 """One run before it runs: what it trains on, and the numbers that follow from it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tongues.errors import UserError
 from tongues.models import Shape, count_parameters, find_shape, flops_per_token, training_bytes
@@ -24,7 +24,15 @@ class RunPlan:
     tokens: str  # name of the prepared tokens
     shape: Shape
     tied_embeddings: bool
+    new_embeddings: Literal["mean", "similar", "plain"]  # of pieces the parent lacks
     settings: Train
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of all tokens by language: what is replayed, and the mixture in the rest."""
+        rest = 1 - sum(self.settings.replay.values())
+        mixed = {lang: rest * share for lang, share in self.settings.mixture.items()}
+        return mixed | self.settings.replay
 
     def identity(self) -> dict[str, Any]:
         """The settings that decide the bytes of the result."""
@@ -35,10 +43,10 @@ class RunPlan:
             "strategy": self.strategy,
             "target": self.target,
             "source": self.source,
-            "replay": self.replay,
             "parent": self.parent,
             "shape": self.shape.name,
             "tied_embeddings": self.tied_embeddings,
+            "new_embeddings": self.new_embeddings if self.parent else None,
             **settings,
         }
 
@@ -84,25 +92,47 @@ def derive(plan: RunPlan, vocabulary: int) -> Derived:
 
 
 def run_of_recipe(recipe: Recipe) -> RunPlan:
-    """The one run of a recipe without a study; it is named by `train.run` or the recipe."""
+    """The one run of a recipe without a study; it is named by `train.run` or the recipe.
+
+    Where a continued run names no `replay`, all of its mixture but the largest share counts as it.
+    """
     settings = recipe.train
     if recipe.model.shape is None:
         raise UserError("`shape` is missing", where="model.shape", hint="such as `shape: 0.2M`")
     if not settings.mixture:
         example = f"such as `mixture: {{{recipe.text.languages[0]}: 100%}}`"
         raise UserError("`mixture` is missing", where="train.mixture", hint=example)
+    _check_replay(settings)
     target = max(settings.mixture, key=lambda lang: settings.mixture[lang])
-    others = [lang for lang in settings.mixture if lang != target]
     continued = settings.init_from is not None
+    others = {lang: share for lang, share in settings.mixture.items() if lang != target}
+    replayed = (settings.replay or others) if continued else {}
     return RunPlan(
         name=settings.run or recipe.name,
         strategy="cpt" if continued else "scratch",
         target=target,
-        source=others[0] if continued and others else None,
-        replay=round(1 - settings.mixture[target], 9) if continued else 0.0,
+        source=next(iter(replayed), None),
+        replay=round(sum(replayed.values()), 9),
         parent=settings.init_from,
         tokens=recipe.name,
         shape=find_shape(recipe.model.shape),
         tied_embeddings=recipe.model.tied_embeddings,
+        new_embeddings=recipe.model.new_embeddings,
         settings=settings,
     )
+
+
+def _check_replay(settings: Train) -> None:
+    """Replay is text the parent knows, beside a mixture that it does not take up."""
+    replayed, where = sum(settings.replay.values()), "train.replay"
+    if settings.replay and settings.init_from is None:
+        what = "a run from random weights has nothing to replay"
+        hint = "name its parent by `train.init_from`, or put the language into `train.mixture`"
+        raise UserError(what, where=where, hint=hint)
+    if replayed >= 1:
+        what = f"{replayed * 100:.4g}% of replay leave nothing for the mixture"
+        raise UserError(what, where=where, hint="give it less")
+    twice = settings.replay.keys() & settings.mixture.keys()
+    if twice:
+        what = f"`{min(twice)}` is in the mixture and replayed"
+        raise UserError(what, where=where, hint="give it one share, in the one or the other")

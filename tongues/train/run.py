@@ -13,16 +13,18 @@ from transformers import PreTrainedModel
 from tongues import __version__
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, only_one, whole_directory
-from tongues.models.huggingface import build_model, load_model, save_model
+from tongues.models.huggingface import save_model
 from tongues.randomness import derive_seed
 from tongues.runs import Record, read_record, write_record
-from tongues.tokens import Tokens, open_tokens
+from tongues.tokens import Mixture, Tokens, open_tokens, tokenizer_files
 from tongues.train.card import write_card
 from tongues.train.checkpoint import load_checkpoint
 from tongues.train.directory import find_parent, open_directory, roll_back
 from tongues.train.loop import Progress, Setup, train_steps
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.processor import attention_for, set_up
+from tongues.train.start import check_parent, first_model, operate
+from tongues.train.validation import held_out
 
 __all__ = ["train"]
 
@@ -46,19 +48,38 @@ def train(
     tokens = open_tokens(workspace / "tokens" / plan.tokens)
     parent = find_parent(plan.parent, workspace)
     derived = derive(plan, tokens.vocabulary_size)
-    record = _record(plan, derived, tokens, parent)
+    mixture = _mixture(plan, tokens)
+    record = _record(plan, derived, tokens, mixture, parent)
     directory = workspace / "runs" / plan.name
-    if parent:
-        _check_parent(plan, derived, tokens, parent)
+    lacked = check_parent(plan, tokens, parent) if parent else None
     with only_one(directory):
         if open_directory(directory, record, rebuild) == "finished":
             tell(f"{plan.name} is finished already")
             return directory
-        model = _first_model(plan, derived, tokens, parent)
+        for lang, times in record["epochs"].items():
+            if times > 1:
+                tell(f"`{lang}` will be read {times:.3g} times")
+        model = first_model(plan, derived, tokens, parent, lacked)
         nn.Module.to(model, processor.device)
         model.set_attn_implementation(attention_for(processor))
-        optimizer = _optimizer(model, plan)
-        setup = Setup(plan, derived, directory, tokens, model, optimizer, processor)
+        setup = Setup(
+            plan=plan,
+            derived=derived,
+            directory=directory,
+            tokens=tokens,
+            mixture=mixture,
+            texts={
+                lang: held_out(tokens.valid(lang), tokens.token_bytes, plan.settings.context)
+                for lang in plan.settings.evaluate or tokens.languages
+            },
+            model=model,
+            optimizer=_optimizer(model, plan),
+            processor=processor,
+        )
+        record = read_record(directory)
+        if lacked and not record["surgery"]:
+            record["surgery"] = operate(setup, lacked, tell)
+            write_record(directory, record)
         _go_on(setup, record, watch, tell)
     return directory
 
@@ -85,58 +106,12 @@ def _go_on(
         raise
     with whole_directory(directory / "model") as aside:
         save_model(setup.model, aside)
-        for name in ("tokenizer.json", "tokenizer_config.json"):
-            shutil.copyfile(setup.tokens.path / name, aside / name)
+        for file in tokenizer_files(setup.tokens.path):
+            if not (aside / file.name).exists():  # what the model says of itself counts
+                shutil.copyfile(file, aside / file.name)
         write_card(aside, record)
     write_record(directory, {**record, "status": "finished", "seconds": round(seconds, 3)})
     shutil.rmtree(checkpoints, ignore_errors=True)
-
-
-def _check_parent(plan: RunPlan, derived: Derived, tokens: Tokens, parent: Path) -> None:
-    """Refuse a parent of another tokenizer, or another size, before anything is written."""
-    if _tokenizer_of(parent) != file_hash(tokens.tokenizer_path):
-        what = f"`{plan.parent}` was trained with another tokenizer than these tokens"
-        hint = "continue from a run of the same recipe's tokens"
-        raise UserError(what, where="train.init_from", hint=hint)
-    recorded = read_record(parent)["params"] if (parent / "run.json").is_file() else None
-    if recorded and recorded != derived.parameters:
-        raise _other_shape(plan)
-
-
-def _other_shape(plan: RunPlan) -> UserError:
-    what = f"`{plan.parent}` is of another shape than {plan.shape.name}"
-    return UserError(what, where="model.shape", hint="give the shape of the parent")
-
-
-def _first_model(
-    plan: RunPlan, derived: Derived, tokens: Tokens, parent: Path | None
-) -> PreTrainedModel:
-    """The model before its first step: random, or the parent's weights."""
-    if parent is None:
-        return build_model(
-            plan.shape,
-            tokens.vocabulary_size,
-            plan.settings.context,
-            tied_embeddings=plan.tied_embeddings,
-            seed=derive_seed(plan.settings.seed, "weights"),
-        )
-    model = load_model(_model_of(parent))
-    if model.num_parameters() != derived.parameters["total"]:
-        raise _other_shape(plan)
-    return model
-
-
-def _model_of(parent: Path) -> Path:
-    """The Hugging Face folder of a run, or the folder itself."""
-    return parent / "model" if (parent / "run.json").is_file() else parent
-
-
-def _tokenizer_of(parent: Path) -> str:
-    tokenizer = _model_of(parent) / "tokenizer.json"
-    if not tokenizer.is_file():
-        what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
-        raise UserError(what, where=str(_model_of(parent)), hint=hint)
-    return file_hash(tokenizer)
 
 
 def _optimizer(model: PreTrainedModel, plan: RunPlan) -> torch.optim.Optimizer:
@@ -150,7 +125,15 @@ def _optimizer(model: PreTrainedModel, plan: RunPlan) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, lr=plan.settings.rate, betas=(0.9, 0.95), fused=True)
 
 
-def _record(plan: RunPlan, derived: Derived, tokens: Tokens, parent: Path | None) -> Record:
+def _mixture(plan: RunPlan, tokens: Tokens) -> Mixture:
+    sources = {lang: tokens.train(lang) for lang in plan.shares}
+    seed = derive_seed(plan.settings.seed, "mixture")
+    return Mixture(sources, plan.shares, plan.settings.context, seed)
+
+
+def _record(
+    plan: RunPlan, derived: Derived, tokens: Tokens, mixture: Mixture, parent: Path | None
+) -> Record:
     parent_fingerprint = None
     if parent is not None and (parent / "run.json").is_file():
         parent_fingerprint = read_record(parent)["fingerprint"]
@@ -175,6 +158,9 @@ def _record(plan: RunPlan, derived: Derived, tokens: Tokens, parent: Path | None
         steps=derived.steps,
         tokens=derived.tokens,
         flops=derived.flops,
+        shares=plan.shares,
+        epochs=mixture.epochs(derived.tokens // plan.settings.context),
+        surgery=None,
         settings=settings,
         tokens_fingerprint=tokens.fingerprint,
         versions={

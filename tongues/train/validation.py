@@ -9,6 +9,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel
 
+from tongues.train.documents import logits
 from tongues.train.processor import Processor, autocast
 
 __all__ = ["HeldOut", "Loss", "held_out", "validate"]
@@ -43,9 +44,15 @@ def held_out(tokens: np.ndarray, token_bytes: np.ndarray, context: int) -> HeldO
 
 @torch.inference_mode()
 def validate(
-    model: PreTrainedModel, texts: Mapping[str, HeldOut], processor: Processor
+    model: PreTrainedModel,
+    texts: Mapping[str, HeldOut],
+    processor: Processor,
+    apart_by: int | None = None,
 ) -> dict[str, Loss]:
-    """The loss of each language: the sum over its tokens over their number, or their bytes."""
+    """The loss of each language: the sum over its tokens over their number, or their bytes.
+
+    apart_by: the token that ends a document, where documents are kept apart.
+    """
     model.eval()
     losses: dict[str, Loss] = {}
     for lang, text in texts.items():
@@ -53,9 +60,9 @@ def validate(
         for windows in text.windows.split(_ROWS):
             windows = windows.to(processor.device)
             with autocast(processor):
-                logits = model(input_ids=windows[:, :-1]).logits
+                predicted = logits(model, windows[:, :-1], apart_by)
             wanted = windows[:, 1:].flatten()
-            total += cross_entropy(logits.flatten(0, 1).float(), wanted, reduction="sum").item()
+            total += cross_entropy(predicted.flatten(0, 1).float(), wanted, reduction="sum").item()
         tokens = text.windows.shape[0] * (text.windows.shape[1] - 1)
         losses[lang] = Loss(total / tokens, total / math.log(2) / text.text_bytes)
     model.train()

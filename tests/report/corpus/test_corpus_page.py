@@ -1,0 +1,173 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.report.pages import Page
+from tongues.errors import UserError
+from tongues.files import read_json, write_json
+from tongues.recipe import load_recipe
+from tongues.report.corpus import write_corpus_report
+from tongues.report.corpus.figures import corpus_figures
+from tongues.report.corpus.summary import Amount, read_summary
+from tongues.report.corpus.words import about_languages
+from tongues.report.places import default_folder, kind_of
+from tongues.tokens import prepare_tokens
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+HEBREW = (
+    "בראשית ברא אלהים את השמים ואת הארץ. והארץ היתה תהו ובהו וחשך על פני תהום מספר {}",
+    "ויאמר אלהים יהי אור ויהי אור. וירא אלהים את האור כי טוב בפעם ה {}",
+    "העיר הגדולה שוכנת על שפת הים ויש בה נמל ישן ושוק של דגים, רחוב {}",
+    "הילדים הלכו בבוקר אל בית הספר ולמדו לקרוא ולכתוב, כיתה {}",
+)
+ENGLISH = "The children went to school in the morning and learned to read and to write, class {}."
+
+RECIPE = """
+name: small
+text:
+  made: {seed: 1, size: 20 kB, languages: {qaa: {}}}
+  files:
+    he: {paths: [text], documents: paragraphs}
+  clean: {near: off, characters: 30}
+tokens: {vocabulary: 300, held_out: 300 tokens, sample: 20 kB}
+train: {mixture: {he: 100%}, budget: 1k tokens}
+"""
+
+
+def write_text(folder: Path) -> None:
+    """Sixty Hebrew documents, five English ones, two short, a copy, and faults."""
+    folder.mkdir()
+    texts = [sentence.format(number) for number in range(15) for sentence in HEBREW]
+    texts += [ENGLISH.format(number) for number in range(5)]
+    texts += ["קצר", "קצר מאד", texts[0]]
+    texts.append(f"{EVIL} {HEBREW[2].format('עשרים')} {HEBREW[3].format('אחת')}")
+    lines = [json.dumps({"text": text}, ensure_ascii=False).encode() for text in texts]
+    lines += [b'{"text": "\xff\xfe"}', f"no JSON {EVIL}".encode(), b'{"text": " "}']
+    (folder / "web.jsonl").write_bytes(b"\n".join(lines) + b'\n{"text": "hal')
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("workspace")
+    write_text(place / "text")
+    (place / "small.yaml").write_text(RECIPE.replace("[text]", f"[{place / 'text'}]"))
+    prepare_tokens(load_recipe(place / "small.yaml"), place, lambda line: None, ranks=1)
+    return place / "corpus" / "small"
+
+
+@pytest.fixture(scope="module")
+def report(corpus: Path) -> Path:
+    return write_corpus_report(corpus, corpus.parents[1] / "report")
+
+
+def test_the_page_stands_alone(report: Path):
+    page = Page(report.read_text())
+    assert not page.open
+    assert page.loads
+    assert all((report.parent / place).is_file() for place in page.loads)
+    ids = {value for _, name, value in page.attributes if name == "id"}
+    assert set(page.anchors) <= ids
+
+
+def test_the_page_says_what_came_in_and_what_went(report: Path):
+    said = Page(report.read_text()).said
+    assert said.startswith("Corpus small")
+    assert "61 of 69 documents kept" in said
+    assert "dropped: other language 5, short 2" in said
+    assert "4 places could not be read" in said
+    assert "fewer than 30 characters" in said
+    assert "less than 50 % of it is in this language" in said
+    assert "the last line, half written" in said
+    assert "not JSONweb.jsonl" in said
+    assert "bytes per token" in said
+    assert "(unreadable_places)" in said
+
+
+def test_text_from_outside_is_shown_and_nothing_else(report: Path):
+    page = Page(report.read_text())
+    assert EVIL in page.said
+    assert "img" not in page.tags or not any(name == "onerror" for _, name, _ in page.attributes)
+    assert page.tags.isdisjoint({"iframe", "object", "embed", "link"})
+
+
+def test_samples_name_their_language_and_find_their_direction(report: Path):
+    page = Page(report.read_text())
+    assert ("blockquote", "lang", "he") in page.attributes
+    assert ("blockquote", "lang", "") in page.attributes  # of what is in another language
+    assert ("blockquote", "dir", "auto") in page.attributes
+    assert HEBREW[0].format(0) in page.said
+    assert ENGLISH.format(0) in page.said
+
+
+def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
+    numbers = read_json(report.parent / "report.json")
+    assert numbers["languages"] == read_json(corpus / "corpus.json")["languages"]
+    assert set(numbers["sentences"]) == {"qaa", "he"}
+    assert numbers["tokenizers"][0]["languages"]["he"]["bytes_per_token"] > 1.25
+    figures = {path.stem for path in (report.parent / "figures").glob("*.svg")}
+    assert figures >= {"dropped", "identified", "signals", "fertility", "scripts"}
+
+
+def test_shares_in_figures_are_those_of_the_summary(corpus: Path):
+    summary = read_summary(corpus)
+    dropped, identified, signals = corpus_figures(summary)
+    shares = {row["reason"]: row["of documents"] for row in dropped.rows}
+    assert shares == pytest.approx({"other language": 5 / 69, "short": 2 / 69, "copy": 1 / 69})
+    found = {
+        (row["language"], row["found"]): row["share"]
+        for row in identified.rows
+        if row["share of"] == "documents read"
+    }
+    assert found["he", "en"] == pytest.approx(5 / 69)
+    kept = [row["kept"] for row in signals.rows if row["signal"] == "characters"]
+    assert sum(kept) == sum(about["kept"]["documents"] for about in summary["languages"].values())
+
+
+def test_a_corpus_without_tokens_has_its_page_too(corpus: Path, tmp_path: Path):
+    alone = tmp_path / "corpus" / "alone"
+    alone.mkdir(parents=True)
+    write_json(alone / "corpus.json", read_json(corpus / "corpus.json"))
+    said = Page(write_corpus_report(alone, tmp_path / "report").read_text()).said
+    assert "Corpus alone" in said
+    assert "bytes per token" not in said
+
+
+def test_a_language_of_which_nothing_was_read_is_told(corpus: Path):
+    summary = read_summary(corpus)
+    nothing = Amount(documents=0, bytes=0, characters=0)
+    about = summary["languages"]["he"]
+    signals = {name: {"edges": [], "kept": [], "dropped": []} for name in about["signals"]}
+    about.update({"read": nothing, "kept": nothing, "dropped": {}, "labels": {}, "scripts": {}})
+    about.update({"found": {}, "foreign": None, "signals": signals, "samples": {}})
+    del summary["languages"]["qaa"]
+    assert about_languages(summary, {})["he"] == "no document was read."
+    assert corpus_figures(summary) == []
+
+
+def test_what_is_no_whole_account_is_refused(tmp_path: Path):
+    with pytest.raises(UserError, match=r"there is no corpus.json"):
+        read_summary(tmp_path)
+    (tmp_path / "corpus.json").write_text("{")
+    with pytest.raises(UserError, match="cannot be read"):
+        read_summary(tmp_path)
+    (tmp_path / "corpus.json").write_text('{"languages": {}}')
+    with pytest.raises(UserError, match="no whole account"):
+        read_summary(tmp_path)
+
+
+def test_places_are_told_apart(corpus: Path, make_study: Callable[..., Path], tmp_path: Path):
+    tokens = corpus.parents[1] / "tokens" / "small"
+    runs = make_study(tmp_path / "runs", shapes=("0.1M",), seeds=(1,), targets=("near",))
+    assert kind_of([corpus]) == "corpus"
+    assert kind_of([tokens, tokens / "tokenizer.json"]) == "tokenizer"
+    assert kind_of([runs]) == "runs"
+    assert default_folder([corpus], "corpus") == Path("reports/small-corpus")
+    assert default_folder([tokens / "tokenizer.json"], "tokenizer").name == "small-tokenizer"
+    assert default_folder([runs], "runs") == Path("reports/runs")
+    with pytest.raises(UserError, match="another kind"):
+        kind_of([corpus, tokens])
+    with pytest.raises(UserError, match="one corpus"):
+        kind_of([corpus, corpus])

@@ -1,0 +1,94 @@
+"""Small corpora on disk, and what folders hold, for tests of preparing text."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tongues import recipe
+from tongues.recipe import Recipe
+from tongues.text import find_pieces
+from tongues.text.corpus import Corpus, open_corpus
+from tongues.text.gather import gather
+
+OFF = dict.fromkeys(recipe.Clean.model_fields, "off")
+WORDS = 3000
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+def words(seed: int, count: int, alphabet: str = "aeioubdfgklmnprstvz") -> list[str]:
+    """Made words at random, so many kinds that two texts share no three in a row."""
+    lexicon = _lexicon(alphabet)
+    return [lexicon[i] for i in np.random.default_rng(seed).integers(0, WORDS, count)]
+
+
+@cache
+def _lexicon(alphabet: str) -> list[str]:
+    letters = np.random.default_rng(0).integers(0, len(alphabet), (WORDS, 6))
+    return ["".join(alphabet[i] for i in row) for row in letters]
+
+
+def text(seed: int, count: int = 80, alphabet: str = "aeioubdfgklmnprstvz") -> str:
+    """So many made words."""
+    return " ".join(words(seed, count, alphabet))
+
+
+def changed(text: str, places: Iterable[int]) -> str:
+    """The text with other words at some places: each takes three of its shingles."""
+    parts = text.split(" ")
+    for place in places:
+        parts[place] = f"{parts[place]}x"
+    return " ".join(parts)
+
+
+def write_rows(path: Path, rows: Sequence[Any]) -> Path:
+    """One JSON line a row; a plain string is the text of a row."""
+    rows = [{"text": row} if isinstance(row, str) else row for row in rows]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return path
+
+
+def text_of(files: dict[str, Any], clean: dict[str, Any] | None = None, **more: Any) -> recipe.Text:
+    """The text section of a recipe; nothing is dropped but what `clean` says."""
+    return recipe.Text.model_validate({"files": files, "clean": OFF | (clean or {}), **more})
+
+
+def recipe_of(text: recipe.Text, **tokens: Any) -> Recipe:
+    settings = {"vocabulary": 400, "held_out": "500 tokens", **tokens}
+    section = text.model_dump(mode="json")
+    train = {"budget": "1M tokens"}
+    return Recipe.model_validate({"name": "a", "text": section, "tokens": settings, "train": train})
+
+
+def read(settings: recipe.Text, folder: Path) -> Corpus:
+    """The corpus of a text, read in one go."""
+    pieces = find_pieces(settings)
+    gather(pieces, quiet, settings, folder)
+    return open_corpus(folder, pieces)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every file below a folder, hidden ones too but for the lock."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
+
+
+def shingles(text: str) -> set[tuple[str, ...]]:
+    """Three words in a row, however long or short the text is."""
+    parts = "".join(c if c.isalnum() else " " for c in text.lower()).split()
+    return {tuple(parts[i : i + 3]) for i in range(max(len(parts) - 2, 1))}
+
+
+def jaccard(left: set[Any], right: set[Any]) -> float:
+    return len(left & right) / len(left | right)

@@ -1,0 +1,76 @@
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.text.signals.benchmarks import load_benchmarks
+from tongues.text.signals.units import units
+
+ITEM = {
+    "premise": "The item was packaged in bubble wrap.",
+    "choices": ["It was fragile.", "It was small and nobody in the house wanted to have it."],
+    "idx": 0,
+}
+
+
+def lines(path: Path, *items: object) -> Path:
+    text = "".join(json.dumps(item) + "\n" for item in items)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+def hits(path: Path, *texts: str) -> list[int]:
+    return load_benchmarks([path]).hits(units(texts)).tolist()
+
+
+@pytest.mark.parametrize("name", ["some.jsonl", "some.jsonl.gz"])
+def test_text_of_an_item_is_found_in_any_dress(tmp_path: Path, name: str) -> None:
+    path = lines(tmp_path / name, ITEM)
+    found = hits(
+        path,
+        "They say: THE ITEM — was packaged «in bubble wrap»; so what?",
+        "He said it was small and nobody in the house wanted to have it.",
+        "It was fragile. The item was packaged in paper.",
+        "",
+    )
+    assert found == [1, 5, 0, 0]
+
+
+def test_eight_characters_in_a_row_are_found_in_text_without_spaces(tmp_path: Path) -> None:
+    path = lines(tmp_path / "zh.jsonl", {"premise": "那个男人打开了水龙头洗手。"})
+    assert hits(path, "昨天，那个男人打开了水龙头洗手，然后", "那个男人打开了门") == [5, 0]
+
+
+def test_short_items_are_counted_as_such(tmp_path: Path) -> None:
+    path = lines(tmp_path / "some.jsonl", ITEM, {"premise": "It rained.", "choices": ["Yes", " "]})
+    found = load_benchmarks([path])
+    assert (found.items, found.coverable) == (2, 1)
+
+
+def test_lines_of_plain_text_are_items(tmp_path: Path) -> None:
+    path = tmp_path / "some.txt"
+    path.write_text("\ufeffone two three four five\n\nsix seven\n", encoding="utf-8")
+    found = load_benchmarks([path])
+    assert (found.items, found.coverable) == (2, 1)
+    assert found.hits(units(["zero one two three four five six", "six seven"])).tolist() == [1, 0]
+
+
+def test_without_benchmarks_nothing_is_hit() -> None:
+    found = load_benchmarks([])
+    assert (found.items, found.coverable) == (0, 0)
+    assert found.hits(units(["one two three four five six seven eight nine"])).tolist() == [0]
+
+
+def test_what_cannot_be_read_whole_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "some.jsonl"
+    with pytest.raises(UserError, match=r"some\.jsonl: cannot be read"):
+        load_benchmarks([path])
+    path.write_text('{"text": "one"}\n{"text": \n', encoding="utf-8")
+    with pytest.raises(UserError, match=r"some\.jsonl:2: is not JSON"):
+        load_benchmarks([path])
+    cut_off = tmp_path / "cut.txt.gz"
+    cut_off.write_bytes(gzip.compress(b"one two three" * 1000)[:-20])
+    with pytest.raises(UserError, match="cannot be read"):
+        load_benchmarks([cut_off])

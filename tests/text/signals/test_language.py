@@ -1,0 +1,222 @@
+import gzip
+import json
+import sys
+from functools import lru_cache
+from pathlib import Path
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+from tongues.errors import UserError
+from tongues.text.signals.language import (
+    UNKNOWN,
+    Found,
+    Identifier,
+    load_identifier,
+    same_language,
+    segments,
+)
+
+DATA = Path(__file__).parents[3] / "../shared/data/text"
+
+SWAHILI = (
+    "Hapo zamani za kale paliishi mvuvi mmoja pamoja na mke wake katika kijiji kidogo kando "
+    "ya bahari. Kila siku asubuhi alikwenda kuvua samaki na jioni alirudi nyumbani. Watoto wake "
+    "walimsaidia kushona nyavu na kuuza samaki sokoni, na jirani zao waliwapenda sana. "
+)
+ENGLISH = (
+    "A long time ago a fisherman lived with his wife in a small village by the sea. Every "
+    "morning he went out to catch fish and in the evening he came home again. His children "
+    "helped him to mend the nets and to sell the fish at the market every week. "
+)
+HEBREW = "לפני שנים רבות חי דייג אחד עם אשתו בכפר קטן על שפת הים, ובכל בוקר יצא לדוג דגים. "
+CHINESE = "很久以前，有一个渔夫和他的妻子住在海边的一个小村庄里。每天早上他都出海打鱼，晚上回家。"
+
+
+@lru_cache
+def ours() -> Identifier:
+    return load_identifier(None)
+
+
+@lru_cache
+def theirs() -> LanguageIdentifier:
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def real_segments(each: int) -> list[bytes]:
+    paths = sorted(DATA.glob("*/*.jsonl.gz"))
+    if not paths:
+        pytest.skip("the shared text is not there")
+    pieces: list[bytes] = []
+    for path in paths:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            texts = (normalize("NFC", json.loads(line)["text"]) for line in lines)
+            some = (piece for text in texts for piece in segments(text))
+            pieces += [next(some) for _ in range(each)]
+    return pieces
+
+
+def test_labels_and_scores_are_those_of_py3langid_on_real_text() -> None:
+    pieces = real_segments(each=40)
+    numbers, scores = ours().classify(pieces)
+    expected = [theirs().classify(piece) for piece in pieces]
+    assert [theirs().nb_classes[number] for number in numbers] == [label for label, _ in expected]
+    assert scores == pytest.approx([score for _, score in expected], abs=2e-4)
+
+
+@settings(deadline=None)  # the first example loads the models
+@given(st.lists(st.text(min_size=1, max_size=80).map(lambda x: normalize("NFC", x)), max_size=5))
+def test_labels_and_scores_are_those_of_py3langid_on_any_text(texts: list[str]) -> None:
+    texts = [*texts, *[text.upper() for text in texts], ENGLISH.upper()]
+    numbers, scores = ours().classify([normalize("NFC", text).encode() for text in texts])
+    for text, number, score in zip(texts, numbers.tolist(), scores.tolist(), strict=True):
+        ranked = dict(theirs().rank(text))
+        if number == len(ours().labels):
+            assert max(ranked.values()) <= 2.01 / len(theirs().nb_classes)  # theirs abstains
+        else:
+            assert ranked[theirs().nb_classes[number]] == pytest.approx(score, abs=2e-4)
+            assert score == pytest.approx(max(ranked.values()), abs=2e-4)
+
+
+@given(st.text(alphabet=st.sampled_from("aé字😀 \n"), max_size=1500))
+def test_segments_join_to_the_text_and_are_whole_characters(text: str) -> None:
+    pieces = list(segments(text))
+    assert b"".join(pieces) == text.encode()
+    assert "".join(piece.decode() for piece in pieces) == text
+    assert all(0 < len(piece) <= 360 for piece in pieces)
+    if len(text.encode()) >= 150:
+        assert all(len(piece) >= 90 for piece in pieces)
+
+
+def test_short_lines_are_judged_together_and_long_ones_apart() -> None:
+    assert len(list(segments("a line of thirty bytes or so.\n" * 6))) == 1
+    long_line = "word " * 200
+    pieces = list(segments(long_line))
+    assert len(pieces) == 4 and all(piece.endswith(b" ") for piece in pieces)
+
+
+def test_a_text_is_what_most_of_it_is() -> None:
+    found = ours().identify([SWAHILI * 3, ENGLISH * 3, HEBREW * 3, CHINESE * 3])
+    assert [one.label for one in found] == ["sw", "en", "he", "zh"]
+    assert all(one.score > 0.9 and one.shares == {one.label: 1.0} for one in found)
+
+
+@pytest.mark.parametrize("lines", [1, 3, 8])
+def test_english_inside_a_swahili_document_is_measured(lines: int) -> None:
+    swahili, english = [SWAHILI * 2] * 10, [ENGLISH * 2] * lines
+    text = "\n".join([*swahili[:5], *english, *swahili[5:]])
+    true = len("\n".join(english)) / len(text)
+    (found,) = ours().identify([text])
+    assert found.label == "sw" and list(found.shares) == ["sw", "en"]
+    assert found.shares["en"] == pytest.approx(true, abs=0.02)
+    assert sum(found.shares.values()) == pytest.approx(1)
+
+
+def test_a_share_below_a_hundredth_is_not_told() -> None:
+    text = "\n".join([SWAHILI * 40, ENGLISH * 1, SWAHILI * 90])
+    (found,) = ours().identify([text])
+    assert list(found.shares) == ["sw"] and 0.98 < found.shares["sw"] < 1
+
+
+def test_a_text_is_judged_alike_in_any_company() -> None:
+    texts = [piece.decode() for piece in real_segments(each=3)] + [SWAHILI * 20, "", "a", CHINESE]
+    together = ours().identify(texts)
+    assert together == [ours().identify([text])[0] for text in texts]
+    assert together[::-1] == ours().identify(texts[::-1])
+
+
+def test_nothing_to_tell_a_language_by_is_unknown() -> None:
+    empty, spaces = ours().identify(["", " \n "])
+    assert empty == Found(UNKNOWN, 0.0, {})
+    assert spaces == Found(UNKNOWN, 0.0, {UNKNOWN: 1.0})
+    assert ours().identify([]) == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "label"),
+    [
+        ("en", "en"),
+        ("en-GB", "en"),
+        ("pt-BR", "pt"),
+        ("no", "nb"),
+        ("nn", "no"),
+        ("zh-Hant", "zh"),
+        ("zh", "yue"),
+        ("sr-Latn", "sr"),
+        ("sr-Latn", "hr"),
+        ("sw", "swh"),
+        ("tl", "fil"),
+        ("fa", "pes-Arab"),
+        ("id", "ms"),
+    ],
+)
+def test_tags_of_one_language_match(tag: str, label: str) -> None:
+    assert same_language(tag, label) and same_language(label, tag)
+
+
+@pytest.mark.parametrize(
+    ("tag", "label"), [("sw", "en"), ("da", "no"), ("qaa", "en"), ("el", "grc"), ("sw", "und")]
+)
+def test_tags_of_different_languages_do_not(tag: str, label: str) -> None:
+    assert not same_language(tag, label)
+
+
+def test_it_can_be_asked_whether_a_language_is_known() -> None:
+    assert all(ours().knows(tag) for tag in ("sw", "nb", "zh-Hant", "sr-Latn", "tl"))
+    assert not any(ours().knows(tag) for tag in ("qaa", "ch", "und"))
+    assert {"sw", "en", "fil", "zh"} <= ours().languages
+    assert ours().name.startswith("py3langid ")
+
+
+@pytest.fixture(scope="module")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    fasttext = pytest.importorskip("fasttext", reason="fastText is not installed")
+    folder = tmp_path_factory.mktemp("fasttext")
+    lines = [f"__label__swh_Latn {SWAHILI}", f"__label__eng_Latn {ENGLISH}"] * 20
+    lines += [f"__label__cmn_Hans {CHINESE}"] * 20
+    (folder / "text").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    small = {"dim": 8, "epoch": 20, "minn": 2, "maxn": 3, "bucket": 2000, "thread": 1}
+    model = fasttext.train_supervised(str(folder / "text"), lr=0.5, verbose=0, **small)
+    model.save_model(str(folder / "small.bin"))
+    return folder / "small.bin"
+
+
+def test_a_fasttext_model_identifies_too(small_model: Path) -> None:
+    identifier = load_identifier(small_model)
+    assert identifier.languages == {"sw", "en", "zh-Hans"}
+    assert identifier.name.startswith("fastText small.bin ")
+    assert identifier.knows("zh-Hant") and not identifier.knows("de")
+    mixed, english = identifier.identify(["\n".join([SWAHILI * 4, ENGLISH * 2]), ENGLISH])
+    assert mixed.label == "sw" and mixed.shares["en"] == pytest.approx(1 / 3, abs=0.05)
+    assert english.label == "en" and 0.9 < english.score <= 1
+
+
+def test_a_fasttext_model_scores_as_fasttext_does(small_model: Path) -> None:
+    fasttext = pytest.importorskip("fasttext", reason="fastText is not installed")
+    pieces = [piece for text in (SWAHILI, ENGLISH, CHINESE) for piece in segments(text + "\nna")]
+    _, scores = load_identifier(small_model).classify(pieces)
+    model = fasttext.load_model(str(small_model))
+    lines = [piece.decode().replace("\n", " ") + "\n" for piece in pieces]
+    expected = [model.f.predict(line, 1, 0.0, "strict")[0][0] for line in lines]
+    assert scores == pytest.approx([min(score, 1) for score in expected], abs=1e-6)
+
+
+def test_no_model_file_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("fasttext_pybind", reason="fastText is not installed")
+    with pytest.raises(UserError, match="cannot be read"):
+        load_identifier(tmp_path / "missing.bin")
+    (tmp_path / "text.bin").write_text("no model at all")
+    with pytest.raises(UserError, match="is no fastText model"):
+        load_identifier(tmp_path / "text.bin")
+
+
+def test_missing_fasttext_is_said_with_the_way_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "fasttext_pybind", None)
+    with pytest.raises(UserError) as caught:
+        load_identifier(tmp_path / "glotlid.bin")
+    assert "pip install 'tongues[glotlid]'" in caught.value.hint

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+
+from tongues.text.duplicates import clusters, connect
+from tongues.text.signals.near import BANDS, Near, near_signals
+from tongues.text.signals.units import units
+
+
+def family(size: int, versions: int, changes: int, draw: np.random.Generator) -> list[str]:
+    """A text of words, and versions of it that each differ from the one before."""
+    words = draw.integers(0, 10**9, size)
+    texts = [" ".join(map(str, words))]
+    for _ in range(versions - 1):
+        words[draw.choice(size, changes, replace=False)] = draw.integers(0, 10**9, changes)
+        texts.append(" ".join(map(str, words)))
+    return texts
+
+
+def found(near: Near, *similarities: float) -> list[np.ndarray]:
+    return clusters(
+        len(near.signature), near.bands.T.__getitem__, near.signature.__getitem__, similarities
+    )
+
+
+def brute_force(near: Near, least: float) -> list[int]:
+    """All pairs compared, and a search through the links of each document."""
+    alike = (near.signature[:, None] == near.signature).mean(axis=2) >= least
+    label = [-1] * len(alike)
+    for start in range(len(alike)):
+        waiting = [start] if label[start] < 0 else []
+        while waiting:
+            here = waiting.pop()
+            if label[here] < 0:
+                label[here] = start
+                waiting.extend(np.flatnonzero(alike[here]).tolist())
+    return label
+
+
+@pytest.fixture(scope="module")
+def near() -> Near:
+    draw = np.random.default_rng(3)
+    texts = [text for k in range(60) for text in family(200, 1 + k % 4, 1 + k % 9, draw)]
+    return near_signals(units([texts[i] for i in draw.permutation(len(texts))]))
+
+
+@pytest.mark.parametrize("least", [0.7, 0.8, 0.9, 1.0])
+def test_clusters_are_those_of_all_pairs(near: Near, least: float) -> None:
+    assert found(near, least)[0].tolist() == brute_force(near, least)
+
+
+def test_several_similarities_at_once_are_as_one_by_one(near: Near) -> None:
+    loose, strict = found(near, 0.7, 0.9)
+    assert loose.tolist() == found(near, 0.7)[0].tolist()
+    assert strict.tolist() == found(near, 0.9)[0].tolist()
+
+
+def test_the_order_of_documents_changes_nothing(near: Near) -> None:
+    label = found(near, 0.75)[0]
+    order = np.random.default_rng(1).permutation(len(label))
+    moved = found(Near(near.signature[order], near.bands[order], near.repetition[order]), 0.75)[0]
+    together = label[order][:, None] == label[order]
+    assert ((moved[:, None] == moved) == together).all()
+
+
+def test_98_percent_of_planted_duplicates_are_found_and_nothing_else() -> None:
+    draw = np.random.default_rng(5)
+    texts = [text for _ in range(300) for text in family(270, 2, 10, draw)]
+    label = found(near_signals(units(texts)), 0.7)[0]
+    assert (label[::2] == label[1::2]).mean() >= 0.98
+    assert len(np.unique(label)) >= 300
+
+
+def test_boilerplate_stays_cheap_and_whole() -> None:
+    count, asked = 3000, 0
+    rows = np.random.default_rng(7).integers(0, 2**16, (count, 120)).astype(np.uint16)
+    bands = np.random.default_rng(8).integers(0, 2**32, (count, BANDS)).astype(np.uint32)
+    bands[:, 0] = 1  # all in one bucket, though apart
+    rows[1000:2000], bands[1000:2000] = rows[0], bands[0]  # a third of them the same
+
+    def signatures(indices: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += len(indices)
+        return rows[indices]
+
+    label = clusters(count, bands.T.__getitem__, signatures, [0.7])[0]
+    assert (label[1000:2000] == 0).all()
+    assert len(np.unique(label)) == 2000
+    assert asked < 4 * count
+
+
+def test_no_documents_have_no_clusters() -> None:
+    empty = clusters(0, lambda _: np.zeros(0, np.uint32), lambda i: i, [0.7, 0.9])
+    assert [label.tolist() for label in empty] == [[], []]
+
+
+def test_a_long_chain_of_links_is_one_cluster() -> None:
+    labels = np.arange(1000)
+    chain = np.random.default_rng(2).permutation(999)
+    connect(labels, chain, chain + 1)
+    assert (labels == 0).all()
+    connect(labels, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    assert (labels == 0).all()

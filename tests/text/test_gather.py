@@ -1,0 +1,231 @@
+"""Reading into a corpus: what is on disk, what a stop leaves, and when it is read again."""
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.text.corpora import contents, quiet, read, text, text_of, write_rows
+from tongues import recipe
+from tongues.files import read_json, read_lines
+from tongues.text import Piece, find_pieces, gather, open_piece
+from tongues.text.reading import Item, State
+
+
+class Stop(BaseException):
+    """What stops a process in the middle."""
+
+
+def marks(corpus: Path) -> list[dict[str, Any]]:
+    return [read_json(path) for path in sorted(corpus.rglob("piece.json"))]
+
+
+def stopping(after: int) -> Any:
+    """`open_piece` that stops everything behind so many items."""
+    left = iter(range(after))
+
+    def opened(piece: Piece, start: State | None = None) -> Iterator[Item]:
+        for item in open_piece(piece, start):
+            if next(left, None) is None:
+                raise Stop
+            yield item
+
+    return opened
+
+
+def rows_with_faults(folder: Path) -> recipe.Text:
+    rows = [{"text": text(i, 20), "id": i} if i % 5 else {"no": i} for i in range(40)]
+    write_rows(folder / "a.jsonl", rows)
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress((folder / "a.jsonl").read_bytes())[:-300])
+    return text_of({"de": [f"{folder}/*.jsonl*"]})
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "_PART_DOCUMENTS", 7)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("at_most", [None, "14 documents", "15 documents", "2 kB"])
+def test_stopped_anywhere_it_ends_with_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_most: str | None
+) -> None:
+    settings = rows_with_faults(tmp_path)
+    limited = settings.files["de"].model_dump(mode="json") | {"at_most": at_most}
+    settings = text_of({"de": limited})
+    read(settings, tmp_path / "alone")
+    alone = contents(tmp_path / "alone")
+    with monkeypatch.context() as patch:
+        for after in (1, 3, 6, 8, 9, 11, 15, 16, 17, 18, 20, 25, 31):
+            patch.setattr(gather, "open_piece", stopping(after))
+            try:
+                read(settings, tmp_path / f"stopped{after % 2}")
+            except Stop:
+                continue
+    for corpus in ("stopped0", "stopped1"):
+        read(settings, tmp_path / corpus)
+        assert contents(tmp_path / corpus) == alone
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_stop_while_a_mark_is_written_leaves_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = rows_with_faults(tmp_path)
+    limited = settings.files["de"].model_dump(mode="json") | {"at_most": "14 documents"}
+    settings = text_of({"de": limited})
+    read(settings, tmp_path / "alone")
+    for function in ("write_json", "write_part"):
+        real = getattr(gather, function)
+        for calls in range(12):
+            for before in (True, False):
+                left = iter(range(calls))
+
+                def stopped(
+                    *given: Any, left: Any = left, before: bool = before, real: Any = real
+                ) -> None:
+                    last = next(left, None) is None
+                    if last and before:
+                        raise Stop
+                    real(*given)
+                    if last:
+                        raise Stop
+
+                corpus = tmp_path / f"{function}{calls}{before}"
+                with monkeypatch.context() as patch:
+                    patch.setattr(gather, function, stopped)
+                    try:
+                        read(settings, corpus)
+                    except Stop:
+                        pass
+                    else:
+                        continue
+                read(settings, corpus)
+                assert contents(corpus) == contents(tmp_path / "alone")
+
+
+def test_faults_of_every_format_are_counted_and_shown(tmp_path: Path) -> None:
+    good = [text(i, 30) for i in range(4)]
+    lines = [json.dumps({"text": line}) for line in good]
+    bad = [
+        b'{"text": "half',
+        b"\xff\xfe\x80",
+        b'{"text": 7}',
+        b'{"text": "  "}',
+        b'{"text": "\\ud800"}',
+    ]
+    damaged = b"\n".join([lines[0].encode(), *bad, lines[1].encode()]) + b"\n"
+    (tmp_path / "a.jsonl").write_bytes(damaged)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(damaged * 50)[:-20])
+    (tmp_path / "c.txt").write_bytes(b"\xff\xff")
+    (tmp_path / "d.txt").write_text("")
+    pq.write_table(pa.table({"text": [good[2], None, "", good[3]]}), tmp_path / "e.parquet")
+    (tmp_path / "f.parquet").write_bytes(b"PAR1 and no more")
+    (tmp_path / "g.jsonl").write_bytes(lines[0].encode() + b"\n" + lines[1].encode()[:20])
+    corpus = read(text_of({"de": str(tmp_path)}), tmp_path / "corpus")
+    by_name = {Path(mark["source"]).name: mark for mark in corpus.pieces}
+    assert {name: mark["documents"] for name, mark in by_name.items()} == {
+        "a.jsonl": 2, "b.jsonl.gz": by_name["b.jsonl.gz"]["documents"], "c.txt and 1 more": 0,
+        "e.parquet": 2, "f.parquet": 0, "g.jsonl": 1,
+    }  # fmt: skip
+    assert by_name["b.jsonl.gz"]["documents"] >= 90
+    assert by_name["a.jsonl"]["faults"] == {
+        "not JSON": 1, "bad encoding": 2, "no text": 1, "empty": 1
+    }  # fmt: skip
+    assert by_name["b.jsonl.gz"]["faults"]["archive cut off"] == 1
+    assert by_name["c.txt and 1 more"]["faults"] == {"bad encoding": 1, "empty": 1}
+    assert sum(by_name["e.parquet"]["faults"].values()) == 2
+    assert sum(by_name["f.parquet"]["faults"].values()) == 1
+    assert by_name["g.jsonl"]["faults"] == {"cut off": 1}
+    for mark in corpus.pieces:
+        rows = read_lines(corpus.path / "de" / mark["name"] / "faults.jsonl")
+        assert len(rows) == sum(mark["faults"].values())
+        assert all(
+            mark["source"].startswith(row["source"]) or row["source"].endswith("d.txt")
+            for row in rows
+        )
+    shown = read_lines(corpus.path / "de" / by_name["a.jsonl"]["name"] / "faults.jsonl")
+    assert [row["place"] for row in shown] == [damaged.index(line) for line in bad]
+
+
+def test_more_faults_than_are_written_down_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "_FAULTS", 3)
+    write_rows(tmp_path / "a.jsonl", [{"no": 1}] * 10 + [text(1)])
+    (mark,) = read(text_of({"de": f"{tmp_path}/a.jsonl"}), tmp_path / "corpus").pieces
+    assert mark["faults"] == {"no text": 10}
+    assert len(read_lines(tmp_path / "corpus/de" / mark["name"] / "faults.jsonl")) == 3
+
+
+def test_what_was_read_is_read_again_only_when_it_changed(tmp_path: Path) -> None:
+    for name in "ab":
+        write_rows(tmp_path / f"{name}.jsonl", [text(ord(name))])
+    settings = text_of({"de": [f"{tmp_path}/a.jsonl", f"{tmp_path}/b.jsonl"]})
+    corpus = tmp_path / "corpus"
+
+    def stamps() -> dict[str, int]:
+        return {str(path): path.stat().st_mtime_ns for path in corpus.rglob("*.parquet")}
+
+    read(settings, corpus)
+    before = stamps()
+    read(settings, corpus)
+    read(settings.model_copy(update={"clean": recipe.Clean()}), corpus)
+    assert stamps() == before
+    write_rows(tmp_path / "b.jsonl", [text(3), text(4)])
+    assert read(settings, corpus).count == 3
+    assert sum(stamps()[path] == before[path] for path in before) == 1
+    named = text_of({"de": [f"{tmp_path}/a.jsonl"]}, benchmarks=[f"{tmp_path}/b.jsonl"])
+    read(named, corpus)
+    assert all(stamps()[path] != before[path] for path in before)
+
+
+def test_files_of_one_name_are_pieces_of_their_own(tmp_path: Path) -> None:
+    for number in range(3):
+        write_rows(tmp_path / str(number) / "text.jsonl", [text(number)])
+    write_rows(tmp_path / "long" / ("ä" * 124 + ".jsonl"), [text(9)])
+    settings = text_of({"de": [str(tmp_path)]})
+    assert len({piece.name for piece in find_pieces(settings)}) == 4
+    assert read(settings, tmp_path / "corpus").count == 4
+
+
+def test_reading_stops_at_the_most_that_is_wanted(tmp_path: Path) -> None:
+    write_rows(tmp_path / "a.jsonl", [text(i, 20) for i in range(50)])
+    for most, documents in (("7 documents", 7), ("1 kB", 8), ("100 tokens", 50)):
+        files = {"paths": [f"{tmp_path}/a.jsonl"], "at_most": most}
+        corpus = read(text_of({"de": files}), tmp_path / most.replace(" ", ""))
+        (mark,) = corpus.pieces
+        assert mark["documents"] == corpus.count == documents
+        assert mark["capped"] == (documents < 50)
+
+
+def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "_TELL_EVERY", -1.0)
+    write_rows(tmp_path / "a.jsonl", [text(1)])
+    settings = text_of({"de": f"{tmp_path}/a.jsonl"})
+    told: list[str] = []
+    gather.gather(find_pieces(settings), told.append, settings, tmp_path / "corpus")
+    assert len(told) == 1
+    assert "a.jsonl: " in told[0]
+    gather.gather(find_pieces(settings), quiet, settings, tmp_path / "corpus")
+
+
+def test_memory_does_not_grow_with_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "_PART_BYTES", 100_000)
+    peaks = []
+    for size in (600, 3600):
+        write_rows(tmp_path / f"{size}.jsonl", [text(i, 80) for i in range(size)])
+        settings = text_of({"de": f"{tmp_path}/{size}.jsonl"})
+        tracemalloc.start()
+        gather.gather(find_pieces(settings), quiet, settings, tmp_path / f"corpus{size}")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]  # of six times the text

@@ -1,0 +1,111 @@
+"""A part on disk: every signal of every document, whatever they stood beside."""
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.text.corpora import text
+from tongues.errors import UserError
+from tongues.text import Document, hash64, parts
+from tongues.text.parts import (
+    SIGNALS,
+    column,
+    normalised,
+    part_path,
+    read_columns,
+    signals_of,
+    write_part,
+)
+from tongues.text.signals import BANDS, SIGNATURE, load_benchmarks, load_identifier
+
+TEXTS = [
+    "The rain fell all night on the roofs of the town and nobody came to the door.",
+    "Der Regen fiel die ganze Nacht auf die Dächer der Stadt, und niemand kam zur Tür.",
+    "Дождь шёл всю ночь на крыши города, и никто не подошёл к двери.",
+    "夜通し町の屋根に雨が降り、戸口には誰も来なかった。",
+    "1 2 3",
+    "…",
+    "a\n\na\na",
+]
+DOCUMENTS = [Document(str(i), "de", each, f"group {i // 2}", "x") for i, each in enumerate(TEXTS)]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_normalised_text_is_composed_and_stays(text: str) -> None:
+    done = normalised(text)
+    assert unicodedata.is_normalized("NFC", done)
+    assert "\r" not in done
+    assert done == normalised(done) == normalised(unicodedata.normalize("NFD", text))
+
+
+def test_signals_are_what_the_text_says() -> None:
+    table = signals_of(DOCUMENTS, load_identifier(None), load_benchmarks([]))
+    assert table["text"].to_pylist() == TEXTS
+    assert table["id"].to_pylist() == [d.id for d in DOCUMENTS]
+    assert column(table, "bytes").tolist() == [len(each.encode()) for each in TEXTS]
+    assert column(table, "characters").tolist() == [len(each) for each in TEXTS]
+    assert column(table, "exact").tolist() == [hash64(each) for each in TEXTS]
+    assert column(table, "group_hash").tolist() == [hash64(d.group) for d in DOCUMENTS]
+    assert table["label"].to_pylist()[:4] == ["en", "de", "ru", "ja"]
+    assert table["script"].to_pylist()[:3] == ["Latn", "Latn", "Cyrl"]
+    assert column(table, "language_share")[:3].tolist() == [0.0, 1.0, 0.0]
+    assert column(table, "benchmark").tolist() == [0] * len(TEXTS)
+    for name, kind in SIGNALS.items():
+        assert str(column(table, name).dtype) == kind
+    for name in ("letters", "digits", "symbols", "script_share", "repetition", "repeated_lines"):
+        assert ((column(table, name) >= 0) & (column(table, name) <= 1)).all()
+    assert column(table, "repeated_lines")[6] > 0.5
+    assert [name for name in table.column_names if name.startswith("band_")] == [
+        f"band_{number:02}" for number in range(BANDS)
+    ]
+    assert table["signature"].type.byte_width == 2 * SIGNATURE
+
+
+def test_a_language_that_cannot_be_told_has_no_share_of_it() -> None:
+    unknown = [Document("0", "qaa", text(1), "0", "x")]
+    table = signals_of(unknown, load_identifier(None), load_benchmarks([]))
+    assert str(column(table, "language_share")[0]) == "nan"
+
+
+def test_signals_do_not_depend_on_what_is_measured_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tools = load_identifier(None), load_benchmarks([])
+    together = signals_of(DOCUMENTS, *tools)
+    monkeypatch.setattr(parts, "_BATCH", 60)
+    apart = signals_of(DOCUMENTS, *tools)
+    for name in together.column_names:
+        if name != "language_score":  # a product of matrices: the last digit goes with their size
+            assert apart[name].equals(together[name]), name
+
+
+def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
+    table = signals_of(DOCUMENTS, load_identifier(None), load_benchmarks([]))
+    path = part_path(tmp_path, 12)
+    write_part(path, table)
+    assert path.name == "00012.parquet"
+    assert read_columns(path, table.column_names).to_pylist() == table.to_pylist()
+    before = path.read_bytes()
+    write_part(path, table)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "flipped"])
+def test_a_damaged_part_is_named_with_the_cure(tmp_path: Path, how: str) -> None:
+    path = part_path(tmp_path / "piece", 0)
+    write_part(path, signals_of(DOCUMENTS, load_identifier(None), load_benchmarks([])))
+    content = bytearray(path.read_bytes())
+    if how == "gone":
+        path.unlink()
+    elif how == "cut":
+        path.write_bytes(content[:-100])
+    else:
+        content[20:60] = bytes(40)
+        path.write_bytes(content)
+    with pytest.raises(UserError) as error:
+        read_columns(path, ["id", "text"])
+    assert error.value.where == str(path)
+    assert f"remove `{path.parent}`" in error.value.hint

@@ -1,0 +1,256 @@
+"""Which documents are kept, from their signals: thresholds, copies, benchmarks, limits."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.text.corpora import (
+    OFF,
+    changed,
+    jaccard,
+    read,
+    shingles,
+    text,
+    text_of,
+    words,
+    write_rows,
+)
+from tongues import recipe
+from tongues.text import find_pieces
+from tongues.text.corpus import Corpus
+from tongues.text.select import REASONS, Selection, select
+
+SCRIPTS = {
+    "de": "aeioubdfgklmnprst",
+    "ru": "абвгдежзиклмнопрст",
+    "ar": "ابتثجحخدذرزسشصضط",
+    "ka": "აბგდევზთიკლმნოპჟ",
+    "hi": "कखगघचछजझटठडढतथदध",
+}
+ENGLISH = "The river was wide and slow, and the old man who lived on its bank knew every boat. "
+SWAHILI = "Mto ulikuwa mpana na wa polepole, na mzee aliyeishi kando yake alijua kila mashua. "
+
+
+def selected(settings: recipe.Text, folder: Path) -> tuple[Corpus, Selection]:
+    corpus = read(settings, folder / "corpus")
+    return corpus, select(settings, corpus, find_pieces(settings))
+
+
+def why(selection: Selection) -> list[str]:
+    return [REASONS[number] for number in selection.reason]
+
+
+def one_file(folder: Path, rows: list[Any], lang: str = "de", **clean: Any) -> recipe.Text:
+    return text_of({lang: str(write_rows(folder / f"{lang}.jsonl", rows))}, clean)
+
+
+def test_with_everything_off_only_copies_go(tmp_path: Path) -> None:
+    rows = [text(1), text(2), text(1), "", "?!" * 400, ENGLISH, SWAHILI * 5]
+    _, selection = selected(one_file(tmp_path, rows), tmp_path)
+    assert why(selection) == ["kept", "kept", "copy", "kept", "kept", "kept"]
+    assert selection.thresholds == {"de": {}}
+
+
+@pytest.mark.parametrize(
+    ("clean", "rows", "reason"),
+    [
+        ({"language": 0.5}, [ENGLISH * 4, SWAHILI * 4], "other language"),
+        ({"language": 0.7}, [ENGLISH * 6 + SWAHILI * 4, SWAHILI * 4], "other language"),
+        ({"script": 0.5}, [text(1, 80, SCRIPTS["ru"]), text(2), text(3)], "other script"),
+        ({"script": 0.8}, [text(1, 40, SCRIPTS["ru"]) + text(1), text(2)], "other script"),
+        ({"characters": 100}, ["short", text(1)], "short"),
+        ({"repetition": 0.4}, ["one two three four " * 9, text(1)], "repetitive"),
+        ({"repeated_lines": 0.4}, [f"{text(1)}\n{text(1)}\n{text(1)}", text(2)], "repeated lines"),
+        ({"symbols": 0.3}, ["=== ** [a] (b) {c} <d> " * 5, text(1)], "symbols"),
+        ({"digits": 0.3}, ["12 34 ab 123 " * 9, text(1)], "digits"),
+    ],
+)
+def test_each_threshold_drops_what_it_is_for(
+    tmp_path: Path, clean: dict[str, Any], rows: list[str], reason: str
+) -> None:
+    _, selection = selected(one_file(tmp_path, rows, "sw", **clean), tmp_path)
+    assert why(selection) == [reason] + ["kept"] * (len(rows) - 1)
+    assert selection.thresholds == {"sw": clean}
+    assert selection.cluster.tolist() == [-1, *range(1, len(rows))]
+
+
+def test_a_percentile_is_of_the_languages_own_documents(tmp_path: Path) -> None:
+    sizes = {"de": range(20, 220), "ru": range(120, 320)}
+    files = {
+        lang: str(
+            write_rows(tmp_path / f"{lang}.jsonl", [text(n, n, SCRIPTS[lang]) for n in sizes[lang]])
+        )
+        for lang in sizes
+    }
+    corpus, selection = selected(text_of(files, {"characters": "p5"}), tmp_path)
+    characters = corpus.numbers("characters")
+    for code, lang in enumerate(corpus.languages):
+        here = corpus.lang == code
+        threshold = np.sort(characters[here])[int(199 * 0.05)]
+        assert selection.thresholds[lang] == {"characters": threshold}
+        short = np.array(why(selection))[here] == "short"
+        assert (short == (characters[here] < threshold)).all()
+        assert short.sum() == 9
+    assert selection.thresholds["de"] != selection.thresholds["ru"]
+
+
+def test_percentiles_drop_nothing_where_there_are_few(tmp_path: Path) -> None:
+    usual = recipe.Clean().model_dump(mode="json") | {"language": "off"}
+    rows = [text(seed, 30 + seed) + "!1" * seed for seed in range(60)]
+    _, selection = selected(one_file(tmp_path, rows, **usual), tmp_path)
+    assert set(why(selection)) == {"kept"}
+
+
+def test_the_first_reason_counts_and_percentiles_are_of_what_is_left(tmp_path: Path) -> None:
+    rows = [
+        ENGLISH * 3,
+        *("no" for _ in range(3)),
+        *(text(n, 40 + n, SCRIPTS["ru"]) for n in range(5)),
+    ]
+    clean = {"language": "off", "script": 0.5, "characters": "p0"}
+    settings = one_file(tmp_path, rows[:1] + rows[4:], "ru", **clean)
+    corpus, selection = selected(settings, tmp_path)
+    assert why(selection) == ["other script"] + ["kept"] * 5
+    assert selection.thresholds["ru"]["characters"] == corpus.numbers("characters")[1:].min()
+
+
+def test_a_language_that_cannot_be_told_is_not_judged_by_it(tmp_path: Path) -> None:
+    rows = [ENGLISH * 4, text(1)]
+    corpus, selection = selected(one_file(tmp_path, rows, "nds", language=0.5), tmp_path)
+    if np.isnan(corpus.numbers("language_share")).all():
+        assert why(selection) == ["kept", "kept"]
+        assert selection.thresholds == {"nds": {}}
+
+
+def test_made_text_is_never_dropped(tmp_path: Path) -> None:
+    made = {"size": "40 kB", "languages": {"qaa": {}, "qab": {"mother": "qaa"}}}
+    strict = {"characters": 10**6, "language": 1.0, "near": 0.01, "digits": 0.0}
+    settings = recipe.Text.model_validate({"made": made, "clean": OFF | strict})
+    _, selection = selected(settings, tmp_path)
+    assert set(why(selection)) == {"kept"}
+
+
+@pytest.mark.parametrize("lang", SCRIPTS)
+def test_near_copies_are_found_in_every_script(tmp_path: Path, lang: str) -> None:
+    rng = np.random.default_rng(1)
+    originals = [text(seed, 110, SCRIPTS[lang]) for seed in range(100)]
+    copies = [changed(each, sorted(rng.choice(108, 4, replace=False))) for each in originals]
+    far = [changed(each, range(2, 110, 9)) for each in originals[:50]]
+    similar = [jaccard(shingles(a), shingles(b)) for a, b in zip(originals, copies, strict=True)]
+    assert min(similar) > 0.78
+    assert all(
+        jaccard(shingles(a), shingles(b)) < 0.55 for a, b in zip(originals[:50], far, strict=True)
+    )
+    settings = one_file(tmp_path, [*originals, *copies, *far], lang, near=0.7)
+    _, selection = selected(settings, tmp_path)
+    reasons = why(selection)
+    assert Counter(reasons[:200])["near copy"] >= 98
+    assert set(reasons[:200]) == {"kept", "near copy"}
+    assert reasons[200:].count("near copy") <= 2
+    for original in range(100):
+        pair = {reasons[original], reasons[100 + original]}
+        assert "kept" in pair
+        if "near copy" in pair:
+            assert selection.cluster[original] == selection.cluster[100 + original] == original
+            assert selection.component[original] == selection.component[100 + original]
+
+
+def test_the_longest_of_near_copies_stays_whatever_the_order(tmp_path: Path) -> None:
+    long = text(1, 120)
+    versions = [long, " ".join(long.split()[:-4]), long.upper(), changed(long, [60]), text(2)]
+    kept = set()
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
+        folder = tmp_path / "".join(map(str, order))
+        rows = [versions[i] for i in order]
+        corpus, selection = selected(one_file(folder, rows, near=0.7), folder)
+        kept.add(frozenset(corpus.chosen_texts(selection.kept)))
+    assert kept == {frozenset([changed(long, [60]), text(2)])}
+
+
+def test_exact_copies_go_even_where_near_ones_stay(tmp_path: Path) -> None:
+    rows = [text(1), changed(text(1), [7]), text(1), "kurz", "kurz", "?!", "?!", "?"]
+    _, selection = selected(one_file(tmp_path, rows), tmp_path)
+    assert why(selection) == ["kept", "kept", "copy", "kept", "copy", "kept", "copy", "kept"]
+
+
+def test_copies_in_another_language_stay_but_on_one_side(tmp_path: Path) -> None:
+    files = {
+        lang: str(write_rows(tmp_path / f"{lang}.jsonl", rows))
+        for lang, rows in {
+            "de": [text(1), text(2), changed(text(3), [5]), text(4)],
+            "sw": [text(1), text(5), text(3), text(6)],
+        }.items()
+    }
+    _, selection = selected(text_of(files, {"near": 0.7}), tmp_path)
+    assert set(why(selection)) == {"kept"}
+    component = selection.component.tolist()
+    assert component[0] == component[4]
+    assert component[2] == component[6]
+    assert len(set(component)) == 6
+
+
+def test_groups_and_likeness_chain_into_one_component(tmp_path: Path) -> None:
+    chain = [
+        {"text": text(1), "group": "a"},
+        {"text": text(2), "group": "a"},
+        {"text": changed(text(2), [9]), "group": "b"},
+        {"text": text(3), "group": "b"},
+        {"text": text(3), "group": "c"},
+        {"text": text(4), "group": "c"},
+        {"text": text(5), "group": "d"},
+    ]
+    _, selection = selected(one_file(tmp_path, chain), tmp_path)
+    assert len(set(selection.component[:6].tolist())) == 1
+    assert selection.component[6] != selection.component[0]
+
+
+def test_what_holds_text_of_a_benchmark_goes(tmp_path: Path) -> None:
+    item = {"question": " ".join(words(7, 12)), "choices": [text(8, 9), "ja"], "label": 1}
+    (tmp_path / "bench.jsonl").write_text(json.dumps(item))
+    question, choice = item["question"], item["choices"][0]
+    rows = [
+        text(1) + " " + question.upper().replace(" ", ", ") + ". " + text(2),
+        text(3) + " " + " ".join(question.split()[2:10]),
+        text(4) + " " + " ".join(question.split()[2:9]) + " " + text(5),
+        choice,
+        text(6) + " ja",
+    ]
+    file = str(write_rows(tmp_path / "a.jsonl", rows))
+    for clean, reasons in (
+        ({"benchmark": 1}, ["benchmark", "benchmark", "kept", "benchmark", "kept"]),
+        ({"benchmark": 3}, ["benchmark", "kept", "kept", "kept", "kept"]),
+        ({}, ["kept"] * 5),
+    ):
+        settings = text_of({"de": file}, clean, benchmarks=[f"{tmp_path}/bench.jsonl"])
+        _, selection = selected(settings, tmp_path)
+        assert why(selection) == reasons
+
+
+@pytest.mark.parametrize("most", ["9 documents", "1 kB"])
+def test_a_limit_is_of_all_files_together(tmp_path: Path, most: str) -> None:
+    files = [
+        str(write_rows(tmp_path / f"{name}.jsonl", [text(ord(name) + i, 20) for i in range(6)]))
+        for name in "ak"
+    ]
+    limited = {"paths": files, "at_most": most}
+    corpus, selection = selected(text_of({"de": limited}), tmp_path)
+    reasons = why(selection)
+    kept = reasons.count("kept")
+    assert reasons == ["kept"] * kept + ["beyond the limit"] * (len(reasons) - kept)
+    sizes = np.cumsum(corpus.numbers("bytes"))
+    if most == "9 documents":
+        assert kept == 9
+    else:
+        assert sizes[kept - 2] < 1000 <= sizes[kept - 1]
+
+
+def test_a_corpus_of_nothing_is_selected(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    usual = recipe.Clean().model_dump(mode="json")
+    settings = text_of({"de": f"{tmp_path}/a.jsonl"}, usual)
+    _, selection = selected(settings, tmp_path)
+    assert len(selection.kept) == 0

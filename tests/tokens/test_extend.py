@@ -1,0 +1,175 @@
+"""An extended tokenizer reads new languages better and the old ones to the same ids."""
+
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
+from tongues.errors import UserError
+from tongues.tokens.extend import Extended, changed_share, extend_tokenizer, shorten
+from tongues.tokens.pieces import piece_bytes
+from tongues.tokens.tokenizer import end_id, load_tokenizer, save_tokenizer, vocabulary_size
+
+DATA = Path(__file__).parents[2] / "../shared/data/text"
+PIECES = 150
+
+needs_text = pytest.mark.skipif(not DATA.exists(), reason="the shared text is not here")
+both_kinds = pytest.mark.parametrize("kind", ["gpt", "llama", "whole words"])
+both_scripts = pytest.mark.parametrize("lang", ["el", "sw"])
+
+
+@cache
+def texts(lang: str) -> list[str]:
+    source = "bible" if lang in ("en", "sv") else "ms_beginners"
+    with gzip.open(DATA / source / f"{lang}.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [json.loads(file.readline())["text"] for _ in range(45)]
+
+
+@cache
+def base(kind: str) -> Tokenizer:
+    if kind != "whole words":
+        return {"gpt": gpt, "llama": llama}[kind](texts("en"), 700)
+    parts = parts_of(base("gpt"))
+    parts["model"]["ignore_merges"] = True
+    return rebuilt(parts)
+
+
+@cache
+def extended(kind: str, lang: str) -> Extended:
+    return extend_tokenizer(base(kind), {lang: texts(lang)[:30]}, texts("en")[:30], PIECES)
+
+
+def ids_of(tokenizer: Tokenizer, text: str) -> list[int]:
+    return tokenizer.encode(text, add_special_tokens=False).ids
+
+
+@needs_text
+@both_kinds
+@both_scripts
+def test_kept_text_has_identical_ids_and_new_text_far_fewer(kind: str, lang: str) -> None:
+    new = extended(kind, lang)
+    for text in texts("en")[:30]:
+        assert ids_of(new.tokenizer, text) == ids_of(base(kind), text)
+    unseen = "\n".join(texts(lang)[30:])
+    count = len(ids_of(base(kind), unseen))
+    assert len(ids_of(new.tokenizer, unseen)) < count * (0.5 if lang == "el" else 0.92)
+    assert changed_share(base(kind), new.tokenizer, texts("en")[:30]) == 0
+    assert changed_share(base(kind), new.tokenizer, texts("en")[30:]) < 0.005
+    assert changed_share(base(kind), new.tokenizer, texts(lang)[30:]) > 0.1
+
+
+@needs_text
+@both_kinds
+@both_scripts
+def test_new_ids_follow_the_old_ones_and_spell_their_parts(kind: str, lang: str) -> None:
+    old, new = base(kind), extended(kind, lang)
+    assert len(new.added) == len(new.parts) == PIECES
+    assert new.tokenizer.get_vocab().items() >= old.get_vocab().items()
+    first = vocabulary_size(old)
+    assert vocabulary_size(new.tokenizer) == first + PIECES
+    spelt = piece_bytes(new.tokenizer)
+    for number, (piece, parts) in enumerate(zip(new.added, new.parts, strict=True), start=first):
+        assert new.tokenizer.token_to_id(piece) == number
+        assert max(parts) < first
+        assert b"".join(spelt[part] for part in parts) == spelt[number] != b""
+    assert end_id(new.tokenizer) == end_id(old)
+
+
+@needs_text
+@both_kinds
+@both_scripts
+def test_any_text_decodes_to_itself(kind: str, lang: str) -> None:
+    tokenizer = extended(kind, lang).tokenizer
+    letters = sorted(set("".join(texts(lang)[:3])))
+
+    @given(
+        text=st.text(st.sampled_from(letters))
+        | st.text(st.characters(codec="utf-8", exclude_characters="▁"))
+    )
+    @settings(deadline=None, max_examples=60)
+    def check(text: str) -> None:
+        assert tokenizer.decode(ids_of(tokenizer, text)) == text
+
+    check()
+    for text in texts(lang)[:5]:
+        assert tokenizer.decode(ids_of(tokenizer, text)) == text
+
+
+@needs_text
+@both_kinds
+def test_hugging_face_loads_it(kind: str, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    old, new = tmp_path / "old", tmp_path / "new"
+    save_tokenizer(base(kind), old)
+    tokenizer = extended(kind, "el").tokenizer
+    save_tokenizer(tokenizer, new, old)
+    text = texts("el")[40] + " and English 12"
+    theirs = AutoTokenizer.from_pretrained(new)
+    assert theirs(text, add_special_tokens=False)["input_ids"] == ids_of(tokenizer, text)
+    assert ids_of(load_tokenizer(new), text) == ids_of(tokenizer, text)
+    assert len(theirs) == vocabulary_size(tokenizer)
+    assert theirs.eos_token_id == end_id(base(kind))
+
+
+@needs_text
+@both_kinds
+def test_a_shortened_extension_is_a_smaller_one(kind: str) -> None:
+    less = vocabulary_size(base(kind)) + 60
+    small = extend_tokenizer(base(kind), {"el": texts("el")[:30]}, texts("en")[:30], 60)
+    cut = shorten(extended(kind, "el").tokenizer, less)
+    assert cut.get_vocab() == small.tokenizer.get_vocab()
+    merges = parts_of(small.tokenizer)["model"]["merges"]
+    assert parts_of(cut)["model"]["merges"][: len(merges)] == merges
+
+
+@needs_text
+def test_languages_weigh_the_same_whatever_their_size() -> None:
+    few, many = texts("el")[:4], texts("el")[:4] * 5
+    target = {"sw": texts("sw")[:10], "el": few}
+    first = extend_tokenizer(base("gpt"), target, texts("en")[:5], 60)
+    second = extend_tokenizer(base("gpt"), target | {"el": many}, texts("en")[:5], 60)
+    assert first.added == second.added
+    greek = sum(any(byte in (0xCE, 0xCF) for byte in piece_bytes(first.tokenizer)[-60 + i])
+                for i in range(60))  # fmt: skip
+    assert 10 < greek < 50
+
+
+@needs_text
+def test_it_is_the_same_every_time() -> None:
+    target = {"sw": texts("sw")[:10], "el": texts("el")[:10]}
+    keep = texts("en")[:10]
+    first = extend_tokenizer(base("llama"), target, keep, 50)
+    backwards = {lang: some[::-1] for lang, some in reversed(target.items())}
+    assert extend_tokenizer(base("llama"), backwards, keep[::-1], 50).tokenizer.to_str() == (
+        first.tokenizer.to_str()
+    )
+
+
+def test_text_that_spells_special_tokens_makes_none() -> None:
+    for tokenizer in (gpt(["end of text"] * 9, 270), llama(["end of text"] * 9, 290)):
+        special = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+        target = [*special, "<0xE2>", "</s>"] * 99
+        new = extend_tokenizer(tokenizer, {"qaa": target}, [], 100).tokenizer
+        for text in target[:6]:
+            assert new.decode(ids_of(new, text)) == text
+            assert tokenizer.token_to_id(text) not in ids_of(new, text)
+
+
+def test_little_text_gives_few_pieces() -> None:
+    tokenizer = gpt(["some words here"] * 9, 270)
+    assert extend_tokenizer(tokenizer, {"qaa": []}, [], 100).added == []
+    assert extend_tokenizer(tokenizer, {"qaa": ["xyz xyz"]}, [], 100).added == ["Ġxyz"]
+
+
+def test_only_byte_pair_encoding_can_be_continued() -> None:
+    tokenizer = unigram(["the quick brown fox", "jumps"] * 9, 40)
+    with pytest.raises(UserError, match="Unigram") as error:
+        extend_tokenizer(tokenizer, {"qaa": ["xyz"]}, [], 100)
+    assert "train anew" in error.value.hint

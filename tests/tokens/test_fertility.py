@@ -1,0 +1,87 @@
+"""Counts of what a tokenizer makes of a language, and advice that follows from them."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.tokens.bases import gpt, llama, unigram
+from tongues.tokens.fertility import BYTEWISE, advise, measure, unused_pieces
+
+DATA = Path(__file__).parents[2] / "../shared/data/text"
+needs_text = pytest.mark.skipif(not DATA.exists(), reason="the shared text is not here")
+
+ENGLISH = [("1", "the cat sat on the mat"), ("2", "the dog sat"), ("3", "the end")] * 3
+GREEK = [("1", "η γάτα κάθισε στο χαλί"), ("2", "ο σκύλος κάθισε"), ("x", "τέλος")] * 3
+
+
+def texts(source: str, lang: str, count: int) -> list[str]:
+    with gzip.open(DATA / source / f"{lang}.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [json.loads(file.readline())["text"] for _ in range(count)]
+
+
+def test_every_byte_character_word_and_token_is_counted() -> None:
+    tokenizer = gpt([text for _, text in ENGLISH], 280)
+    measured = measure(tokenizer, {"en": ENGLISH, "el": GREEK, "qaa": []})
+    english, greek, none = measured["en"], measured["el"], measured["qaa"]
+    assert english.bytes == english.characters == 3 * (22 + 11 + 7)
+    assert english.words == 3 * (6 + 3 + 2)
+    tokens = [len(tokenizer.encode(text).ids) for _, text in ENGLISH]
+    assert english.tokens == english.uses.sum() == sum(tokens)
+    assert english.tokens_per_word == sum(tokens) / 33
+    assert english.unknown == english.partial == 0 and not english.spelt_out
+    assert greek.bytes > greek.characters == 3 * (22 + 15 + 5)
+    assert greek.partial == 2 * (greek.bytes - greek.characters) and greek.spelt_out
+    assert greek.bytes_per_token == pytest.approx(1, abs=0.05) and BYTEWISE > 1.05
+    assert (none.tokens, none.bytes, none.multiplier) == (0, 0, None)
+
+
+def test_the_multiplier_compares_groups_in_both_languages() -> None:
+    tokenizer = gpt([text for _, text in ENGLISH], 280)
+    measured = measure(tokenizer, {"en": ENGLISH, "el": GREEK})
+    lengths = {text: len(tokenizer.encode(text).ids) for _, text in ENGLISH + GREEK}
+    pairs = [(ENGLISH[i][1], GREEK[i][1]) for i in range(2)]
+    first, second = (lengths[greek] / lengths[english] for english, greek in pairs)
+    assert measured["en"].multiplier == 1
+    assert measured["el"].multiplier == pytest.approx((first + second) / 2)
+    assert measure(tokenizer, {"el": GREEK})["el"].multiplier is None
+    assert measure(tokenizer, {"en": ENGLISH, "el": GREEK[2:3]})["el"].multiplier is None
+
+
+def test_unknown_text_is_counted() -> None:
+    measured = measure(unigram([text for _, text in ENGLISH], 40), {"en": ENGLISH, "el": GREEK})
+    assert measured["en"].unknown == 0
+    assert measured["el"].unknown >= 3 * 3
+
+
+def test_bytes_that_spell_a_letter_are_parts_of_it() -> None:
+    tokenizer = llama([text for _, text in ENGLISH], 300)
+    assert measure(tokenizer, {"el": [("", "cαt")]})["el"].partial == 2
+
+
+def test_unused_pieces_are_those_no_language_needs() -> None:
+    tokenizer = gpt([text for _, text in ENGLISH + GREEK], 320)
+    both = measure(tokenizer, {"en": ENGLISH, "el": GREEK})
+    one = {"en": both["en"]}
+    unused = unused_pieces(tokenizer, one)
+    assert set(unused_pieces(tokenizer, both)) < set(unused)
+    assert both["en"].uses[unused].sum() == 0 < both["el"].uses[unused].sum()
+    assert 320 not in unused  # a special token is not meant for text
+
+
+@needs_text
+def test_a_language_that_is_spelt_is_to_be_extended_and_a_learned_one_not() -> None:
+    english = texts("bible", "en", 60)
+    tokenizer = gpt(english, 2000)
+    greek = advise(tokenizer, texts("ms_beginners", "el", 30), english)
+    assert greek is not None and greek.pieces >= 500 and greek.saved > 0.5
+    sizes, ratios = list(greek.curve), list(greek.curve.values())
+    assert sizes[0] == 0 and greek.pieces in sizes
+    assert ratios == sorted(ratios)
+    known = advise(tokenizer, english, english)
+    assert known is not None and known.pieces == 0 and set(known.curve) == {0}
+
+
+def test_a_unigram_tokenizer_is_not_to_be_extended() -> None:
+    assert advise(unigram(["the cat sat on the mat"], 30), ["η γάτα"] * 9, []) is None

@@ -1,0 +1,179 @@
+"""Killed at any moment, or shared out otherwise: the same bytes in the end."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.text.corpora import changed, contents, quiet, recipe_of, text, text_of, write_rows
+from tongues.errors import UserError
+from tongues.files import only_one, read_json
+from tongues.recipe import Recipe, show_recipe
+from tongues.text import gather
+from tongues.tokens import open_tokens, prepare, prepare_tokens
+
+# Lives of `prepare_tokens`, each killed at a random moment, then one that is let to its end.
+KILLER = """
+import os, random, signal, sys, time
+from pathlib import Path
+from tongues.recipe import load_recipe
+from tongues.text import gather
+from tongues.text.signals import load_identifier
+from tongues.tokens import prepare_tokens
+
+gather._PART_DOCUMENTS = 30
+load_identifier(None)  # once for all lives
+recipe, chance = load_recipe(sys.argv[1]), random.Random(int(sys.argv[3]))
+kills = 0
+
+def live(workspace, seconds):
+    process = os.fork()
+    if not process:
+        prepare_tokens(recipe, workspace, lambda line: None, ranks=1)
+        os._exit(0)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            assert status == 0, status
+            return True
+        time.sleep(0.002)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return False
+
+begin = time.monotonic()
+assert live(Path(sys.argv[2]) / "alone", 300)
+whole = time.monotonic() - begin
+for number in range(int(sys.argv[4])):
+    workspace = Path(sys.argv[2]) / f"killed{number}"
+    for _ in range(5):
+        kills += not live(workspace, whole * chance.uniform(0.02, 0.6))
+    assert live(workspace, 300)
+print(kills)
+"""
+
+
+def faulty_text(folder: Path) -> Recipe:
+    """Two languages in files with faults and near copies, and a made one."""
+    rows = [text(i, 60) for i in range(50)]
+    rows += [changed(row, [30]) for row in rows[:20]]
+    write_rows(
+        folder / "a.jsonl", [{"text": row, "group": f"{i % 40}"} for i, row in enumerate(rows)]
+    )
+    (folder / "b.jsonl").write_bytes(b'\xff\n{"te\n' + (folder / "a.jsonl").read_bytes()[2000:])
+    for number in range(5):
+        paragraphs = [text(i, 40) for i in range(100 + 12 * number, 112 + 12 * number)]
+        (folder / f"c{number}.txt").write_text("\n\n".join(paragraphs))
+    paragraphs = {"paths": [f"{folder}/c*.txt"], "documents": "paragraphs"}
+    files = {"de": [f"{folder}/a.jsonl", f"{folder}/b.jsonl"], "sw": paragraphs}
+    made = {"size": "20 kB", "languages": {"qaa": {}}}
+    return recipe_of(text_of(files, {"near": 0.7, "characters": "p1"}, made=made))
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path, seed: int) -> None:
+    recipe = faulty_text(tmp_path)
+    (tmp_path / "recipe.yaml").write_text(show_recipe(recipe))
+    arguments = [str(tmp_path / "recipe.yaml"), str(tmp_path), str(seed), "2"]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLER, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 3
+    alone = contents(tmp_path / "alone")
+    assert any(name.startswith("corpus/a/de/a.jsonl") for name in alone)
+    assert len([name for name in alone if name.startswith("tokens/a/")]) == 15
+    assert not any("work" in name or ".part" in name for name in alone)
+    for number in range(2):
+        assert contents(tmp_path / f"killed{number}") == alone
+
+
+def test_any_number_of_ranks_makes_the_same_bytes(tmp_path: Path) -> None:
+    recipe = faulty_text(tmp_path)
+    for ranks in (1, 3):
+        prepare_tokens(recipe, tmp_path / str(ranks), quiet, ranks=ranks)
+    assert contents(tmp_path / "1") == contents(tmp_path / "3")
+
+
+def test_parts_of_any_size_make_the_same_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = faulty_text(tmp_path)
+    tokens = []
+    for size in (10**9, 5000, 700):
+        monkeypatch.setattr(gather, "_PART_BYTES", size)
+        tokens.append(contents(prepare_tokens(recipe, tmp_path / str(size), quiet, ranks=1)))
+    assert tokens[0] == tokens[1] == tokens[2]
+
+
+@pytest.mark.parametrize("stage", list(prepare.STAGES))
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_stopped_between_stages_another_recipe_is_as_from_scratch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, rebuild: bool
+) -> None:
+    write_rows(tmp_path / "a.jsonl", [text(i, 40 + i) for i in range(50)])
+    files = {"de": f"{tmp_path}/a.jsonl"}
+    first, second = (recipe_of(text_of(files, {"characters": n})) for n in (1, 350))
+    if rebuild:
+        prepare_tokens(first, tmp_path / "stopped", quiet, ranks=1)
+    run_stage = prepare.run_stage
+
+    def stopping(rank: prepare.Rank, tell: prepare.Tell, name: str, *given: Any) -> None:
+        run_stage(rank, tell, name, *given)
+        if name == stage:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "run_stage", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            prepare_tokens(second, tmp_path / "stopped", quiet, rebuild=rebuild, ranks=1)
+    third = first if stage != "finish" else second
+    prepare_tokens(third, tmp_path / "stopped", quiet, rebuild=rebuild, ranks=1)
+    prepare_tokens(third, tmp_path / "alone", quiet, ranks=1)
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "alone")
+
+
+def test_what_a_kill_at_the_very_end_left_is_cleared(tmp_path: Path) -> None:
+    write_rows(tmp_path / "a.jsonl", [text(i) for i in range(50)])
+    recipe = recipe_of(text_of({"de": f"{tmp_path}/a.jsonl"}))
+    prepare_tokens(recipe, tmp_path, quiet)
+    before = contents(tmp_path)
+    for left in ("work", ".work.999999999.part"):
+        (tmp_path / "corpus/a" / left).mkdir()
+        (tmp_path / "corpus/a" / left / "x").write_text("x")
+    told: list[str] = []
+    prepare_tokens(recipe, tmp_path, told.append)
+    assert "nothing to do" in told[0]
+    assert contents(tmp_path) == before
+
+
+def test_the_work_of_another_process_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_rows(tmp_path / "a.jsonl", [text(i) for i in range(50)])
+    recipe = recipe_of(text_of({"de": f"{tmp_path}/a.jsonl"}))
+    prepare_tokens(recipe, tmp_path, quiet)
+    (tmp_path / "corpus/a/work").mkdir()
+    monkeypatch.setattr("tongues.files._PATIENCE", 0.0)
+    for rebuild in (False, True):
+        with only_one(tmp_path / "corpus/a"), pytest.raises(UserError, match="another process"):
+            prepare_tokens(recipe, tmp_path, quiet, rebuild=rebuild)
+    assert (tmp_path / "corpus/a/work").exists()
+
+
+def test_what_left_the_recipe_leaves_the_corpus(tmp_path: Path) -> None:
+    for name in "ab":
+        write_rows(tmp_path / f"{name}.jsonl", [text(ord(name) + 100 * i) for i in range(40)])
+    both = recipe_of(text_of({"de": [f"{tmp_path}/a.jsonl", f"{tmp_path}/b.jsonl"]}))
+    one = recipe_of(text_of({"de": [f"{tmp_path}/a.jsonl"]}))
+    prepare_tokens(both, tmp_path / "less", quiet)
+    prepare_tokens(one, tmp_path / "less", quiet, rebuild=True)
+    prepare_tokens(one, tmp_path / "one", quiet)
+    assert contents(tmp_path / "less") == contents(tmp_path / "one")
+    about = read_json(tmp_path / "less/corpus/a/corpus.json")
+    assert json.dumps(about).count("b.jsonl") == 0
+    assert open_tokens(tmp_path / "less/tokens/a").counts["de"]["train"]["documents"] < 40

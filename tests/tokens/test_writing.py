@@ -1,0 +1,138 @@
+"""Kept documents as tokens: encoded in parts, gathered in the order of the split."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.text.corpora import quiet, read, recipe_of, text, text_of, write_rows
+from tongues.errors import UserError
+from tongues.recipe import Recipe
+from tongues.text import Piece, find_pieces, gather
+from tongues.text.corpus import Corpus
+from tongues.text.select import Selection, select
+from tongues.tokens.encoding import encode_part, encoded_folder, encoded_tokens, lengths_of
+from tongues.tokens.fitting import make_tokenizer
+from tongues.tokens.shards import open_shard, shard_dtype
+from tongues.tokens.split import split_documents
+from tongues.tokens.tokenizer import END_ID, load_tokenizer, vocabulary_size
+from tongues.tokens.writing import check_spelling, counts_path, write_language
+
+
+@dataclass
+class Prepared:
+    recipe: Recipe
+    corpus: Corpus
+    pieces: list[Piece]
+    selection: Selection
+    place: Path
+    texts: dict[str, list[str]]
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+    monkeypatch.setattr(gather, "_PART_DOCUMENTS", 9)
+    texts = {
+        "de": [text(i, 20 + i) for i in range(40)] + ["x"] * 3,
+        "ru": [text(i, 25, "абвгдежзик") for i in range(30)],
+    }
+    files = {lang: str(write_rows(tmp_path / f"{lang}.jsonl", texts[lang])) for lang in texts}
+    settings = recipe_of(text_of(files, {"characters": 150}))
+    corpus, pieces = read(settings.text, tmp_path / "corpus"), find_pieces(settings.text)
+    selection = select(settings.text, corpus, pieces)
+    place = corpus.path / "work/tokens"
+    make_tokenizer(settings, corpus, selection, place, quiet)
+    return Prepared(settings, corpus, pieces, selection, place, texts)
+
+
+def encode_all(prepared: Prepared) -> np.ndarray:
+    tokenizer, folder = load_tokenizer(prepared.place), encoded_folder(prepared.corpus.path)
+    for part in prepared.corpus.parts:
+        encode_part(prepared.corpus, part, prepared.selection, tokenizer, END_ID, folder, quiet)
+    return lengths_of(prepared.corpus, prepared.selection, folder)
+
+
+def test_parts_are_encoded_as_the_tokenizer_says(prepared: Prepared) -> None:
+    lengths = encode_all(prepared)
+    tokenizer = load_tokenizer(prepared.place)
+    dtype = shard_dtype(vocabulary_size(tokenizer))
+    kept = prepared.selection.kept
+    assert 0 < len(kept) < prepared.corpus.count
+    alone = [
+        [*tokenizer.encode(text, add_special_tokens=False).ids, END_ID]
+        for text in prepared.corpus.chosen_texts(kept)
+    ]
+    assert lengths[kept].tolist() == [len(ids) for ids in alone]
+    assert lengths.sum() == lengths[kept].sum()
+    folder = encoded_folder(prepared.corpus.path)
+    together = [encoded_tokens(part, folder, dtype) for part in prepared.corpus.parts]
+    assert np.concatenate(together).tolist() == [number for ids in alone for number in ids]
+
+
+def test_a_part_that_is_there_is_not_encoded_again(prepared: Prepared) -> None:
+    before = encode_all(prepared)
+    folder = encoded_folder(prepared.corpus.path)
+    stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.is_file()}
+    missing = sorted(folder.rglob("*.npy"))[1]
+    missing.unlink()
+    assert (encode_all(prepared) == before).all()
+    again = {path for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp}
+    assert again == {missing, missing.with_suffix(".bin")}
+
+
+def test_shards_hold_the_documents_in_the_order_of_the_split(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tongues.tokens.writing._BATCH", 7)
+    corpus, folder = prepared.corpus, prepared.corpus.path
+    lengths = encode_all(prepared)
+    tokenizer = load_tokenizer(prepared.place)
+    splits = split_documents(prepared.recipe, corpus, prepared.pieces, prepared.selection, lengths)
+    for lang, documents in splits.items():
+        write_language(lang, corpus, lengths, documents, folder)
+        for split, numbers in (("train", documents.train), ("valid", documents.valid)):
+            shard = open_shard(prepared.place / lang / split)
+            each = np.split(shard.tokens, shard.bounds[1:-1])
+            texts = [tokenizer.decode(ids[:-1].tolist()) for ids in each]
+            assert texts == corpus.chosen_texts(numbers)
+            assert (
+                corpus.numbers("exact")[numbers][1:] >= corpus.numbers("exact")[numbers][:-1]
+            ).all()
+        both = np.concatenate([documents.train, documents.valid])
+        code = corpus.languages.index(lang)
+        kept = prepared.selection.kept
+        assert sorted(both) == kept[corpus.lang[kept] == code].tolist()
+        assert counts_path(folder, lang).is_file()
+        stamp = (prepared.place / lang / "train.bin").stat().st_mtime_ns
+        write_language(lang, corpus, lengths, documents, folder)
+        assert (prepared.place / lang / "train.bin").stat().st_mtime_ns == stamp
+
+
+def test_the_tokenizer_does_not_depend_on_the_order_of_documents(
+    prepared: Prepared, tmp_path: Path
+) -> None:
+    files = {
+        lang: str(write_rows(tmp_path / f"turned/{lang}.jsonl", texts[::-1]))
+        for lang, texts in prepared.texts.items()
+    }
+    settings = recipe_of(text_of(files, {"characters": 150}), sample="4 kB")
+    corpus = read(settings.text, tmp_path / "turned/corpus")
+    selection = select(settings.text, corpus, find_pieces(settings.text))
+    turned = make_tokenizer(settings, corpus, selection, tmp_path / "turned/tokens", quiet)
+    small = prepared.recipe.tokens.model_copy(update={"sample": 4000})
+    recipe = prepared.recipe.model_copy(update={"tokens": small})
+    again = make_tokenizer(recipe, prepared.corpus, prepared.selection, tmp_path / "x", quiet)
+    assert turned.to_str() == again.to_str()
+
+
+def test_spelling_is_of_what_is_kept(prepared: Prepared) -> None:
+    kept, sizes = prepared.selection.kept, prepared.corpus.numbers("bytes").astype(np.int64)
+    for ratio, refused in ((1.2, True), (1.4, False)):
+        lengths = np.zeros(prepared.corpus.count, np.int64)
+        lengths[kept] = np.ceil(sizes[kept] / ratio)
+        if refused:
+            with pytest.raises(UserError, match=r"spells it out: 1\.[12]"):
+                check_spelling(prepared.recipe.tokens, prepared.corpus, prepared.selection, lengths)
+        else:
+            check_spelling(prepared.recipe.tokens, prepared.corpus, prepared.selection, lengths)

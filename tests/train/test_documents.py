@@ -1,0 +1,97 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import AutoModelForCausalLM
+
+from tests.conftest import MakeRecipe
+from tongues.files import read_lines
+from tongues.models import find_shape
+from tongues.models.huggingface import build_model
+from tongues.tokens import open_tokens
+from tongues.train import run_of_recipe
+from tongues.train.documents import logits, positions
+from tongues.train.run import train
+
+END = 3
+CONTEXT = 24
+STARTS = (0, 7, 8, 19)  # of the sample's documents: one cut off, one with no token, one, the rest
+
+
+def sample(seed: int) -> torch.Tensor:
+    """Two rows of tokens, the end token at each start but the first."""
+    chance = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(END + 1, 200, (2, CONTEXT), generator=chance)
+    tokens[:, STARTS[1:]] = END
+    return tokens
+
+
+def test_positions_begin_anew_at_the_token_that_ends_a_document() -> None:
+    tokens = torch.tensor([[5, 6, END, 7, 8, END, END, 9], [END, 5, 5, 5, 5, 5, 5, 5]])
+    expected = [[0, 1, 0, 1, 2, 0, 0, 1], [0, 1, 2, 3, 4, 5, 6, 7]]
+    assert positions(tokens, END).tolist() == expected
+
+
+@pytest.mark.parametrize("bfloat16", [False, True])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_a_change_in_one_document_moves_no_logit_of_another(attention: str, bfloat16: bool) -> None:
+    model = build_model(find_shape("0.2M"), 200, CONTEXT, seed=1)
+    model.set_attn_implementation(attention)
+    tokens, other = sample(1), sample(2)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
+        before, joined = logits(model, tokens, END), logits(model, tokens, None)
+        for start, stop in zip(STARTS, (*STARTS[1:], CONTEXT), strict=True):
+            changed = tokens.clone()
+            changed[:, start:stop] = other[:, start:stop]
+            same = (changed == tokens).all()
+            unmoved = logits(model, changed, END) == before
+            inside = torch.zeros(CONTEXT, dtype=torch.bool)
+            inside[start:stop] = True
+            assert unmoved[:, ~inside].all()
+            assert same or not unmoved[:, inside].all()
+        changed = torch.cat([other[:, : STARTS[1]], tokens[:, STARTS[1] :]], dim=1)
+        assert not (logits(model, changed, None) == joined)[:, STARTS[1] :].all()
+
+
+def test_a_document_is_read_as_if_it_stood_alone() -> None:
+    model = build_model(find_shape("0.2M"), 200, CONTEXT, seed=1)
+    tokens = sample(1)
+    with torch.no_grad():
+        together = logits(model, tokens, END)
+        for start, stop in zip(STARTS, (*STARTS[1:], CONTEXT), strict=True):
+            alone = model(input_ids=tokens[:, start:stop]).logits
+            torch.testing.assert_close(together[:, start:stop], alone)
+
+
+def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    settings = ("train.documents=apart", "train.precision=float32", "train.evaluate=[qab]")
+    plan = run_of_recipe(make_recipe(*settings))
+    directory = train(plan, workspace)
+    joined = train(
+        replace(
+            plan, name="joined", settings=plan.settings.model_copy(update={"documents": "joined"})
+        ),
+        workspace,
+    )
+    assert read_lines(joined / "metrics.jsonl") != read_lines(directory / "metrics.jsonl")
+    tokens = open_tokens(workspace / "tokens" / "small")
+    model = AutoModelForCausalLM.from_pretrained(directory / "model")
+    text = torch.tensor(tokens.valid("qab").astype("int64"))
+    total, count = 0.0, (len(text) - 1) // 64
+    for window in range(count):
+        ids = text[window * 64 : window * 64 + 65]
+        ends = (ids[:-1] == tokens.end_id).nonzero().flatten().tolist()
+        starts = sorted({0, *ends})
+        for start, stop in zip(starts, (*starts[1:], 64), strict=True):
+            with torch.no_grad():
+                alone = model(input_ids=ids[None, start:stop]).logits[0]
+            wanted = ids[start + 1 : stop + 1]
+            total += cross_entropy(alone, wanted, reduction="sum").item()
+    last = read_lines(directory / "evals.jsonl")[-1]
+    assert last["loss"] == pytest.approx(total / (64 * count), rel=1e-5)
+    assert last["loss"] < math.log(400)

@@ -1,0 +1,127 @@
+"""Documents from the user's files, each with where to go on after it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+from tongues.recipe import Columns, Files
+from tongues.text.document import Document
+from tongues.text.reading.faults import LONGEST, Fault, Item, State, fault
+from tongues.text.reading.parquet import read_parquet
+from tongues.text.reading.rows import decode, read_row, read_text
+from tongues.text.reading.streams import Broken, Line, blocks, lines
+
+__all__ = ["read_file"]
+
+_STRETCH = 250_000  # bytes of a file of paragraphs that make a group
+_HALF = ("not JSON", "bad encoding")  # what half a line looks like
+_ENDED: State = {"ended": True}
+
+
+def read_file(path: Path, lang: str, settings: Files, start: State | None = None) -> Iterator[Item]:
+    """Stream what a file holds: documents, a fault for each thing that is none, and states.
+
+    With the state that came with an item as `start` it goes on behind that item: at once in
+    plain and Parquet files, after unpacking what lies before it in archives. Nothing is
+    raised, whatever the file is or holds.
+
+    - `.txt`: the file is a document and a group. With `documents: paragraphs` each block
+      between blank lines is a document; those that begin in the same 250 kB of the file are
+      a group, so that the split tears no chapter apart and yet can divide a crawl.
+    - `.jsonl`: a line is a document, with a column for its text and, if there are, for `id`
+      and `group`. Blank lines are passed over.
+    - `.parquet`: a row is a document, with the same columns.
+
+    Documents longer than 10 MB are faults. Text comes as it is written but for byte order
+    marks and, in `.txt`, line ends of Windows.
+    """
+    state = start or {}
+    kind = path.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
+    if state.get("ended"):
+        return
+    if kind == "parquet":
+        items = read_parquet(path, lang, settings.columns, state)
+    elif kind == "jsonl":
+        items = _read_lines(path, lang, settings.columns, state)
+    elif settings.documents == "paragraphs":
+        items = _read_paragraphs(path, lang, state)
+    else:
+        items = _read_whole(path, lang)
+    try:
+        yield from items
+    except Broken as error:
+        yield fault(str(path), error.place, error.reason, error.sample), _ENDED
+
+
+def _read_lines(path: Path, lang: str, columns: Columns, state: State) -> Iterator[Item]:
+    for line in _lines(path, state):
+        if not line.blank:
+            item = _of_json(line, path, lang, columns)
+            if isinstance(item, Fault) and item.reason in _HALF and not line.ended:
+                item = replace(item, place=line.place, reason="cut off")
+            yield item, {"place": line.after, "line": line.number + 1}
+
+
+def _of_json(line: Line, path: Path, lang: str, columns: Columns) -> Document | Fault:
+    source = str(path)
+    if line.too_long:
+        return fault(source, line.place, "too long", line.data)
+    text = decode(line.data, source, line.place)
+    if isinstance(text, Fault):
+        return text
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError):
+        return fault(source, line.place, "not JSON", text)
+    if not isinstance(row, dict):
+        return fault(source, line.place, "no text", text)
+    return read_row(row, columns, lang, source, line.place, f"{source}:{line.number}")
+
+
+def _read_paragraphs(path: Path, lang: str, state: State) -> Iterator[Item]:
+    source = str(path)
+    for blank, stretch in groupby(_lines(path, state), key=attrgetter("blank")):
+        if not blank:
+            whole, last = _joined(stretch)
+            group = f"{source}#{whole.place // _STRETCH}"
+            item = _of_text(whole, source, lang, f"{source}:{whole.number}", group)
+            yield item, {"place": last.after, "line": last.number + 1}
+
+
+def _read_whole(path: Path, lang: str) -> Iterator[Item]:
+    held, size, source = [], 0, str(path)
+    for block in blocks(path):
+        held.append(block)
+        size += len(block)
+        if size > LONGEST:
+            break
+    whole = Line(0, 1, size, b"".join(held), ended=False)
+    yield _of_text(whole, source, lang, source, source), _ENDED
+
+
+def _of_text(line: Line, source: str, lang: str, name: str, group: str) -> Document | Fault:
+    if line.too_long:
+        return fault(source, line.place, "too long", line.data)
+    text = decode(line.data, source, line.place)
+    if isinstance(text, Fault):
+        return text
+    return read_text(text.replace("\r\n", "\n"), lang, source, line.place, name, group)
+
+
+def _lines(path: Path, state: State) -> Iterator[Line]:
+    place = state.get("place", 0)
+    return lines(blocks(path, place), place, state.get("line", 1))
+
+
+def _joined(stretch: Iterator[Line]) -> tuple[Line, Line]:
+    """Lines as one, which is held no further than a document may go, and the last of them."""
+    first = last = next(stretch)
+    held = [first.data]
+    for last in stretch:
+        if last.after - first.place <= LONGEST:
+            held.append(last.data)
+    data = b"\n".join(held).removesuffix(b"\r")
+    return Line(first.place, first.number, last.after, data, last.ended), last

@@ -1,0 +1,77 @@
+"""Which files a recipe's paths, directories and globs stand for."""
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tongues.errors import UserError, nearest
+
+__all__ = ["KINDS", "find_files"]
+
+KINDS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz", ".txt.zst", ".jsonl.zst")
+
+
+def find_files(patterns: Iterable[str], where: str) -> list[Path]:
+    """The files that paths, directories and globs name, each once, in the order named.
+
+    Of a directory these are the text files in it and in the directories below, by their
+    sorted paths; names that begin with a dot are left out. `where` is the recipe key that
+    holds the patterns; it is shown in errors.
+    """
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        is_path = Path(pattern).exists() or not glob.has_magic(pattern)
+        paths = [pattern] if is_path else sorted(glob.glob(pattern, recursive=True))
+        if not paths:
+            hint = _nearest_file(Path(pattern))
+            raise UserError(f"no file matches `{pattern}`", where=where, hint=hint)
+        for path in map(Path, paths):
+            # A glob meets directories on its way; one that is named should hold text.
+            below = list(_text_files(path, where)) if path.is_dir() else [_checked(path, where)]
+            if is_path and not below:
+                hint = f"text is read from {', '.join(KINDS)}"
+                raise UserError(f"`{path}` holds no text file", where=where, hint=hint)
+            found |= dict.fromkeys(below)
+    if not found:
+        hint = "list paths, directories or globs of .txt, .jsonl or .parquet files"
+        raise UserError("no file is given", where=where, hint=hint)
+    return list(found)
+
+
+def _text_files(directory: Path, where: str) -> Iterator[Path]:
+    """The text files below a directory, sorted by their paths."""
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError as error:
+        what = f"`{directory}` cannot be read ({error.strerror})"
+        raise UserError(what, where=where, hint="check that you may read it") from None
+    for entry in entries:
+        if entry.name.startswith(".") or not os.access(entry, os.F_OK):
+            continue
+        if entry.is_dir():
+            if not entry.is_symlink():
+                yield from _text_files(entry, where)
+        elif entry.name.endswith(KINDS):
+            yield entry
+
+
+def _checked(path: Path, where: str) -> Path:
+    """The path, when it is a text file by its name."""
+    if not path.exists():
+        raise UserError(f"there is no file `{path}`", where=where, hint=_nearest_file(path))
+    if not path.name.endswith(KINDS):
+        hint = f"text is read from {', '.join(KINDS)}"
+        raise UserError(f"`{path}` is no kind of text file", where=where, hint=hint)
+    return path
+
+
+def _nearest_file(path: Path) -> str:
+    """What to try instead of a path or glob that leads nowhere."""
+    folder = path.parent
+    while glob.has_magic(str(folder)):
+        folder = folder.parent
+    if not folder.is_dir():
+        return f"there is no directory `{folder}` in `{Path.cwd()}`"
+    beside = [file.name for file in folder.iterdir() if file.name.endswith(KINDS)]
+    return nearest(path.name, beside) if beside else f"`{folder}` holds no text file"

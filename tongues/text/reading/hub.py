@@ -1,0 +1,108 @@
+"""Documents from a data set of the hub, or from a folder laid out like one, as a stream."""
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tongues.errors import UserError, nearest
+from tongues.recipe import Columns, Hub
+from tongues.text.reading.faults import Item, State, fault
+from tongues.text.reading.rows import read_row
+from tongues.text.reading.streams import Broken
+
+if TYPE_CHECKING:
+    from datasets import IterableDataset
+
+__all__ = ["read_hub"]
+
+_AGAIN = "check the name and the connection, and run the same command again"
+
+
+def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[Item]:
+    """Stream the documents of a split, a fault for each row that is none, and states.
+
+    With the state that came with an item as `start` it goes on behind that item. Damage in a
+    shard costs the rest of that shard. A UserError tells of a data set, subset, split or
+    column that is not there, and of a connection that broke: nothing is passed over then.
+    """
+    where = f"text.hub.{lang}"
+    source = "/".join(filter(None, (settings.dataset, settings.subset, settings.split)))
+    stream = _open(settings, where)
+    state: State = start or {"shard": 0, "row": 0}
+    number = state["row"]
+    for shard in range(state["shard"], stream.num_shards):
+        part = stream.shard(stream.num_shards, shard)
+        if shard == state["shard"] and "stream" in state:
+            part.load_state_dict(state["stream"])
+        try:
+            for row in _rows(part, settings, where):
+                if number == 0:
+                    _check_columns(row, settings, where)
+                name = f"{source}:{number + 1}"
+                item = read_row(row, settings.columns, lang, source, number, name)
+                number += 1
+                yield item, {"shard": shard, "row": number, "stream": part.state_dict()}
+        except Broken as error:
+            after = {"shard": shard + 1, "row": number}
+            yield fault(source, number, error.reason, error.sample), after
+
+
+def _open(settings: Hub, where: str) -> "IterableDataset":
+    try:
+        import datasets
+    except ImportError:
+        what, hint = "needs the package `datasets`", "install it: `pip install 'tongues[hub]'`"
+        raise UserError(what, where=where, hint=hint) from None
+    name, subset, split = settings.dataset, settings.subset, settings.split
+    try:
+        subsets = datasets.get_dataset_config_names(name)
+        if subset not in subsets and (subset or len(subsets) > 1):
+            what = (
+                f"`{name}` has no subset `{subset}`" if subset else f"`{name}` has several subsets"
+            )
+            raise UserError(what, where=f"{where}.subset", hint=nearest(subset or "", subsets))
+        splits = datasets.get_dataset_split_names(name, subset)
+        if split not in splits:
+            what = f"`{name}` has no split `{split}`"
+            raise UserError(what, where=f"{where}.split", hint=nearest(split, splits))
+        return datasets.load_dataset(name, subset, split=split, streaming=True)
+    except UserError:
+        raise
+    except Exception as error:
+        what = f"`{name}` cannot be opened ({_sentence(error)})"
+        raise UserError(what, where=f"{where}.dataset", hint=_AGAIN) from None
+
+
+def _rows(part: "IterableDataset", settings: Hub, where: str) -> Iterator[dict[str, Any]]:
+    """The rows of a shard; Broken where it is damaged, a UserError where it is out of reach."""
+    damage = (ValueError, EOFError, zlib.error)  # Arrow's errors are ValueErrors
+    if Path(settings.dataset).is_dir():
+        damage = (*damage, OSError)
+    rows = iter(part)
+    while True:
+        try:
+            row = next(rows, None)
+        except damage as error:
+            raise Broken("damaged", 0, _sentence(error)) from None
+        except Exception as error:
+            what = f"the stream of `{settings.dataset}` broke off ({_sentence(error)})"
+            raise UserError(what, where=where, hint=_AGAIN) from None
+        if row is None:
+            return
+        yield row
+
+
+def _check_columns(row: dict[str, Any], settings: Hub, where: str) -> None:
+    """The text column must be there, and each other that the recipe names itself."""
+    usual = dict(Columns())
+    for part, column in settings.columns:
+        if column not in row and (part == "text" or column != usual[part]):
+            what = f"`{settings.dataset}` has no column `{column}`"
+            raise UserError(what, where=f"{where}.columns.{part}", hint=nearest(column, row))
+
+
+def _sentence(error: Exception) -> str:
+    """The first line of what a library says."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

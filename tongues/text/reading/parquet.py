@@ -1,0 +1,104 @@
+"""Documents from Parquet files, a few megabytes at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tongues.recipe import Columns
+from tongues.text.reading.faults import Item, State, fault
+from tongues.text.reading.rows import read_row
+from tongues.text.reading.streams import Broken
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = ["read_parquet"]
+
+_BATCH = 4_000_000  # bytes, about
+_ROWS = 1000  # at most, in a batch
+
+
+def read_parquet(path: Path, lang: str, columns: Columns, state: State) -> Iterator[Item]:
+    """Stream the documents of a file, from row `state["row"]` on; may raise Broken.
+
+    Damage in a row group costs the rest of that group.
+    """
+    source, start, begin = str(path), state.get("row", 0), 0
+    file, there = _open(path)
+    with file:
+        if columns.text not in there:
+            raise Broken("no text", 0, f"the columns are {', '.join(there)}")
+        wanted = [name for name in dict.fromkeys(dict(columns).values()) if name in there]
+        for group in range(file.num_row_groups):
+            end = begin + file.metadata.row_group(group).num_rows
+            place = max(begin, start)
+            try:
+                for row in _rows(file, group, wanted, place - begin) if place < end else ():
+                    place += 1
+                    name = f"{source}:{place}"
+                    yield read_row(row, columns, lang, source, place - 1, name), {"row": place}
+            except Broken as error:
+                yield fault(source, place, error.reason, error.sample), {"row": end}
+            begin = end
+
+
+def _open(path: Path) -> tuple["pq.ParquetFile", list[str]]:
+    """The file and the names of its columns; raises Broken."""
+    import pyarrow.parquet as pq
+
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise Broken("unreadable", 0, error.strerror or "") from None
+    with _damage_told():
+        file = pq.ParquetFile(path, buffer_size=2**20, page_checksum_verification=True)
+        return file, file.schema_arrow.names
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Raise Broken for all that Arrow raises on damaged files."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise Broken("damaged", 0, str(error)) from None
+
+
+def _rows(
+    file: "pq.ParquetFile", group: int, columns: list[str], first: int
+) -> Iterator[dict[str, Any]]:
+    """The rows of a row group from its `first` on; raises Broken where they are damaged."""
+    size = file.metadata.row_group(group)
+    rows = min(_BATCH * size.num_rows // max(size.total_byte_size, 1) + 1, _ROWS)
+    batches = file.iter_batches(rows, [group], columns, use_threads=False)
+    before = 0
+    while True:
+        with _damage_told():
+            batch = next(batches, None)
+        if batch is None:
+            break
+        before += batch.num_rows
+        if before > first:
+            batch = batch.slice(max(first - (before - batch.num_rows), 0))
+            parts = [_values(column) for column in batch.columns]
+            names = batch.schema.names
+            yield from (dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True))
+    if before < size.num_rows:
+        raise Broken("damaged", before, f"{size.num_rows - before} rows are missing")
+
+
+def _values(column: "pa.Array") -> list[Any]:
+    """The values of a column; text that is not UTF-8 keeps its bytes as lone surrogates."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = column.cast(pa.large_binary())
+    values = column.to_pylist()
+    return [v.decode(errors="surrogateescape") if isinstance(v, bytes) else v for v in values]

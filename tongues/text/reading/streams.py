@@ -1,0 +1,141 @@
+"""The bytes of plain and packed files, from any place on, and their lines."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import zstandard
+
+from tongues.text.reading.faults import LONGEST, Reason
+
+__all__ = ["Broken", "Line", "blocks", "lines"]
+
+_BLOCK = 2**20  # bytes
+_HEAD = 1000  # bytes kept of a line that is too long
+
+
+class _Unpacker(Protocol):
+    """What zlib and zstandard share: it takes apart one gzip member or one zstd frame."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _gzip_member() -> _Unpacker:
+    return zlib.decompressobj(wbits=31)
+
+
+def _zstd_frame() -> _Unpacker:
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+# How to begin, and how many bytes to unpack at a time so that no more than 9 MB come out.
+_ARCHIVES: dict[str, tuple[Callable[[], _Unpacker], int]] = {
+    ".gz": (_gzip_member, 2**13),
+    ".zst": (_zstd_frame, 2**8),
+}
+
+
+class Broken(Exception):
+    """A file that ends early or cannot be read on; `place`: the bytes that came before."""
+
+    def __init__(self, reason: Reason, place: int, sample: str = "") -> None:
+        super().__init__(reason)
+        self.reason: Reason = reason
+        self.place, self.sample = place, sample
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its end; of one longer than a document may be, only the beginning.
+
+    place: the byte it begins at. number: counted from 1. after: the byte behind its end.
+    ended: whether a line feed ends it.
+    """
+
+    place: int
+    number: int
+    after: int
+    data: bytes
+    ended: bool
+
+    @property
+    def too_long(self) -> bool:
+        """Whether `data` is only its beginning."""
+        return self.after - self.place - self.ended > LONGEST
+
+    @property
+    def blank(self) -> bool:
+        """Whether it holds nothing but white space."""
+        return not (self.too_long or self.data.strip())
+
+
+def blocks(path: Path, start: int = 0) -> Iterator[bytes]:
+    """The unpacked bytes of a file from `start` on; may raise Broken at any of them."""
+    packed = path.suffix in _ARCHIVES
+    place = 0 if packed else start
+    try:
+        with path.open("rb") as file:
+            file.seek(place)
+            for block in _unpack(file, *_ARCHIVES[path.suffix]) if packed else _plain(file):
+                begin, place = place, place + len(block)
+                if place > start:
+                    yield block[max(start - begin, 0) :]
+    except EOFError:
+        raise Broken("archive cut off", place) from None
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise Broken("archive damaged", place, str(error)) from None
+    except OSError as error:
+        raise Broken("unreadable", place, error.strerror or "") from None
+
+
+def lines(parts: Iterator[bytes], place: int = 0, number: int = 1) -> Iterator[Line]:
+    """The lines of a stream whose first byte is at `place`, in line `number`.
+
+    A line that is too long is never held. All that came before a Broken is handed out first.
+    """
+    held: list[bytes] = []  # of the line that has not ended yet
+    size = 0  # of that line so far
+    broken = None
+    try:
+        for block in parts:
+            *ended, rest = block.split(b"\n")
+            for data in ended:
+                size += len(data)
+                if held:
+                    data, held = b"".join((*held, data)), []
+                after = place + size + 1
+                yield Line(place, number, after, data if size <= LONGEST else data[:_HEAD], True)
+                place, number, size = after, number + 1, 0
+            size += len(rest)
+            held.append(rest)
+            if size > LONGEST:
+                held = [b"".join(held)[:_HEAD]]
+    except Broken as error:
+        broken = error
+    if size:
+        yield Line(place, number, place + size, b"".join(held), False)
+    if broken:
+        raise broken
+
+
+def _plain(file: BinaryIO) -> Iterator[bytes]:
+    while block := file.read(_BLOCK):
+        yield block
+
+
+def _unpack(file: BinaryIO, begin: Callable[[], _Unpacker], size: int) -> Iterator[bytes]:
+    """The bytes of all members or frames of an archive; EOFError when the last is cut off."""
+    unpacker, whole = begin(), False
+    while packed := file.read(size):
+        while packed:
+            unpacker = begin() if whole else unpacker
+            yield unpacker.decompress(packed)
+            packed, whole = unpacker.unused_data, unpacker.eof
+    if not whole:
+        raise EOFError

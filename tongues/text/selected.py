@@ -1,0 +1,67 @@
+"""A selection on disk, made again only when the text or a threshold changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tongues import recipe
+from tongues.files import fingerprint, read_json, whole_file, write_json
+from tongues.quantities import show_bytes
+from tongues.ranks import Tell
+from tongues.text.corpus import Corpus
+from tongues.text.select import REASONS, Selection, select
+from tongues.text.sources import Piece
+from tongues.text.summary import summarise
+
+__all__ = ["read_selection", "write_selection"]
+
+_LAYOUT = 1  # raised when the same signals and thresholds give another selection than before
+
+
+def write_selection(
+    settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece], tell: Tell
+) -> None:
+    """Decide about every document, unless that was done before, and tell the outcome."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    clean = settings.model_dump(mode="json")
+    marks = [mark["made_from"] for mark in corpus.pieces]
+    made_from = fingerprint({"layout": _LAYOUT, "clean": clean, "pieces": marks})
+    path, selected = corpus.path / "corpus.json", corpus.path / "selected.parquet"
+    there = path.exists() and selected.exists()
+    if not there or read_json(path)["made_from"] != made_from:
+        path.unlink(missing_ok=True)  # a kill must not leave it beside another selection
+        selection = select(settings, corpus, pieces)
+        names = {"reason": selection.reason, "cluster": selection.cluster}
+        table = pa.table(names | {"component": selection.component})
+        with whole_file(selected) as aside:
+            pq.write_table(table, aside, compression="zstd")
+        summary = summarise(corpus, selection)
+        write_json(path, {"made_from": made_from, "reasons": REASONS, **summary})
+    _tell(read_json(path), tell)
+
+
+def read_selection(corpus: Corpus) -> Selection:
+    """The selection that was made of a corpus."""
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(corpus.path / "selected.parquet").read(use_threads=False)
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    about: dict[str, Any] = read_json(corpus.path / "corpus.json")["languages"]
+    thresholds = {lang: about[lang]["thresholds"] for lang in about}
+    component = columns["component"].astype(np.uint64, copy=False)
+    return Selection(columns["reason"], columns["cluster"], component, thresholds)
+
+
+def _tell(summary: dict[str, Any], tell: Tell) -> None:
+    for lang, about in summary["languages"].items():
+        read, kept = about["read"], about["kept"]
+        line = f"{lang}: {read['documents']} documents read, {show_bytes(read['bytes'])}"
+        if kept != read:
+            dropped = ", ".join(f"{why} {n['documents']}" for why, n in about["dropped"].items())
+            line += f"; {kept['documents']} kept ({dropped})"
+        tell(line)
+    for caution in summary["cautions"]:
+        tell(f"caution: {caution['sentence']} ({caution['code']})")

@@ -1,0 +1,91 @@
+"""Shares of letters, digits, symbols and scripts, and what the lines of a document are like."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tongues.text.signals.scripts import NO_SCRIPT, characters, code_points
+
+__all__ = ["character_signals"]
+
+_JAPANESE = ("Hani", "Hira", "Kana")
+_KANA = 0.1  # of its kana and Han together from which a document is Japanese
+
+
+def character_signals(texts: Sequence[str]) -> dict[str, np.ndarray]:
+    """Measure every text; an array for each signal.
+
+    Returns
+    -------
+    characters, lines: how many; a blank line is none.
+    line_length: mean characters of a line.
+    repeated_lines: share of the characters of lines that are in lines said before.
+    letters, digits, symbols: shares of the characters that are no space; marks count as letters,
+        punctuation as symbols.
+    script: ISO 15924 code of most letters, `Jpan` for Han with kana, `Zyyy` without letters.
+    script_share: its share of the letters that belong to a script.
+    """
+    table = characters()
+    codes, begins = code_points(texts)
+    counts, classes = _count(table.classes[codes], begins)
+    kinds = table.kinds[classes]
+    spoken = np.isin(kinds, ("letter", "mark"))
+    written = counts[:, kinds != "space"].sum(axis=1)
+    script, script_share = _scripts(counts[:, spoken], table.scripts[classes[spoken]])
+    return {
+        "characters": np.diff(begins).astype(np.uint32),
+        **_lines(texts),
+        "letters": _share(counts[:, spoken].sum(axis=1), written),
+        "digits": _share(counts[:, kinds == "digit"].sum(axis=1), written),
+        "symbols": _share(counts[:, kinds == "symbol"].sum(axis=1), written),
+        "script": script,
+        "script_share": script_share,
+    }
+
+
+def _count(classes: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How often each text has each class of characters, for the classes that are there."""
+    present = np.flatnonzero(np.bincount(classes, minlength=1))
+    place = np.zeros(present[-1] + 1 if len(present) else 1, dtype=np.int64)
+    place[present] = np.arange(len(present))
+    texts, width = len(begins) - 1, len(present)
+    cells = place[classes] + np.repeat(np.arange(texts) * width, np.diff(begins))
+    return np.bincount(cells, minlength=texts * width).reshape(texts, width), present
+
+
+def _scripts(counts: np.ndarray, scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The script of most letters of each text, and its share; columns are classes of letters."""
+    names = sorted({*scripts, "Jpan"} - NO_SCRIPT)
+    letters = np.stack([counts[:, scripts == name].sum(axis=1) for name in names], axis=1)
+    parts = [names.index(name) for name in _JAPANESE if name in names]
+    kana = letters[:, [part for part in parts if names[part] != "Hani"]].sum(axis=1)
+    both = letters[:, parts].sum(axis=1)
+    japanese = (kana > 0) & (kana >= _KANA * both)
+    letters[japanese, names.index("Jpan")] = both[japanese]
+    letters[np.ix_(japanese, parts)] = 0
+    most = letters.argmax(axis=1)
+    total = letters.sum(axis=1)
+    script = np.where(total > 0, np.array(names, dtype="<U4")[most], "Zyyy")
+    return script, _share(letters[np.arange(len(most)), most], total)
+
+
+def _lines(texts: Sequence[str]) -> dict[str, np.ndarray]:
+    number = np.zeros(len(texts), dtype=np.uint32)
+    length = np.zeros(len(texts), dtype=np.int64)
+    repeated = np.zeros(len(texts), dtype=np.int64)
+    for i, text in enumerate(texts):
+        lines = [line for line in text.split("\n") if line and not line.isspace()]
+        once = set(lines)
+        number[i], length[i] = len(lines), sum(map(len, lines))
+        if len(once) < len(lines):
+            repeated[i] = length[i] - sum(map(len, once))
+    return {
+        "lines": number,
+        "line_length": _share(length, number),
+        "repeated_lines": _share(repeated, length),
+    }
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """The quotient as float32; 0 of nothing is 0."""
+    return (part / np.maximum(whole, 1)).astype(np.float32)

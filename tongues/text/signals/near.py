@@ -1,0 +1,105 @@
+"""Signatures of which equal parts estimate how much of two documents is the same.
+
+A document is the set of its shingles, three units in a row. Its signature is a MinHash: for each of
+its parts the smallest hash among some of the shingles. Here the shingles are dealt to the parts,
+round after round with other hashes until none is empty (Dahlgaard, Knudsen and Thorup, "Fast
+similarity sketching", 2017): as exact as the smallest of all for every part, at a small share of
+the time.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tongues.text.signals.units import Units, runs_of_units, scramble, whole_texts
+
+__all__ = ["BANDS", "SHINGLE", "SIGNATURE", "Near", "near_signals"]
+
+SIGNATURE = 120  # parts
+BANDS = 24  # of five parts: at a similarity of 0.8 they miss one pair in 14,000, at 0.7 1.2 %
+SHINGLE = 3  # units
+_BLOCK = 2048  # texts signed at a time, so that their parts stay in the cache
+_EMPTY = np.uint32(2**32 - 1)  # a shingle that draws it counts as none, in every document
+_LOOK = 4  # turns between looks at which texts are done, but for the first
+_HASH_BITS = np.uint64(40)  # of a shingle; the rest of 64 numbers the texts of a batch
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What finds near duplicates, a row for each text, and how much a text repeats itself."""
+
+    signature: np.ndarray  # uint16, SIGNATURE columns
+    bands: np.ndarray  # uint32, BANDS columns
+    repetition: np.ndarray  # float32: share of the shingles that occurred before in the text
+
+
+def near_signals(units: Units) -> Near:
+    """Signatures, the keys of their bands, and repetition; texts without units match only equals.
+
+    A text shorter than a shingle is one shingle.
+    """
+    shingles, begins = runs_of_units(units, SHINGLE)
+    short = np.flatnonzero(units.counts < SHINGLE)
+    if len(short):
+        whole = np.zeros(len(units.counts), dtype=np.uint64)
+        for length in range(1, SHINGLE):
+            whole[units.counts == length] = whole_texts(units, length)
+        shingles = np.insert(shingles, begins[short], whole[short])
+        begins = begins + np.searchsorted(short, np.arange(len(begins)))
+    owners = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    shingles, owners, repetition = _distinct(shingles, owners, np.diff(begins))
+    signature = np.empty((len(begins) - 1, SIGNATURE), dtype=np.uint16)
+    for first in range(0, len(signature), _BLOCK):
+        rows = signature[first : first + _BLOCK]
+        part = slice(*np.searchsorted(owners, (first, first + _BLOCK)))
+        rows[:] = _signatures(shingles[part], owners[part] - first, len(rows))
+    return Near(signature, _bands(signature), repetition)
+
+
+def _distinct(
+    shingles: np.ndarray, owners: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each shingle of each text once, its text, and the share of each text's that went."""
+    keyed = (owners.astype(np.uint64) << _HASH_BITS) | (shingles >> (np.uint64(64) - _HASH_BITS))
+    keyed.sort()
+    new = np.ones(len(keyed), dtype=bool)
+    new[1:] = keyed[1:] != keyed[:-1]
+    kept = keyed[new]
+    owners = (kept >> _HASH_BITS).astype(np.int64)
+    left = np.bincount(owners, minlength=len(counts))
+    repetition = (counts - left) / np.maximum(counts, 1)
+    return kept & ((np.uint64(1) << _HASH_BITS) - np.uint64(1)), owners, repetition.astype("<f4")
+
+
+def _signatures(shingles: np.ndarray, owners: np.ndarray, texts: int) -> np.ndarray:
+    """The low half of the smallest hash of each part of each text."""
+    smallest = np.full(texts * SIGNATURE, _EMPTY)
+    steps = np.arange(2 * SIGNATURE, dtype=np.uint64) * _STEP
+    for turn, step in enumerate(steps):
+        drawn = scramble(shingles + step)
+        # enough turns by lot; what is empty even then takes all shingles, one part a turn
+        part = _part(drawn) if turn < SIGNATURE else turn - SIGNATURE
+        cells = owners * SIGNATURE + part
+        empty = smallest[cells] == _EMPTY
+        np.minimum.at(smallest, cells[empty], drawn[empty].astype(np.uint32))
+        if turn % _LOOK and turn > _LOOK:
+            continue
+        unfinished = (smallest.reshape(texts, SIGNATURE) == _EMPTY).any(axis=1)[owners]
+        if not unfinished.any():
+            break
+        shingles, owners = shingles[unfinished], owners[unfinished]
+    return smallest.astype(np.uint16).reshape(texts, SIGNATURE)
+
+
+def _part(drawn: np.ndarray) -> np.ndarray:
+    """The part that a hash is dealt to, by its high half."""
+    return ((drawn >> np.uint64(32)) * np.uint64(SIGNATURE) >> np.uint64(32)).astype(np.int64)
+
+
+def _bands(signature: np.ndarray) -> np.ndarray:
+    rows = signature.reshape(len(signature), BANDS, SIGNATURE // BANDS)
+    keys = np.zeros(rows.shape[:2], dtype=np.uint64)
+    for k in range(rows.shape[2]):
+        keys = scramble(keys + rows[:, :, k] + _STEP)
+    return keys.astype(np.uint32)

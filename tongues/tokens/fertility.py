@@ -1,0 +1,176 @@
+"""How well a tokenizer fits each language, and whether more pieces are worth it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+from tokenizers import Tokenizer, models
+
+from tongues.text.signals.units import units
+from tongues.tokens.encode import encode
+from tongues.tokens.extend import extend_tokenizer, shorten
+from tongues.tokens.pieces import piece_bytes, token_bytes, unknown_id
+from tongues.tokens.tokenizer import vocabulary_size
+
+__all__ = ["BYTEWISE", "Advice", "Fertility", "advise", "measure", "unused_pieces"]
+
+BYTEWISE = 1.25  # bytes per token, under which a language is spelt out and not read
+
+_SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)  # of extensions that are tried
+_WORTH = 0.2  # of the tokens saved, to extend at all
+_GROWTH = 0.05  # of the tokens saved, to double the new pieces
+_UNSEEN = 5  # one in so many texts is kept from the trial
+_TEXTS = 256  # encoded at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fertility:
+    """What a tokenizer makes of a language's text.
+
+    words: in scripts that write no spaces between them, characters.
+    unknown: tokens that stand for text the vocabulary cannot spell.
+    partial: tokens that are only a part of a character.
+    multiplier: tokens for each that the reference language needs to say the same, where both
+        have documents of the same groups.
+    uses: how often each id occurs.
+    """
+
+    bytes: int
+    characters: int
+    words: int
+    tokens: int
+    unknown: int
+    partial: int
+    multiplier: float | None
+    uses: np.ndarray
+
+    @property
+    def bytes_per_token(self) -> float:
+        """Bytes of UTF-8 per token."""
+        return self.bytes / max(self.tokens, 1)
+
+    @property
+    def tokens_per_word(self) -> float:
+        """Tokens per word, which many call fertility."""
+        return self.tokens / max(self.words, 1)
+
+    @property
+    def spelt_out(self) -> bool:
+        """Whether the language is spelt nearly byte by byte."""
+        return self.bytes_per_token < BYTEWISE
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Whether to extend a tokenizer for a language.
+
+    curve: bytes per token of unseen text, by the number of pieces added; it begins with none.
+    pieces: the number that is worth it; 0 for leaving the tokenizer as it is.
+    """
+
+    curve: dict[int, float]
+    pieces: int
+
+    @property
+    def saved(self) -> float:
+        """Share of the tokens that these pieces save."""
+        return 1 - self.curve[0] / self.curve[self.pieces]
+
+
+def measure(
+    tokenizer: Tokenizer,
+    documents: Mapping[str, Sequence[tuple[str, str]]],
+    reference: str = "en",
+) -> dict[str, Fertility]:
+    """Encode documents, each a group and a text, of each language, and count."""
+    pieces = piece_bytes(tokenizer)
+    partial = np.array([not _is_text(piece) for piece in pieces])
+    unknown = unknown_id(tokenizer)
+    uses: dict[str, np.ndarray] = {}
+    by_group: dict[str, dict[str, int]] = {}
+    for lang, some in documents.items():
+        uses[lang], by_group[lang] = _count(tokenizer, some, len(pieces))
+    return {
+        lang: Fertility(
+            bytes=sum(len(text.encode()) for _, text in some),
+            characters=sum(len(text) for _, text in some),
+            words=len(units([text for _, text in some]).hashes),
+            tokens=int(uses[lang].sum()),
+            unknown=0 if unknown is None else int(uses[lang][unknown]),
+            partial=int(uses[lang][partial].sum()),
+            multiplier=_multiplier(by_group[lang], by_group.get(reference, {})),
+            uses=uses[lang],
+        )
+        for lang, some in documents.items()
+    }
+
+
+def unused_pieces(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np.ndarray:
+    """Ids of the pieces of two bytes or more that occur in none of the languages."""
+    used = np.sum([fertility.uses for fertility in measured.values()], axis=0)
+    return np.flatnonzero((used == 0) & (token_bytes(tokenizer) > 1))
+
+
+def advise(tokenizer: Tokenizer, texts: Sequence[str], keep: Sequence[str]) -> Advice | None:
+    """Try extensions of a tokenizer for a language; none where it cannot be extended.
+
+    The pieces advised are so many that doubling them would save less than 5 % of the tokens,
+    if they save at least 20 %. `keep` is text that must not change, as in `extend_tokenizer`.
+    """
+    if not isinstance(tokenizer.model, models.BPE):
+        return None
+    seen = [text for number, text in enumerate(texts) if number % _UNSEEN]
+    unseen = texts[::_UNSEEN]
+    size = sum(len(text.encode()) for text in unseen)
+    most = extend_tokenizer(tokenizer, {"": seen}, keep, _SIZES[-1])
+    curve = {0: size / max(_tokens(tokenizer, unseen), 1)}
+    for count in _SIZES:
+        if count <= len(most.added):
+            shorter = shorten(most.tokenizer, vocabulary_size(tokenizer) + count)
+            curve[count] = size / max(_tokens(shorter, unseen), 1)
+    flat = (less for less, more in pairwise(curve) if 1 - curve[less] / curve[more] < _GROWTH)
+    advice = Advice(curve, next(flat, max(curve)))
+    return advice if advice.saved >= _WORTH else Advice(curve, 0)
+
+
+def _count(
+    tokenizer: Tokenizer, documents: Sequence[tuple[str, str]], size: int
+) -> tuple[np.ndarray, dict[str, int]]:
+    """How often each id occurs, and how many tokens each group has."""
+    uses = np.zeros(size, dtype=np.int64)
+    groups: defaultdict[str, int] = defaultdict(int)
+    for start in range(0, len(documents), _TEXTS):
+        some = documents[start : start + _TEXTS]
+        texts = [text for _, text in some]
+        ids, lengths = encode(tokenizer, texts, end_id=size, dtype=np.dtype(np.int64))
+        uses += np.bincount(ids, minlength=size + 1)[:size]
+        for (group, _), length in zip(some, lengths.tolist(), strict=True):
+            groups[group] += length - 1
+    return uses, groups
+
+
+def _multiplier(tokens: Mapping[str, int], reference: Mapping[str, int]) -> float | None:
+    """The median over shared groups; one that is only half translated does not move it."""
+    ratios = [
+        tokens[group] / reference[group]
+        for group in tokens.keys() & reference.keys()
+        if reference[group]
+    ]
+    return median(ratios) if ratios else None
+
+
+def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
+    return int(
+        _count(tokenizer, [("", text) for text in texts], vocabulary_size(tokenizer))[0].sum()
+    )
+
+
+def _is_text(piece: bytes) -> bool:
+    try:
+        piece.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
