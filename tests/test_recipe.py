@@ -153,3 +153,36 @@ def test_nearest_names_one_word_or_all() -> None:
     assert nearest("Budgte", ["budget", "batch"]) == "did you mean `budget`?"
     assert nearest("zzz", ["b", "a"]) == "choose from `a`, `b`"
     assert nearest("x", []) == "there is none to choose from"
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("tokens.extend={pieces: 9, languages: [no], keep: [no]}", "no `base` to extend"),
+        (
+            "tokens={base: x, extend: {pieces: 9, languages: [sw], keep: [no]}}",
+            "`sw`, which has no text",
+        ),
+        ("text.clean.digits=p101", "no percentile"),
+        ("text.clean.near=2", "not between 0 and 100%"),
+        ("text.files.no={paths: [a], at_most: 3}", "no unit"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(good: Path, override: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        load_recipe(good, [override])
+
+
+def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None:
+    overrides = (
+        "text.clean={digits: off, symbols: p98, characters: 40, near: 80%}",
+        "text.files={no: {paths: [a, b], documents: paragraphs, at_most: 2 GB}}",
+        "text.hub={sv: {dataset: a/b, at_most: 2B tokens}}",
+    )
+    recipe = load_recipe(good, overrides)
+    again = good.with_name("again.yaml")
+    again.write_text(show_recipe(recipe))
+    assert load_recipe(again) == recipe
+    clean = recipe.text.clean
+    assert (clean.digits, clean.symbols, clean.characters, clean.near) == ("off", "p98", 40.0, 0.8)
+    assert str(recipe.text.hub["sv"].at_most) == "2000000000 tokens"

@@ -159,6 +159,12 @@ class TokenSettings(_Section):
     spelling: Literal["refuse", "allow"] = "refuse"  # of a language at about a byte per token
     held_out: Tokens = 1_000_000  # per language, never trained on
 
+    @model_validator(mode="after")
+    def _something_to_extend(self) -> "TokenSettings":
+        if self.extend and self.base is None:
+            raise ValueError("there is no `base` to extend; name one, or leave out `extend`")
+        return self
+
 
 class Model(_Section):
     """The model of a run."""
@@ -241,6 +247,14 @@ class Recipe(_Section):
     @classmethod
     def _readable(cls, value: str) -> str:
         return _readable_name(value)
+
+    @model_validator(mode="after")
+    def _extended_for_languages_there_are(self) -> "Recipe":
+        extend = self.tokens.extend
+        for lang in (*extend.languages, *extend.keep) if extend else ():
+            if lang not in self.text.languages:
+                raise ValueError(f"`tokens.extend` names `{lang}`, which has no text")
+        return self
 
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -114,16 +115,33 @@ def test_a_mistake_across_the_recipe_is_found_before_work(
     assert said in str(caught.value)
 
 
+def alive(group: int) -> int:
+    """Processes of a group that have not ended."""
+    states = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
+            states.append((int(of), state))
+    return sum(of == group and state != "Z" for of, state in states)
+
+
 def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspace: Path) -> None:
     long = [*STUDY, "train.budget=150k tokens", "study.replay=[0%]"]
     command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
     command += ["--in", str(workspace)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     deadline = time.monotonic() + 60
     while not list(workspace.glob("runs/*/*/timing.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.05)
+    assert alive(process.pid) > 1
     process.kill()
     process.wait()
+    deadline = time.monotonic() + 60
+    while alive(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert alive(process.pid) == 0
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert all(read_record(run)["status"] == "finished" for run in find_runs([workspace / "runs"]))

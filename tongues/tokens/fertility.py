@@ -117,10 +117,10 @@ def unused_pieces(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np
 def advise(tokenizer: Tokenizer, texts: Sequence[str], keep: Sequence[str]) -> Advice | None:
     """Try extensions of a tokenizer for a language; none where it cannot be extended.
 
-    The pieces advised are so many that doubling them would save less than 5 % of the tokens,
-    if they save at least 20 %. `keep` is text that must not change, as in `extend_tokenizer`.
+    The pieces advised are the most whose last doubling still saves 5 % of the tokens, if they
+    save at least 20 %. `keep` is text that must not change, as in `extend_tokenizer`.
     """
-    if not isinstance(tokenizer.model, models.BPE):
+    if not texts or not isinstance(tokenizer.model, models.BPE):
         return None
     seen = [text for number, text in enumerate(texts) if number % _UNSEEN]
     unseen = texts[::_UNSEEN]
@@ -131,8 +131,9 @@ def advise(tokenizer: Tokenizer, texts: Sequence[str], keep: Sequence[str]) -> A
         if count <= len(most.added):
             shorter = shorten(most.tokenizer, vocabulary_size(tokenizer) + count)
             curve[count] = size / max(_tokens(shorter, unseen), 1)
-    flat = (less for less, more in pairwise(curve) if 1 - curve[less] / curve[more] < _GROWTH)
-    advice = Advice(curve, next(flat, max(curve)))
+    steps = pairwise(curve)
+    worth = [more for less, more in steps if 1 - curve[less] / curve[more] >= _GROWTH]
+    advice = Advice(curve, max(worth, default=0))
     return advice if advice.saved >= _WORTH else Advice(curve, 0)
 
 

@@ -8,10 +8,10 @@ from tokenizers import Tokenizer
 from tongues.errors import UserError
 from tongues.quantities import show_bytes
 from tongues.ranks import Tell
-from tongues.recipe import Recipe
+from tongues.recipe import Recipe, TokenSettings
 from tongues.text.corpus import Corpus
 from tongues.text.select import Selection
-from tongues.tokens.extend import extend_tokenizer
+from tongues.tokens.extend import changed_share, extend_tokenizer
 from tongues.tokens.tokenizer import (
     load_tokenizer,
     sample_sizes,
@@ -23,6 +23,7 @@ from tongues.tokens.tokenizer import (
 
 __all__ = ["make_tokenizer"]
 
+_UNSEEN = 500_000  # bytes of the languages to keep on which a change is looked for
 _MUCH = 1_000_000_000  # bytes of memory worth a word beforehand
 
 
@@ -42,17 +43,30 @@ def make_tokenizer(
         tokenizer = load_tokenizer(base)
         tell(f"tokenizer of {vocabulary_size(tokenizer)} pieces from {base}")
         if settings.extend:
-            wanted = settings.extend
-            target = {lang: _sample(recipe, lang, corpus, selection) for lang in wanted.languages}
-            keep = [
-                text for lang in wanted.keep for text in _sample(recipe, lang, corpus, selection)
-            ]
-            extended = extend_tokenizer(tokenizer, target, keep, wanted.pieces)
-            tokenizer = extended.tokenizer
-            kept, learned = ", ".join(wanted.keep), ", ".join(wanted.languages)
-            tell(f"{len(extended.added)} pieces added for {learned}; the text of {kept} keeps its")
+            tokenizer = _extended(tokenizer, settings, corpus, selection, tell)
     save_tokenizer(tokenizer, place, base)
     return tokenizer
+
+
+def _extended(
+    base: Tokenizer, settings: TokenSettings, corpus: Corpus, selection: Selection, tell: Tell
+) -> Tokenizer:
+    wanted, size = settings.extend, settings.sample
+    assert wanted
+    target = {lang: _sample(lang, size, corpus, selection) for lang in wanted.languages}
+    keep = [text for lang in wanted.keep for text in _sample(lang, size, corpus, selection)]
+    extended = extend_tokenizer(base, target, keep, wanted.pieces)
+    unseen = [
+        text
+        for lang in wanted.keep
+        for text in _sample(lang, _UNSEEN, corpus, selection, from_end=False)
+    ]
+    changed = changed_share(base, extended.tokenizer, unseen)
+    tell(
+        f"{len(extended.added)} pieces added for {', '.join(wanted.languages)}; of the text of "
+        f"{', '.join(wanted.keep)} {changed:.3%} of the tokens change, none of those learned from"
+    )
+    return extended.tokenizer
 
 
 def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -> Tokenizer:
@@ -61,7 +75,7 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
     lang = corpus.lang[selection.kept]
     available = {name: int(size[lang == code].sum()) for code, name in enumerate(corpus.languages)}
     sizes = sample_sizes(available, settings.sample, settings.sampling)
-    samples = {name: _sample(recipe, name, corpus, selection) for name in corpus.languages}
+    samples = {name: _sample(name, settings.sample, corpus, selection) for name in corpus.languages}
     memory = training_memory(samples, sizes)
     if memory > _MUCH:
         tell(f"training the tokenizer takes about {show_bytes(memory)} of memory")
@@ -71,16 +85,16 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
     return tokenizer
 
 
-def _sample(recipe: Recipe, lang: str, corpus: Corpus, selection: Selection) -> list[str]:
-    """Kept texts of a language, together about as large as the recipe's sample.
+def _sample(
+    lang: str, size: int, corpus: Corpus, selection: Selection, from_end: bool = True
+) -> list[str]:
+    """Kept texts of a language, together about as large as `size`.
 
-    They are taken from the other end of the order than the held-out ones.
+    They are taken from the other end of the order than the held-out ones, or from that one.
     """
-    code = corpus.languages.index(lang) if lang in corpus.languages else -1
-    if code < 0:
-        raise UserError(f"language `{lang}` has no text", where="tokens.extend")
-    kept = selection.kept[corpus.lang[selection.kept] == code]
-    order = kept[np.lexsort((corpus.numbers("exact")[kept], selection.component[kept]))[::-1]]
+    kept = selection.kept[corpus.lang[selection.kept] == corpus.languages.index(lang)]
+    order = kept[np.lexsort((corpus.numbers("exact")[kept], selection.component[kept]))]
+    order = order[::-1] if from_end else order
     sizes = np.cumsum(corpus.numbers("bytes")[order], dtype=np.int64)
-    enough = int(np.searchsorted(sizes, recipe.tokens.sample)) + 1
+    enough = int(np.searchsorted(sizes, size)) + 1
     return corpus.chosen_texts(order[:enough])
