@@ -59,6 +59,9 @@ class Record(TypedDict):
     flops: float  # of the whole run, exact
     shares: dict[str, float]  # of all tokens by language, replay included
     epochs: dict[str, float]  # how often the run reads the text of each language
+    foreign: dict[
+        str, dict[str, float] | None
+    ]  # shares of other languages found in each one's text
     surgery: Surgery | None  # once it is done, where the parent lacks pieces
     settings: dict[str, Any]
     tokens_fingerprint: str

@@ -74,6 +74,7 @@ def write_run(
         flops=6.0 * N * tokens,
         shares={target: 1 - replay} | ({"home": replay} if replay else {}),
         epochs={target: 1.0},
+        foreign={target: None},
         surgery=None,
         settings={"batch": "2048 tokens", "context": "128 tokens", "rate": 0.003, "warmup": "5%"},
         tokens_fingerprint="1" * 16,

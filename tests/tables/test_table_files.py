@@ -72,6 +72,7 @@ def write_run(directory: Path, losses: dict[str, list[float]], status: str = "fi
         "flops": 1.8e10,
         "shares": {"qab": 0.9, "qaa": 0.1},
         "epochs": {"qab": 0.1, "qaa": 0.01},
+        "foreign": {"qab": None, "qaa": None},
         "surgery": None,
         "settings": {},
         "tokens_fingerprint": "t",

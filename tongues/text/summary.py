@@ -20,6 +20,7 @@ _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
 _FAULTS = 20  # of each piece, shown
 _LARGEST = 10  # clusters shown
+_INSIDE = 0.0005  # share of a language inside, from which it is named
 _FOREIGN = 0.05  # share of other languages inside, from which a caution is due
 
 
@@ -50,9 +51,7 @@ def summarise(corpus: Corpus, selection: Selection) -> dict[str, Any]:
             "labels": _counts(labels[here], label_names),
             "scripts": _counts(scripts[here], script_names),
             "found": shares[lang],
-            "foreign": None
-            if np.isnan(signals["language_share"][here]).all()
-            else _foreign(lang, shares[lang]),
+            **_foreign(lang, shares[lang], bool(np.isnan(signals["language_share"][here]).all())),
             "clusters": _clusters(selection.cluster[here & (selection.cluster >= 0)]),
             "signals": {
                 name: _histogram(values[kept], values[here & ~kept], name)
@@ -107,9 +106,16 @@ def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str
     return found
 
 
-def _foreign(lang: str, found: dict[str, float]) -> float:
-    """The share of kept text that was found to be of any other language."""
-    return round(sum(s for label, s in found.items() if not same_language(lang, label)), 6)
+def _foreign(lang: str, found: dict[str, float], unknown: bool) -> dict[str, Any]:
+    """The share of kept text that was found to be of other languages, and of which.
+
+    Nothing is known where the identifier does not know the language itself.
+    """
+    if unknown:
+        return {"foreign": None, "inside": None}
+    others = {label: share for label, share in found.items() if not same_language(lang, label)}
+    inside = {label: share for label, share in others.items() if share >= _INSIDE}
+    return {"foreign": round(sum(others.values()), 6), "inside": inside}
 
 
 def _clusters(cluster: np.ndarray) -> dict[str, Any]:

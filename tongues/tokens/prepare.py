@@ -4,7 +4,7 @@ read (by pieces) → select (in one process) → encode (by parts) → write (by
 share of work is the same whatever the number of ranks, and so are the bytes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +195,7 @@ def _finish(recipe: Recipe, corpus: Path, path: Path, tell: Tell) -> None:
         end_id=end_id(tokenizer, place),
         tokenizer_sha256=file_hash(place / "tokenizer.json"),
         languages=counts,
-        foreign={lang: about[lang]["foreign"] for lang in counts},
+        foreign={lang: about[lang]["inside"] for lang in counts},
     )
     write_json(place / "tokens.json", manifest)
     for lang, splits in counts.items():
@@ -204,15 +204,19 @@ def _finish(recipe: Recipe, corpus: Path, path: Path, tell: Tell) -> None:
             f"{lang}: {train['documents'] + valid['documents']} documents, "
             f"{show_count(train['tokens'])} tokens to train on, "
             f"{show_count(valid['tokens'])} held out, "
-            f"{train['bytes_per_token']:.2f} bytes per token" + _inside(about[lang]["foreign"])
+            f"{train['bytes_per_token']:.2f} bytes per token" + _inside(about[lang]["inside"])
         )
     remove_directory(path)
     place.replace(path)
     remove_directory(corpus / "work")
 
 
-def _inside(foreign: float | None) -> str:
-    return f", {foreign:.1%} of it in other languages" if (foreign or 0.0) >= 0.0005 else ""
+def _inside(shares: Mapping[str, float] | None) -> str:
+    if not shares:
+        return ""
+    most = max(shares, key=shares.__getitem__)
+    of_it = f", {sum(shares.values()):.1%} of it in other languages"
+    return of_it + (f" ({most} {shares[most]:.1%})" if len(shares) > 1 else f" ({most})")
 
 
 def _difference(before: Any, now: Any) -> str:

@@ -36,7 +36,7 @@ class Manifest(TypedDict):
     end_id: int  # closes every document
     tokenizer_sha256: str
     languages: dict[str, dict[Split, Counts]]
-    foreign: dict[str, float | None]  # share of a language's text found to be of others, if known
+    foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +47,7 @@ class Tokens:
     fingerprint: str
     vocabulary_size: int
     end_id: int  # closes every document
+    foreign: Mapping[str, dict[str, float] | None]  # shares of other languages found inside
     token_bytes: np.ndarray  # bytes of text per token id; 0 for the end token
     counts: Mapping[str, Mapping[Split, Counts]]
     shards: Mapping[tuple[str, Split], Shard]
@@ -96,6 +97,7 @@ def open_tokens(path: Path) -> Tokens:
         fingerprint=manifest["fingerprint"],
         vocabulary_size=manifest["vocabulary_size"],
         end_id=manifest["end_id"],
+        foreign=manifest["foreign"],
         token_bytes=token_bytes(tokenizer),
         counts=manifest["languages"],
         shards=shards,

@@ -159,6 +159,7 @@ def _record(
         tokens=derived.tokens,
         flops=derived.flops,
         shares=plan.shares,
+        foreign={lang: tokens.foreign[lang] for lang in plan.shares},
         epochs=mixture.epochs(derived.tokens // plan.settings.context),
         surgery=None,
         settings=settings,
