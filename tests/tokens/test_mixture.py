@@ -143,3 +143,15 @@ def test_impossible_mixtures_are_refused(shares: dict[str, float], says: str) ->
     sources = {"qaa": np.arange(50), "qaz": np.arange(2), "qba": np.arange(50)}
     with pytest.raises(UserError, match=says):
         Mixture(sources, shares, CONTEXT, 1).batch(0, 1)
+
+
+@pytest.mark.parametrize("samples", [1, 7, 4096, 5000])
+def test_batches_are_those_located_one_by_one(samples: int) -> None:
+    deal = mixture([3, 1], [60, 10])
+    for step in {0, 3, 9, 4096 // samples, max(4096 // samples - 1, 0)}:
+        source, _, window = deal.locate(np.arange(step * samples, (step + 1) * samples))
+        expected = [
+            deal.sources[deal.languages[s]][w * CONTEXT : (w + 1) * CONTEXT + 1]
+            for s, w in zip(source.tolist(), window.tolist(), strict=True)
+        ]
+        assert np.array_equal(deal.batch(step, samples), expected)

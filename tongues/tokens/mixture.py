@@ -17,6 +17,7 @@ __all__ = ["Mixture"]
 
 _LONGEST_PERIOD = 2**16
 _ROUNDS = 4
+_BLOCK = 4096  # samples
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -60,12 +61,25 @@ class Mixture:
 
     def batch(self, step: int, samples: int) -> np.ndarray:
         """The tokens of a step, counted from 0: int64 of shape [samples, context + 1]."""
-        source, _, window = self.locate(np.arange(step * samples, (step + 1) * samples))
+        source, window = self._places(step * samples, samples)
         tokens = np.empty((samples, self.context + 1), dtype=np.int64)
         for number, view in enumerate(self._views):
             chosen = source == number
             tokens[chosen] = view[window[chosen]]
         return tokens
+
+    def _places(self, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Source and window of `count` samples; small batches are located many at a time."""
+        block, begin = divmod(first, _BLOCK)
+        if begin + count > _BLOCK:
+            source, _, window = self.locate(np.arange(first, first + count))
+            return source, window
+        if block not in self._located:
+            source, _, window = self.locate(np.arange(block * _BLOCK, (block + 1) * _BLOCK))
+            self._located.clear()
+            self._located[block] = source, window
+        source, window = self._located[block]
+        return source[begin : begin + count], window[begin : begin + count]
 
     def locate(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Source (index into `languages`), epoch and window of samples by their numbers."""
@@ -91,6 +105,11 @@ class Mixture:
         dealt = self.dealt(samples)
         windows = zip(self.languages, self._windows.tolist(), strict=True)
         return {lang: dealt[lang] / count for lang, count in windows}
+
+    @cached_property
+    def _located(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """The block of samples that was located last, by its number."""
+        return {}
 
     @cached_property
     def _views(self) -> list[np.ndarray]:
