@@ -2,8 +2,8 @@
 
 First real text in 19 languages with everything on, in a fresh process of one core, stage by
 stage. Then a generated corpus several times larger than the memory that each process may use.
-Run as `python benchmarks/prepare.py TEXT [GIGABYTES]`, TEXT being a folder with
-`<source>/<lang>.jsonl.gz` and beside it `eval/*.jsonl`; `prepare.txt` holds what it printed.
+Run as `python benchmarks/prepare.py TEXT`, a folder with `<source>/<lang>.jsonl.gz` and beside it
+`eval/`, or as `python benchmarks/prepare.py GIGABYTES`; `prepare.txt` holds what both printed.
 """
 
 import gzip
@@ -83,12 +83,10 @@ def bounded(rank: Rank, tell: Callable[[str], None], *arguments: Any) -> None:
     tell(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
 
 
-def main() -> None:
-    """Print seconds and megabytes a second by stage, then memory."""
-    folder = Path(sys.argv[1])
-    gigabytes = float(sys.argv[2]) if len(sys.argv) > 2 else 4.0
+def tell_speed(folder: Path) -> None:
+    """Print seconds and megabytes a second by stage."""
     settings, size = real(folder)
-    print(f"prepare, {date.today()}, 10⁶ bytes a second, one core, median of {TURNS} turns\n")
+    print(f"{date.today()}, 10⁶ bytes a second, one core, median of {TURNS} turns (least, most)")
     print(f"{size / 1e6:.1f} MB of JSON lines in {len(settings.text.files)} languages")
     turns: list[dict[str, float]] = []
     for _ in range(TURNS):
@@ -102,8 +100,12 @@ def main() -> None:
     spread = f"({size / max(totals) / 1e6:.2f}, {size / min(totals) / 1e6:.2f})"
     print(f"  all     {median(totals):6.1f} s {size / median(totals) / 1e6:8.2f} {spread}")
 
+
+def tell_memory(gigabytes: float) -> None:
+    """Print seconds by stage of a large corpus, and the most memory that a process had."""
     settings = large(gigabytes)
-    print(f"\n{gigabytes:g} GB generated, {RANKS} processes of at most {MEMORY / 1e9:g} GB each")
+    print(f"{date.today()}, {RANKS} processes, each allowed {MEMORY / 1e9:g} GB of its own")
+    print(f"{gigabytes:g} GB generated")
     with tempfile.TemporaryDirectory() as workspace:
         most, start = 0, time.perf_counter()
         for stage, shared in STAGES.items():
@@ -131,4 +133,7 @@ def single(*arguments: Any) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    if Path(sys.argv[1]).is_dir():
+        tell_speed(Path(sys.argv[1]))
+    else:
+        tell_memory(float(sys.argv[1]))

@@ -20,6 +20,7 @@ _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
 _FAULTS = 20  # of each piece, shown
 _LARGEST = 10  # clusters shown
+_NO_LANGUAGE = ("und", "zxx")  # nothing to tell a language by; code, tables and the like
 _INSIDE = 0.0005  # share of a language inside, from which it is named
 _FOREIGN = 0.05  # share of other languages inside, from which a caution is due
 
@@ -113,7 +114,11 @@ def _foreign(lang: str, found: dict[str, float], unknown: bool) -> dict[str, Any
     """
     if unknown:
         return {"foreign": None, "inside": None}
-    others = {label: share for label, share in found.items() if not same_language(lang, label)}
+    others = {
+        label: share
+        for label, share in found.items()
+        if label not in _NO_LANGUAGE and not same_language(lang, label)
+    }
     inside = {label: share for label, share in others.items() if share >= _INSIDE}
     return {"foreign": round(sum(others.values()), 6), "inside": inside}
 
