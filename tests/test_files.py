@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from tongues.files import (
     append_line,
     fingerprint,
+    path_text,
     read_lines,
     whole_directory,
     whole_file,
@@ -49,3 +51,10 @@ def test_a_line_cut_off_by_a_kill_is_left_out(tmp_path: Path) -> None:
 def test_fingerprints_follow_content_and_not_order() -> None:
     assert fingerprint({"a": 1, "b": [2.0]}) == fingerprint({"b": [2.0], "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+
+
+def test_any_path_can_be_written_down() -> None:
+    path = Path(os.fsdecode(b"a/caf\xe9.txt"))
+    assert path_text(path) == "a/caf\\xe9.txt"
+    assert path_text(Path("a/café.txt")) == "a/café.txt"
+    assert fingerprint(str(path)) != fingerprint("a/caf.txt")

@@ -165,6 +165,7 @@ def test_nearest_names_one_word_or_all() -> None:
         ),
         ("text.clean.digits=p101", "no percentile"),
         ("text.clean.near=2", "not between 0 and 100%"),
+        ("text.clean.benchmark=0", r"clean\.benchmark: .*greater than or equal to 1"),
         ("text.files.no={paths: [a], at_most: 3}", "no unit"),
     ],
 )

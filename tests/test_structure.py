@@ -95,6 +95,7 @@ PUBLIC = {
         "Document",
         "Piece",
         "check_text",
+        "content_hash",
         "describe_made",
         "find_pieces",
         "hash64",

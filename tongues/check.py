@@ -98,9 +98,14 @@ def _vocabulary(recipe: Recipe) -> int:
     if settings.base is None:
         return settings.vocabulary
     from tongues.tokens import load_tokenizer, vocabulary_size
+    from tongues.tokens.extend import extend_tokenizer
+    from tongues.tokens.tokenizer import end_id
 
-    base = vocabulary_size(load_tokenizer(Path(settings.base)))
-    return base + (settings.extend.pieces if settings.extend else 0)
+    tokenizer = load_tokenizer(Path(settings.base))
+    end_id(tokenizer, Path(settings.base))  # it must have one
+    if settings.extend:
+        extend_tokenizer(tokenizer, {}, [], 1)  # it must be of the kind that can be
+    return vocabulary_size(tokenizer) + (settings.extend.pieces if settings.extend else 0)
 
 
 def _languages_have_text(plan: RunPlan, recipe: Recipe) -> None:
@@ -124,6 +129,8 @@ def _a_context_is_held_out(recipe: Recipe) -> None:
 
 def _text_suffices(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> None:
     for lang, share in plan.shares.items():
+        if not sizes[lang]:  # a data set, whose size is not known beforehand, or empty files
+            continue
         passes = derived.tokens * share / sizes[lang]  # at most: a token is >= 1 byte
         if passes > _PASSES:
             raise UserError(

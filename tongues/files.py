@@ -18,6 +18,7 @@ __all__ = [
     "file_hash",
     "fingerprint",
     "only_one",
+    "path_text",
     "read_json",
     "read_lines",
     "remove_directory",
@@ -33,7 +34,12 @@ _PATIENCE = 5.0  # seconds
 def fingerprint(thing: Any) -> str:
     """Sixteen hex digits that change when the JSON form of `thing` does."""
     canonical = json.dumps(thing, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def path_text(path: Path | str) -> str:
+    """A path as text that can be written down, bytes that are not UTF-8 as escapes."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def file_hash(path: Path) -> str:

@@ -59,6 +59,7 @@ def run_ranks(
         work(Rank(0, 1), tell, *arguments)
         return
     # Children forked from a server that holds the work's imports start at once.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core a rank
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([work.__module__])
     before = stop_on_sigterm()
@@ -107,7 +108,6 @@ def _run(
 ) -> None:
     """The process of a rank; its parent hears what it tells and why it fails."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a rank
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     stop_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C and ends its ranks
     try:

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -31,7 +31,8 @@ __all__ = [
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
-_KIND = re.compile(r"^(function-|literal\[|int$|float$|str$)")  # where several kinds may stand
+# Where several kinds may stand.
+_KIND = re.compile(r"^(function-|literal\[|constrained-|int$|float$|str$)")
 Off = Literal["off"]
 
 
@@ -102,7 +103,7 @@ class Clean(_Section):
     symbols: Threshold | Off = "p99.5"  # largest share of symbols and punctuation
     digits: Threshold | Off = "p99.5"
     near: Share | Off = 0.7  # Jaccard similarity from which one of two documents goes
-    benchmark: int | Off = 1  # n-grams shared with a named benchmark
+    benchmark: Annotated[int, Field(ge=1)] | Off = 1  # n-grams shared with a named benchmark
 
 
 class Text(_Section):
@@ -171,7 +172,7 @@ class Model(_Section):
 
     shape: str | None = None  # a name from `tongues.models.SHAPES`
     tied_embeddings: bool = False
-    new_embeddings: Literal["mean", "similar", "plain"] = "mean"  # of pieces the parent lacks
+    new_embeddings: Literal["mean", "similar", "plain"] = "similar"  # of pieces the parent lacks
 
 
 class Train(_Section):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tongues.text import duplicates
 from tongues.text.duplicates import clusters, connect
 from tongues.text.signals.near import BANDS, Near, near_signals
 from tongues.text.signals.units import units
@@ -100,3 +101,29 @@ def test_a_long_chain_of_links_is_one_cluster() -> None:
     assert (labels == 0).all()
     connect(labels, np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert (labels == 0).all()
+
+
+@pytest.mark.parametrize("most", [1, 7, 50])
+def test_pairs_compared_a_few_at_a_time_give_the_same(
+    near: Near, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    label = found(near, 0.75)[0]
+    monkeypatch.setattr(duplicates, "_PAIRS", most)
+    assert found(near, 0.75)[0].tolist() == label.tolist()
+
+
+def test_a_batch_of_pairs_comes_from_few_stretches_of_documents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    count, stretch, read = 20_000, 200, 0
+    monkeypatch.setattr(duplicates, "_PAIRS", 100)
+    bands = np.tile(np.arange(count, dtype=np.uint32), (BANDS, 1))
+    bands[1] = np.random.default_rng(1).permutation(count) // 2  # 100 batches of pairs at random
+
+    def signatures(documents: np.ndarray) -> np.ndarray:
+        nonlocal read
+        read += len(np.unique(documents // stretch))
+        return documents[:, None]
+
+    assert clusters(count, bands.__getitem__, signatures, [0.7])[0].tolist() == list(range(count))
+    assert 0 < read < 100 * 30  # of 100 stretches; in no order 87 for each batch

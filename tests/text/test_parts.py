@@ -1,11 +1,8 @@
 """A part on disk: every signal of every document, whatever they stood beside."""
 
-import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.text.corpora import text
 from tongues.errors import UserError
@@ -13,7 +10,6 @@ from tongues.text import Document, hash64, parts
 from tongues.text.parts import (
     SIGNALS,
     column,
-    normalised,
     part_path,
     read_columns,
     signals_of,
@@ -31,14 +27,6 @@ TEXTS = [
     "a\n\na\na",
 ]
 DOCUMENTS = [Document(str(i), "de", each, f"group {i // 2}", "x") for i, each in enumerate(TEXTS)]
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_normalised_text_is_composed_and_stays(text: str) -> None:
-    done = normalised(text)
-    assert unicodedata.is_normalized("NFC", done)
-    assert "\r" not in done
-    assert done == normalised(done) == normalised(unicodedata.normalize("NFD", text))
 
 
 def test_signals_are_what_the_text_says() -> None:

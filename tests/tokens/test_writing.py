@@ -1,12 +1,15 @@
 """Kept documents as tokens: encoded in parts, gathered in the order of the split."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
 from tests.text.corpora import quiet, read, recipe_of, text, text_of, write_rows
+from tests.tokens.bases import gpt, unigram
 from tongues.errors import UserError
 from tongues.recipe import Recipe
 from tongues.text import Piece, find_pieces, gather
@@ -16,8 +19,8 @@ from tongues.tokens.encoding import encode_part, encoded_folder, encoded_tokens,
 from tongues.tokens.fitting import make_tokenizer
 from tongues.tokens.shards import open_shard, shard_dtype
 from tongues.tokens.split import split_documents
-from tongues.tokens.tokenizer import END_ID, load_tokenizer, vocabulary_size
-from tongues.tokens.writing import check_spelling, counts_path, write_language
+from tongues.tokens.tokenizer import END_ID, load_tokenizer, save_tokenizer, vocabulary_size
+from tongues.tokens.writing import counts_path, write_language
 
 
 @dataclass
@@ -90,7 +93,7 @@ def test_shards_hold_the_documents_in_the_order_of_the_split(
     tokenizer = load_tokenizer(prepared.place)
     splits = split_documents(prepared.recipe, corpus, prepared.pieces, prepared.selection, lengths)
     for lang, documents in splits.items():
-        write_language(lang, corpus, lengths, documents, folder)
+        write_language(lang, corpus, lengths, prepared.selection.component, documents, folder)
         for split, numbers in (("train", documents.train), ("valid", documents.valid)):
             shard = open_shard(prepared.place / lang / split)
             each = np.split(shard.tokens, shard.bounds[1:-1])
@@ -105,7 +108,7 @@ def test_shards_hold_the_documents_in_the_order_of_the_split(
         assert sorted(both) == kept[corpus.lang[kept] == code].tolist()
         assert counts_path(folder, lang).is_file()
         stamp = (prepared.place / lang / "train.bin").stat().st_mtime_ns
-        write_language(lang, corpus, lengths, documents, folder)
+        write_language(lang, corpus, lengths, prepared.selection.component, documents, folder)
         assert (prepared.place / lang / "train.bin").stat().st_mtime_ns == stamp
 
 
@@ -126,13 +129,21 @@ def test_the_tokenizer_does_not_depend_on_the_order_of_documents(
     assert turned.to_str() == again.to_str()
 
 
-def test_spelling_is_of_what_is_kept(prepared: Prepared) -> None:
-    kept, sizes = prepared.selection.kept, prepared.corpus.numbers("bytes").astype(np.int64)
-    for ratio, refused in ((1.2, True), (1.4, False)):
-        lengths = np.zeros(prepared.corpus.count, np.int64)
-        lengths[kept] = np.ceil(sizes[kept] / ratio)
-        if refused:
-            with pytest.raises(UserError, match=r"spells it out: 1\.[12]"):
-                check_spelling(prepared.recipe.tokens, prepared.corpus, prepared.selection, lengths)
-        else:
-            check_spelling(prepared.recipe.tokens, prepared.corpus, prepared.selection, lengths)
+@pytest.mark.parametrize(
+    ("make", "code"), [(gpt, "spelt_out"), (unigram, "unknown_text")], ids=["bytes", "unigram"]
+)
+def test_a_language_that_the_tokenizer_cannot_spell_is_refused(
+    prepared: Prepared, tmp_path: Path, make: Callable[..., Tokenizer], code: str
+) -> None:
+    base = tmp_path / "base"
+    save_tokenizer(make(prepared.texts["de"], 300), base)
+    for spelling in ("refuse", "allow"):
+        tokens = prepared.recipe.tokens.model_copy(update={"base": str(base), "spelling": spelling})
+        recipe = prepared.recipe.model_copy(update={"tokens": tokens})
+        given = recipe, prepared.corpus, prepared.selection, tmp_path / spelling, quiet
+        if spelling == "allow":
+            make_tokenizer(*given)
+            continue
+        with pytest.raises(UserError) as error:
+            make_tokenizer(*given)
+        assert error.value.code == code and error.value.where == "text of ru"

@@ -4,6 +4,7 @@ from tongues.text.document import Document, hash64
 from tongues.text.sources import (
     Piece,
     check_text,
+    content_hash,
     describe_made,
     find_pieces,
     open_piece,
@@ -14,6 +15,7 @@ __all__ = [
     "Document",
     "Piece",
     "check_text",
+    "content_hash",
     "describe_made",
     "find_pieces",
     "hash64",

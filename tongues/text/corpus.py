@@ -85,21 +85,25 @@ class Corpus:
     def chosen_texts(self, documents: np.ndarray) -> list[str]:
         """The texts of documents by their numbers in the corpus, in the order asked."""
         found: dict[int, str] = {}
-        for part in self.parts:
-            inside = documents[(documents >= part.first) & (documents < part.first + part.count)]
-            if len(inside):
-                texts = self.texts(part, inside - part.first)
-                found |= dict(zip(inside.tolist(), texts, strict=True))
+        owner = self._owner(documents)
+        for number in np.unique(owner):
+            part, inside = self.parts[number], documents[owner == number]
+            texts = self.texts(part, inside - part.first)
+            found |= dict(zip(inside.tolist(), texts, strict=True))
         return [found[document] for document in documents.tolist()]
 
     def signatures(self, documents: np.ndarray) -> np.ndarray:
         """The MinHash signatures of some documents, by their numbers in the corpus."""
         rows = np.empty((len(documents), SIGNATURE), dtype=np.uint16)
-        owner = np.searchsorted([part.first for part in self.parts], documents, side="right") - 1
+        owner = self._owner(documents)
         for number in np.unique(owner):
             part, here = self.parts[number], owner == number
             rows[here] = self._part_signatures(part)[documents[here] - part.first]
         return rows
+
+    def _owner(self, documents: np.ndarray) -> np.ndarray:
+        """The number of the part that each document is in."""
+        return np.searchsorted([part.first for part in self.parts], documents, side="right") - 1
 
     def _part_signatures(self, part: Part) -> np.ndarray:
         packed = read_columns(part.path, ["signature"])["signature"].combine_chunks()

@@ -11,7 +11,8 @@ from tongues.files import append_line, file_hash, fingerprint, read_json, write_
 from tongues.quantities import show_bytes
 from tongues.ranks import Rank, Tell
 from tongues.text.document import Document
-from tongues.text.parts import normalised, part_path, signals_of, write_part
+from tongues.text.normal import normalised
+from tongues.text.parts import part_path, signals_of, write_part
 from tongues.text.reading import Fault
 from tongues.text.signals import Benchmarks, Identifier, load_benchmarks, load_identifier
 from tongues.text.sources import Piece, find_benchmarks, find_pieces, open_piece
@@ -21,6 +22,7 @@ __all__ = ["gather", "gather_rank"]
 _LAYOUT = 1  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: what a kill can lose of a piece, and what memory holds of it
 _PART_DOCUMENTS = 20_000
+_TOKEN_BYTES = 16  # more than a token holds of any language
 _FAULTS = 10_000  # of a piece, written down; more are only counted
 _TELL_EVERY = 10.0  # seconds
 
@@ -37,13 +39,13 @@ def gather(pieces: Iterable[Piece], tell: Tell, settings: recipe.Text, corpus: P
     benchmarks = load_benchmarks(named)
     tools = {"identifier": identifier.name, "benchmarks": [file_hash(path) for path in named]}
     for piece in pieces:
-        made_from = fingerprint({"layout": _LAYOUT, **piece.made_from(), **tools})
+        made_from = {"layout": _LAYOUT, **piece.made_from(), **tools}
         _gather_piece(piece, made_from, identifier, benchmarks, tell, corpus)
 
 
 def _gather_piece(
     piece: Piece,
-    made_from: str,
+    made_from: dict[str, Any],
     identifier: Identifier,
     benchmarks: Benchmarks,
     tell: Tell,
@@ -81,20 +83,26 @@ def _gather_piece(
 def _full(piece: Piece, mark: dict[str, Any], documents: int, size: int) -> bool:
     """Whether the most that the recipe wants of the piece is there."""
     most = None if isinstance(piece.settings, recipe.Made) else piece.settings.at_most
-    if most is None or most.unit == "tokens":
+    if most is None:
         return False
-    there = mark["documents"] + documents if most.unit == "documents" else mark["bytes"] + size
-    return there >= most.number
+    if most.unit == "documents":
+        return mark["documents"] + documents >= most.number
+    if most.unit == "bytes":
+        return mark["bytes"] + size >= most.number
+    # Files are there already; a data set is not fetched beyond what the tokens can possibly take.
+    endless = isinstance(piece.settings, recipe.Hub)
+    return endless and mark["bytes"] + size >= most.number * _TOKEN_BYTES
 
 
-def _resume(folder: Path, made_from: str, source: str) -> dict[str, Any]:
+def _resume(folder: Path, made_from: dict[str, Any], source: str) -> dict[str, Any]:
     """What is there of a piece; a fresh start where it was made from something else."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "piece.json"
     mark = read_json(path) if path.exists() else {}
-    if mark.get("made_from") != made_from:
+    if mark.get("made_from") != fingerprint(made_from):
         mark = {
-            "made_from": made_from,
+            "made_from": fingerprint(made_from),
+            "content": made_from["content"],
             "source": source,
             "whole": False,
             "parts": [],

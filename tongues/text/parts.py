@@ -1,6 +1,5 @@
 """A part of a piece on disk: some thousand documents in one Parquet file, text and signals."""
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "SIGNALS",
     "column",
-    "normalised",
     "part_path",
     "read_columns",
     "signals_of",
@@ -54,11 +52,6 @@ SIGNALS = {
     "repetition": "float32",
     "benchmark": "uint32",
 }
-
-
-def normalised(text: str) -> str:
-    """The text in Unicode's composed form, with plain line ends."""
-    return unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def signals_of(

@@ -10,7 +10,7 @@ from langcodes import tag_is_valid
 
 from tongues import recipe
 from tongues.errors import UserError
-from tongues.files import file_hash, fingerprint
+from tongues.files import file_hash, fingerprint, path_text
 from tongues.text.document import Document
 from tongues.text.made import (
     Drift,
@@ -26,6 +26,7 @@ from tongues.text.reading import Fault, State, find_files, read_file, read_hub
 __all__ = [
     "Piece",
     "check_text",
+    "content_hash",
     "describe_made",
     "find_benchmarks",
     "find_pieces",
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 _APART = 10**9  # documents between the first ones of two made languages
+_CUT = 250  # files of a run, about
 _RUN = 1000  # small files read in one go
 _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in that of its piece
@@ -62,7 +64,10 @@ class Piece:
     def made_from(self) -> dict[str, Any]:
         """All that its documents depend on, in JSON."""
         settings = self.settings.model_dump(mode="json", exclude={"paths"})
-        content = [[str(path), file_hash(path)] for path in self.paths]
+        most = None if isinstance(self.settings, recipe.Made) else self.settings.at_most
+        if self.paths and most and most.unit == "tokens":
+            settings["at_most"] = None  # all of the files is read, whatever the tokens
+        content = [[path_text(path), content_hash(path)] for path in self.paths]
         # The order of made languages too decides what one of them tells.
         order = list(settings["languages"]) if isinstance(self.settings, recipe.Made) else []
         return {"lang": self.lang, "source": self.source, "order": order} | {
@@ -81,14 +86,24 @@ def find_pieces(settings: recipe.Text) -> list[Piece]:
             files = settings.files[lang]
             for paths in _runs(find_files(files.paths, f"text.files.{lang}"), files):
                 more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-                name = f"{paths[0].name[:_NAME]}-{fingerprint([str(path) for path in paths])}"
-                pieces.append(Piece(lang, name, f"{paths[0]}{more}", files, tuple(paths)))
+                short = path_text(paths[0].name)[:_NAME]
+                name = f"{short}-{fingerprint([str(path) for path in paths])}"
+                source = f"{path_text(paths[0])}{more}"
+                pieces.append(Piece(lang, name, source, files, tuple(paths)))
         if lang in settings.hub:
             hub = settings.hub[lang]
             source = "/".join(filter(None, (hub.dataset, hub.subset, hub.split)))
             name = f"{source.replace('/', '-')[:_NAME]}-{fingerprint(source)}"
             pieces.append(Piece(lang, name, source, hub))
     return pieces
+
+
+def content_hash(path: Path) -> str:
+    """The hash of a file, also of one that cannot be read: its reader says so and goes on."""
+    try:
+        return file_hash(path)
+    except UserError:
+        return "unreadable"
 
 
 def find_benchmarks(settings: recipe.Text) -> list[Path]:
@@ -163,7 +178,9 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
     size = 0
     for path in paths:
         single = settings.documents == "files" and ".txt" in path.suffixes[-2:]
-        if run and (not single or len(run) == _RUN or size >= _RUN_BYTES):
+        # Cut by a hash too, so that a file more or less changes only its own run.
+        cut = int(fingerprint(str(path)), 16) % _CUT == 0
+        if run and (not single or cut or len(run) == _RUN or size >= _RUN_BYTES):
             yield run
             run, size = [], 0
         if not single:

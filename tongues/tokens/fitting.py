@@ -12,6 +12,7 @@ from tongues.recipe import Recipe, TokenSettings
 from tongues.text.corpus import Corpus
 from tongues.text.select import Selection
 from tongues.tokens.extend import changed_share, extend_tokenizer
+from tongues.tokens.fertility import measure
 from tongues.tokens.tokenizer import (
     load_tokenizer,
     sample_sizes,
@@ -23,6 +24,8 @@ from tongues.tokens.tokenizer import (
 
 __all__ = ["make_tokenizer"]
 
+_TRIED = 1_000_000  # bytes of each language on which the tokenizer is judged
+_UNKNOWN = 0.01  # share of the tokens
 _UNSEEN = 500_000  # bytes of the languages to keep on which a change is looked for
 _MUCH = 1_000_000_000  # bytes of memory worth a word beforehand
 
@@ -36,16 +39,37 @@ def make_tokenizer(
     if base is None:
         tokenizer = _trained(recipe, corpus, selection, tell)
     else:
-        if not base.exists():
-            hint = "name a folder or file on this machine; nothing is fetched"
-            what = f"there is no tokenizer `{base}`"
-            raise UserError(what, where="tokens.base", hint=hint)
         tokenizer = load_tokenizer(base)
         tell(f"tokenizer of {vocabulary_size(tokenizer)} pieces from {base}")
         if settings.extend:
             tokenizer = _extended(tokenizer, settings, corpus, selection, tell)
+    for lang in corpus.languages:
+        _check_spelling(lang, tokenizer, settings, corpus, selection)
     save_tokenizer(tokenizer, place, base)
     return tokenizer
+
+
+def _check_spelling(
+    lang: str,
+    tokenizer: Tokenizer,
+    settings: TokenSettings,
+    corpus: Corpus,
+    selection: Selection,
+) -> None:
+    """Refuse a language that the tokenizer spells byte by byte, or cannot spell at all."""
+    texts = corpus.chosen_texts(_sample(lang, _TRIED, corpus, selection))
+    if settings.spelling == "allow" or not texts:
+        return
+    measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
+    hint = "extend it (`tokens.extend`), train one (leave out `tokens.base`), give it a "
+    hint += "larger `tokens.vocabulary`, or say `tokens.spelling: allow`"
+    unknown = measured.unknown / max(measured.tokens, 1)
+    if unknown > _UNKNOWN:
+        what = f"the tokenizer cannot spell it: {unknown:.1%} of the tokens are unknown"
+        raise UserError(what, where=f"text of {lang}", hint=hint, code="unknown_text")
+    if measured.spelt_out:
+        what = f"the tokenizer spells it out: {measured.bytes_per_token:.2f} bytes per token"
+        raise UserError(what, where=f"text of {lang}", hint=hint, code="spelt_out")
 
 
 def _extended(
@@ -53,18 +77,24 @@ def _extended(
 ) -> Tokenizer:
     wanted, size = settings.extend, settings.sample
     assert wanted
-    target = {lang: _sample(lang, size, corpus, selection) for lang in wanted.languages}
-    keep = [text for lang in wanted.keep for text in _sample(lang, size, corpus, selection)]
+    samples = {
+        lang: _sample(lang, size, corpus, selection) for lang in (*wanted.languages, *wanted.keep)
+    }
+    target = {lang: corpus.chosen_texts(samples[lang]) for lang in wanted.languages}
+    keep = [text for lang in wanted.keep for text in corpus.chosen_texts(samples[lang])]
     extended = extend_tokenizer(base, target, keep, wanted.pieces)
     unseen = [
         text
         for lang in wanted.keep
-        for text in _sample(lang, _UNSEEN, corpus, selection, from_end=False)
+        for text in corpus.chosen_texts(
+            np.setdiff1d(_sample(lang, _UNSEEN, corpus, selection, from_end=False), samples[lang])
+        )
     ]
     changed = changed_share(base, extended.tokenizer, unseen)
+    kept = f"the text of {', '.join(wanted.keep)} that it was tried on keeps its tokens"
     tell(
-        f"{len(extended.added)} pieces added for {', '.join(wanted.languages)}; of the text of "
-        f"{', '.join(wanted.keep)} {changed:.3%} of the tokens change, none of those learned from"
+        f"{len(extended.added)} pieces added for {', '.join(wanted.languages)}; {kept}"
+        + (f", of other text of it {changed:.3%} change" if unseen else "")
     )
     return extended.tokenizer
 
@@ -75,7 +105,10 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
     lang = corpus.lang[selection.kept]
     available = {name: int(size[lang == code].sum()) for code, name in enumerate(corpus.languages)}
     sizes = sample_sizes(available, settings.sample, settings.sampling)
-    samples = {name: _sample(name, settings.sample, corpus, selection) for name in corpus.languages}
+    samples = {
+        name: corpus.chosen_texts(_sample(name, settings.sample, corpus, selection))
+        for name in corpus.languages
+    }
     memory = training_memory(samples, sizes)
     if memory > _MUCH:
         tell(f"training the tokenizer takes about {show_bytes(memory)} of memory")
@@ -87,8 +120,8 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
 
 def _sample(
     lang: str, size: int, corpus: Corpus, selection: Selection, from_end: bool = True
-) -> list[str]:
-    """Kept texts of a language, together about as large as `size`.
+) -> np.ndarray:
+    """Numbers of kept documents of a language, together about as large as `size`.
 
     They are taken from the other end of the order than the held-out ones, or from that one.
     """
@@ -97,4 +130,4 @@ def _sample(
     order = order[::-1] if from_end else order
     sizes = np.cumsum(corpus.numbers("bytes")[order], dtype=np.int64)
     enough = int(np.searchsorted(sizes, size)) + 1
-    return corpus.chosen_texts(order[:enough])
+    return order[:enough]

@@ -13,6 +13,7 @@ from tongues.files import (
     file_hash,
     fingerprint,
     only_one,
+    path_text,
     read_json,
     remove_directory,
     whole_directory,
@@ -21,8 +22,8 @@ from tongues.files import (
 from tongues.quantities import show_count
 from tongues.ranks import Rank, Tell, core_count, run_ranks
 from tongues.recipe import Recipe
-from tongues.text import Piece, check_text, find_pieces, text_bytes
-from tongues.text.corpus import open_corpus
+from tongues.text import Piece, check_text, content_hash, find_pieces, text_bytes
+from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather_rank
 from tongues.text.selected import read_selection, write_selection
 from tongues.text.sources import find_benchmarks
@@ -31,7 +32,7 @@ from tongues.tokens.fitting import make_tokenizer
 from tongues.tokens.split import split_documents
 from tongues.tokens.store import Manifest, read_manifest
 from tongues.tokens.tokenizer import end_id, load_tokenizer, tokenizer_files, vocabulary_size
-from tongues.tokens.writing import check_spelling, counts_path, write_language
+from tongues.tokens.writing import counts_path, write_language
 
 __all__ = ["STAGES", "RunStages", "check_tokens", "prepare_tokens", "run_stage"]
 
@@ -69,7 +70,7 @@ def prepare_tokens(
         before = read_manifest(path)["made_from"]
         if before == made_from:
             progress(f"{path}: made from the same text and settings, nothing to do")
-            if corpus.exists():
+            if (corpus / "work").exists():
                 with only_one(corpus):
                     remove_directory(corpus / "work")  # left by a kill at the very end
             return path
@@ -77,7 +78,9 @@ def prepare_tokens(
         hint = "make it anew with `--rebuild`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
     if ranks is None:
-        ranks = core_count() if sum(text_bytes(recipe.text).values()) > _SMALL else 1
+        sizes = text_bytes(recipe.text).values()
+        small = sum(sizes) <= _SMALL and all(sizes)  # a data set's size is not known
+        ranks = 1 if small else core_count()
     with only_one(corpus):
         (run or _run_here)(recipe, workspace, ranks, progress)
     return path
@@ -118,12 +121,15 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
     return recipe.model_dump(mode="json", include={"text", "tokens"})
 
 
-def _made_from(recipe: Recipe) -> dict[str, Any]:
-    """All that the tokens depend on, in JSON."""
-    pieces = find_pieces(recipe.text)
+def _made_from(recipe: Recipe, read: Corpus | None = None) -> dict[str, Any]:
+    """All that the tokens depend on, in JSON: of files as they are, or as they were read."""
     files: dict[str, dict[str, str]] = {lang: {} for lang in recipe.text.languages}
-    for piece in pieces:
-        files[piece.lang] |= {str(path): file_hash(path) for path in piece.paths}
+    if read:
+        for mark in read.pieces:
+            files[mark["lang"]] |= dict(mark["content"])
+    else:
+        for piece in find_pieces(recipe.text):
+            files[piece.lang] |= {path_text(path): content_hash(path) for path in piece.paths}
     base = Path(recipe.tokens.base) if recipe.tokens.base else None
     tokenizer = {file.name: file_hash(file) for file in tokenizer_files(base)}
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
@@ -131,7 +137,7 @@ def _made_from(recipe: Recipe) -> dict[str, Any]:
     languages = list(recipe.text.languages)  # their order too decides what a made one tells
     made_from = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}
     made_from |= {"files": files, "tokenizer": tokenizer}
-    return made_from | {"tools": {str(path): file_hash(path) for path in tools}}
+    return made_from | {"tools": {path_text(path): file_hash(path) for path in tools}}
 
 
 def _select(recipe: Recipe, corpus: Path, tell: Tell) -> None:
@@ -141,7 +147,7 @@ def _select(recipe: Recipe, corpus: Path, tell: Tell) -> None:
     _forget_others(corpus, pieces)
     write_selection(recipe.text, read, pieces, tell)
     work = corpus / "work"
-    made_from = fingerprint(_made_from(recipe))
+    made_from = _made_from(recipe, read)
     mark = work / "made_from.json"
     if mark.exists() and read_json(mark) == made_from and (work / "tokens").exists():
         return
@@ -174,18 +180,18 @@ def _write(rank: Rank, recipe: Recipe, corpus: Path) -> None:
     read = open_corpus(corpus, pieces)
     selection = read_selection(read)
     lengths = lengths_of(read, selection, encoded_folder(corpus))
-    check_spelling(recipe.tokens, read, selection, lengths)
     splits = split_documents(recipe, read, pieces, selection, lengths)
     for lang in rank.share(read.languages):
-        write_language(lang, read, lengths, splits[lang], corpus)
+        write_language(lang, read, lengths, selection.component, splits[lang], corpus)
 
 
 def _finish(recipe: Recipe, corpus: Path, path: Path, tell: Tell) -> None:
     """Put what was written in its place, described."""
     place = corpus / "work" / "tokens"
-    made_from = _made_from(recipe)
+    made_from = read_json(corpus / "work" / "made_from.json")
     about = read_json(corpus / "corpus.json")["languages"]
-    counts = {lang: read_json(counts_path(corpus, lang)) for lang in recipe.text.languages}
+    written = {lang: read_json(counts_path(corpus, lang)) for lang in recipe.text.languages}
+    counts = {lang: each["counts"] for lang, each in written.items()}
     tokenizer = load_tokenizer(place / "tokenizer.json")
     size = vocabulary_size(tokenizer)
     manifest = Manifest(
@@ -195,6 +201,7 @@ def _finish(recipe: Recipe, corpus: Path, path: Path, tell: Tell) -> None:
         end_id=end_id(tokenizer, place),
         tokenizer_sha256=file_hash(place / "tokenizer.json"),
         languages=counts,
+        held_out={lang: each["held_out"] for lang, each in written.items()},
         foreign={lang: about[lang]["inside"] for lang in counts},
     )
     write_json(place / "tokens.json", manifest)

@@ -48,11 +48,11 @@ def split_documents(
     splits: dict[str, Documents] = {}
     for code, lang in enumerate(corpus.languages):
         here = corpus.lang[order] == code
-        train = _limited(lang, order[here & ~is_held_out], corpus, pieces, lengths)
-        splits[lang] = Documents(train, order[here & is_held_out])
+        train, valid = order[here & ~is_held_out], order[here & is_held_out]
+        splits[lang] = Documents(_limited(lang, train, corpus, pieces, lengths), valid)
         left = int(lengths[train].sum())
-        if left < amount:
-            out = int(lengths[splits[lang].valid].sum())
+        if left < amount or not len(splits[lang].train):
+            out = int(lengths[valid].sum())
             reason = f"{left} tokens are left to train on, {out} held out"
             hint = "give more documents, smaller groups, or lower `tokens.held_out`"
             raise UserError(reason, where=f"text of {lang}", hint=hint)
@@ -76,17 +76,17 @@ def _limited(
     lang: str, train: np.ndarray, corpus: Corpus, pieces: Sequence[Piece], lengths: np.ndarray
 ) -> np.ndarray:
     """Of each source with a limit in tokens, the first documents in the order of hashes."""
-    for settings in {id(piece.settings): piece.settings for piece in pieces}.values():
+    own_pieces = [piece for piece in pieces if piece.lang == lang]
+    part_of = np.searchsorted([part.first for part in corpus.parts], train, side="right") - 1
+    for settings in {id(piece.settings): piece.settings for piece in own_pieces}.values():
         most = None if isinstance(settings, recipe.Made) else settings.at_most
         if most is None or most.unit != "tokens":
             continue
-        names = {piece.name for piece in pieces if piece.settings is settings}
-        parts = [part for part in corpus.parts if part.lang == lang and part.piece in names]
-        own = np.zeros(len(train), dtype=bool)
-        for part in parts:
-            own |= (train >= part.first) & (train < part.first + part.count)
+        names = {piece.name for piece in own_pieces if piece.settings is settings}
+        limited = [part.lang == lang and part.piece in names for part in corpus.parts]
+        own = np.array(limited, dtype=bool)[part_of]
         beyond = np.cumsum(np.where(own, lengths[train], 0)) > most.number
-        train = train[~(own & beyond)]
+        train, part_of = train[~(own & beyond)], part_of[~(own & beyond)]
     return train
 
 

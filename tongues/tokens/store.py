@@ -36,6 +36,7 @@ class Manifest(TypedDict):
     end_id: int  # closes every document
     tokenizer_sha256: str
     languages: dict[str, dict[Split, Counts]]
+    held_out: dict[str, list[str]]  # hashes, in hex, of the components held out of each
     foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
 
 
@@ -47,6 +48,7 @@ class Tokens:
     fingerprint: str
     vocabulary_size: int
     end_id: int  # closes every document
+    held_out: Mapping[str, list[str]]  # hashes of the components held out of each
     foreign: Mapping[str, dict[str, float] | None]  # shares of other languages found inside
     token_bytes: np.ndarray  # bytes of text per token id; 0 for the end token
     counts: Mapping[str, Mapping[Split, Counts]]
@@ -81,6 +83,8 @@ class Tokens:
 def open_tokens(path: Path) -> Tokens:
     """Open the folder that `prepare_tokens` made; a UserError when it is missing or damaged."""
     manifest = read_manifest(path)
+    if not (path / "tokenizer.json").is_file():
+        raise _damaged(path, "`tokenizer.json` is gone")
     tokenizer = load_tokenizer(path / "tokenizer.json")
     if file_hash(path / "tokenizer.json") != manifest["tokenizer_sha256"]:
         raise _damaged(path, "`tokenizer.json` is not the one the text was encoded with")
@@ -97,6 +101,7 @@ def open_tokens(path: Path) -> Tokens:
         fingerprint=manifest["fingerprint"],
         vocabulary_size=manifest["vocabulary_size"],
         end_id=manifest["end_id"],
+        held_out=manifest["held_out"],
         foreign=manifest["foreign"],
         token_bytes=token_bytes(tokenizer),
         counts=manifest["languages"],

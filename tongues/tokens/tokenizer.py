@@ -103,6 +103,9 @@ def load_tokenizer(path: Path) -> Tokenizer:
     Text that spells out a special token is encoded as text; nothing is cut or padded.
     """
     file = path / "tokenizer.json" if path.is_dir() else path
+    if not path.exists():
+        hint = "name a folder or file on this machine; nothing is fetched"
+        raise UserError("there is no such tokenizer", where=str(path), hint=hint)
     if path.is_dir() and not file.is_file():
         hint = "save it by `AutoTokenizer.from_pretrained(...).save_pretrained(...)` first"
         raise UserError("holds no tokenizer.json", where=str(path), hint=hint)
@@ -131,7 +134,7 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path, base: Path | None = No
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
     for source in tokenizer_files(base):
-        if source.name != "tokenizer.json":
+        if source.name in _SETTINGS:
             shutil.copyfile(source, directory / source.name)
     if not (directory / "tokenizer_config.json").is_file():
         end = tokenizer.id_to_token(end_id(tokenizer, base))
@@ -147,8 +150,11 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path, base: Path | None = No
 
 def tokenizer_files(path: Path | None) -> list[Path]:
     """The files of a taken tokenizer that decide what it does, of its folder or it alone."""
-    if path is None or path.is_file():
-        return [] if path is None else [path]
+    if path is None:
+        return []
+    if path.is_file() and path.name != "tokenizer.json":
+        return [path]
+    path = path.parent if path.is_file() else path
     files = [path / name for name in ("tokenizer.json", *_SETTINGS)]
     return [file for file in files if file.is_file()]
 

@@ -23,7 +23,7 @@ from tongues.train.directory import find_parent, open_directory, roll_back
 from tongues.train.loop import Progress, Setup, train_steps
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.processor import attention_for, set_up
-from tongues.train.start import check_parent, first_model, operate
+from tongues.train.start import check_parent, first_model, operate, seen_by_parent
 from tongues.train.validation import held_out
 
 __all__ = ["train"]
@@ -59,6 +59,11 @@ def train(
         for lang, times in record["epochs"].items():
             if times > 1:
                 tell(f"`{lang}` will be read {times:.3g} times")
+        for lang, share in (seen_by_parent(tokens, parent, workspace) if parent else {}).items():
+            tell(
+                f"caution: {share:.0%} of the groups held out of `{lang}` were not held out from "
+                "the parent, which may have learned them (held_out_seen)"
+            )
         model = first_model(plan, derived, tokens, parent, lacked)
         nn.Module.to(model, processor.device)
         model.set_attn_implementation(attention_for(processor))

@@ -6,18 +6,18 @@ from pathlib import Path
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.files import file_hash
 from tongues.models import count_parameters
 from tongues.models.embeddings import WAYS, NewPieces, Way, embed, new_pieces
 from tongues.models.huggingface import build_model, load_model
 from tongues.randomness import derive_seed
 from tongues.runs import Surgery, read_record
 from tongues.tokens import Tokens, load_tokenizer
+from tongues.tokens.store import read_manifest
 from tongues.train.loop import Setup
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.validation import validate
 
-__all__ = ["check_parent", "first_model", "operate"]
+__all__ = ["check_parent", "first_model", "operate", "seen_by_parent"]
 
 
 def check_parent(plan: RunPlan, tokens: Tokens, parent: Path) -> NewPieces | None:
@@ -31,8 +31,9 @@ def check_parent(plan: RunPlan, tokens: Tokens, parent: Path) -> NewPieces | Non
         what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
         raise UserError(what, where=str(_model_of(parent)), hint=hint)
     lacked, vocabulary = None, tokens.vocabulary_size
-    if file_hash(path) != file_hash(tokens.tokenizer_path):
-        lacked = new_pieces(load_tokenizer(path), load_tokenizer(tokens.tokenizer_path))
+    theirs, ours = load_tokenizer(path), load_tokenizer(tokens.tokenizer_path)
+    if theirs.to_str() != ours.to_str():  # the files may be written differently
+        lacked = new_pieces(theirs, ours)
         if not (lacked and lacked.parts):
             what = f"`{plan.parent}` was trained with another tokenizer than these tokens"
             hint = "continue from a run of the same recipe's tokens, or extend its tokenizer"
@@ -42,6 +43,29 @@ def check_parent(plan: RunPlan, tokens: Tokens, parent: Path) -> NewPieces | Non
     if recorded and recorded != count_parameters(plan.shape, vocabulary, plan.tied_embeddings):
         raise _other_shape(plan)
     return lacked
+
+
+def seen_by_parent(tokens: Tokens, parent: Path, workspace: Path) -> dict[str, float]:
+    """Share of each language's held-out groups that were not held out from the parent.
+
+    Told of a parent of this workspace and the languages it knows, where there are any.
+    """
+    if not (parent / "run.json").is_file():
+        return {}
+    made_from = read_record(parent)["tokens_fingerprint"]
+    if made_from == tokens.fingerprint:
+        return {}
+    shares: dict[str, float] = {}
+    for place in sorted(workspace.glob("tokens/*/tokens.json")):
+        theirs = read_manifest(place.parent)
+        if theirs["fingerprint"] != made_from:
+            continue
+        known = {group for groups in theirs["held_out"].values() for group in groups}
+        for lang in set(tokens.languages) & theirs["held_out"].keys():
+            seen = set(tokens.held_out[lang]) - known
+            if seen:
+                shares[lang] = len(seen) / len(tokens.held_out[lang])
+    return shares
 
 
 def first_model(

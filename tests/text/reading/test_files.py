@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -235,3 +236,21 @@ def test_damage_loses_no_other_line_and_reading_goes_on_anywhere(
         ]
         texts = found(path)
         assert [text for text in texts if text in set(untouched)] == untouched
+
+
+@pytest.mark.parametrize("kind", [".txt", ".jsonl", ".parquet", ".txt.gz"])
+def test_a_name_that_is_no_utf8_is_escaped(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9" + kind.encode())
+    path.write_text('{"text": "eins"}\n{"text": 2}\n')
+    [*read] = [item for item, _ in items(path)]
+    assert read
+    assert {item.source for item in read} == {f"{tmp_path}/caf\\xe9{kind}"}
+    names = [f"{item.id}{item.group}" for item in read if isinstance(item, Document)]
+    assert all(name.encode() for name in names)
+
+
+def test_whole_numbers_of_tables_with_gaps_are_written_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a", "id": 7.0, "group": 1.0}\n{"text": "b", "group": 1.5}\n')
+    read = [item for item, _ in items(path) if isinstance(item, Document)]
+    assert [(item.id, item.group) for item in read] == [("7", "1"), (f"{path}:2", "1.5")]

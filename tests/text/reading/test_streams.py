@@ -93,3 +93,11 @@ def test_memory_is_bounded_whatever_a_line_holds(tmp_path: Path, kind: str) -> N
     tracemalloc.stop()
     assert found == [(True, 1000), (False, 4)]
     assert peak < 6 * LONGEST
+
+
+def test_frames_of_large_windows_are_read(tmp_path: Path) -> None:
+    settings = zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=settings).compressobj()  # size unknown
+    path = tmp_path / "a.zst"
+    path.write_bytes(packer.compress(b"eins\n") + packer.flush())
+    assert read(path) == (b"eins\n", None)

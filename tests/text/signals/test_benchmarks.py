@@ -1,13 +1,16 @@
 import gzip
 import json
+import unicodedata
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from tongues.errors import UserError
 from tongues.text.signals.benchmarks import load_benchmarks
 from tongues.text.signals.units import units
 
+PACK = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}
 ITEM = {
     "premise": "The item was packaged in bubble wrap.",
     "choices": ["It was fragile.", "It was small and nobody in the house wanted to have it."],
@@ -17,7 +20,7 @@ ITEM = {
 
 def lines(path: Path, *items: object) -> Path:
     text = "".join(json.dumps(item) + "\n" for item in items)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    path.write_bytes(PACK.get(path.suffix, bytes)(text.encode()))
     return path
 
 
@@ -25,7 +28,7 @@ def hits(path: Path, *texts: str) -> list[int]:
     return load_benchmarks([path]).hits(units(texts)).tolist()
 
 
-@pytest.mark.parametrize("name", ["some.jsonl", "some.jsonl.gz"])
+@pytest.mark.parametrize("name", ["some.jsonl", "some.jsonl.gz", "some.jsonl.zst"])
 def test_text_of_an_item_is_found_in_any_dress(tmp_path: Path, name: str) -> None:
     path = lines(tmp_path / name, ITEM)
     found = hits(
@@ -74,3 +77,16 @@ def test_what_cannot_be_read_whole_is_refused(tmp_path: Path) -> None:
     cut_off.write_bytes(gzip.compress(b"one two three" * 1000)[:-20])
     with pytest.raises(UserError, match="cannot be read"):
         load_benchmarks([cut_off])
+
+
+def test_what_is_no_text_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "some.parquet"
+    path.write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=r"(?s)no kind of file .*\.jsonl or \.txt"):
+        load_benchmarks([path])
+
+
+def test_accents_are_found_however_they_are_stored(tmp_path: Path) -> None:
+    written = "Él comió más tortilla después de más café según él"
+    path = lines(tmp_path / "es.jsonl", {"premise": unicodedata.normalize("NFD", written)})
+    assert hits(path, written) == [3]

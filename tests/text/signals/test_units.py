@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,3 +86,20 @@ def test_runs_are_the_same_where_the_words_are(texts: list[str], length: int) ->
     assert len(set(seen.values())) == len(seen)
     exact = [text for text, count in zip(texts, cut.counts, strict=True) if count == length]
     assert whole_texts(cut, length).tolist() == runs_of_units(units(exact), length)[0].tolist()
+
+
+def test_a_word_that_lies_in_two_blocks_is_the_same_word() -> None:
+    gap, word = " " * (2**18 - 3), "größer"
+    alone = units([word]).hashes.tolist()
+    assert units([gap + word]).hashes.tolist() == alone
+    assert units([gap * 3 + word + " one"]).hashes.tolist() == units([word, "one"]).hashes.tolist()
+
+
+def test_long_texts_of_different_lengths_leave_nothing_behind() -> None:
+    units(["warm"])
+    tracemalloc.start()
+    for size in (500_000, 600_000, 700_000):
+        units(["word " * (size // 5)])
+    left, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert left < 1_000_000

@@ -11,7 +11,8 @@ from tongues.files import read_json
 from tongues.recipe import Recipe, load_recipe
 from tongues.text import Document, Piece, find_pieces, open_piece
 from tongues.text.corpus import Corpus, Part
-from tongues.text.parts import column, normalised, part_path, read_columns
+from tongues.text.normal import normalised
+from tongues.text.parts import column, part_path, read_columns
 
 __all__ = ["Documents", "documents_on"]
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
+from tongues.files import path_text
 from tongues.recipe import Columns, Files
 from tongues.text.document import Document
 from tongues.text.reading.faults import LONGEST, Fault, Item, State, fault
@@ -53,7 +54,7 @@ def read_file(path: Path, lang: str, settings: Files, start: State | None = None
     try:
         yield from items
     except Broken as error:
-        yield fault(str(path), error.place, error.reason, error.sample), _ENDED
+        yield fault(path_text(path), error.place, error.reason, error.sample), _ENDED
 
 
 def _read_lines(path: Path, lang: str, columns: Columns, state: State) -> Iterator[Item]:
@@ -66,7 +67,7 @@ def _read_lines(path: Path, lang: str, columns: Columns, state: State) -> Iterat
 
 
 def _of_json(line: Line, path: Path, lang: str, columns: Columns) -> Document | Fault:
-    source = str(path)
+    source = path_text(path)
     if line.too_long:
         return fault(source, line.place, "too long", line.data)
     text = decode(line.data, source, line.place)
@@ -82,7 +83,7 @@ def _of_json(line: Line, path: Path, lang: str, columns: Columns) -> Document | 
 
 
 def _read_paragraphs(path: Path, lang: str, state: State) -> Iterator[Item]:
-    source = str(path)
+    source = path_text(path)
     for blank, stretch in groupby(_lines(path, state), key=attrgetter("blank")):
         if not blank:
             whole, last = _joined(stretch)
@@ -92,7 +93,7 @@ def _read_paragraphs(path: Path, lang: str, state: State) -> Iterator[Item]:
 
 
 def _read_whole(path: Path, lang: str) -> Iterator[Item]:
-    held, size, source = [], 0, str(path)
+    held, size, source = [], 0, path_text(path)
     for block in blocks(path):
         held.append(block)
         size += len(block)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tongues.files import path_text
 from tongues.recipe import Columns
 from tongues.text.reading.faults import Item, State, fault
 from tongues.text.reading.rows import read_row
@@ -25,7 +26,7 @@ def read_parquet(path: Path, lang: str, columns: Columns, state: State) -> Itera
 
     Damage in a row group costs the rest of that group.
     """
-    source, start, begin = str(path), state.get("row", 0), 0
+    source, start, begin = path_text(path), state.get("row", 0), 0
     file, there = _open(path)
     with file:
         if columns.text not in there:

@@ -46,7 +46,7 @@ def read_row(
 ) -> Document | Fault:
     """The document in a row, called `name` if it has no id.
 
-    Numbers as id or group are written out.
+    Numbers as id or group are written out; 1.0 is 1, as tables with gaps write whole numbers.
     """
     text = row.get(columns.text)
     if not isinstance(text, str):
@@ -61,6 +61,8 @@ def _written(value: Any) -> str | None:
     """An id or group as text: empty where there is none, None if it can be no name."""
     if value is None or value != value:  # tables write NaN for a number that is missing
         return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     is_name = isinstance(value, str | int | float) and not isinstance(value, bool)
     return str(value) if is_name else None
 

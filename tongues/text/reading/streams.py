@@ -13,6 +13,7 @@ from tongues.text.reading.faults import LONGEST, Reason
 __all__ = ["Broken", "Line", "blocks", "lines"]
 
 _BLOCK = 2**20  # bytes
+_WINDOW = 2**31  # bytes, as far back as a zstd frame may refer
 _HEAD = 1000  # bytes kept of a line that is too long
 
 
@@ -31,7 +32,7 @@ def _gzip_member() -> _Unpacker:
 
 
 def _zstd_frame() -> _Unpacker:
-    return zstandard.ZstdDecompressor().decompressobj()
+    return zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
 
 
 # How to begin, and how many bytes to unpack at a time so that no more than 9 MB come out.

@@ -1,8 +1,6 @@
 """Which documents hold text of benchmarks, which must not be trained on."""
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.files import path_text
+from tongues.text.normal import normalised
+from tongues.text.reading.streams import Broken, blocks, lines
 from tongues.text.signals.units import Units, runs_of_units, units, whole_texts
 
 __all__ = ["LENGTH", "SHORTEST", "Benchmarks", "load_benchmarks"]
@@ -19,6 +20,7 @@ LENGTH = 8  # units in a row that are looked for
 SHORTEST = 5  # units of a string that is looked for as a whole when it is no longer than that
 _SIEVE_BITS = np.uint64(20)
 _SIEVE_SHIFT = np.uint64(64) - _SIEVE_BITS
+_HINT = "name .jsonl or .txt files, plain, .gz or .zst, in `text.benchmarks`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +49,19 @@ class Benchmarks:
 
 
 def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
-    """Read what must be looked for from `.jsonl` and `.txt` files, plain or `.gz`.
+    """Read what must be looked for from `.jsonl` and `.txt` files, plain, `.gz` or `.zst`.
 
     A line is an item: all strings in its JSON, whatever their keys, or the line of a `.txt`.
     """
     items = coverable = 0
     found = [np.zeros(0, dtype=np.uint64)]
     for path in paths:
-        lines = [strings for strings in _items(path) if strings]
-        cut = units([text for strings in lines for text in strings])
+        items_of_file = [strings for strings in _items(path) if strings]
+        cut = units([text for strings in items_of_file for text in strings])
         found += [whole_texts(cut, length) for length in range(SHORTEST, LENGTH)]
         found.append(runs_of_units(cut, LENGTH)[0])
-        items += len(lines)
-        of_item = np.repeat(np.arange(len(lines)), [len(strings) for strings in lines])
+        items += len(items_of_file)
+        of_item = np.repeat(np.arange(len(items_of_file)), list(map(len, items_of_file)))
         coverable += len(np.unique(of_item[cut.counts >= SHORTEST]))
     runs = np.unique(np.concatenate(found))
     sieve = np.zeros(1 << int(_SIEVE_BITS), dtype=bool)
@@ -68,25 +70,35 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
 
 
 def _items(path: Path) -> Iterator[list[str]]:
-    """The strings of each line."""
-    is_json = path.name.removesuffix(".gz").endswith((".jsonl", ".json"))
+    """The strings of each line, in the form that documents are compared in."""
+    where = path_text(path)
+    kind = path.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
+    if kind not in ("jsonl", "txt"):
+        raise UserError("is no kind of file to read benchmarks from", where=where, hint=_HINT)
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, data in enumerate(file, start=1):
-                try:
-                    line = data.decode("utf-8-sig")
-                    yield list(_strings(json.loads(line) if is_json and line.strip() else line))
-                except (ValueError, RecursionError) as error:
-                    what = f"is not {'JSON' if is_json else 'UTF-8'} ({error})"
-                    hint = "a benchmark must be read whole: mend or leave out the line"
-                    raise UserError(what, where=f"{path}:{number}", hint=hint) from None
-    except (OSError, EOFError, zlib.error) as error:
-        hint = "name .jsonl or .txt files, plain or .gz, in `text.benchmarks`"
-        raise UserError(f"cannot be read ({error})", where=str(path), hint=hint) from None
+        for line in lines(blocks(path)):
+            if line.too_long:
+                raise Broken("too long", line.place, f"line {line.number}")
+            if not line.blank:
+                found = _of_line(line.data, kind == "jsonl", f"{where}:{line.number}")
+                yield [normalised(text) for text in found]
+    except Broken as error:
+        what = f"cannot be read ({': '.join(filter(None, (error.reason, error.sample)))})"
+        raise UserError(what, where=where, hint=_HINT) from None
+
+
+def _of_line(data: bytes, is_json: bool, where: str) -> list[str]:
+    try:
+        line = data.decode("utf-8-sig")
+        return list(_strings(json.loads(line) if is_json else line))
+    except (ValueError, RecursionError) as error:
+        what = f"is not {'JSON' if is_json else 'UTF-8'} ({error})"
+        hint = "a benchmark must be read whole: mend or leave out the line"
+        raise UserError(what, where=where, hint=hint) from None
 
 
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and not value.isspace():
+    if isinstance(value, str) and value.strip():
         yield value
     elif isinstance(value, dict):
         for part in value.values():

@@ -7,7 +7,7 @@ shouted copy is the same text.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import blake2b
 
 import numpy as np
@@ -104,13 +104,18 @@ def _cut(texts: Sequence[str]) -> Units:
     before[1:] = role[:-1]
     before[begins[:-1][np.diff(begins) > 0]] = _APART
     starts = np.flatnonzero(follows[before * 4 + role])
-    powers, inverses = _powers(max(_BLOCK, len(codes)))
+    powers, inverses = _powers()
+    further, back = _powers_of_blocks(len(codes) // _BLOCK + 1)
     terms = values[codes]
-    terms *= powers[: len(codes)]
+    for number, power in enumerate(further):
+        stretch = terms[number * _BLOCK : (number + 1) * _BLOCK]
+        stretch *= powers[: len(stretch)]
+        stretch *= power
     hashes = np.zeros(0, dtype=np.uint64)
     if len(starts):
+        inverse = inverses[starts % _BLOCK] * back[starts // _BLOCK]
         # what stands between units adds nothing, so that a unit may reach to the next one
-        hashes = scramble(np.add.reduceat(terms, starts) * inverses[starts])
+        hashes = scramble(np.add.reduceat(terms, starts) * inverse)
     bounds = np.searchsorted(starts, begins)
     bare = np.flatnonzero(np.diff(bounds) == 0)
     if len(bare):
@@ -148,9 +153,18 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return values, roles, follows.ravel()
 
 
-@lru_cache(maxsize=2)
-def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first powers of the hash's base, and their inverses (mod 2^64)."""
-    inverse = pow(_BASE, -1, 2**64)
-    powers, inverses = (np.full(count, base, np.uint64) for base in (_BASE, inverse))
-    return np.multiply.accumulate(powers), np.multiply.accumulate(inverses)
+@cache
+def _powers() -> tuple[np.ndarray, np.ndarray]:
+    """The powers of the hash's base for the places of a block, and their inverses (mod 2^64)."""
+    bases = (_BASE, pow(_BASE, -1, 2**64))
+    powers, inverses = (np.multiply.accumulate(np.full(_BLOCK, b, np.uint64)) for b in bases)
+    return powers, inverses
+
+
+def _powers_of_blocks(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the powers of a block are times those of the first, for `count` blocks; inverses."""
+    bases = (pow(_BASE, _BLOCK, 2**64), pow(_BASE, -_BLOCK, 2**64))
+    powers, inverses = (
+        np.array([pow(base, k, 2**64) for k in range(count)], np.uint64) for base in bases
+    )
+    return powers, inverses
