@@ -96,7 +96,7 @@ def test_a_rank_that_is_killed_is_told_and_ends_the_others() -> None:
         if len(told) == 3:
             os.kill(int(told[1]), signal.SIGKILL)
 
-    with pytest.raises(UserError, match="ended with exit code -9") as raised:
+    with pytest.raises(UserError, match=r"rank \d of 3 was killed by signal 9") as raised:
         run_ranks(wait_for_ever, (), 3, kill)
     assert "same command again" in raised.value.hint
     assert all(map(ended, map(int, told)))

@@ -61,7 +61,7 @@ def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
     at_once = min(recipe.study.workers or core_count(), len(runs)) if recipe.study else 1
     checked = Checked(runs, at_once, round(disk))
     _fits_in_memory(checked)
-    _fits_on_disk(checked, workspace)
+    _fits_on_disk(checked, workspace, recipe.name)
     return checked
 
 
@@ -153,15 +153,21 @@ def _fits_in_memory(checked: Checked) -> None:
         )
 
 
-def _fits_on_disk(checked: Checked, workspace: Path) -> None:
+def _fits_on_disk(checked: Checked, workspace: Path, name: str) -> None:
     place = workspace.absolute()
     while not place.exists():
         place = place.parent
     volume = os.statvfs(place)
     free = volume.f_bavail * volume.f_frsize
-    if checked.disk > free:
+    there = sum(_size(workspace / kind / name) for kind in ("corpus", "tokens", "runs"))
+    if checked.disk > free + there:
         raise UserError(
-            f"needs {show_bytes(checked.disk)} of disk; {show_bytes(free)} are free",
+            f"needs {show_bytes(checked.disk - there)} of disk; {show_bytes(free)} are free",
             where=str(workspace),
-            hint="make room, or train fewer or smaller runs",
+            hint="make room, name another place by `--in`, or train fewer or smaller runs",
         )
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -68,7 +68,9 @@ def run_ranks(
         for number in range(ranks):
             ours, theirs = context.Pipe(duplex=False)
             given = (work, Rank(number, ranks), theirs, arguments)
-            running[ours] = context.Process(target=_run, args=given)
+            running[ours] = context.Process(
+                target=_run, args=given, name=f"rank {number + 1} of {ranks}"
+            )
             running[ours].start()
             theirs.close()
         while running:
@@ -94,7 +96,9 @@ def _hear(pipe: Connection, running: dict[Connection, Any], tell: Tell) -> None:
         process = running.pop(pipe)
         process.join()
         if process.exitcode:
-            what = f"a process of it ended with exit code {process.exitcode}"
+            rank, code = process.name, process.exitcode
+            ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            what = f"{rank} {ended}"
             hint = "give the same command again: what was done is kept"
             raise UserError(what, where="ranks", hint=hint) from None
         return

@@ -78,6 +78,11 @@ class Files(_Section):
     documents: Literal["files", "paragraphs"] = "files"  # what a document of a .txt is
     at_most: Amount | None = None  # the first so many documents or bytes, or tokens by hash order
 
+    @field_validator("paths", mode="before")
+    @classmethod
+    def _one_path_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
 
 class Hub(_Section):
     """A data set of the hub, or a folder laid out like one, read as a stream."""

@@ -70,7 +70,7 @@ def test_fewer_tokens_are_the_beginning_of_more(tmp_path: Path) -> None:
 
 def test_text_without_documents_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}\n")
-    with pytest.raises(UserError, match="its 0 tokens are too few") as error:
+    with pytest.raises(UserError, match="no document could be read") as error:
         prepare_tokens(recipe_of(text_of({"de": f"{tmp_path}/a.jsonl"})), tmp_path, quiet)
     assert error.value.where == "text of de"
     about = read_json(tmp_path / "corpus/a/corpus.json")

@@ -134,7 +134,7 @@ def test_no_tokenizer_is_an_error(tmp_path: Path) -> None:
     for content in (None, "{", json.dumps({"model": 1})):
         if content is not None:
             path.write_text(content)
-        with pytest.raises(UserError, match="no such tokenizer|is no tokenizer"):
+        with pytest.raises(UserError, match=r"no such tokenizer|is no tokenizer"):
             load_tokenizer(path)
 
 

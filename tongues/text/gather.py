@@ -27,19 +27,29 @@ _FAULTS = 10_000  # of a piece, written down; more are only counted
 _TELL_EVERY = 10.0  # seconds
 
 
-def gather_rank(rank: Rank, tell: Tell, settings: recipe.Text, corpus: Path) -> None:
+def gather_rank(rank: Rank, tell: Tell, settings: recipe.Text, corpus: Path, held_out: int) -> None:
     """Read this rank's pieces of the recipe's text into the folder of the corpus."""
-    gather(rank.share(find_pieces(settings)), tell, settings, corpus)
+    gather(rank.share(find_pieces(settings)), tell, settings, corpus, held_out)
 
 
-def gather(pieces: Iterable[Piece], tell: Tell, settings: recipe.Text, corpus: Path) -> None:
-    """Read pieces that are not whole yet; what was read of one before a kill is kept."""
+def gather(
+    pieces: Iterable[Piece],
+    tell: Tell,
+    settings: recipe.Text,
+    corpus: Path,
+    held_out: int = 0,
+) -> None:
+    """Read pieces that are not whole yet; what was read of one before a kill is kept.
+
+    held_out: tokens that are needed besides those that a source may give at most.
+    """
     identifier = load_identifier(Path(settings.identifier) if settings.identifier else None)
     named = find_benchmarks(settings)
     benchmarks = load_benchmarks(named)
     tools = {"identifier": identifier.name, "benchmarks": [file_hash(path) for path in named]}
     for piece in pieces:
-        made_from = {"layout": _LAYOUT, **piece.made_from(), **tools}
+        most = _most_bytes(piece, held_out)
+        made_from = {"layout": _LAYOUT, "most": most, **piece.made_from(), **tools}
         _gather_piece(piece, made_from, identifier, benchmarks, tell, corpus)
 
 
@@ -67,7 +77,8 @@ def _gather_piece(
         text = normalised(item.text)
         documents.append(replace(item, text=text))
         size += len(text.encode())
-        if _full(piece, mark, len(documents), size):
+        there = mark["documents"] + len(documents), mark["bytes"] + size
+        if _full(piece, made_from["most"], *there):
             mark["capped"] = True
             break
         if size >= _PART_BYTES or len(documents) >= _PART_DOCUMENTS:
@@ -80,18 +91,22 @@ def _gather_piece(
     _save(folder, mark, documents, size, state, identifier, benchmarks, whole=True)
 
 
-def _full(piece: Piece, mark: dict[str, Any], documents: int, size: int) -> bool:
+def _most_bytes(piece: Piece, held_out: int) -> int | None:
+    """What is read of a piece at most; files are there already and read whole for their tokens."""
+    most = None if isinstance(piece.settings, recipe.Made) else piece.settings.at_most
+    if most and most.unit == "bytes":
+        return most.number
+    if most and most.unit == "tokens" and isinstance(piece.settings, recipe.Hub):
+        return (most.number + 2 * held_out) * _TOKEN_BYTES
+    return None
+
+
+def _full(piece: Piece, most_bytes: int | None, documents: int, size: int) -> bool:
     """Whether the most that the recipe wants of the piece is there."""
     most = None if isinstance(piece.settings, recipe.Made) else piece.settings.at_most
-    if most is None:
-        return False
-    if most.unit == "documents":
-        return mark["documents"] + documents >= most.number
-    if most.unit == "bytes":
-        return mark["bytes"] + size >= most.number
-    # Files are there already; a data set is not fetched beyond what the tokens can possibly take.
-    endless = isinstance(piece.settings, recipe.Hub)
-    return endless and mark["bytes"] + size >= most.number * _TOKEN_BYTES
+    if most and most.unit == "documents":
+        return documents >= most.number
+    return most_bytes is not None and size >= most_bytes
 
 
 def _resume(folder: Path, made_from: dict[str, Any], source: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tongues import recipe
+from tongues.errors import UserError
 from tongues.files import fingerprint, read_json, whole_file, write_json
 from tongues.quantities import show_bytes
 from tongues.ranks import Tell
@@ -14,7 +15,7 @@ from tongues.text.select import REASONS, Selection, select
 from tongues.text.sources import Piece
 from tongues.text.summary import summarise
 
-__all__ = ["read_selection", "write_selection"]
+__all__ = ["check_selection", "read_selection", "write_selection"]
 
 _LAYOUT = 1  # raised when the same signals and thresholds give another selection than before
 
@@ -43,6 +44,13 @@ def write_selection(
     _tell(read_json(path), tell)
 
 
+def check_selection(corpus: Corpus) -> None:
+    """Refuse a corpus with a language of which nothing is kept, and say why."""
+    for lang, about in read_json(corpus.path / "corpus.json")["languages"].items():
+        if not about["kept"]["documents"]:
+            raise _nothing_left(lang, about)
+
+
 def read_selection(corpus: Corpus) -> Selection:
     """The selection that was made of a corpus."""
     import pyarrow.parquet as pq
@@ -53,6 +61,23 @@ def read_selection(corpus: Corpus) -> Selection:
     thresholds = {lang: about[lang]["thresholds"] for lang in about}
     component = columns["component"].astype(np.uint64, copy=False)
     return Selection(columns["reason"], columns["cluster"], component, thresholds)
+
+
+def _nothing_left(lang: str, about: dict[str, Any]) -> UserError:
+    """Why a language has no document, and where the commonest reason was first met."""
+    where = f"text of {lang}"
+    if about["read"]["documents"]:
+        hint = "see `tongues report` on the corpus, and `text.clean`"
+        return UserError("nothing of it is kept", where=where, hint=hint)
+    samples = [sample for piece in about["pieces"] for sample in piece["fault_samples"]]
+    if not samples:
+        return UserError("its sources hold no document", where=where, hint="name others")
+    first = samples[0]
+    what = f"no document could be read; the first place is {first['source']}, {first['place']}: "
+    hint = f"{first['reason']}: {first['sample']:.120}"
+    if first["reason"] == "no text":
+        hint += "; say which column holds the text: `columns: {text: ...}`"
+    return UserError(what + first["reason"], where=where, hint=hint)
 
 
 def _tell(summary: dict[str, Any], tell: Tell) -> None:

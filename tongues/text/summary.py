@@ -22,6 +22,7 @@ _FAULTS = 20  # of each piece, shown
 _LARGEST = 10  # clusters shown
 _NO_LANGUAGE = ("und", "zxx")  # nothing to tell a language by; code, tables and the like
 _INSIDE = 0.0005  # share of a language inside, from which it is named
+_MISTAGGED = 0.3  # share of documents in another language, from which the tag is doubted
 _FOREIGN = 0.05  # share of other languages inside, from which a caution is due
 
 
@@ -183,13 +184,32 @@ def _kept_likes(corpus: Corpus, selection: Selection, documents: np.ndarray) -> 
     return likes
 
 
+def _said(about: dict[str, Any]) -> str:
+    """How many places could not be read, by reason."""
+    counts: dict[str, int] = {}
+    for piece in about["pieces"]:
+        for reason, count in piece["faults"].items():
+            counts[reason] = counts.get(reason, 0) + count
+    places = sum(counts.values())
+    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
+    return f"{places} place{'s' * (places > 1)} ({reasons})"
+
+
 def _cautions(languages: dict[str, Any]) -> list[dict[str, str]]:
     cautions: list[Caution] = []
     for lang, about in languages.items():
         faults = sum(sum(piece["faults"].values()) for piece in about["pieces"])
         if faults:
-            sentence = f"{lang}: {faults} places could not be read; they are listed with the corpus"
+            sentence = (
+                f"{lang}: {_said(about)} could not be read; see corpus/*/{lang}/*/faults.jsonl"
+            )
             cautions.append(Caution("unreadable_places", sentence))
+        foreign = about["dropped"].get("other language", {"documents": 0})["documents"]
+        if foreign > _MISTAGGED * about["read"]["documents"]:
+            label, count = next(iter(about["labels"].items()))
+            sentence = f"{lang}: {count} of {about['read']['documents']} documents were identified "
+            sentence += f"as {label}; is the tag right?"
+            cautions.append(Caution("other_language", sentence))
         for piece in about["pieces"]:
             if not piece["documents"]:
                 sentence = f"{lang}: `{piece['source']}` holds no document"

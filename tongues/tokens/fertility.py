@@ -23,7 +23,10 @@ _SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)  # of extensions that are
 _WORTH = 0.2  # of the tokens saved, to extend at all
 _GROWTH = 0.05  # of the tokens saved, to double the new pieces
 _UNSEEN = 5  # one in so many texts is kept from the trial
+_LEAST_SHARED = 2  # groups, to compare what two languages cost
 _TEXTS = 256  # encoded at a time
+
+_Group = tuple[int, int]  # tokens and documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +93,7 @@ def measure(
     partial = np.array([not _is_text(piece) for piece in pieces])
     unknown = unknown_id(tokenizer)
     uses: dict[str, np.ndarray] = {}
-    by_group: dict[str, dict[str, int]] = {}
+    by_group: dict[str, dict[str, _Group]] = {}
     for lang, some in documents.items():
         uses[lang], by_group[lang] = _count(tokenizer, some, len(pieces))
     return {
@@ -139,28 +142,26 @@ def advise(tokenizer: Tokenizer, texts: Sequence[str], keep: Sequence[str]) -> A
 
 def _count(
     tokenizer: Tokenizer, documents: Sequence[tuple[str, str]], size: int
-) -> tuple[np.ndarray, dict[str, int]]:
-    """How often each id occurs, and how many tokens each group has."""
+) -> tuple[np.ndarray, dict[str, _Group]]:
+    """How often each id occurs, and what each group has."""
     uses = np.zeros(size, dtype=np.int64)
-    groups: defaultdict[str, int] = defaultdict(int)
+    groups: defaultdict[str, _Group] = defaultdict(lambda: (0, 0))
     for start in range(0, len(documents), _TEXTS):
         some = documents[start : start + _TEXTS]
         texts = [text for _, text in some]
         ids, lengths = encode(tokenizer, texts, end_id=size, dtype=np.dtype(np.int64))
         uses += np.bincount(ids, minlength=size + 1)[:size]
         for (group, _), length in zip(some, lengths.tolist(), strict=True):
-            groups[group] += length - 1
+            tokens, count = groups[group]
+            groups[group] = tokens + length - 1, count + 1
     return uses, groups
 
 
-def _multiplier(tokens: Mapping[str, int], reference: Mapping[str, int]) -> float | None:
-    """The median over shared groups; one that is only half translated does not move it."""
-    ratios = [
-        tokens[group] / reference[group]
-        for group in tokens.keys() & reference.keys()
-        if reference[group]
-    ]
-    return median(ratios) if ratios else None
+def _multiplier(groups: Mapping[str, _Group], reference: Mapping[str, _Group]) -> float | None:
+    """The median over groups of equally many documents in both: others are not the same text."""
+    shared = ((groups[name], reference[name]) for name in groups.keys() & reference.keys())
+    ratios = [tokens / others for (tokens, count), (others, of) in shared if count == of and others]
+    return median(ratios) if len(ratios) >= _LEAST_SHARED else None
 
 
 def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:

@@ -61,8 +61,11 @@ def _check_spelling(
     if settings.spelling == "allow" or not texts:
         return
     measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
-    hint = "extend it (`tokens.extend`), train one (leave out `tokens.base`), give it a "
+    hint = "give it a "
     hint += "larger `tokens.vocabulary`, or say `tokens.spelling: allow`"
+    if settings.base:
+        hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or say "
+        hint += "`tokens.spelling: allow`"
     unknown = measured.unknown / max(measured.tokens, 1)
     if unknown > _UNKNOWN:
         what = f"the tokenizer cannot spell it: {unknown:.1%} of the tokens are unknown"
@@ -109,6 +112,7 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
         name: corpus.chosen_texts(_sample(name, settings.sample, corpus, selection))
         for name in corpus.languages
     }
+    tell(f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text")
     memory = training_memory(samples, sizes)
     if memory > _MUCH:
         tell(f"training the tokenizer takes about {show_bytes(memory)} of memory")

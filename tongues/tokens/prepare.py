@@ -25,7 +25,7 @@ from tongues.recipe import Recipe
 from tongues.text import Piece, check_text, content_hash, find_pieces, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather_rank
-from tongues.text.selected import read_selection, write_selection
+from tongues.text.selected import check_selection, read_selection, write_selection
 from tongues.text.sources import find_benchmarks
 from tongues.tokens.encoding import encode_part, encoded_folder, lengths_of
 from tongues.tokens.fitting import make_tokenizer
@@ -95,7 +95,7 @@ def run_stage(rank: Rank, tell: Tell, stage: str, recipe: Recipe, workspace: Pat
     """Do a rank's share of a stage whose predecessors are finished; what is done is skipped."""
     corpus = workspace / "corpus" / recipe.name
     if stage == "read":
-        gather_rank(rank, tell, recipe.text, corpus)
+        gather_rank(rank, tell, recipe.text, corpus, recipe.tokens.held_out)
     elif stage == "select":
         _select(recipe, corpus, tell)
     elif stage == "encode":
@@ -146,6 +146,7 @@ def _select(recipe: Recipe, corpus: Path, tell: Tell) -> None:
     read = open_corpus(corpus, pieces)
     _forget_others(corpus, pieces)
     write_selection(recipe.text, read, pieces, tell)
+    check_selection(read)
     work = corpus / "work"
     made_from = _made_from(recipe, read)
     mark = work / "made_from.json"

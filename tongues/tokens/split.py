@@ -40,8 +40,12 @@ def split_documents(
         here = selection.kept[corpus.lang[selection.kept] == code]
         dropped = int((selection.reason[corpus.lang == code] > 0).sum())
         _check_amount(lang, int(lengths[here].sum()), amount, dropped)
-        found = held_out_groups(selection.component[here], lengths[here], amount)
-        held_out = np.union1d(held_out, found)
+        # What other languages hold out of this one counts.
+        free = here[~np.isin(selection.component[here], held_out)]
+        missing = amount - int(lengths[here].sum() - lengths[free].sum())
+        if missing > 0:
+            found = held_out_groups(selection.component[free], lengths[free], missing)
+            held_out = np.union1d(held_out, found)
     order = np.lexsort((np.arange(corpus.count), corpus.numbers("exact")))
     order = order[selection.reason[order] == 0]
     is_held_out = np.isin(selection.component[order], held_out)

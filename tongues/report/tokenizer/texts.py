@@ -41,6 +41,11 @@ def _of_corpus(path: Path, size: int) -> Documents:
         order = np.lexsort((numbers, groups))
         enough = int(np.searchsorted(np.cumsum(sizes[order]), size)) + 1
         chosen = order[:enough]
+        if enough < len(
+            order
+        ):  # a group that the sample cuts is left out, if it is not all there is
+            whole = chosen[groups[chosen] != groups[order[enough]]]
+            chosen = whole if len(whole) else chosen
         texts = corpus.chosen_texts(numbers[chosen])
         found[lang] = list(zip(map(str, groups[chosen].tolist()), texts, strict=True))
     return found
