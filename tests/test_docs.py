@@ -107,3 +107,13 @@ def test_every_example_is_a_recipe(path: Path) -> None:
     recipe = load_recipe(path)
     shapes = recipe.study.shapes if recipe.study else [recipe.model.shape]
     assert all(shape in SHAPES for shape in shapes)
+
+
+@pytest.mark.parametrize(
+    "path", [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda p: p.name
+)
+def test_nothing_is_left_to_be_filled_in(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not re.findall(r"^\W*[A-Z_]{6,}$", text, re.MULTILINE)
+    for image in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text):
+        assert (path.parent / image).is_file()

@@ -160,7 +160,7 @@ class TokenSettings(_Section):
     base: str | None = None  # a tokenizer to take: a Hugging Face folder or a tokenizer.json
     extend: Extend | None = None  # adds pieces to the base
     vocabulary: int = Field(default=1024, ge=260, le=1_000_000)  # of a tokenizer trained anew
-    sample: Bytes = 10_000_000  # of each language, to train it on
+    sample: Bytes = 5_000_000  # of each language, to train it on
     sampling: float = Field(default=0.0, ge=0, le=1, strict=False)  # 0: equal bytes; 1: as sizes
     spelling: Literal["refuse", "allow"] = "refuse"  # of a language at about a byte per token
     held_out: Tokens = 1_000_000  # per language, never trained on

@@ -24,7 +24,7 @@ from tongues.tokens.tokenizer import (
 
 __all__ = ["make_tokenizer"]
 
-_TRIED = 1_000_000  # bytes of each language on which the tokenizer is judged
+_TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _UNKNOWN = 0.01  # share of the tokens
 _UNSEEN = 500_000  # bytes of the languages to keep on which a change is looked for
 _MUCH = 1_000_000_000  # bytes of memory worth a word beforehand
