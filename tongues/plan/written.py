@@ -93,7 +93,7 @@ def _compose(
     batch, about = _batch(shape, vocabulary, tokens, context, count)
     train = {
         "mixture": {learned: 1.0},
-        "replay": {kept: option.way.replay} if kept else {},
+        **({"replay": {kept: option.way.replay}} if kept else {}),
         "budget": f"{tokens} tokens",
         "batch": f"{batch} tokens",
         "context": f"{context} tokens",
