@@ -14,7 +14,7 @@ from tongues.text.parts import SIGNALS, column, part_path, read_columns
 from tongues.text.signals import BANDS, SIGNATURE
 from tongues.text.sources import Piece
 
-__all__ = ["Corpus", "Part", "open_corpus"]
+__all__ = ["Corpus", "Part", "open_corpus", "reopen_corpus"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +113,32 @@ class Corpus:
 
 def open_corpus(path: Path, pieces: Sequence[Piece]) -> Corpus:
     """The corpus at `path` whose pieces have all been read."""
+    return _opened(path, [(piece.lang, piece.name) for piece in pieces])
+
+
+def reopen_corpus(path: Path) -> Corpus:
+    """The corpus as it lies there, without the recipe that it was read by."""
+    languages = read_json(path / "corpus.json")["languages"]
+    named = [(lang, each["name"]) for lang, about in languages.items() for each in about["pieces"]]
+    return _opened(path, named)
+
+
+def _opened(path: Path, named: Sequence[tuple[str, str]]) -> Corpus:
     marks: list[dict[str, Any]] = []
     parts: list[Part] = []
     first = 0
-    for piece in pieces:
-        folder = piece.folder(path)
-        mark = read_json(folder / "piece.json")
+    for lang, name in named:
+        folder = path / lang / name
+        try:
+            mark = read_json(folder / "piece.json")
+        except (OSError, ValueError):
+            mark = {"whole": False, "source": name}
         if not mark["whole"]:
-            what, hint = f"`{piece.source}` has not been read to its end", "run it again"
+            what, hint = f"`{mark['source']}` has not been read to its end", "prepare it again"
             raise UserError(what, where=str(folder), hint=hint)
-        marks.append({"lang": piece.lang, "name": piece.name, **mark})
+        marks.append({"lang": lang, "name": name, **mark})
         for number, count in enumerate(mark["parts"]):
-            parts.append(Part(piece.lang, piece.name, part_path(folder, number), first, count))
+            parts.append(Part(lang, name, part_path(folder, number), first, count))
             first += count
-    languages = tuple(dict.fromkeys(piece.lang for piece in pieces))
+    languages = tuple(dict.fromkeys(lang for lang, _ in named))
     return Corpus(path, languages, tuple(marks), tuple(parts))

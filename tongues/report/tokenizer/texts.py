@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.files import read_json
 from tongues.recipe import Recipe, load_recipe
 from tongues.text import Document, Piece, find_pieces, open_piece
-from tongues.text.corpus import Corpus, Part
+from tongues.text.corpus import Corpus, Part, reopen_corpus
 from tongues.text.normal import normalised
-from tongues.text.parts import column, part_path, read_columns
+from tongues.text.parts import column, read_columns
 
 __all__ = ["Documents", "documents_on"]
 
@@ -33,7 +32,7 @@ def documents_on(place: Path, size: int) -> Documents:
 
 def _of_corpus(path: Path, size: int) -> Documents:
     """The kept documents whose groups have the least hashes, so the same in every language."""
-    corpus = _reopened(path)
+    corpus = reopen_corpus(path)
     reasons = column(read_columns(path / "selected.parquet", ["reason"]), "reason")
     found: Documents = {}
     for lang in corpus.languages:
@@ -75,24 +74,6 @@ def _in_turn(parts: list[Part]) -> Iterator[Part]:
     for part in parts:
         by_piece.setdefault(part.piece, []).append(part)
     yield from filter(None, chain.from_iterable(zip_longest(*by_piece.values())))
-
-
-def _reopened(path: Path) -> Corpus:
-    """The corpus as it lies there, without the recipe that it was read by."""
-    languages = read_json(path / "corpus.json")["languages"]
-    marks: list[dict[str, str]] = []
-    parts: list[Part] = []
-    first = 0
-    for lang, about in languages.items():
-        folders = {read_json(mark)["source"]: mark for mark in (path / lang).glob("*/piece.json")}
-        for piece in about["pieces"]:
-            folder = folders[piece["source"]].parent
-            mark = read_json(folder / "piece.json")
-            marks.append({"lang": lang, "name": folder.name, **mark})
-            for number, count in enumerate(mark["parts"]):
-                parts.append(Part(lang, folder.name, part_path(folder, number), first, count))
-                first += count
-    return Corpus(path, tuple(languages), tuple(marks), tuple(parts))
 
 
 def _of_recipe(recipe: Recipe, size: int) -> Documents:
