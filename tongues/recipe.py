@@ -29,6 +29,8 @@ __all__ = [
     "show_recipe",
 ]
 
+Rate = Annotated[float, Field(gt=0, lt=1)] | dict[str, Annotated[float, Field(gt=0, lt=1)]]
+
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
 # Where several kinds may stand.
@@ -189,19 +191,34 @@ class Train(_Section):
     documents: Literal["joined", "apart"] = "joined"  # whether a sample's documents attend across
     init_from: str | None = None  # a run of the store, or a Hugging Face folder
     budget: Budget
-    batch: Tokens = 2048
+    batch: Tokens | Literal["by size"] = 2048
     context: Tokens = 128
-    rate: float = Field(default=3e-3, gt=0, lt=1)
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    rate: Rate = 3e-3  # at its peak; or the best rates found at smaller shapes, by shape
+    schedule: Literal["cosine", "linear", "wsd", "infinite"] = "cosine"
     warmup: Share = 0.05  # of the steps
+    cooldown: Share = 0.25  # infinite: of the steps, from the peak down to the plateau
+    plateau: Share = 0.5  # infinite: the constant rate, of the peak
+    decay: Share = 0.2  # wsd, infinite: of the steps, the last ones, down to the final rate
     final_rate: Share = 0.1  # of the peak rate
     weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
     clip: float = Field(default=1.0, gt=0, strict=False)
+    z_loss: float = Field(default=0.0, ge=0, lt=1, strict=False)
+    embeddings_first: Share = 0.0  # of the steps, the first ones, in which only embeddings learn
+    on_spike: Literal["tell", "back", "stop"] = "tell"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     evaluate: list[str] = []  # languages whose held-out loss is taken; all when empty
     evaluations: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
-    checkpoint_every: Seconds = 60.0
-    threads: int | None = Field(default=None, ge=1)
     seed: int = 1
+    # The machine's business: no part of what the run is.
+    checkpoint_every: Seconds = 60.0
+    keep: int = Field(default=2, ge=1, le=1000)  # newest checkpoints
+    milestones: list[Share] = []  # of the steps: after these the checkpoint is kept for good
+    micro_batch: Tokens | None = None  # computed at a time in each process; all of it that fits
+    recompute: bool = False  # layers anew in the backward pass: less memory, more work
+    compile: Literal["auto", "on", "off"] = "auto"
+    threads: int | None = Field(default=None, ge=1)
+    track: Literal["trackio", "tensorboard"] | None = None
 
     @field_validator("run")
     @classmethod
@@ -210,10 +227,12 @@ class Train(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Train":
-        if self.batch % self.context:
-            down = max(self.batch // self.context, 1) * self.context
-            reason = f"a batch of {self.batch} tokens is no whole number of contexts"
-            raise ValueError(f"{reason} of {self.context} tokens; the nearest is `{down} tokens`")
+        for what, size in (("batch", self.batch), ("micro-batch", self.micro_batch)):
+            if isinstance(size, int) and size % self.context:
+                down = max(size // self.context, 1) * self.context
+                reason = f"a {what} of {size} tokens is no whole number of contexts"
+                hint = f"of {self.context} tokens; the nearest is `{down} tokens`"
+                raise ValueError(f"{reason} {hint}")
         if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
             raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
         return self

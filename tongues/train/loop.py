@@ -66,7 +66,7 @@ def train_steps(
 ) -> float:
     """Every step from `position` (None: the start) to the end; returns seconds of training."""
     settings, steps, directory = setup.plan.settings, setup.derived.steps, setup.directory
-    samples = settings.batch // settings.context
+    samples = setup.derived.batch // settings.context
     evaluated = set(evaluation_steps(steps, settings.evaluations))
     log_every = max(1, steps // _LOGGED)
     losses: dict[str, float] = {}
@@ -79,20 +79,22 @@ def train_steps(
     saved = shown = time.monotonic()
     with StopSignal() as stop:
         for step in range(position.step + 1, steps + 1):
-            rate = rate_at(step - 1, steps, settings.rate, settings.warmup, settings.final_rate)
+            rate = rate_at(
+                step - 1, steps, setup.derived.rate, settings.warmup, settings.final_rate
+            )
             loss, norm = _train_step(setup, setup.mixture.batch(step - 1, samples), rate)
             loss_sum += loss
             if step % log_every == 0 or step == steps:
                 averaged = loss_sum / ((step - 1) % log_every + 1)
-                row = {"step": step, "tokens": step * settings.batch, "loss": averaged}
+                row = {"step": step, "tokens": step * setup.derived.batch, "loss": averaged}
                 append_line(directory / "metrics.jsonl", row | {"rate": rate, "norm": norm})
                 loss_sum = 0.0
             if step in evaluated:
                 losses = _evaluate(setup, step)
             now = time.monotonic()
             if now - shown >= 1 or step == steps:
-                speed = (step - shown_step) * settings.batch / max(now - shown, 1e-9)
-                left = (steps - step) * settings.batch / speed
+                speed = (step - shown_step) * setup.derived.batch / max(now - shown, 1e-9)
+                left = (steps - step) * setup.derived.batch / speed
                 clock = {"seconds": round(now - started, 3), "tokens_per_second": round(speed)}
                 append_line(directory / "timing.jsonl", {"step": step, "steps": steps} | clock)
                 watch(Progress(step, steps, loss, losses, speed, left))
@@ -131,17 +133,17 @@ def _train_step(setup: Setup, dealt: np.ndarray, rate: float) -> tuple[float, fl
 def _evaluate(setup: Setup, step: int) -> dict[str, float]:
     """Write a line a language to `evals.jsonl`; returns nats per token by language."""
     settings, plan = setup.plan.settings, setup.plan
-    samples = step * (settings.batch // settings.context)
+    samples = step * (setup.derived.batch // settings.context)
     dealt, epochs = setup.mixture.dealt(samples), setup.mixture.epochs(samples)
     flops = flops_per_token(plan.shape, setup.tokens.vocabulary_size, settings.context)
     losses = validate(setup.model, setup.texts, setup.processor, setup.apart_by)
     for lang, loss in losses.items():
         row = {
             "step": step,
-            "tokens": step * settings.batch,
+            "tokens": step * setup.derived.batch,
             "tokens_lang": dealt.get(lang, 0) * settings.context,
             "epochs_lang": epochs.get(lang, 0.0),
-            "flops": float(flops) * step * settings.batch,
+            "flops": float(flops) * step * setup.derived.batch,
             "lang": lang,
             "loss": loss.nats_per_token,
             "bits_per_byte": loss.bits_per_byte,

@@ -7,8 +7,13 @@ from tongues.errors import UserError
 from tongues.models import Shape, count_parameters, find_shape, flops_per_token, training_bytes
 from tongues.recipe import Recipe, Train
 from tongues.runs import Parameters
+from tongues.train.rules import batch_by_size, rate_at_size
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
+
+# Settings that say how a machine goes about it, not what the run is.
+_MACHINES = {"run", "checkpoint_every", "keep", "milestones", "micro_batch", "recompute"}
+_MACHINES |= {"compile", "threads", "track"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +41,7 @@ class RunPlan:
 
     def identity(self) -> dict[str, Any]:
         """The settings that decide the bytes of the result."""
-        settings = self.settings.model_dump(
-            mode="json", exclude={"run", "checkpoint_every", "threads"}
-        )
+        settings = self.settings.model_dump(mode="json", exclude=_MACHINES)
         return {
             "strategy": self.strategy,
             "target": self.target,
@@ -56,6 +59,8 @@ class Derived:
     """Numbers that follow from a plan and a vocabulary."""
 
     parameters: Parameters
+    batch: int  # tokens
+    rate: float  # at its peak
     steps: int
     tokens: int
     flops: float  # exact, attention included
@@ -69,18 +74,27 @@ def derive(plan: RunPlan, vocabulary: int) -> Derived:
     """Parameters, steps, tokens, operations, memory and disk of a run."""
     settings = plan.settings
     parameters = count_parameters(plan.shape, vocabulary, plan.tied_embeddings)
-    steps = max(1, round(settings.budget.tokens(parameters["total"]) / settings.batch))
-    tokens = steps * settings.batch
+    size = parameters["non_embedding"]
+    batch = settings.batch
+    if batch == "by size":
+        batch = batch_by_size(size, settings.context)
+    rate = settings.rate
+    if isinstance(rate, dict):
+        rate = rate_at_size(rate, size)
+    steps = max(1, round(settings.budget.tokens(parameters["total"]) / batch))
+    tokens = steps * batch
     memory = training_bytes(
         plan.shape,
         vocabulary,
         plan.tied_embeddings,
-        settings.batch,
+        batch,
         settings.context,
         bfloat16=settings.precision != "float32",
     )
     return Derived(
         parameters=parameters,
+        batch=batch,
+        rate=rate,
         steps=steps,
         tokens=tokens,
         flops=float(flops_per_token(plan.shape, vocabulary, settings.context)) * tokens,

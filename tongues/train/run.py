@@ -78,7 +78,7 @@ def train(
                 for lang in plan.settings.evaluate or tokens.languages
             },
             model=model,
-            optimizer=_optimizer(model, plan),
+            optimizer=_optimizer(model, plan, derived.rate),
             processor=processor,
         )
         record = read_record(directory)
@@ -119,7 +119,7 @@ def _go_on(
     shutil.rmtree(checkpoints, ignore_errors=True)
 
 
-def _optimizer(model: PreTrainedModel, plan: RunPlan) -> torch.optim.Optimizer:
+def _optimizer(model: PreTrainedModel, plan: RunPlan, rate: float) -> torch.optim.Optimizer:
     """Fused AdamW; matrices decay, norms do not."""
     matrices = [weight for weight in model.parameters() if weight.ndim >= 2]
     vectors = [weight for weight in model.parameters() if weight.ndim < 2]
@@ -127,7 +127,7 @@ def _optimizer(model: PreTrainedModel, plan: RunPlan) -> torch.optim.Optimizer:
         {"params": matrices, "weight_decay": plan.settings.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=plan.settings.rate, betas=(0.9, 0.95), fused=True)
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), fused=True)
 
 
 def _mixture(plan: RunPlan, tokens: Tokens) -> Mixture:
