@@ -1,6 +1,9 @@
-"""A run killed (kill -9) at ten random moments and resumed ends with the bytes of one left alone.
+"""A run killed (kill -9) at random moments and resumed ends with the bytes of one left alone.
 
-usage: python benchmarks/kills.py [KILLS]
+usage: python benchmarks/kills.py [KILLS OF ONE PROCESS] [KILLS OF TWO]
+
+Every second kill waits for a checkpoint that is half written. Of two processes, a kill takes both
+and their torchrun, or one of the two.
 """
 
 import hashlib
@@ -11,24 +14,29 @@ import sys
 import tempfile
 import time
 from datetime import date
+from os import kill
 from pathlib import Path
 
 from tongues.files import read_lines
 
+STEPS = 1000
 RECIPE = """
 name: NAME
 text: {made: {seed: 1, size: 2 MB, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}
 tokens: {vocabulary: 1024, held_out: 8192 tokens}
 model: {shape: 0.2M}
-train: {mixture: {qaa: 80%, qab: 20%}, budget: 1500k tokens, batch: 2048 tokens,
-        context: 128 tokens, checkpoint_every: 0.1 seconds}
+train: {mixture: {qaa: 80%, qab: 20%}, budget: BUDGET tokens, batch: 1024 tokens,
+        context: 128 tokens, checkpoint_every: 0.2 seconds, threads: 1}
 """
 SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+PATIENCE = 120  # seconds
 
 
-def tongues(verb: str, recipe: Path) -> list[str]:
+def tongues(verb: str, recipe: Path, processes: int = 1) -> list[str]:
     """The command line of a verb on a recipe."""
-    return [sys.executable, "-m", "tongues", verb, str(recipe), "--in", str(recipe.parent)]
+    start = [sys.executable] if processes == 1 else list(TORCHRUN)
+    return [*start, "-m", "tongues", verb, str(recipe), "--in", str(recipe.parent)]
 
 
 def digests(run: Path) -> dict[str, str]:
@@ -36,47 +44,74 @@ def digests(run: Path) -> dict[str, str]:
     return {name: hashlib.sha256((run / name).read_bytes()).hexdigest() for name in SAME}
 
 
-def kill(command: list[str], run: Path, after: float) -> str:
-    """Start the command and kill it that long after its first new sign of life."""
-    before = len(read_lines(run / "metrics.jsonl"))
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and len(read_lines(run / "metrics.jsonl")) == before:
-        time.sleep(0.005)
-    time.sleep(after)
-    alive = process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+def step_of(run: Path) -> int:
+    """The newest step in a run's metrics."""
     rows = read_lines(run / "metrics.jsonl")
-    step = rows[-1]["step"] if rows else 0
+    return rows[-1]["step"] if rows else 0
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process started."""
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [int(number) for number in listed]
+
+
+def kill_once(command: list[str], run: Path, steps: int, chance: random.Random, half: bool) -> str:
+    """Start the command, let it get some steps further and kill it; returns what happened."""
+    goal = step_of(run) + steps
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and step_of(run) < goal:
+        time.sleep(0.002)
+    time.sleep(chance.random() * 0.1)
+    deadline = time.monotonic() + 2
+    while half and not list(run.glob("checkpoints/.*.part")) and time.monotonic() < deadline:
+        time.sleep(0.0005)
+    if process.poll() is not None:
+        return "it had ended"
+    ranks = children(process.pid) if command[: len(TORCHRUN)] == list(TORCHRUN) else []
+    victims = [chance.choice(ranks)] if ranks and chance.random() < 0.5 else [process.pid, *ranks]
+    for victim in victims:
+        kill(victim, signal.SIGKILL)
+    process.wait(PATIENCE)
     halves = len(list(run.glob("checkpoints/.*.part")))
-    return f"killed {after:.2f} s in, near step {step}" + (
-        f", {halves} checkpoint half written" * bool(halves) if alive else " (it had ended)"
-    )
+    who = "one of two processes, " if ranks and len(victims) == 1 else ""
+    return f"{who}near step {step_of(run)}" + ", a checkpoint half written" * bool(halves)
 
 
-def main(kills: int) -> None:
-    """Run one alone, kill the other, compare; the outcome is kept beside this script."""
+def compare(folder: Path, processes: int, kills: int) -> list[str]:
+    """Run one alone, kill the other, compare."""
     chance = random.Random(11)
-    lines = [f"{date.today()}  0.2M, two threads, {kills} kills at random moments"]
+    lines = [f"{processes} process{'es' * (processes > 1)}, {kills} kills"]
+    recipes = {name: folder / f"{name}{processes}.yaml" for name in ("alone", "killed")}
+    for name, path in recipes.items():
+        path.write_text(RECIPE.replace("NAME", path.stem).replace("BUDGET", str(STEPS * 1024)))
+        subprocess.run(tongues("prepare", path), check=True, capture_output=True)
+        if name == "alone":
+            subprocess.run(tongues("train", path, processes), check=True, capture_output=True)
+    run = folder / "runs" / recipes["killed"].stem
+    command = tongues("train", recipes["killed"], processes)
+    for number in range(kills):
+        steps = round(chance.random() * 2 * STEPS / (kills + 1))
+        lines.append(f"  {kill_once(command, run, steps, chance, half=number % 2 == 1)}")
+        print(lines[-1], flush=True)
+    subprocess.run(command, check=True, capture_output=True)
+    alone = digests(folder / "runs" / recipes["alone"].stem)
+    for name, digest in digests(run).items():
+        verdict = "the same bytes" if digest == alone[name] else "OTHER BYTES"
+        lines.append(f"  {name}: {verdict} ({digest[:16]})")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def main(of_one: int, of_two: int) -> None:
+    """Kill one process, then two; the outcome is kept beside this script."""
+    lines = [f"{date.today()}  0.2M, {STEPS} steps, a checkpoint every 0.2 seconds"]
     with tempfile.TemporaryDirectory() as folder:
-        recipes = {name: Path(folder) / f"{name}.yaml" for name in ("alone", "killed")}
-        for name, path in recipes.items():
-            path.write_text(RECIPE.replace("NAME", name))
-            subprocess.run(tongues("prepare", path), check=True, capture_output=True)
-            if name == "alone":
-                subprocess.run(tongues("train", path), check=True, capture_output=True)
-        killed = Path(folder) / "runs" / "killed"
-        for _ in range(kills):
-            lines.append(kill(tongues("train", recipes["killed"]), killed, chance.random() * 4))
-            print(lines[-1], flush=True)
-        subprocess.run(tongues("train", recipes["killed"]), check=True, capture_output=True)
-        alone = digests(Path(folder) / "runs" / "alone")
-        for name, digest in digests(killed).items():
-            verdict = "the same bytes" if digest == alone[name] else "OTHER BYTES"
-            lines.append(f"{name}: {verdict} ({digest[:16]})")
-            print(lines[-1], flush=True)
+        for processes, kills in ((1, of_one), (2, of_two)):
+            lines += compare(Path(folder), processes, kills)
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 10)
+    asked = [int(argument) for argument in sys.argv[1:]]
+    main(*(asked or (50, 10)))

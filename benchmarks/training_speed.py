@@ -1,71 +1,121 @@
-"""Tokens per second of a whole run beside a bare loop over the same Hugging Face model.
+"""Tokens per second of training beside a bare loop and Hugging Face's Trainer, all in one go.
 
-usage: python benchmarks/training_speed.py [ROUNDS]
+usage: python benchmarks/training_speed.py [ROUNDS] [SHAPES]
 
-Ours is `tongues train` as it is: deal, step, clip, log, evaluate twice, write the model. The bare
-loop is what anyone would write: the same model, batches of the same tokens, bfloat16 autocast
-where the processor has it, fused AdamW, clipping, transformers' own loss and default attention. A
-third column gives that loop our allocator and attention settings. Each measurement is a process of
-its own; the three take turns.
+Ours is `tongues train` as it is: deal, step, clip, log, evaluate, write the model; its layers
+compiled. The bare loop is what anyone would write over the same Hugging Face model and tokens:
+bfloat16 autocast where the processor has it, fused AdamW, clipping, transformers' own loss and
+default attention; once more with our allocator setting, and once in float32. Trainer does the same
+by its own loop (needs `accelerate`; left out where it is not installed). Each measurement is a
+process of its own, and they take turns. Speeds are steady ones, from the fifth step on; what
+compiling costs at the start, with nothing cached, and when it is won back stands apart. At the
+end, quality: the loss on held-out text after the same training, by the fast way in bfloat16 and
+by transformers' own way in float32, over three seeds.
 """
 
+import ctypes
+import importlib.util
 import json
+import os
+import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
-SHAPES = {"0.1M": 250, "0.4M": 120, "1.4M": 60, "5M": 24}  # steps, some five seconds each
-BATCH, CONTEXT, THREADS = 2048, 128, 2
-RECIPE = """
+STEPS = {"1.4M": 60, "5M": 30, "22M": 16}
+SAMPLES, CONTEXT, THREADS, WARM = 16, 256, 2, 5
+BATCH = SAMPLES * CONTEXT
+QUALITY_SHAPE, QUALITY_STEPS, SEEDS = "0.4M", 250, (1, 2, 3)
+RECIPE = f"""
 name: speed
-text: {made: {seed: 1, size: 4 MB, languages: {qaa: {}}}}
-tokens: {vocabulary: 1024, held_out: 2048 tokens}
-model: {shape: 0.1M}
-train: {mixture: {qaa: 100%}, budget: 1M tokens, batch: 2048 tokens, context: 128 tokens,
-        evaluations: 1, threads: 2}
+text: {{made: {{seed: 1, size: 24 MB, languages: {{qaa: {{}}, qab: {{}}}}}}}}
+tokens: {{vocabulary: 8192, held_out: 8192 tokens}}
+model: {{shape: 1.4M}}
+train: {{mixture: {{qaa: 50%, qab: 50%}}, budget: 1M tokens, batch: {BATCH} tokens,
+        context: {CONTEXT} tokens, evaluations: 1, threads: {THREADS}}}
 """
+KINDS = {
+    "ours": "ours, bf16",
+    "uncompiled": "ours, bf16, not compiled",
+    "bare": "bare loop, bf16",
+    "allocator": "bare loop, bf16, our allocator setting",
+    "trainer": "Trainer, bf16",
+    "ours fp32": "ours, fp32",
+    "bare fp32": "bare loop, fp32",
+}
+BESIDE = {"bare": "ours", "allocator": "ours", "trainer": "ours", "bare fp32": "ours fp32"}
 
 
-def ours(workspace: Path, shape: str, steps: int) -> float:
-    """Tokens per second of a run, from its record."""
+def run(workspace: Path, shape: str, steps: int, *changes: str) -> tuple[Path, list[float]]:
+    """A run, and the seconds since its start at which each step was seen to be done."""
     from tongues.recipe import load_recipe
-    from tongues.runs import read_record
     from tongues.train import run_of_recipe
     from tongues.train.run import train
 
-    budget = f"train.budget={steps * BATCH} tokens"
-    recipe = load_recipe(workspace / "speed.yaml", [f"model.shape={shape}", budget])
-    plan = replace(run_of_recipe(recipe), name=f"ours-{shape}")
-    record = read_record(train(plan, workspace, rebuild=True))
-    return record["tokens"] / (record["seconds"] or float("nan"))
+    settings = [f"model.shape={shape}", f"train.budget={steps * BATCH} tokens", *changes]
+    recipe = load_recipe(workspace / "speed.yaml", settings)
+    plan = replace(run_of_recipe(recipe), name=f"{shape}-{os.getpid()}")
+    start, seen = time.monotonic(), [0.0] * (steps + 1)
+
+    def watch(progress: Any) -> None:
+        seen[progress.step] = time.monotonic() - start
+
+    return train(plan, workspace, watch=watch), seen
 
 
-def bare(workspace: Path, shape: str, steps: int, with_our_settings: bool) -> float:
-    """Tokens per second of the loop anyone would write."""
+def ours(workspace: Path, shape: str, steps: int, kind: str) -> dict[str, float]:
+    """Steady speed of a run, and the seconds before it."""
+    precision = "float32" if kind == "ours fp32" else "auto"
+    compiled = "off" if kind == "uncompiled" else "on"
+    changes = f"train.precision={precision}", f"train.compile={compiled}"
+    _, seen = run(workspace, shape, steps, *changes)
+    done = [(step, at) for step, at in enumerate(seen) if step >= WARM and at]
+    (first, since), (last, until) = done[0], done[-1]
+    step = (until - since) / (last - first)
+    return {"speed": BATCH / step, "start": since - first * step}
+
+
+def theirs(workspace: Path, shape: str, steps: int, kind: str) -> dict[str, float]:
+    """Steady speed of the loop anyone would write, or of Trainer."""
     import torch
 
     from tongues.models import find_shape
     from tongues.models.huggingface import build_model
     from tongues.tokens import open_tokens
-    from tongues.train.processor import attention_for, set_up
 
-    model = build_model(find_shape(shape), 1024, CONTEXT, seed=1)
-    bfloat16 = bool(torch.cpu.get_capabilities().get("avx512_bf16"))
-    if with_our_settings:
-        model.set_attn_implementation(attention_for(set_up("auto", THREADS)))
+    if kind == "allocator":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(-3, 1 << 30)
+        libc.mallopt(-1, (1 << 31) - 1)
     torch.set_num_threads(THREADS)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1, fused=True)
-    tokens = torch.from_numpy(open_tokens(workspace / "tokens" / "speed").train("qaa").astype("i8"))
+    store = open_tokens(workspace / "tokens" / "speed")
+    model = build_model(find_shape(shape), store.vocabulary_size, CONTEXT, seed=1)
+    tokens = torch.from_numpy(store.train("qaa").astype("i8"))
     rows = tokens[: len(tokens) // CONTEXT * CONTEXT].view(-1, CONTEXT)
+    times: list[float] = []
+    loop = trainer_loop if kind == "trainer" else bare_loop
+    loop(model, rows, steps, kind != "bare fp32", lambda: times.append(time.monotonic()))
+    return {"speed": BATCH * (steps - WARM) / (times[-1] - times[WARM - 1])}
+
+
+def bare_loop(
+    model: Any, rows: Any, steps: int, bfloat16: bool, stepped: Callable[[], None]
+) -> None:
+    """The loop anyone would write."""
+    import torch
+
+    bfloat16 = bfloat16 and bool(torch.cpu.get_capabilities().get("avx512_bf16"))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1, fused=True)
     generator = torch.Generator().manual_seed(1)
-    start = time.monotonic()
     for _ in range(steps):
-        batch = rows[torch.randint(len(rows), (BATCH // CONTEXT,), generator=generator)]
+        batch = rows[torch.randint(len(rows), (SAMPLES,), generator=generator)]
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
             loss = model(input_ids=batch, labels=batch).loss
         loss.backward()
@@ -73,54 +123,159 @@ def bare(workspace: Path, shape: str, steps: int, with_our_settings: bool) -> fl
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         loss.item()
-    return steps * BATCH / (time.monotonic() - start)
+        stepped()
 
 
-def measure(kind: str, workspace: Path, shape: str) -> float:
+def trainer_loop(
+    model: Any, rows: Any, steps: int, bfloat16: bool, stepped: Callable[[], None]
+) -> None:
+    """The same by Hugging Face's Trainer with its defaults."""
+    from torch.utils.data import Dataset
+    from transformers import Trainer, TrainerCallback, TrainingArguments
+
+    class Samples(Dataset[dict[str, Any]]):
+        def __getitem__(self, place: int) -> dict[str, Any]:
+            return {"input_ids": rows[place], "labels": rows[place]}
+
+        def __len__(self) -> int:
+            return len(rows)
+
+    class Stepped(TrainerCallback):
+        def on_step_end(self, *given: Any, **named: Any) -> None:
+            stepped()
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            output_dir=folder,
+            per_device_train_batch_size=SAMPLES,
+            max_steps=steps,
+            learning_rate=3e-3,
+            bf16=bfloat16,
+            use_cpu=True,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+        )
+        Trainer(model, arguments, train_dataset=Samples(), callbacks=[Stepped()]).train()
+
+
+def quality(workspace: Path, seed: int, kind: str) -> dict[str, float]:
+    """Held-out loss, the mean over the languages, after a run of its own way."""
+    from tongues.files import read_lines
+
+    exact = ("train.precision=float32", "train.compile=off")
+    fast = ("train.precision=bfloat16", "train.compile=on")
+    chosen = (f"train.seed={seed}", *(fast if kind == "fast" else exact))
+    directory, _ = run(workspace, QUALITY_SHAPE, QUALITY_STEPS, *chosen)
+    lines = read_lines(directory / "evals.jsonl")
+    return {"loss": statistics.mean(row["loss"] for row in lines if row["step"] == QUALITY_STEPS)}
+
+
+def ceilings() -> dict[str, float]:
+    """Operations a second of big matrix products."""
+    from tongues.train.engine.processor import ceiling, set_up
+
+    return {name: ceiling(set_up(name, THREADS)) for name in ("bfloat16", "float32")}
+
+
+def apart(workspace: Path, *arguments: str, cache: Path) -> dict[str, float]:
     """One measurement in a process of its own."""
-    command = [sys.executable, __file__, "one", kind, str(workspace), shape]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    command = [sys.executable, __file__, "one", str(workspace), *arguments]
+    environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def main(rounds: int) -> None:
+def spread(values: list[float], form: str = ".2f") -> str:
+    """Median and extremes."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:{form}} [{low:{form}}, {high:{form}}]"
+
+
+def measured(workspace: Path, shape: str, rounds: int, kinds: list[str]) -> list[str]:
+    """The lines on one shape."""
+    from tongues.models import find_shape, flops_per_token
+    from tongues.tokens import open_tokens
+
+    got: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
+    tops: list[dict[str, float]] = []
+    for _ in range(rounds):
+        tops.append(apart(workspace, "ceilings", cache=workspace))
+        for kind, found in got.items():
+            cache = workspace / f"cache-{shape}-{kind}"
+            found.append(apart(workspace, "speed", shape, kind, cache=cache))
+    vocabulary = open_tokens(workspace / "tokens" / "speed").vocabulary_size
+    flops = flops_per_token(find_shape(shape), vocabulary, CONTEXT)
+    best = {name: statistics.median(top[name] for top in tops) for name in tops[0]}
+    lines = [f"{shape}: products {best['bfloat16'] / 1e9:,.0f} GFLOP/s bf16, "]
+    lines[0] += f"{best['float32'] / 1e9:,.0f} fp32"
+    for kind, found in got.items():
+        speed = statistics.median(one["speed"] for one in found)
+        share = speed * flops / best["float32" if "fp32" in kind else "bfloat16"]
+        line = f"  {KINDS[kind]:40} {speed:8,.0f} tokens/s {share:5.0%} of the ceiling"
+        if beside := BESIDE.get(kind):
+            pairs = zip(got[beside], found, strict=True)
+            line += f"   ours {spread([a['speed'] / b['speed'] for a, b in pairs])} x"
+        lines.append(line)
+    saved = BATCH / statistics.median(one["speed"] for one in got["uncompiled"])
+    saved -= BATCH / statistics.median(one["speed"] for one in got["ours"])
+    base = statistics.median(one["start"] for one in got["uncompiled"])
+    for name, starts in (("cold", got["ours"][:1]), ("warm", got["ours"][1:])):
+        if starts:
+            cost = statistics.median(one["start"] for one in starts) - base
+            back = f"won back after {cost / saved:,.0f} steps" if saved > 0 else "never won back"
+            lines.append(f"  compiling, {name} cache: {cost:.1f} s at the start, {back}")
+    return lines
+
+
+def main(rounds: int, shapes: list[str]) -> None:
     """Measure all, print the table and keep it beside this script."""
     from tongues.recipe import load_recipe
     from tongues.tokens import prepare_tokens
 
+    kinds = [kind for kind in KINDS if kind != "trainer" or importlib.util.find_spec("accelerate")]
     lines = [
-        f"{date.today()}  {THREADS} threads, batch {BATCH}, context {CONTEXT}, {rounds} rounds",
-        "tokens/s, median; ratio of ours to it, median [lowest, highest]",
-        f"{'shape':6} {'ours':>8} {'bare loop':>10}  {'ratio':20} {'bare + settings':>15}  ratio",
+        f"{date.today()}  {platform.machine()}, {THREADS} threads, batch {SAMPLES} x {CONTEXT}, "
+        f"{rounds} rounds; medians, ratios round by round: median [lowest, highest]"
     ]
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder)
         (workspace / "speed.yaml").write_text(RECIPE)
-        recipe = load_recipe(workspace / "speed.yaml")
-        prepare_tokens(recipe, workspace, lambda line: None)
-        for shape in SHAPES:
-            got: dict[str, list[float]] = {"ours": [], "bare": [], "settings": []}
-            for _ in range(rounds):
-                for kind, values in got.items():
-                    values.append(measure(kind, workspace, shape))
-            median = {kind: statistics.median(values) for kind, values in got.items()}
-            line = f"{shape:6} {median['ours']:8,.0f} {median['bare']:10,.0f}  "
-            line += f"{ratios(got['ours'], got['bare']):20} {median['settings']:15,.0f}  "
-            lines.append(line + ratios(got["ours"], got["settings"]))
-            print(lines[-1], flush=True)
+        prepare_tokens(load_recipe(workspace / "speed.yaml"), workspace, lambda line: None)
+        for shape in shapes:
+            lines += measured(workspace, shape, rounds, kinds)
+            print("\n".join(lines[-len(kinds) - 3 :]), flush=True)
+        losses = {
+            kind: [
+                apart(workspace, "quality", str(seed), kind, cache=workspace / "cache")["loss"]
+                for seed in SEEDS
+            ]
+            for kind in ("fast", "exact")
+        }
+        lines += [
+            f"held-out loss of {QUALITY_SHAPE} after {QUALITY_STEPS} steps, {len(SEEDS)} seeds: "
+            f"{spread(losses['fast'], '.3f')} by the fast way in bf16, "
+            f"{spread(losses['exact'], '.3f')} in fp32"
+        ]
+    print(lines[-1])
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
 
-def ratios(ours: list[float], others: list[float]) -> str:
-    """Round by round: median and extremes."""
-    values = sorted(a / b for a, b in zip(ours, others, strict=True))
-    return f"{statistics.median(values):.2f} [{values[0]:.2f}, {values[-1]:.2f}]"
+def one(workspace: Path, what: str, *arguments: str) -> dict[str, float]:
+    """What `apart` asks of a process."""
+    if what == "ceilings":
+        return ceilings()
+    if what == "quality":
+        return quality(workspace, int(arguments[0]), arguments[1])
+    shape, kind = arguments
+    way = ours if kind in ("ours", "uncompiled", "ours fp32") else theirs
+    return way(workspace, shape, STEPS[shape], kind)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["one"]:
-        kind, place, shape = sys.argv[2], Path(sys.argv[3]), sys.argv[4]
-        arguments = (place, shape, SHAPES[shape])
-        speed = ours(*arguments) if kind == "ours" else bare(*arguments, kind == "settings")
-        print(json.dumps(speed))
+        print(json.dumps(one(Path(sys.argv[2]), *sys.argv[3:])))
     else:
-        main(int(sys.argv[1]) if sys.argv[1:] else 3)
+        main(int((sys.argv[1:] or ["5"])[0]), sys.argv[2:] or list(STEPS))

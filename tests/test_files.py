@@ -7,6 +7,9 @@ import pytest
 from tongues.files import (
     append_line,
     fingerprint,
+    is_held,
+    newest_lines,
+    only_one,
     path_text,
     read_lines,
     whole_directory,
@@ -58,3 +61,24 @@ def test_any_path_can_be_written_down() -> None:
     assert path_text(path) == "a/caf\\xe9.txt"
     assert path_text(Path("a/café.txt")) == "a/café.txt"
     assert fingerprint(str(path)) != fingerprint("a/caf.txt")
+
+
+def test_a_directory_is_held_for_as_long_as_its_process_works(tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    assert not is_held(place)
+    with only_one(place):
+        assert is_held(place)
+    assert not is_held(place)
+
+
+def test_the_newest_lines_come_first_and_only_whole_ones(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    assert list(newest_lines(path)) == []
+    for step in range(1000):
+        append_line(path, {"step": step})
+    with path.open("a") as file:
+        file.write('{"step": 10')
+    newest = [row["step"] for row in newest_lines(path, 256)]
+    assert newest == list(range(999, 999 - len(newest), -1))
+    assert 10 < len(newest) < 30
+    assert len(list(newest_lines(path, 10**6))) == 1000

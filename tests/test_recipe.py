@@ -140,8 +140,8 @@ def test_scales_and_units_multiply() -> None:
 
 def test_a_budget_per_parameter_grows_with_the_model(good: Path) -> None:
     budget = load_recipe(good).train.budget
-    assert budget.tokens(1000) == 20_000
-    assert load_recipe(good, ["train.budget=3k tokens"]).train.budget.tokens(1000) == 3000
+    assert budget.tokens(1000, 1.0) == 20_000
+    assert load_recipe(good, ["train.budget=3k tokens"]).train.budget.tokens(1000, 1.0) == 3000
 
 
 def test_shown_amounts_are_short() -> None:

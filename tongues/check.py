@@ -1,7 +1,8 @@
 """Everything that can be wrong in a recipe, found before work starts, and what follows from it."""
 
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tongues.recipe import Recipe
 from tongues.study import plan_runs
 from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
+from tongues.train.directory import find_parent
 
 __all__ = ["Checked", "check_recipe", "derived_as_json", "derived_table"]
 
@@ -37,10 +39,19 @@ class Checked:
 
     @property
     def disk(self) -> int:
-        """Bytes on disk at the most, about: tokens, models, checkpoints of the runs going on."""
-        models = sum(derived.model_bytes for _, derived in self.runs)
-        checkpoints = sorted((derived.checkpoint_bytes for _, derived in self.runs), reverse=True)
-        return self.token_bytes + models + 3 * sum(checkpoints[: self.at_once])
+        """Bytes on disk at the most, about: tokens, models, milestones, other checkpoints.
+
+        Of a run going on as many checkpoints lie there as it keeps, beside one being written.
+        """
+        kept = sum(
+            derived.model_bytes + len(plan.settings.milestones) * derived.checkpoint_bytes
+            for plan, derived in self.runs
+        )
+        passing = sorted(
+            ((plan.settings.keep + 1) * derived.checkpoint_bytes for plan, derived in self.runs),
+            reverse=True,
+        )
+        return self.token_bytes + kept + sum(passing[: self.at_once])
 
 
 def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
@@ -52,7 +63,10 @@ def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
         _languages_have_text(plan, recipe)
     _a_context_is_held_out(recipe)
     vocabulary = _vocabulary(recipe)
-    runs = tuple((plan, derive(plan, vocabulary)) for plan in plans)
+    parents = {plan.name: _parent(plan, plans, workspace) for plan in plans}
+    for plan in plans:
+        _tokenizer_fits(plan, recipe, parents[plan.name], workspace)
+    runs = tuple((plan, derive(plan, vocabulary, parents[plan.name])) for plan in plans)
     for plan, derived in runs:
         _text_suffices(plan, derived, sizes)
     two_or_four = 2 if vocabulary <= 65_536 else 4
@@ -70,7 +84,7 @@ def derived_table(checked: Checked) -> list[dict[str, str]]:
     return [
         {
             "run": plan.name,
-            "shape": plan.shape.name,
+            "shape": derived.anatomy.name,
             "parameters": f"{derived.parameters['total']:,}",
             "outside embeddings": f"{derived.parameters['non_embedding']:,}",
             "tokens": show_count(derived.tokens),
@@ -86,7 +100,7 @@ def derived_table(checked: Checked) -> list[dict[str, str]]:
 def derived_as_json(checked: Checked) -> dict[str, Any]:
     """The same as plain numbers."""
     runs = [
-        {"run": plan.name, "shape": plan.shape.name, **asdict(derived)}
+        {"run": plan.name, "shape": derived.anatomy.name, **derived.as_json()}
         for plan, derived in checked.runs
     ]
     return {"runs": runs, "memory": checked.memory, "disk": checked.disk}
@@ -118,6 +132,30 @@ def _languages_have_text(plan: RunPlan, recipe: Recipe) -> None:
             raise UserError(
                 f"language `{lang}` has no text", where=where, hint=nearest(lang, known)
             )
+
+
+def _parent(plan: RunPlan, plans: Sequence[RunPlan], workspace: Path) -> Path | None:
+    """What a run starts from; None where that is still to be trained and its shape is said."""
+    if plan.parent in {other.name for other in plans}:
+        return None
+    try:
+        return find_parent(plan.parent, workspace)
+    except UserError:
+        if plan.shape is None:
+            raise
+        return None
+
+
+def _tokenizer_fits(plan: RunPlan, recipe: Recipe, parent: Path | None, workspace: Path) -> None:
+    """The parent's tokenizer against the recipe's, as far as that is there."""
+    prepared = workspace / "tokens" / plan.tokens / "tokenizer.json"
+    base = recipe.tokens.base
+    if parent is None or (base is None and not prepared.is_file()):
+        return
+    from tongues.tokens import load_tokenizer
+    from tongues.train.start import check_parent
+
+    check_parent(plan, load_tokenizer(prepared if base is None else Path(base)), parent)
 
 
 def _a_context_is_held_out(recipe: Recipe) -> None:
@@ -164,7 +202,8 @@ def _fits_on_disk(checked: Checked, workspace: Path, name: str) -> None:
         raise UserError(
             f"needs {show_bytes(checked.disk - there)} of disk; {show_bytes(free)} are free",
             where=str(workspace),
-            hint="make room, name another place by `--in`, or train fewer or smaller runs",
+            hint="make room, name another place by `--in`, keep fewer checkpoints (`train.keep`, "
+            "`train.milestones`), or train fewer or smaller runs",
         )
 
 

@@ -17,6 +17,8 @@ __all__ = [
     "append_line",
     "file_hash",
     "fingerprint",
+    "is_held",
+    "newest_lines",
     "only_one",
     "path_text",
     "read_json",
@@ -118,6 +120,18 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line]
 
 
+def newest_lines(path: Path, size: int = 16_384) -> Iterator[dict[str, Any]]:
+    """The whole JSON lines in the last `size` bytes of a file, the newest first."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        start = max(0, file.seek(0, os.SEEK_END) - size)
+        file.seek(start)
+        lines = file.read().split(b"\n")[:-1]
+    for line in reversed(lines[1:] if start else lines):
+        yield json.loads(line)
+
+
 @contextmanager
 def only_one(place: Path) -> Iterator[None]:
     """Hold a directory for this process, whether it exists yet or not.
@@ -125,7 +139,7 @@ def only_one(place: Path) -> Iterator[None]:
     Waits some seconds for another process, which may be leaving a checkpoint; then a UserError.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    with place.with_name(f".{place.name}.lock").open("w") as file:
+    with _lock(place).open("w") as file:
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -139,12 +153,28 @@ def only_one(place: Path) -> Iterator[None]:
         yield
 
 
+def is_held(place: Path) -> bool:
+    """Whether a process holds a directory with `only_one` now."""
+    try:
+        with _lock(place).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # no lock: nobody was ever here
+        return False
+    return False
+
+
 def remove_directory(path: Path) -> None:
     """Remove a directory, if it is there, so that it is never seen half removed."""
     aside = _aside(path)
     if path.exists():
         path.replace(aside)
         shutil.rmtree(aside)
+
+
+def _lock(place: Path) -> Path:
+    return place.with_name(f".{place.name}.lock")
 
 
 def _aside(path: Path) -> Path:

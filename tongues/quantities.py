@@ -17,16 +17,19 @@ __all__ = [
     "percentile",
     "show_bytes",
     "show_count",
+    "show_seconds",
 ]
 
 _NUMBER = re.compile(
     r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kMBGT]?)(?![A-Za-z])\s*(.*?)\s*$"
 )
 _SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
+_SCALE |= {"P": 10**15, "E": 10**18, "Z": 10**21}  # of operations alone
+_FLOPS = re.compile(r"^([MGTPEZ]?)FLOPs?$")
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SECONDS = {"second": 1, "seconds": 1, "s": 1, "minute": 60, "minutes": 60, "hour": 3600}
-_SECONDS |= {"hours": 3600}
+_SECONDS |= {"hours": 3600, "day": 86_400, "days": 86_400}
 
 
 def _split(value: Any, example: str) -> tuple[float, str]:
@@ -147,34 +150,60 @@ Amount = Annotated[_Amount, BeforeValidator(_amount), PlainSerializer(str)]
 
 
 class _Budget(BaseModel):
-    """How long a run trains: a number of tokens, or tokens per parameter."""
+    """How long a run trains, in one of these units."""
 
     model_config = ConfigDict(frozen=True)
     amount: float
-    per_parameter: bool
+    unit: Literal["tokens", "tokens per parameter", "FLOPs", "seconds"]
 
-    def tokens(self, parameters: int) -> int:
-        """The budget in tokens for a model of that many parameters."""
-        return round(self.amount * parameters) if self.per_parameter else round(self.amount)
+    @property
+    def seconds(self) -> float | None:
+        """The time it gives, where it is a time; its tokens then depend on the machine."""
+        return self.amount if self.unit == "seconds" else None
+
+    def tokens(
+        self, parameters: int, flops_per_token: float, tokens_per_second: float | None = None
+    ) -> int:
+        """The budget in tokens for a model of so many parameters and operations.
+
+        tokens_per_second: as measured, needed where the budget is a time.
+        """
+        match self.unit:
+            case "tokens":
+                return round(self.amount)
+            case "tokens per parameter":
+                return round(self.amount * parameters)
+            case "FLOPs":
+                return round(self.amount / flops_per_token)
+            case "seconds":
+                if tokens_per_second is None:
+                    raise ValueError("a time is no number of tokens before a speed was measured")
+                return round(self.amount * tokens_per_second)
 
     def __str__(self) -> str:
         """As it is written in a recipe."""
-        return f"{self.amount:.15g} tokens" + (" per parameter" if self.per_parameter else "")
+        return f"{repr(self.amount).removesuffix('.0')} {self.unit}"
 
 
 def _budget(value: Any) -> Any:
     if isinstance(value, _Budget):
         return value
-    number, unit = _split(value, example="30M tokens` or `20 tokens per parameter")
-    words = " ".join(unit.split())
-    if words not in ("tokens", "token", "tokens per parameter"):
-        reason = "a budget is counted in tokens: `30M tokens` or `20 tokens per parameter`"
-        raise ValueError(f"`{value}`: {reason}")
-    if not number > 0:
-        raise ValueError(f"`{value}` is not more than nothing")
-    if words != "tokens per parameter":
+    number, written = _split(value, example="30M tokens` or `20 tokens per parameter")
+    words = " ".join(written.split())
+    if words in ("tokens", "token", "tokens per parameter"):
+        unit = "tokens per parameter" if words.endswith("parameter") else "tokens"
+    elif match := _FLOPS.match(words):
+        number, unit = number * _SCALE[match[1]], "FLOPs"
+    elif words in _SECONDS:
+        number, unit = number * _SECONDS[words], "seconds"
+    else:
+        reason = "a budget is counted in tokens, tokens per parameter, FLOPs or hours"
+        raise ValueError(f"`{value}`: {reason}, such as `20 tokens per parameter`")
+    if not 0 < number < math.inf:
+        raise ValueError(f"`{value}` is not more than nothing, or more than can be counted")
+    if unit == "tokens":
         _whole(number, value)
-    return _Budget(amount=number, per_parameter=words.endswith("parameter"))
+    return _Budget(amount=number, unit=unit)
 
 
 Budget = Annotated[_Budget, BeforeValidator(_budget), PlainSerializer(str)]
@@ -194,3 +223,13 @@ def show_bytes(number: float) -> str:
         if number >= _BYTES[unit]:
             return f"{number / _BYTES[unit]:.3g} {unit}"
     return f"{number:.0f} B"
+
+
+def show_seconds(number: float) -> str:
+    """A stretch of time in a fitting unit: 45 s, 3 min, 2.5 h, 4 days."""
+    if number < 99.5:
+        return f"{number:.0f} s"
+    if number < 99.5 * 60:
+        return f"{number / 60:.0f} min"
+    hours = number / 3600
+    return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.0f} days"

@@ -52,17 +52,21 @@ class Record(TypedDict):
     parent: str | None
     parent_fingerprint: str | None
     shape: str
+    family: str  # transformers' `model_type`
     params: Parameters
     seed: int
     steps: int
     tokens: int
     flops: float  # of the whole run, exact
+    batch: int  # tokens
+    rate: float  # at its peak
     shares: dict[str, float]  # of all tokens by language, replay included
     epochs: dict[str, float]  # how often the run reads the text of each language
     foreign: dict[
         str, dict[str, float] | None
     ]  # shares of other languages found in each one's text
     surgery: Surgery | None  # once it is done, where the parent lacks pieces
+    engine: dict[str, Any] | None  # how it is computed, in the newest sitting
     settings: dict[str, Any]
     tokens_fingerprint: str
     versions: dict[str, str]

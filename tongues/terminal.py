@@ -1,21 +1,31 @@
 """What the terminal shows: data on standard output, progress and hints on standard error."""
 
 import json
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.live import Live
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["hint", "print_json", "print_table", "progress_line", "say"]
+__all__ = ["Show", "hint", "print_json", "print_table", "progress_line", "say", "speaks"]
 
 _PLAIN_EVERY = 10.0  # seconds between plain progress lines where there is no terminal
+
+
+class Show(Protocol):
+    """What `progress_line` hands out."""
+
+    def __call__(self, share: float, *words: str) -> None:
+        """Show how far something is, from 0 to 1, and what else there is to say of it."""
 
 
 def print_json(thing: Any) -> None:
@@ -23,34 +33,48 @@ def print_json(thing: Any) -> None:
     click.echo(json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def print_table(rows: Sequence[Mapping[str, str]]) -> None:
-    """Rows of text as an aligned table on standard output; numbers to the right."""
+def print_table(rows: Sequence[Mapping[str, str]], spare: Iterable[str] = ()) -> None:
+    """Rows of text as an aligned table on standard output; numbers to the right.
+
+    spare: columns that are left out, in this order, as far as a terminal is too narrow for all.
+    """
     if not rows or sys.stdout is None:  # closed by the caller
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in rows[0]:
-        numeric = all(row[column][:1].isdigit() or row[column][:1] in "-+[" for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(row[column]) for column in rows[0]))
-    width = None if sys.stdout.isatty() else 1000
-    Console(width=width, highlight=False).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False)
+    table, unbounded = _table(rows), console.options.update_width(10_000)
+    for column in spare:
+        if Measurement.get(console, unbounded, table).maximum <= console.width:
+            break
+        rows = [{key: row[key] for key in row if key != column} for row in rows]
+        table = _table(rows)
+    console.print(table)
+
+
+def speaks() -> bool:
+    """Whether this process speaks for its run: of those that torchrun started, the first."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def say(line: str) -> None:
-    """A line on standard error."""
-    click.echo(line, err=True)
+    """A line on standard error, above a live line if there is one."""
+    if sys.stderr is not None and speaks():  # closed by the caller
+        print(line, file=sys.stderr)  # click would write past the live line
 
 
 def hint(line: str) -> None:
     """What to do next, on standard error."""
-    click.echo(click.style(f"→ {line}", dim=True), err=True)
+    if speaks():
+        click.echo(click.style(f"→ {line}", dim=True), err=True)
 
 
 @contextmanager
-def progress_line(title: str) -> Iterator[Callable[[float, str], None]]:
-    """Hands out `show(share done, words)`: a live bar, or plain lines without a terminal."""
-    if not sys.stderr.isatty():
+def progress_line(title: str) -> Iterator[Show]:
+    """Hands out `show(share done, *words)`: a live bar, or plain lines without a terminal."""
+    if not speaks():
+        yield lambda share, *words: None
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
         yield _plain_lines(title)
         return
     columns = (
@@ -58,20 +82,56 @@ def progress_line(title: str) -> Iterator[Callable[[float, str], None]]:
         BarColumn(bar_width=24),
         TextColumn("{task.percentage:3.0f}%"),
         TimeElapsedColumn(),
-        TextColumn("[dim]{task.fields[words]}[/dim]"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=1.0, words="")
-        yield lambda share, words: progress.update(task, completed=share, words=words)
+    bar, below = Progress(*columns), _Below()
+    task = bar.add_task(title, total=1.0)
+
+    def show(share: float, *words: str) -> None:
+        bar.update(task, completed=share)
+        below.words = words
+
+    with Live(Group(bar, below), console=console, transient=True):
+        yield show
 
 
-def _plain_lines(title: str) -> Callable[[float, str], None]:
+class _Below:
+    """Words below the bar, on as many lines as they take."""
+
+    words: tuple[str, ...] = ()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in _lines(self.words, options.max_width):
+            yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _lines(words: Sequence[str], width: int) -> list[str]:
+    """The words two blanks apart, broken into lines between them only."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + 2 + len(word) <= width:
+            lines[-1] += f"  {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _plain_lines(title: str) -> Show:
     shown = time.monotonic()
 
-    def show(share: float, words: str) -> None:
+    def show(share: float, *words: str) -> None:
         nonlocal shown
         if time.monotonic() - shown >= _PLAIN_EVERY:
             shown = time.monotonic()
-            say(f"{title}: {share:.0%}  {words}")
+            say(f"{title}: {share:.0%}  {'  '.join(words)}")
 
     return show
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in rows[0]:
+        numeric = all(row[column][:1].isdigit() or row[column][:1] in "-+[" for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(row[column]) for column in rows[0]))
+    return table

@@ -42,7 +42,7 @@ def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRe
             assert names.index(plan.parent) < names.index(plan.name)
             parent = plans[names.index(plan.parent)]
             assert (parent.shape, parent.settings.seed) == (plan.shape, plan.settings.seed)
-        tokens = plan.settings.budget.tokens(1)
+        tokens = plan.settings.budget.tokens(1, 1.0)
         assert tokens == (9000 if plan.strategy == "source" else 4000)
     replay = next(plan for plan in plans if plan.replay)
     assert replay.shares == {"qab": 0.75, "qaa": 0.25}

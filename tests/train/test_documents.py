@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from tests.conftest import MakeRecipe
 from tongues.files import read_lines
@@ -13,7 +13,8 @@ from tongues.models import find_shape
 from tongues.models.huggingface import build_model
 from tongues.tokens import open_tokens
 from tongues.train import run_of_recipe
-from tongues.train.documents import logits, positions
+from tongues.train.engine.attention import BLOCKED
+from tongues.train.engine.documents import positions
 from tongues.train.run import train
 
 END = 3
@@ -29,6 +30,11 @@ def sample(seed: int) -> torch.Tensor:
     return tokens
 
 
+def logits(model: PreTrainedModel, tokens: torch.Tensor, apart: bool) -> torch.Tensor:
+    places = positions(tokens, END) if apart else None
+    return model(input_ids=tokens, position_ids=places, use_cache=False).logits
+
+
 def test_positions_begin_anew_at_the_token_that_ends_a_document() -> None:
     tokens = torch.tensor([[5, 6, END, 7, 8, END, END, 9], [END, 5, 5, 5, 5, 5, 5, 5]])
     expected = [[0, 1, 0, 1, 2, 0, 0, 1], [0, 1, 2, 3, 4, 5, 6, 7]]
@@ -36,31 +42,31 @@ def test_positions_begin_anew_at_the_token_that_ends_a_document() -> None:
 
 
 @pytest.mark.parametrize("bfloat16", [False, True])
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("attention", ["sdpa", "eager", BLOCKED])
 def test_a_change_in_one_document_moves_no_logit_of_another(attention: str, bfloat16: bool) -> None:
     model = build_model(find_shape("0.2M"), 200, CONTEXT, seed=1)
     model.set_attn_implementation(attention)
     tokens, other = sample(1), sample(2)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
-        before, joined = logits(model, tokens, END), logits(model, tokens, None)
+        before, joined = logits(model, tokens, apart=True), logits(model, tokens, apart=False)
         for start, stop in zip(STARTS, (*STARTS[1:], CONTEXT), strict=True):
             changed = tokens.clone()
             changed[:, start:stop] = other[:, start:stop]
             same = (changed == tokens).all()
-            unmoved = logits(model, changed, END) == before
+            unmoved = logits(model, changed, apart=True) == before
             inside = torch.zeros(CONTEXT, dtype=torch.bool)
             inside[start:stop] = True
             assert unmoved[:, ~inside].all()
             assert same or not unmoved[:, inside].all()
         changed = torch.cat([other[:, : STARTS[1]], tokens[:, STARTS[1] :]], dim=1)
-        assert not (logits(model, changed, None) == joined)[:, STARTS[1] :].all()
+        assert not (logits(model, changed, apart=False) == joined)[:, STARTS[1] :].all()
 
 
 def test_a_document_is_read_as_if_it_stood_alone() -> None:
     model = build_model(find_shape("0.2M"), 200, CONTEXT, seed=1)
     tokens = sample(1)
     with torch.no_grad():
-        together = logits(model, tokens, END)
+        together = logits(model, tokens, apart=True)
         for start, stop in zip(STARTS, (*STARTS[1:], CONTEXT), strict=True):
             alone = model(input_ids=tokens[:, start:stop]).logits
             torch.testing.assert_close(together[:, start:stop], alone)

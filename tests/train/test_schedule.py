@@ -1,12 +1,28 @@
+from itertools import pairwise
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.train.schedule import evaluation_steps, rate_at
+from tongues.recipe import Train
+from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
+
+SCHEDULES = ("cosine", "linear", "wsd", "infinite")
+SHARES = st.floats(0, 1)
 
 
-def test_the_rate_rises_for_five_hundredths_and_falls_to_a_tenth() -> None:
-    rates = [rate_at(step, 1000, 2e-4, warmup=0.05, final=0.1) for step in range(1000)]
+def settings_of(**settings: Any) -> Train:
+    return Train.model_validate({"budget": "1M tokens"} | settings)
+
+
+def rates_of(steps: int, peak: float = 1.0, **settings: Any) -> list[float]:
+    train = settings_of(**settings)
+    return [rate_at(step, steps, peak, train) for step in range(steps)]
+
+
+def test_the_cosine_rises_for_five_hundredths_and_falls_to_a_tenth() -> None:
+    rates = rates_of(1000, 2e-4)
     assert rates[0] == pytest.approx(2e-4 / 50)
     assert max(rates) == rates[49] == rates[50] == 2e-4
     assert rates[-1] == pytest.approx(2e-5)
@@ -14,10 +30,71 @@ def test_the_rate_rises_for_five_hundredths_and_falls_to_a_tenth() -> None:
     assert rates[50 + 949 // 2] == pytest.approx(1.1e-4, rel=1e-2)
 
 
-@given(st.integers(1, 10**6), st.floats(0, 1), st.floats(0, 1))
-def test_the_rate_stays_within_its_bounds(steps: int, warmup: float, final: float) -> None:
-    for step in {0, steps // 2, steps - 1}:
-        assert 0 < rate_at(step, steps, 1.0, warmup, final) <= 1 or final == 0
+def test_the_linear_schedule_falls_by_equal_steps() -> None:
+    rates = rates_of(1000, schedule="linear")
+    falls = [a - b for a, b in pairwise(rates[50:])]
+    assert falls == pytest.approx([0.9 / 949] * 949)
+    assert rates[-1] == pytest.approx(0.1)
+
+
+def test_wsd_keeps_its_peak_until_the_decay_falls_in_a_line() -> None:
+    rates = rates_of(1000, schedule="wsd", decay="20%", final_rate=0.0)
+    assert rates[49:800] == [1.0] * 751
+    assert rates[899] == pytest.approx(0.5)
+    assert rates[-1] == 0
+
+
+def test_wsd_without_decay_branches_off_the_same_run_whatever_its_length() -> None:
+    short, long = (rates_of(steps, schedule="wsd", warmup=50 / steps) for steps in (500, 1000))
+    assert short[:399] == long[:399]
+
+
+def test_the_infinite_schedule_falls_to_a_plateau_and_decays_from_there() -> None:
+    rates = rates_of(1000, schedule="infinite", cooldown="25%", plateau="40%", decay="10%")
+    assert rates[49] == rates[50] == 1
+    assert rates[50 + 125] == pytest.approx(0.7)
+    assert rates[300:900] == pytest.approx([0.4] * 600)
+    assert rates[-1] == pytest.approx(0.1)
+    assert rates[49:] == sorted(rates[49:], reverse=True)
+
+
+def test_without_a_warm_up_the_first_step_has_the_peak() -> None:
+    assert rates_of(10, schedule="wsd", warmup=0.0)[0] == 1.0
+
+
+@given(st.integers(1, 10**6), st.sampled_from(SCHEDULES), SHARES, SHARES, SHARES, SHARES, SHARES)
+def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
+    steps: int,
+    schedule: str,
+    warmup: float,
+    cooldown: float,
+    plateau: float,
+    decay: float,
+    final: float,
+) -> None:
+    train = settings_of(
+        schedule=schedule,
+        warmup=warmup,
+        cooldown=cooldown,
+        plateau=max(plateau, final),
+        decay=decay,
+        final_rate=final,
+    )
+    warm = max(1, round(warmup * steps))
+    points = sorted({min(steps - 1, warm - 1 + round(steps * i / 20)) for i in range(21)})
+    rates = [rate_at(step, steps, 1.0, train) for step in points]
+    assert all(final - 1e-12 <= rate <= 1 for rate in rates)
+    assert all(after <= before + 1e-12 for before, after in pairwise(rates))
+    assert rates[0] == 1
+    falls_to_the_end = schedule in ("cosine", "linear") or round(decay * steps) > 0
+    if steps - 1 > warm and falls_to_the_end:
+        assert rates[-1] == pytest.approx(final)
+
+
+def test_embeddings_learn_alone_for_their_share_of_the_steps() -> None:
+    train = settings_of(embeddings_first="10%")
+    assert [embeddings_alone(step, 50, train) for step in range(7)] == [True] * 5 + [False] * 2
+    assert not embeddings_alone(0, 50, settings_of())
 
 
 @given(st.integers(1, 10**7), st.integers(1, 100))

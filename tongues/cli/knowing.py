@@ -1,15 +1,16 @@
-"""Verbs that tell what runs and laws say: fit, report."""
+"""Verbs that tell what runs and laws say: ls, fit, report."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tongues.cli.options import figures_option, json_option, one_thread
+from tongues.cli.options import figures_option, json_option, one_thread, workspace_option
 from tongues.errors import UserError
 
-__all__ = ["fit", "report"]
+__all__ = ["fit", "ls", "report"]
 
+_SPARE = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out loss")  # first to go
 _NAMED = {"N": "params", "D": "tokens", "loss": "loss", "C": "flops", "U": "unique"}
 _NAMED |= {"r": "replay", "S": "start", "run": "run", "strategy": "strategy", "lang": "lang"}
 
@@ -117,3 +118,23 @@ def report(places: tuple[Path, ...], out: Path | None, title: str, on: Path | No
 
         page = write_report(places, out, title, say)
     click.echo(page)
+
+
+@click.command()
+@click.argument("places", nargs=-1, type=click.Path(path_type=Path))
+@workspace_option
+@json_option
+def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
+    """List the runs at or below PLACES, by default all of runs/, and how each stands."""
+    from dataclasses import asdict
+
+    from tongues.states import states, states_table, study_lines
+    from tongues.terminal import print_json, print_table
+
+    found = states(places or [workspace / "runs"])
+    if as_json:
+        print_json({"runs": [asdict(state) for state in found]})
+        return
+    print_table(states_table(found), spare=_SPARE)
+    for line in study_lines(found):
+        click.echo(line)

@@ -1,16 +1,20 @@
 """Where the command starts, and how it ends when something is wrong."""
 
 import sys
+import time
 
 import click
 
 from tongues import __version__
-from tongues.cli.knowing import fit, report
+from tongues.cli.knowing import fit, ls, report
 from tongues.cli.making import check, demo, prepare, study, train
 from tongues.cli.planning import plan
 from tongues.errors import Stopped, UserError, nearest
+from tongues.terminal import speaks
 
 __all__ = ["main"]
+
+_PATIENCE = 5.0  # seconds
 
 
 class _Verbs(click.Group):
@@ -30,8 +34,14 @@ def command() -> None:
     """Bring language models to new languages, and know beforehand what it takes."""
 
 
-for verb in (plan, check, prepare, train, study, fit, report, demo):
+for verb in (plan, check, prepare, train, study, ls, fit, report, demo):
     command.add_command(verb)
+
+
+def _let_the_first_tell_it() -> None:
+    """Of torchrun's processes the first tells an error of all; torchrun then ends this one."""
+    if not speaks():
+        time.sleep(_PATIENCE)
 
 
 def main() -> None:
@@ -39,6 +49,7 @@ def main() -> None:
     try:
         command(standalone_mode=False)
     except UserError as error:
+        _let_the_first_tell_it()
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     except click.ClickException as error:

@@ -1,6 +1,5 @@
 """Verbs that make things from a recipe: check, prepare, train, study, demo."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,8 @@ def check(recipe: Path, overrides: tuple[str, ...], workspace: Path, as_json: bo
         return
     click.echo(show_recipe(loaded))
     print_table(derived_table(checked))
-    notes = {plan.shape.name: plan.shape.note for plan, _ in checked.runs if plan.shape.note}
+    shapes = [plan.shape for plan, _ in checked.runs if plan.shape]
+    notes = {shape.name: shape.note for shape in shapes if shape.note}
     for name, note in notes.items():
         click.echo(f"shape {name}: {note}")
     click.echo(f"\nmemory, about: {show_bytes(checked.memory)}, {checked.at_once} at a time")
@@ -100,7 +100,7 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     """Train the one run of RECIPE; interrupted, the same command goes on."""
     from tongues.check import check_recipe
     from tongues.recipe import load_recipe
-    from tongues.terminal import hint, progress_line, say
+    from tongues.terminal import hint, progress_line, say, speaks
     from tongues.tokens import check_tokens
 
     loaded = load_recipe(recipe, overrides)
@@ -111,9 +111,15 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     from tongues.train.run import train as train_run
 
     with progress_line(plan.name) as show:
-        watch = _run_watcher(show)
-        directory = train_run(plan, workspace, watch=watch, tell=say, rebuild=rebuild)
-    click.echo(directory)
+        directory = train_run(
+            plan,
+            workspace,
+            watch=lambda progress: show(progress.share, *progress.words()),
+            tell=say,
+            rebuild=rebuild,
+        )
+    if speaks():
+        click.echo(directory)
     hint(f"tongues report {directory}")
 
 
@@ -196,15 +202,3 @@ def _study(recipe: Any, workspace: Path, rebuild: bool) -> Path:
 
 def _last(name: str) -> str:
     return name.rpartition("/")[2]
-
-
-def _run_watcher(show: Callable[[float, str], None]) -> Callable[[Any], None]:
-    """A live line from a run's progress."""
-
-    def watch(progress: Any) -> None:
-        held_out = " ".join(f"{lang} {loss:.3f}" for lang, loss in progress.losses.items())
-        words = f"step {progress.step}/{progress.steps}  loss {progress.loss:.3f}"
-        words += f"  held out: {held_out}  {progress.tokens_per_second:,.0f} tokens/s"
-        show(progress.step / progress.steps, f"{words}  {progress.seconds_left:.0f} s left")
-
-    return watch

@@ -1,18 +1,32 @@
 """Our shapes as Hugging Face models, and any causal model in and out of a folder."""
 
+import logging
 import os
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
 from tongues.errors import UserError
+from tongues.models.folders import read_config, stored_shapes
 from tongues.models.shapes import Shape
 
-__all__ = ["build_model", "load_model", "save_model"]
+__all__ = ["build_empty", "build_model", "configure", "load_model", "save_model"]
 
 transformers_logging.disable_progress_bar()
+
+_PROBED = 8  # tokens on which a model must show that it looks back only
+_NOISE = 1e-3  # of the logits' spread: what rounding may change
 
 
 def build_model(
@@ -48,22 +62,103 @@ def build_model(
         return LlamaForCausalLM(config)
 
 
+def build_empty(folder: Path) -> PreTrainedModel:
+    """The model of a Hugging Face folder without its weights or memory for them."""
+    config = configure(folder)
+    try:
+        with torch.device("meta"):
+            return AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    except Exception as error:  # each family raises its own
+        raise _not_loaded(folder, error) from None
+
+
 def save_model(model: PreTrainedModel, directory: Path) -> None:
-    """Write config.json and model.safetensors."""
+    """Write config.json and model.safetensors, in float32: nothing that was learned is rounded."""
     model.save_pretrained(directory)
 
 
-def load_model(directory: Path) -> PreTrainedModel:
-    """A causal model from a Hugging Face folder, in float32; never runs code from it."""
-    if not (directory / "config.json").is_file():
-        raise UserError("holds no Hugging Face model (no config.json)", where=str(directory))
+def load_model(folder: Path) -> PreTrainedModel:
+    """A causal model from a Hugging Face folder, in float32 and without dropout.
+
+    Every weight must be there and of its place's shape, and the model must look back only; code
+    in the folder is never run and pickled weights are never read.
+    """
+    config = configure(folder)
+    stored_shapes(folder)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity(logging.CRITICAL)  # what is amiss is said below
     try:
-        return AutoModelForCausalLM.from_pretrained(
-            directory, dtype=torch.float32, use_safetensors=True, local_files_only=True
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,
+            use_safetensors=True,
+            local_files_only=True,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
         )
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(
-            f"cannot be loaded as a causal model: {reason}", where=str(directory)
-        ) from None
+    except Exception as error:  # each family raises its own
+        raise _not_loaded(folder, error) from None
+    finally:
+        transformers_logging.set_verbosity(before)
+    model, found = loaded
+    _nothing_amiss(folder, found)
+    _looks_back_only(folder, model)
+    return model
+
+
+def configure(folder: Path) -> PreTrainedConfig:
+    """The configuration of a decoder of text that transformers has itself, without dropout."""
+    said, where = read_config(folder), str(folder)
+    family = said["model_type"]
+    causal = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    wanted = said.get("architectures") or []
+    if family not in causal or (wanted and wanted[0] not in causal.values()):
+        what = f"is of kind `{(wanted or [family])[0]}`, no causal model that transformers has"
+        raise UserError(what, where=where, hint="take a decoder such as Llama, Qwen or Gemma")
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # each family raises its own
+        raise _not_loaded(folder, error) from None
+    if config.get_text_config() is not config:
+        hint = f"save its text part by itself: `{causal.get(f'{family}_text', 'its text class')}`"
+        raise UserError("reads more than text", where=where, hint=hint)
+    for name, value in config.to_dict().items():
+        if "drop" in name and isinstance(value, float):
+            setattr(config, name, 0.0)
+    return config
+
+
+def _not_loaded(folder: Path, error: Exception) -> UserError:
+    reason = (str(error).strip() or repr(error)).splitlines()[0]
+    return UserError(f"cannot be loaded as a causal model: {reason}", where=str(folder))
+
+
+def _nothing_amiss(folder: Path, found: dict[str, Any]) -> None:
+    """Refuse weights that are not exactly those of the configuration."""
+    kinds = {
+        "mismatched_keys": "of another shape than config.json says",
+        "missing_keys": "missing",
+        "unexpected_keys": "without a place in the model",
+    }
+    for kind, wrong in kinds.items():
+        names = sorted(key[0] if isinstance(key, tuple) else key for key in found[kind])
+        if names:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            what = f"its weights are not those of its config.json: `{names[0]}`{more} {wrong}"
+            raise UserError(what, where=str(folder), hint="copy both from one place")
+
+
+@torch.no_grad()
+def _looks_back_only(folder: Path, model: PreTrainedModel) -> None:
+    """Refuse a model that needs more than tokens, or whose predictions see what comes after."""
+    size = model.config.get_text_config().vocab_size
+    tokens = torch.arange(2 * _PROBED).reshape(2, _PROBED) % size
+    tokens[1, :-1] = tokens[0, :-1]
+    try:
+        one, other = model.eval()(input_ids=tokens).logits[:, :-1]
+    except Exception as error:  # each family raises its own
+        raise _not_loaded(folder, error) from None
+    if (one - other).abs().max() > _NOISE * one.std():
+        raise UserError("looks ahead: it is no causal model", where=str(folder))

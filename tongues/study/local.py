@@ -11,14 +11,14 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tongues.errors import Stopped, UserError
-from tongues.files import read_lines, write_text
-from tongues.models import count_parameters
+from tongues.files import newest_lines, write_text
 from tongues.ranks import core_count, stop_on_sigterm, stop_with_parent
-from tongues.train import RunPlan
+from tongues.train import RunPlan, derive
 
 __all__ = ["State", "run_all"]
 
 _STOPPED = 130  # exit code of a run that was asked to stop
+_SPEED = 10_000.0  # tokens per second, to compare budgets of time with others
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,8 @@ def _reason(directory: Path, exitcode: int | None) -> str:
 
 
 def _work(plan: RunPlan) -> float:
-    """How much a run has to do, in parameters x tokens."""
-    parameters = count_parameters(plan.shape, vocabulary=1000)["total"]
-    return float(parameters) * plan.settings.budget.tokens(parameters)
+    """How much a run has to do, in operations, about."""
+    return derive(plan, vocabulary=1000, tokens_per_second=_SPEED).flops
 
 
 def _state(
@@ -152,5 +151,5 @@ def _state(
 
 
 def _share(directory: Path) -> float:
-    rows = read_lines(directory / "timing.jsonl")
-    return rows[-1]["step"] / rows[-1]["steps"] if rows else 0.0
+    row = next(newest_lines(directory / "timing.jsonl"), None)
+    return row["step"] / row["steps"] if row else 0.0

@@ -22,8 +22,8 @@ language:
 ---
 # {record["run"]}
 
-A Llama-2 style model of shape {record["shape"]}: {params["total"]:,} parameters,
-{params["non_embedding"]:,} of them outside the embeddings. Trained with tongues
+A decoder of family `{record["family"]}` and shape {record["shape"]}: {params["total"]:,}
+parameters, {params["non_embedding"]:,} of them outside the embeddings. Trained with tongues
 {record["versions"]["tongues"]} from {start} on {show_count(record["tokens"])} tokens ({shares}),
 {record["flops"]:.3g} floating-point operations.
 

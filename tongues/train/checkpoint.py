@@ -1,19 +1,48 @@
-"""All that a run needs to go on, whole and checked, or not there at all."""
+"""All that a run needs to go on, whole and checked, or not there at all.
 
-import hashlib
+A checkpoint is a folder: a safetensors file of each process's shares, what the model says of
+itself, and position.json, written last, with the SHA-256 of the others. Any number of processes
+opens it.
+"""
+
 import shutil
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import TracebackType
 
 import torch
-from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import Tensor, distributed
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
 
-from tongues.files import read_json, whole_directory, write_json
+from tongues.errors import UserError
+from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
+from tongues.train.engine.processes import Processes
+from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.sharding import reshard
+from tongues.train.engine.storage import SharesWriter
+from tongues.train.spikes import Recent
 
-__all__ = ["Position", "load_checkpoint", "save_checkpoint"]
+__all__ = ["Checkpoints", "Position", "list_checkpoints", "load_weights", "step_of"]
 
-_KEPT = 2
+warnings.filterwarnings("ignore", message="torch.distributed is disabled")  # one process is right
+
+
+_GENERATION = "generation_config.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,67 +55,248 @@ class Position:
     step: int
     seconds: float  # of training so far, over all sittings
     loss_sum: float  # of the steps since the last logged one
+    skipped: list[list[int]] = field(default_factory=list)  # batches passed over: [from, to)
+    went_back: int = 0  # times, after a spike
+    recent: Recent = field(default_factory=Recent)
+
+    @property
+    def batch(self) -> int:
+        """The number of the next batch, from 0."""
+        return self.step + sum(end - begin for begin, end in self.skipped)
 
 
-def save_checkpoint(
-    directory: Path, model: nn.Module, optimizer: torch.optim.Optimizer, position: Position
-) -> None:
-    """Write `directory/step-N/`; the two newest are kept."""
-    with whole_directory(directory / f"step-{position.step:08d}") as aside:
-        file = aside / "state.safetensors"
-        content = save(_state(model, optimizer))
-        file.write_bytes(content)
-        digest = hashlib.sha256(content).hexdigest()
-        write_json(aside / "position.json", asdict(position) | {"sha256": digest})
-    for old in sorted(directory.glob("step-*"))[:-_KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+class Checkpoints:
+    """A run's checkpoints, written beside the training.
+
+    A context: leaving it waits for the checkpoint in hand. All processes take part in all of it.
+
+    Parameters
+    ----------
+    directory: holds them, as `step-N`, and for good as `milestone-N`; all processes see it.
+    keep: how many of the newest are kept, besides milestones.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        scorer: Scorer,
+        optimizer: torch.optim.Optimizer,
+        processes: Processes,
+        keep: int,
+    ) -> None:
+        self._directory, self._processes, self._keep = directory, processes, keep
+        self._scorer, self._optimizer = scorer, optimizer
+        self._group = _own_group() if processes.count > 1 else None
+        self._thread = ThreadPoolExecutor(1, "checkpoint")
+        self._written: Future[None] | None = None
+
+    def __enter__(self) -> "Checkpoints":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Wait for the checkpoint in hand; what went wrong with it is raised if nothing else is."""
+        self._thread.shutdown()
+        if error is None:
+            self.wait()
+
+    def save(self, position: Position, *, milestone: bool = False) -> None:
+        """Copy the state in memory and go on; a thread writes it.
+
+        Waits for the checkpoint before. One that cannot be written is a UserError at the next call.
+        """
+        self.wait()
+        state = {
+            name: tensor.to("cpu", copy=True)
+            for name, tensor in _state(self._scorer, self._optimizer).items()
+        }
+        name = f"{'milestone' if milestone else 'step'}-{position.step:08d}"
+        self._written = self._thread.submit(self._write, name, state, position)
+
+    def wait(self) -> None:
+        """Wait until the checkpoint in hand is whole."""
+        written, self._written = self._written, None
+        try:
+            if written:
+                written.result()
+        except CheckpointException as failed:
+            error = next(iter(failed.failures.values()))[0]
+            if not isinstance(error, OSError):
+                raise
+            older = list_checkpoints(self._directory)
+            kept = f"; {older[-1].name} is whole" if older else ""
+            what, where = f"a checkpoint cannot be written ({error})", str(self._directory)
+            hint = f"make room and give the same command again: it goes on{kept}"
+            raise UserError(what, where=where, hint=hint) from None
+
+    def load(self, *, but_newest: bool = False) -> tuple[Position | None, list[Path]]:
+        """Put back the newest whole checkpoint; also tells which damaged ones were passed over.
+
+        but_newest: the one before it, where there is one.
+        """
+        self.wait()
+        damaged: list[Path] = []
+        names = self._processes.once(self._tidy)
+        for name in reversed(names[:-1] if but_newest and len(names) > 1 else names):
+            place = self._directory / name
+            if (position := self._check(place)) is not None:
+                self._restore(place)
+                return position, damaged
+            damaged.append(place)
+        return None, damaged
+
+    def cut(self, step: int) -> None:
+        """Remove what lies after a step that the run went back to, milestones too."""
+        self.wait()
+        self._processes.once(lambda: self._cut(step))
+
+    def remove(self) -> None:
+        """Remove all but the milestones, when the run is finished."""
+        self.wait()
+        self._processes.once(self._remove)
+
+    def _tidy(self) -> list[str]:
+        """Clear what a kill left half written; returns the names of the others, oldest first."""
+        for left in self._directory.glob(".*.part"):
+            shutil.rmtree(left, ignore_errors=True)
+        return [place.name for place in list_checkpoints(self._directory)]
+
+    def _write(self, name: str, state: dict[str, Tensor], position: Position) -> None:
+        place = self._directory / name
+        with whole_directory(place) if self._processes.first else nullcontext(place) as aside:
+            writer = SharesWriter(self._agree(aside))
+            save(state, storage_writer=writer, process_group=self._group)
+            if not self._processes.first:
+                return
+            files = dict(writer.digests)
+            for name, said in _about(self._scorer.model).items():
+                (aside / name).write_text(said.to_json_string(), encoding="utf-8")
+                files[name] = file_hash(aside / name)
+            stored = {"position": asdict(position), "files": files}
+            write_json(aside / "position.json", {**stored, "fingerprint": fingerprint(stored)})
+        self._prune(position.step)
+
+    def _agree(self, aside: Path) -> Path:
+        """The first process's path."""
+        paths = [str(aside)]
+        if self._group is not None:
+            distributed.broadcast_object_list(paths, src=0, group=self._group)
+        return Path(paths[0])
+
+    def _prune(self, step: int) -> None:
+        """Remove checkpoints but the newest up to `step`: those after it are damaged."""
+        places = list(self._directory.glob("step-*"))
+        past = sorted(place for place in places if step_of(place) <= step)
+        for place in set(places) - set(past[-self._keep :]):
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _remove(self) -> None:
+        self._prune(-1)
+        if self._directory.is_dir() and not list_checkpoints(self._directory):
+            shutil.rmtree(self._directory)
+
+    def _cut(self, step: int) -> None:
+        for place in list_checkpoints(self._directory):
+            if step_of(place) > step:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def _check(self, place: Path) -> Position | None:
+        """The position of a checkpoint; None in all processes when it is damaged for one."""
+        position, files = _read(place)
+        whole = position is not None and _same(place, self._processes.share(sorted(files.items())))
+        return None if self._processes.any(not whole) else position
+
+    def _restore(self, place: Path) -> None:
+        """Fill the weights, and the moments that the checkpoint has of them."""
+        reader = HuggingFaceStorageReader(str(place))
+        reshard(self._scorer)
+        weights = dict(self._scorer.model.named_parameters())
+        self._optimizer.state.clear()
+        for path, stored in reader.read_metadata().state_dict_metadata.items():
+            kind, _, name = path.partition("/")
+            if kind != "weights":
+                assert isinstance(stored, TensorStorageMetadata)
+                self._optimizer.state[weights[name]][kind] = _room(weights[name], stored)
+        state = _state(self._scorer, self._optimizer)
+        load(state, storage_reader=reader, process_group=self._group)
 
 
-def load_checkpoint(
-    directory: Path, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> tuple[Position | None, list[Path]]:
-    """Put back the newest whole checkpoint; also tells which damaged ones were passed over."""
-    damaged: list[Path] = []
-    for place in sorted(directory.glob("step-*"), reverse=True):
-        state, position = _read(place)
-        if position is not None:
-            _restore(model, optimizer, state)
-            return position, damaged
-        damaged.append(place)
-    return None, damaged
+def list_checkpoints(directory: Path) -> list[Path]:
+    """The checkpoints and milestones in a run's folder of them, oldest first."""
+    return sorted((*directory.glob("step-*"), *directory.glob("milestone-*")), key=step_of)
 
 
-def _read(place: Path) -> tuple[dict[str, Tensor], Position | None]:
-    """The tensors and the position of a checkpoint; no position when it is damaged."""
-    try:
-        stored = read_json(place / "position.json")
-        digest = stored.pop("sha256")
-        content = (place / "state.safetensors").read_bytes()
-        if hashlib.sha256(content).hexdigest() == digest:
-            return load(content), Position(**stored)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return {}, None
-
-
-def _state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def load_weights(place: Path) -> PreTrainedModel:
+    """The whole model of a checkpoint, in this process alone; a UserError when it is damaged."""
+    position, files = _read(place)
+    if position is None or not _same(place, files.items()):
+        raise UserError("is damaged", where=str(place), hint="take another checkpoint of this run")
+    config = AutoConfig.from_pretrained(place, local_files_only=True)
+    model = AutoModelForCausalLM.from_config(config)
+    if _GENERATION in files:
+        model.generation_config = GenerationConfig.from_dict(read_json(place / _GENERATION))
     state = {f"weights/{name}": weight.detach() for name, weight in model.named_parameters()}
-    for name, weight in model.named_parameters():
-        for key, value in optimizer.state.get(weight, {}).items():
-            state[f"{key}/{name}"] = value
+    load(state, storage_reader=HuggingFaceStorageReader(str(place)), no_dist=True)
+    return model
+
+
+def _own_group() -> distributed.ProcessGroup:
+    """A group for the thread, so that what it says never mixes with what training says."""
+    group = distributed.new_group(backend="gloo")
+    assert isinstance(group, distributed.ProcessGroup)
+    return group
+
+
+def _state(scorer: Scorer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Weights and moments by name, as they lie in this process."""
+    reshard(scorer)
+    state = {f"weights/{name}": weight.detach() for name, weight in scorer.model.named_parameters()}
+    for name, weight in scorer.model.named_parameters():
+        for kind, value in optimizer.state.get(weight, {}).items():
+            state[f"{kind}/{name}"] = value
     return state
 
 
-def _restore(model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Tensor]) -> None:
-    moments: dict[str, dict[str, Tensor]] = {}
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            weight.copy_(state.pop(f"weights/{name}"))
-    for path, value in state.items():
-        key, _, name = path.partition("/")
-        moments.setdefault(name, {})[key] = value
-    for name, weight in model.named_parameters():
-        if name in moments:
-            optimizer.state[weight] = {
-                key: value.to(weight.device) for key, value in moments[name].items()
-            }
+def _about(model: PreTrainedModel) -> dict[str, PreTrainedConfig | GenerationConfig]:
+    """What a model's folder says of it, by file."""
+    about: dict[str, PreTrainedConfig | GenerationConfig] = {"config.json": model.config}
+    if isinstance(model.generation_config, GenerationConfig):
+        about[_GENERATION] = model.generation_config
+    return about
+
+
+def _room(weight: Tensor, stored: TensorStorageMetadata) -> Tensor:
+    """Room for a moment of a weight, in shares as the weight is; or for a count of steps."""
+    if stored.size == weight.shape:
+        return torch.zeros_like(weight, dtype=stored.properties.dtype, requires_grad=False)
+    return torch.zeros(stored.size, dtype=stored.properties.dtype, device=weight.device)
+
+
+def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
+    """The position of a checkpoint and its files' digests; no position when it is damaged."""
+    try:
+        stored = read_json(place / "position.json")
+        if stored.pop("fingerprint") != fingerprint(stored):
+            return None, {}
+        position = stored["position"]
+        recent = Recent(**position.pop("recent"))
+        return Position(**position, recent=recent), stored["files"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None, {}
+
+
+def _same(place: Path, files: Iterable[tuple[str, str]]) -> bool:
+    """Whether files have these digests."""
+    try:
+        return all(file_hash(place / name) == digest for name, digest in files)
+    except UserError:
+        return False
+
+
+def step_of(place: Path) -> int:
+    """The step after which a checkpoint was left."""
+    return int(place.name.rpartition("-")[2])

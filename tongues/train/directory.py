@@ -9,7 +9,7 @@ from tongues.errors import UserError, nearest
 from tongues.files import read_lines, remove_directory, write_text
 from tongues.runs import Record, read_record, write_record
 
-__all__ = ["find_parent", "open_directory", "roll_back"]
+__all__ = ["find_parent", "model_folder", "open_directory", "roll_back"]
 
 
 def find_parent(parent: str | None, workspace: Path) -> Path | None:
@@ -28,6 +28,11 @@ def find_parent(parent: str | None, workspace: Path) -> Path | None:
     names = [str(path.parent.relative_to(store)) for path in store.rglob("run.json")]
     what = f"`{parent}` is neither a run in {store} nor a Hugging Face folder"
     raise UserError(what, where="train.init_from", hint=nearest(parent, names))
+
+
+def model_folder(parent: Path) -> Path:
+    """The Hugging Face folder of a run, or the folder itself."""
+    return parent / "model" if (parent / "run.json").is_file() else parent
 
 
 def open_directory(
@@ -54,13 +59,15 @@ def open_directory(
         directory.mkdir(parents=True, exist_ok=True)
     if there and there["status"] == "finished":
         return "finished"
-    write_record(directory, {**record, "surgery": there["surgery"]} if there else record)
+    if there:
+        record = {**record, "surgery": there["surgery"], "engine": there["engine"]}
+    write_record(directory, record)
     return "unfinished" if there else "new"
 
 
 def roll_back(directory: Path, step: int) -> None:
     """Drop what was written after `step`: it will be written again, the same."""
-    for name in ("metrics.jsonl", "evals.jsonl", "timing.jsonl"):
+    for name in ("metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl"):
         path = directory / name
         kept = [
             json.dumps(row, ensure_ascii=False) for row in read_lines(path) if row["step"] <= step

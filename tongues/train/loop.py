@@ -1,152 +1,200 @@
-"""The steps of a run: deal, train, log, evaluate, checkpoint."""
+"""The steps of a run: deal, train, log, evaluate, checkpoint, and what a spike calls for."""
 
-import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
-import torch
-from torch import nn
-from torch.nn.functional import cross_entropy
-from transformers import PreTrainedModel
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from tongues.errors import Stopped, UserError
-from tongues.files import append_line
-from tongues.models import flops_per_token
-from tongues.tokens import Mixture, Tokens
-from tongues.train.checkpoint import Position, save_checkpoint
-from tongues.train.documents import logits
-from tongues.train.plan import Derived, RunPlan
-from tongues.train.processor import Processor, autocast
-from tongues.train.schedule import evaluation_steps, rate_at
+from tongues.files import newest_lines
+from tongues.train.checkpoint import Checkpoints, Position
+from tongues.train.directory import roll_back
+from tongues.train.engine.processor import ceiling
+from tongues.train.progress import Meter, Progress, peak_memory
+from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
+from tongues.train.setup import Setup
 from tongues.train.signals import StopSignal
-from tongues.train.validation import HeldOut, validate
+from tongues.train.spikes import Recent, Spike, judge
+from tongues.train.step import Dealer, Gradient, forget, gradient, update
+from tongues.train.validation import validate
 
-__all__ = ["Progress", "Setup", "train_steps"]
+__all__ = ["Watch", "train_steps"]
 
 _LOGGED = 200  # lines of metrics a run
+_ANCHORS = 20  # places a run can go back to after a spike
+_GOES_BACK = 10  # times at most
+
+Tell = Callable[[str], None]
+Watch = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What a watcher is told about a run, about once a second."""
+class _Places:
+    """Steps after which something is done, besides the step."""
 
-    step: int
-    steps: int
-    loss: float  # nats per token on the training text
-    losses: dict[str, float]  # the newest on held-out text, by language
-    tokens_per_second: float
-    seconds_left: float
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What the steps of one run work with."""
-
-    plan: RunPlan
-    derived: Derived
-    directory: Path
-    tokens: Tokens
-    mixture: Mixture
-    texts: Mapping[str, HeldOut]  # by language
-    model: PreTrainedModel
-    optimizer: torch.optim.Optimizer
-    processor: Processor
-
-    @property
-    def apart_by(self) -> int | None:
-        """The token that ends a document, where documents are kept apart."""
-        return self.tokens.end_id if self.plan.settings.documents == "apart" else None
+    evaluated: frozenset[int]
+    milestones: frozenset[int]
+    anchor_every: int  # 0: none
+    log_every: int
 
 
 def train_steps(
-    setup: Setup, position: Position | None, watch: Callable[[Progress], None]
+    setup: Setup, checkpoints: Checkpoints, position: Position | None, watch: Watch, tell: Tell
 ) -> float:
     """Every step from `position` (None: the start) to the end; returns seconds of training."""
-    settings, steps, directory = setup.plan.settings, setup.derived.steps, setup.directory
-    samples = setup.derived.batch // settings.context
-    evaluated = set(evaluation_steps(steps, settings.evaluations))
-    log_every = max(1, steps // _LOGGED)
-    losses: dict[str, float] = {}
+    settings, steps = setup.plan.settings, setup.derived.steps
+    places = _places(setup)
     if position is None:
         position = Position(step=0, seconds=0.0, loss_sum=0.0)
-        losses = _evaluate(setup, step=0)
-
-    loss_sum, shown_step = position.loss_sum, position.step
-    started = time.monotonic() - position.seconds
-    saved = shown = time.monotonic()
-    with StopSignal() as stop:
-        for step in range(position.step + 1, steps + 1):
-            rate = rate_at(
-                step - 1, steps, setup.derived.rate, settings.warmup, settings.final_rate
+        losses = _evaluate(setup, position)
+    else:
+        losses = _last_losses(setup)
+    meter = Meter(
+        position.step,
+        steps,
+        seconds=position.seconds,
+        batch=setup.derived.batch,
+        flops_per_token=float(setup.derived.anatomy.flops_per_token(settings.context)),
+        ceiling=setup.processes.sum([ceiling(setup.processor)])[0],
+        memory=lambda: peak_memory(setup.processor.device.type),
+    )
+    dealer, spikes, saved = Dealer(setup), 0, time.monotonic()
+    anchors = Checkpoints(
+        setup.directory / "anchors", setup.scorer, setup.optimizer, setup.processes, keep=2
+    )
+    with StopSignal() as stop, checkpoints, anchors:
+        if places.anchor_every and position.step == 0:
+            anchors.save(position)
+        while position.step < steps:
+            due = setup.processes.first and time.monotonic() - saved >= settings.checkpoint_every
+            found = gradient(setup, dealer, position.batch, (stop.asked, due))
+            stopping, due = found.wished
+            if spike := judge(position.recent, found.loss, found.norm):
+                spikes += 1
+                if _bear(setup, spike, position, tell) == "back":
+                    position = _go_back(setup, checkpoints, anchors, position, tell)
+                    meter.go_back(position.step)
+                    continue
+            rate = rate_at(position.step, steps, setup.derived.rate, settings)
+            update(setup, position.step, rate)
+            step = position.step + 1
+            position = replace(
+                position,
+                step=step,
+                seconds=meter.seconds,
+                loss_sum=position.loss_sum + found.loss,
+                recent=_remembered(setup, position, found),
             )
-            loss, norm = _train_step(setup, setup.mixture.batch(step - 1, samples), rate)
-            loss_sum += loss
-            if step % log_every == 0 or step == steps:
-                averaged = loss_sum / ((step - 1) % log_every + 1)
+            if step % places.log_every == 0 or step == steps:
+                averaged = position.loss_sum / ((step - 1) % places.log_every + 1)
                 row = {"step": step, "tokens": step * setup.derived.batch, "loss": averaged}
-                append_line(directory / "metrics.jsonl", row | {"rate": rate, "norm": norm})
-                loss_sum = 0.0
-            if step in evaluated:
-                losses = _evaluate(setup, step)
-            now = time.monotonic()
-            if now - shown >= 1 or step == steps:
-                speed = (step - shown_step) * setup.derived.batch / max(now - shown, 1e-9)
-                left = (steps - step) * setup.derived.batch / speed
-                clock = {"seconds": round(now - started, 3), "tokens_per_second": round(speed)}
-                append_line(directory / "timing.jsonl", {"step": step, "steps": steps} | clock)
-                watch(Progress(step, steps, loss, losses, speed, left))
-                shown, shown_step = now, step
-            if step < steps and (stop.asked or now - saved >= settings.checkpoint_every):
-                position = Position(step, now - started, loss_sum)
-                save_checkpoint(directory / "checkpoints", setup.model, setup.optimizer, position)
+                setup.log("metrics.jsonl", row | {"rate": rate, "norm": found.norm})
+                position = replace(position, loss_sum=0.0)
+            if step in places.evaluated:
+                losses = _evaluate(setup, position)
+            progress = meter.read(step, loss=found.loss, losses=losses, rate=rate, spikes=spikes)
+            if progress:
+                if meter.keeps(progress):
+                    setup.log("timing.jsonl", progress.timing())
+                watch(progress)
+            if places.anchor_every and step % places.anchor_every == 0 and step < steps:
+                anchors.save(position)
+            if step in places.milestones:
+                checkpoints.save(position, milestone=True)
+            if step < steps and (stopping or due):
+                checkpoints.save(position)
                 saved = time.monotonic()
-                if stop.asked:
+                if stopping:
                     raise Stopped(f"{setup.plan.name} stopped at step {step} of {steps}")
-    return time.monotonic() - started
+        anchors.remove()
+    return meter.seconds
 
 
-def _train_step(setup: Setup, dealt: np.ndarray, rate: float) -> tuple[float, float]:
-    """Train on one batch [samples, context + 1]; returns its loss and the gradient's norm."""
-    batch = torch.from_numpy(dealt).to(setup.processor.device)
-    for group in setup.optimizer.param_groups:
-        group["lr"] = rate
-    with autocast(setup.processor):
-        predicted = logits(setup.model, batch[:, :-1], setup.apart_by)
-        loss = cross_entropy(predicted.flatten(0, 1).float(), batch[:, 1:].flatten())
-    loss.backward()
-    norm = nn.utils.clip_grad_norm_(setup.model.parameters(), setup.plan.settings.clip)
-    setup.optimizer.step()
-    setup.optimizer.zero_grad(set_to_none=True)
-    loss_now, norm_now = torch.stack([loss.detach(), norm]).tolist()  # one wait for the device
-    if not (math.isfinite(loss_now) and math.isfinite(norm_now)):
+def _places(setup: Setup) -> _Places:
+    settings, steps = setup.plan.settings, setup.derived.steps
+    back = settings.on_spike == "back"
+    return _Places(
+        evaluated=frozenset(evaluation_steps(steps, settings.evaluations)),
+        milestones=frozenset(max(1, round(share * steps)) for share in settings.milestones),
+        anchor_every=max(1, steps // _ANCHORS) if back else 0,
+        log_every=max(1, steps // _LOGGED),
+    )
+
+
+def _remembered(setup: Setup, position: Position, found: Gradient) -> Recent:
+    """The steps to judge the next by: none from before other weights begin to learn."""
+    steps, settings = setup.derived.steps, setup.plan.settings
+    here, then = (embeddings_alone(position.step + i, steps, settings) for i in range(2))
+    return position.recent.followed_by(found.loss, found.norm) if here == then else Recent()
+
+
+def _bear(setup: Setup, spike: Spike, position: Position, tell: Tell) -> str:
+    """Tell a spike; stop for it, go back, or bear it, as the recipe says."""
+    settings, step = setup.plan.settings, position.step + 1
+    back = settings.on_spike == "back" and position.went_back < _GOES_BACK
+    if not back and (settings.on_spike != "tell" or not spike.finite):
+        forget(setup)
         raise UserError(
-            "loss or gradient is no longer a number",
+            f"at step {step}, {spike}",
             where=setup.plan.name,
-            hint="lower `train.rate`, or set `precision: float32`",
+            hint="lower `train.rate`, set `precision: float32`, or `on_spike: back`",
+            code="spike",
         )
-    return loss_now, norm_now
+    tell(f"step {step}: {spike}")
+    return "back" if back else "bear"
 
 
-def _evaluate(setup: Setup, step: int) -> dict[str, float]:
+def _go_back(
+    setup: Setup, checkpoints: Checkpoints, anchors: Checkpoints, position: Position, tell: Tell
+) -> Position:
+    """To the last anchor but one, whose state is surely sound; the batches since are left out."""
+    forget(setup)
+    anchor, _ = anchors.load(but_newest=True)
+    assert anchor is not None, "an anchor lies at the start"
+    for places in (checkpoints, anchors):
+        places.cut(anchor.step)
+    left_out = [anchor.batch, position.batch + 1]
+    if setup.processes.first:
+        roll_back(setup.directory, anchor.step)
+    tell(f"back to step {anchor.step}; {left_out[1] - left_out[0]} batches are left out")
+    setup.log("events.jsonl", {"step": anchor.step + 1, "left_out": left_out})
+    skipped = [*anchor.skipped, left_out]
+    return replace(anchor, skipped=skipped, went_back=position.went_back + 1)
+
+
+def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
     """Write a line a language to `evals.jsonl`; returns nats per token by language."""
-    settings, plan = setup.plan.settings, setup.plan
-    samples = step * (setup.derived.batch // settings.context)
-    dealt, epochs = setup.mixture.dealt(samples), setup.mixture.epochs(samples)
-    flops = flops_per_token(plan.shape, setup.tokens.vocabulary_size, settings.context)
-    losses = validate(setup.model, setup.texts, setup.processor, setup.apart_by)
+    settings, derived = setup.plan.settings, setup.derived
+    tokens = position.step * derived.batch
+    per_token = float(derived.anatomy.flops_per_token(settings.context))
+    dealt, epochs = _dealt(setup, position)
+    losses = validate(setup.scorer, setup.texts, setup.processes)
     for lang, loss in losses.items():
         row = {
-            "step": step,
-            "tokens": step * setup.derived.batch,
+            "step": position.step,
+            "tokens": tokens,
             "tokens_lang": dealt.get(lang, 0) * settings.context,
             "epochs_lang": epochs.get(lang, 0.0),
-            "flops": float(flops) * step * setup.derived.batch,
+            "flops": per_token * tokens,
             "lang": lang,
             "loss": loss.nats_per_token,
             "bits_per_byte": loss.bits_per_byte,
         }
-        append_line(setup.directory / "evals.jsonl", row)
+        setup.log("evals.jsonl", row)
     return {lang: loss.nats_per_token for lang, loss in losses.items()}
+
+
+def _last_losses(setup: Setup) -> dict[str, float]:
+    """Of the newest evaluation, by language."""
+    rows = list(islice(newest_lines(setup.directory / "evals.jsonl"), len(setup.texts)))
+    return {row["lang"]: row["loss"] for row in reversed(rows)}
+
+
+def _dealt(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
+    """Samples of each language that were trained on, and how often its text was read."""
+    mixture, samples = setup.mixture, setup.samples
+    dealt = mixture.dealt(position.batch * samples)
+    for begin, end in position.skipped:
+        before, after = mixture.dealt(begin * samples), mixture.dealt(end * samples)
+        dealt = {lang: count - after[lang] + before[lang] for lang, count in dealt.items()}
+    return dealt, mixture.epochs(position.batch * samples)

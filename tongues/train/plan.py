@@ -1,12 +1,17 @@
 """One run before it runs: what it trains on, and the numbers that follow from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from tongues.errors import UserError
-from tongues.models import Shape, count_parameters, find_shape, flops_per_token, training_bytes
+from tongues.models import Anatomy, Shape, find_shape, of_folder, of_shape
+from tongues.quantities import show_count
+from tongues.ranks import core_count
 from tongues.recipe import Recipe, Train
-from tongues.runs import Parameters
+from tongues.runs import Parameters, read_record
+from tongues.train.directory import model_folder
+from tongues.train.memory import run_bytes
 from tongues.train.rules import batch_by_size, rate_at_size
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
@@ -14,6 +19,8 @@ __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
 # Settings that say how a machine goes about it, not what the run is.
 _MACHINES = {"run", "checkpoint_every", "keep", "milestones", "micro_batch", "recompute"}
 _MACHINES |= {"compile", "threads", "track"}
+
+_CORE = 1e11  # operations a second of a core in bfloat16, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class RunPlan:
     replay: float  # cpt: share of that language in the mixture
     parent: str | None  # a run of the store, or a Hugging Face folder
     tokens: str  # name of the prepared tokens
-    shape: Shape
+    shape: Shape | None  # None: the parent's
     tied_embeddings: bool
     new_embeddings: Literal["mean", "similar", "plain"]  # of pieces the parent lacks
     settings: Train
@@ -47,7 +54,7 @@ class RunPlan:
             "target": self.target,
             "source": self.source,
             "parent": self.parent,
-            "shape": self.shape.name,
+            "shape": self.shape.name if self.shape else None,
             "tied_embeddings": self.tied_embeddings,
             "new_embeddings": self.new_embeddings if self.parent else None,
             **settings,
@@ -58,51 +65,106 @@ class RunPlan:
 class Derived:
     """Numbers that follow from a plan and a vocabulary."""
 
-    parameters: Parameters
+    anatomy: Anatomy
     batch: int  # tokens
     rate: float  # at its peak
     steps: int
     tokens: int
     flops: float  # exact, attention included
-    flops_rule: float  # 6 x parameters x tokens
-    memory: int  # bytes at the peak of a step
-    model_bytes: int  # on disk
-    checkpoint_bytes: int  # each, on disk
+    memory: int  # bytes of its process at the peak, on a CPU
+
+    @property
+    def parameters(self) -> Parameters:
+        """Exact counts."""
+        return self.anatomy.parameters
+
+    @property
+    def flops_rule(self) -> float:
+        """6 x parameters x tokens."""
+        return 6.0 * self.parameters["total"] * self.tokens
+
+    @property
+    def model_bytes(self) -> int:
+        """Of the model on disk."""
+        return 4 * self.parameters["total"]
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Of each checkpoint on disk: weights and two moments."""
+        return 12 * self.parameters["total"]
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers by their names."""
+        names = ("parameters", "batch", "rate", "steps", "tokens", "flops", "flops_rule")
+        names += ("memory", "model_bytes", "checkpoint_bytes")
+        return {name: getattr(self, name) for name in names}
 
 
-def derive(plan: RunPlan, vocabulary: int) -> Derived:
-    """Parameters, steps, tokens, operations, memory and disk of a run."""
+def derive(
+    plan: RunPlan,
+    vocabulary: int,
+    parent: Path | None = None,
+    *,
+    tokens_per_second: float | None = None,
+) -> Derived:
+    """Parameters, steps, tokens, operations, memory and disk of a run.
+
+    vocabulary: pieces of its tokenizer. parent: the directory of the run or Hugging Face folder
+    it starts from, once that is there; of a shape said beforehand it need not be.
+    tokens_per_second: as measured; where the budget is a time it is guessed without.
+    """
     settings = plan.settings
-    parameters = count_parameters(plan.shape, vocabulary, plan.tied_embeddings)
-    size = parameters["non_embedding"]
+    anatomy = _anatomy(plan, vocabulary, parent)
+    total, context = anatomy.parameters["total"], settings.context
+    if anatomy.positions is not None and context > anatomy.positions:
+        what = f"a context of {context} tokens is longer than the parent's {anatomy.positions}"
+        hint = f"lower it to `{anatomy.positions} tokens`, or take a parent with a longer one"
+        raise UserError(what, where="train.context", hint=hint)
     batch = settings.batch
     if batch == "by size":
-        batch = batch_by_size(size, settings.context)
+        batch = batch_by_size(total, context)
     rate = settings.rate
     if isinstance(rate, dict):
-        rate = rate_at_size(rate, size)
-    steps = max(1, round(settings.budget.tokens(parameters["total"]) / batch))
-    tokens = steps * batch
-    memory = training_bytes(
-        plan.shape,
-        vocabulary,
-        plan.tied_embeddings,
-        batch,
-        settings.context,
-        bfloat16=settings.precision != "float32",
-    )
+        rate = rate_at_size(rate, anatomy.parameters["non_embedding"])
+    per_token = float(anatomy.flops_per_token(context))
+    speed = tokens_per_second or core_count() * _CORE / per_token
+    budget = settings.budget.tokens(total, per_token, speed)
+    steps = max(1, round(budget / batch))
+    if 2 * budget < batch and settings.budget.seconds is None:
+        what = f"a budget of {show_count(budget)} tokens is less than a batch of {batch:,}"
+        raise UserError(what, where="train.budget", hint="raise it, or lower `train.batch`")
     return Derived(
-        parameters=parameters,
+        anatomy=anatomy,
         batch=batch,
         rate=rate,
         steps=steps,
-        tokens=tokens,
-        flops=float(flops_per_token(plan.shape, vocabulary, settings.context)) * tokens,
-        flops_rule=6.0 * parameters["total"] * tokens,
-        memory=memory,
-        model_bytes=4 * parameters["total"],
-        checkpoint_bytes=12 * parameters["total"],
+        tokens=steps * batch,
+        flops=per_token * steps * batch,
+        memory=run_bytes(anatomy, settings, batch, per_token * steps * batch),
     )
+
+
+def _anatomy(plan: RunPlan, vocabulary: int, parent: Path | None) -> Anatomy:
+    """The parent's, under its own name; it must be of the shape said, if one is."""
+    if parent is None:
+        if plan.shape is None:
+            hint = f"train `{plan.parent}` first, or say its shape by `model.shape`"
+            raise UserError(f"`{plan.parent}` is not there yet", where="train.init_from", hint=hint)
+        return of_shape(plan.shape, vocabulary, plan.tied_embeddings)
+    found = of_folder(model_folder(parent), vocabulary)
+    if plan.shape:
+        said = of_shape(plan.shape, found.vocabulary, found.tied_embeddings)
+        if (found.family, found.parameters) != (said.family, said.parameters):
+            what = (
+                f"`{plan.parent}` is of another shape than {said.name}: "
+                f"{found.parameters['total']:,} parameters, not {said.parameters['total']:,}"
+            )
+            hint = "leave it out: the parent's shape counts"
+            raise UserError(what, where="model.shape", hint=hint)
+        return replace(found, name=said.name)
+    if (parent / "run.json").is_file():
+        return replace(found, name=read_record(parent)["shape"])
+    return found
 
 
 def run_of_recipe(recipe: Recipe) -> RunPlan:
@@ -111,7 +173,7 @@ def run_of_recipe(recipe: Recipe) -> RunPlan:
     Where a continued run names no `replay`, all of its mixture but the largest share counts as it.
     """
     settings = recipe.train
-    if recipe.model.shape is None:
+    if recipe.model.shape is None and settings.init_from is None:
         raise UserError("`shape` is missing", where="model.shape", hint="such as `shape: 0.2M`")
     if not settings.mixture:
         example = f"such as `mixture: {{{recipe.text.languages[0]}: 100%}}`"
@@ -129,7 +191,7 @@ def run_of_recipe(recipe: Recipe) -> RunPlan:
         replay=round(sum(replayed.values()), 9),
         parent=settings.init_from,
         tokens=recipe.name,
-        shape=find_shape(recipe.model.shape),
+        shape=find_shape(recipe.model.shape) if recipe.model.shape else None,
         tied_embeddings=recipe.model.tied_embeddings,
         new_embeddings=recipe.model.new_embeddings,
         settings=settings,

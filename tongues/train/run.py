@@ -1,40 +1,45 @@
 """One run, from random weights or from another run's, interrupted and resumed exactly."""
 
-import platform
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
-import transformers
-from torch import nn
-from transformers import PreTrainedModel
 
-from tongues import __version__
 from tongues.errors import UserError
-from tongues.files import file_hash, fingerprint, only_one, whole_directory
+from tongues.files import only_one, whole_directory, write_text
 from tongues.models.huggingface import save_model
-from tongues.randomness import derive_seed
+from tongues.ranks import core_count
 from tongues.runs import Record, read_record, write_record
-from tongues.tokens import Mixture, Tokens, open_tokens, tokenizer_files
+from tongues.tokens import Tokens, load_tokenizer, open_tokens, tokenizer_files
+from tongues.train.assemble import Task, assemble, make_mixture, measure_speed
 from tongues.train.card import write_card
-from tongues.train.checkpoint import load_checkpoint
+from tongues.train.checkpoint import Checkpoints
 from tongues.train.directory import find_parent, open_directory, roll_back
-from tongues.train.loop import Progress, Setup, train_steps
+from tongues.train.engine.processes import join
+from tongues.train.engine.sharding import gather
+from tongues.train.loop import train_steps
 from tongues.train.plan import Derived, RunPlan, derive
-from tongues.train.processor import attention_for, set_up
-from tongues.train.start import check_parent, first_model, operate, seen_by_parent
-from tongues.train.validation import held_out
+from tongues.train.progress import Progress
+from tongues.train.record import make_record, run_fingerprint
+from tongues.train.setup import Setup
+from tongues.train.start import check_parent, seen_by_parent
+from tongues.train.watch import check_tracker, tracked
 
 __all__ = ["train"]
+
+Tell = Callable[[str], None]
+Watch = Callable[[Progress], None]
 
 
 def train(
     plan: RunPlan,
     workspace: Path,
     *,
-    watch: Callable[[Progress], None] = lambda progress: None,
-    tell: Callable[[str], None] = lambda line: None,
+    watch: Watch = lambda progress: None,
+    tell: Tell = lambda line: None,
     threads: int | None = None,
     rebuild: bool = False,
 ) -> Path:
@@ -42,138 +47,132 @@ def train(
 
     A finished run with the same fingerprint is left as it is; an unfinished one goes on from its
     newest whole checkpoint; one with another fingerprint is a UserError unless `rebuild`. It
-    computes on `threads` threads (all cores by default) when the recipe names no number.
+    computes on `threads` threads (all cores by default) when the recipe names no number. Started
+    by torchrun, all its processes call this and train the one run together.
     """
-    processor = set_up(plan.settings.precision, plan.settings.threads or threads)
+    check_tracker(plan.settings.track)
+    processes = join("cuda" if torch.cuda.is_available() else "cpu")
+    if not processes.first:
+        watch, tell = _silent, _silent
     tokens = open_tokens(workspace / "tokens" / plan.tokens)
     parent = find_parent(plan.parent, workspace)
-    derived = derive(plan, tokens.vocabulary_size)
-    mixture = _mixture(plan, tokens)
-    record = _record(plan, derived, tokens, mixture, parent)
-    directory = workspace / "runs" / plan.name
-    lacked = check_parent(plan, tokens, parent) if parent else None
-    with only_one(directory):
-        if open_directory(directory, record, rebuild) == "finished":
+    task = Task(
+        plan=plan,
+        tokens=tokens,
+        parent=parent,
+        lacked=check_parent(plan, load_tokenizer(tokens.tokenizer_path), parent)
+        if parent
+        else None,
+        directory=workspace / "runs" / plan.name,
+        processes=processes,
+        threads=plan.settings.threads or threads or max(1, core_count() // processes.local_count),
+    )
+    with only_one(task.directory) if processes.first else nullcontext():
+        derived = _derived(task, tell)
+        fresh = make_record(plan, derived, tokens, make_mixture(plan, tokens), parent)
+        if processes.once(lambda: open_directory(task.directory, fresh, rebuild)) == "finished":
             tell(f"{plan.name} is finished already")
-            return directory
-        for lang, times in record["epochs"].items():
-            if times > 1:
-                tell(f"`{lang}` will be read {times:.3g} times")
-        for lang, share in (seen_by_parent(tokens, parent, workspace) if parent else {}).items():
-            tell(
-                f"caution: {share:.0%} of the groups held out of `{lang}` were not held out from "
-                "the parent, which may have learned them (held_out_seen)"
-            )
-        model = first_model(plan, derived, tokens, parent, lacked)
-        nn.Module.to(model, processor.device)
-        model.set_attn_implementation(attention_for(processor))
-        setup = Setup(
-            plan=plan,
-            derived=derived,
-            directory=directory,
-            tokens=tokens,
-            mixture=mixture,
-            texts={
-                lang: held_out(tokens.valid(lang), tokens.token_bytes, plan.settings.context)
-                for lang in plan.settings.evaluate or tokens.languages
-            },
-            model=model,
-            optimizer=_optimizer(model, plan, derived.rate),
-            processor=processor,
-        )
-        record = read_record(directory)
-        if lacked and not record["surgery"]:
-            record["surgery"] = operate(setup, lacked, tell)
-            write_record(directory, record)
-        _go_on(setup, record, watch, tell)
-    return directory
+            return task.directory
+        for line in _beforehand(fresh, tokens, parent, workspace):
+            tell(line)
+        record = read_record(task.directory)
+        assembled = assemble(task, derived, tell, record["engine"], bool(record["surgery"]))
+        _tell_changes(record["engine"], assembled.engine, tell)
+        record["engine"] = assembled.engine
+        record["surgery"] = record["surgery"] or assembled.surgery
+        if processes.first:
+            write_record(task.directory, record)
+        tracker = plan.settings.track if processes.first else None
+        with tracked(tracker, task.directory, plan.name) as track:
+
+            def watch_and_track(progress: Progress) -> None:
+                watch(progress)
+                track()
+
+            _go_on(assembled.setup, record, watch_and_track, tell)
+    return task.directory
 
 
-def _go_on(
-    setup: Setup,
-    record: Record,
-    watch: Callable[[Progress], None],
-    tell: Callable[[str], None],
-) -> None:
+def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
     """Train from the newest checkpoint, or the start, to the end; leave the model."""
-    directory = setup.directory
-    checkpoints = directory / "checkpoints"
-    position, damaged = load_checkpoint(checkpoints, setup.model, setup.optimizer)
+    directory, processes = setup.directory, setup.processes
+    checkpoints = Checkpoints(
+        directory / "checkpoints",
+        setup.scorer,
+        setup.optimizer,
+        processes,
+        setup.plan.settings.keep,
+    )
+    position, damaged = checkpoints.load()
     for place in damaged:
         tell(f"{place} is damaged and passed over")
     if position:
         tell(f"{setup.plan.name} goes on from step {position.step} of {setup.derived.steps}")
-    roll_back(directory, position.step if position else -1)
+    processes.once(lambda: roll_back(directory, position.step if position else -1))
+    failure = directory / "failure.txt"
+    failure.unlink(missing_ok=True)
     try:
-        seconds = train_steps(setup, position, watch)
-    except UserError:
-        write_record(directory, {**record, "status": "failed"})
+        seconds = train_steps(setup, checkpoints, position, watch, tell)
+    except UserError as error:
+        if processes.first:
+            write_record(directory, {**record, "status": "failed"})
+            write_text(failure, error.what)
         raise
-    with whole_directory(directory / "model") as aside:
-        save_model(setup.model, aside)
-        for file in tokenizer_files(setup.tokens.path):
-            if not (aside / file.name).exists():  # what the model says of itself counts
-                shutil.copyfile(file, aside / file.name)
-        write_card(aside, record)
-    write_record(directory, {**record, "status": "finished", "seconds": round(seconds, 3)})
-    shutil.rmtree(checkpoints, ignore_errors=True)
+    model = gather(setup.scorer, processes)
+    if model is not None:
+        with whole_directory(directory / "model") as aside:
+            save_model(model, aside)
+            for file in tokenizer_files(setup.tokens.path):
+                if not (aside / file.name).exists():  # what the model says of itself counts
+                    shutil.copyfile(file, aside / file.name)
+            write_card(aside, record)
+        write_record(directory, {**record, "status": "finished", "seconds": round(seconds, 3)})
+    checkpoints.remove()
 
 
-def _optimizer(model: PreTrainedModel, plan: RunPlan, rate: float) -> torch.optim.Optimizer:
-    """Fused AdamW; matrices decay, norms do not."""
-    matrices = [weight for weight in model.parameters() if weight.ndim >= 2]
-    vectors = [weight for weight in model.parameters() if weight.ndim < 2]
-    groups = [
-        {"params": matrices, "weight_decay": plan.settings.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
+def _derived(task: Task, tell: Tell) -> Derived:
+    """The numbers of the run; of one whose budget is a time by what was or is now measured."""
+    plan, speed = task.plan, None
+    if plan.settings.budget.seconds is not None:
+        begun = _begun(task)
+        tokens = begun["tokens"] / plan.settings.budget.seconds if begun else None
+        speed = tokens or measure_speed(task, tell)
+    return derive(plan, task.tokens.vocabulary_size, task.parent, tokens_per_second=speed)
+
+
+def _begun(task: Task) -> Record | None:
+    """The record of the run, where it began already."""
+    if not (task.directory / "run.json").is_file():
+        return None
+    record = read_record(task.directory)
+    same = record["fingerprint"] == run_fingerprint(task.plan, task.tokens, task.parent)
+    return record if same else None
+
+
+def _beforehand(record: Record, tokens: Tokens, parent: Path | None, workspace: Path) -> list[str]:
+    """What one should know of a run before it begins."""
+    lines = [
+        f"`{lang}` will be read {times:.3g} times"
+        for lang, times in record["epochs"].items()
+        if times > 1
     ]
-    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), fused=True)
-
-
-def _mixture(plan: RunPlan, tokens: Tokens) -> Mixture:
-    sources = {lang: tokens.train(lang) for lang in plan.shares}
-    seed = derive_seed(plan.settings.seed, "mixture")
-    return Mixture(sources, plan.shares, plan.settings.context, seed)
-
-
-def _record(
-    plan: RunPlan, derived: Derived, tokens: Tokens, mixture: Mixture, parent: Path | None
-) -> Record:
-    parent_fingerprint = None
-    if parent is not None and (parent / "run.json").is_file():
-        parent_fingerprint = read_record(parent)["fingerprint"]
-    elif parent is not None:
-        parent_fingerprint = fingerprint(
-            [file_hash(f) for f in sorted(parent.glob("*.safetensors"))]
+    for lang, share in (seen_by_parent(tokens, parent, workspace) if parent else {}).items():
+        lines.append(
+            f"caution: {share:.0%} of the groups held out of `{lang}` were not held out from "
+            "the parent, which may have learned them (held_out_seen)"
         )
-    settings = plan.identity()
-    return Record(
-        run=plan.name,
-        fingerprint=fingerprint([settings, tokens.fingerprint, parent_fingerprint]),
-        status="running",
-        strategy=plan.strategy,
-        target=plan.target,
-        source=plan.source,
-        replay=plan.replay,
-        parent=plan.parent,
-        parent_fingerprint=parent_fingerprint,
-        shape=plan.shape.name,
-        params=derived.parameters,
-        seed=plan.settings.seed,
-        steps=derived.steps,
-        tokens=derived.tokens,
-        flops=derived.flops,
-        shares=plan.shares,
-        foreign={lang: tokens.foreign[lang] for lang in plan.shares},
-        epochs=mixture.epochs(derived.tokens // plan.settings.context),
-        surgery=None,
-        settings=settings,
-        tokens_fingerprint=tokens.fingerprint,
-        versions={
-            "tongues": __version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "python": platform.python_version(),
-        },
-        seconds=None,
-    )
+    return lines
+
+
+def _tell_changes(before: dict[str, Any] | None, now: dict[str, Any], tell: Tell) -> None:
+    """Say what is computed otherwise than in the sitting before."""
+    for key, value in now.items():
+        if before and before.get(key) != value:
+            tell(
+                f"{key} was {before.get(key)} and is {value} now: from here on the run is the same "
+                "within rounding, not to the last digit"
+            )
+
+
+def _silent(said: object) -> None:
+    pass

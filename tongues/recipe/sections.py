@@ -1,14 +1,11 @@
-"""What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
+"""The sections of a recipe and the keys of each, typed and strict."""
 
-import io
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tongues.errors import UserError, nearest
 from tongues.quantities import Amount, Budget, Bytes, Seconds, Share, Threshold, Tokens
 
 __all__ = [
@@ -25,16 +22,11 @@ __all__ = [
     "Text",
     "TokenSettings",
     "Train",
-    "load_recipe",
-    "show_recipe",
 ]
 
 Rate = Annotated[float, Field(gt=0, lt=1)] | dict[str, Annotated[float, Field(gt=0, lt=1)]]
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-
-# Where several kinds may stand.
-_KIND = re.compile(r"^(function-|literal\[|constrained-|int$|float$|str$)")
 Off = Literal["off"]
 
 
@@ -208,6 +200,7 @@ class Train(_Section):
     on_spike: Literal["tell", "back", "stop"] = "tell"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     evaluate: list[str] = []  # languages whose held-out loss is taken; all when empty
+    scored: Tokens = 250_000  # of each one's held-out text, the same at each evaluation
     evaluations: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
     seed: int = 1
     # The machine's business: no part of what the run is.
@@ -280,130 +273,3 @@ class Recipe(_Section):
             if lang not in self.text.languages:
                 raise ValueError(f"`tokens.extend` names `{lang}`, which has no text")
         return self
-
-
-def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe; `overrides` are `section.key=value` with the value in YAML.
-
-    Any mistake is a UserError with the file, line and key, and the nearest valid word.
-    """
-    path = Path(path)
-    raw = _parse(_read(path), where=str(path))
-    if not isinstance(raw, Mapping):
-        raise UserError("a recipe is a YAML mapping of sections", where=str(path))
-    plain = _plain(raw)
-    for override in overrides:
-        _override(plain, override)
-    try:
-        return Recipe.model_validate(plain)
-    except ValidationError as error:
-        raise _explain(error, raw, path) from None
-
-
-def show_recipe(recipe: Recipe) -> str:
-    """The resolved recipe as YAML that `load_recipe` reads back to the same recipe."""
-    from ruamel.yaml import YAML
-
-    out = io.StringIO()
-    yaml = YAML()
-    yaml.default_flow_style = False
-    yaml.dump(recipe.model_dump(mode="json", exclude_none=True), out)
-    return out.getvalue()
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        beside = path.parent.glob("*.y*ml") if path.parent.is_dir() else ()
-        hint = nearest(path.name, (p.name for p in beside))
-        raise UserError("there is no such recipe", where=str(path), hint=hint) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot be read as UTF-8 text ({error})", where=str(path)) from None
-
-
-def _parse(text: str, where: str) -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        return YAML(typ="rt").load(text)
-    except YAMLError as error:
-        line, problem = "", str(error)
-        if isinstance(error, MarkedYAMLError):
-            line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-            problem = (error.problem or problem).splitlines()[0]
-        raise UserError(f"is not YAML: {problem}", where=f"{where}{line}") from None
-
-
-def _plain(value: Any) -> Any:
-    """The parsed document in plain Python types, without the parser's line marks."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
-    return value
-
-
-def _override(plain: dict[str, Any], override: str) -> None:
-    key, equals, value = override.partition("=")
-    if not equals or not key:
-        raise UserError("is no override", where=override, hint="write `section.key=value`")
-    *sections, last = key.split(".")
-    for section in sections:
-        plain = plain.setdefault(section, {})
-        if not isinstance(plain, dict):
-            raise UserError(f"`{section}` holds a value, not a section", where=override)
-    plain[last] = _plain(_parse(value, where=override))
-
-
-def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
-    """The first mistake in words: where it stands, why it is one, the nearest valid word."""
-    problems = error.errors(include_url=False)
-    # A misspelt key is the cause of the one that is missing.
-    problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
-    keys = [str(part) for part in problem["loc"] if not _KIND.match(str(part))]
-    where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}" if keys else str(path)
-    kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
-    if kind == "extra_forbidden":
-        known = _known_keys(keys[:-1])
-        return UserError(f"unknown key `{keys[-1]}`", where=where, hint=nearest(keys[-1], known))
-    if kind == "missing":
-        return UserError(f"`{keys[-1]}` is missing", where=where)
-    if kind == "literal_error":
-        choices = re.findall(r"'([^']*)'", str(problem.get("ctx", {}).get("expected", "")))
-        hint = nearest(str(problem["input"]), choices)
-        return UserError(f"`{problem['input']}` is not known here", where=where, hint=hint)
-    if kind == "value_error":
-        return UserError(reason, where=where)
-    return UserError(f"{reason[0].lower()}{reason[1:]}, not `{problem['input']}`", where=where)
-
-
-def _line(raw: Any, keys: Sequence[str]) -> str:
-    """`:LINE` of the innermost key of the path that stands in the file."""
-    line = ""
-    for key in keys:
-        if not isinstance(raw, Mapping) or key not in raw:
-            break
-        marks = getattr(getattr(raw, "lc", None), "data", None) or {}
-        line = f":{marks[key][0] + 1}" if key in marks else line
-        raw = raw[key]
-    return line
-
-
-def _known_keys(sections: Sequence[str]) -> tuple[str, ...]:
-    """The keys that a section of the recipe may have."""
-    model: type[BaseModel] = Recipe
-    for section in sections:
-        field = model.model_fields.get(section)
-        if field is None:  # a key the user chose, such as a language
-            continue
-        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
-        sections_inside = [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
-        if not sections_inside:
-            return ()
-        model = sections_inside[0]
-    return tuple(model.model_fields)

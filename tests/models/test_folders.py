@@ -1,0 +1,151 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from transformers import (
+    AutoModelForCausalLM,
+    BertConfig,
+    BertLMHeadModel,
+    Gemma3Config,
+    PreTrainedModel,
+    T5Config,
+)
+
+from tests.models.families import FAMILIES, tiny
+from tongues.errors import UserError
+from tongues.models import of_folder
+from tongues.models.folders import stored_shapes
+from tongues.models.huggingface import load_model, save_model
+
+
+def say(folder: Path, **settings: Any) -> None:
+    """Change the folder's config.json."""
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tiny("llama", 300).save_pretrained(tmp_path)
+    return tmp_path
+
+
+def refused(folder: Path, says: str) -> UserError:
+    """Both by a look at it and by loading, so before training and before work."""
+    with pytest.raises(UserError, match=says):
+        of_folder(folder)
+    with pytest.raises(UserError, match=says) as caught:
+        load_model(folder)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_any_family_is_loaded_without_dropout_and_written_with_equal_logits(
+    name: str, tmp_path: Path
+) -> None:
+    drops = {"attention_dropout": 0.5, "dropout": 0.5, "hidden_dropout": 0.5, "resid_pdrop": 0.5}
+    config = tiny(name, 300).config.to_dict()
+    model = tiny(name, 300, **{key: drops[key] for key in drops if key in config})
+    model.save_pretrained(tmp_path / "given")
+    loaded = load_model(tmp_path / "given").train()
+    tokens = torch.randint(300, (2, 40))
+    with torch.no_grad():
+        expected = model(input_ids=tokens).logits
+        torch.testing.assert_close(loaded(input_ids=tokens).logits, expected)
+        save_model(loaded, tmp_path / "left")
+        again = AutoModelForCausalLM.from_pretrained(tmp_path / "left").train()
+        assert torch.equal(again(input_ids=tokens).logits, loaded(input_ids=tokens).logits)
+    assert not any(module.p for module in loaded.modules() if isinstance(module, nn.Dropout))
+
+
+def test_weights_of_less_precision_are_widened(folder: Path) -> None:
+    tiny("llama", 300).to(torch.bfloat16).save_pretrained(folder)
+    assert {weight.dtype for weight in load_model(folder).parameters()} == {torch.float32}
+
+
+def test_weights_in_several_files_are_one_model(folder: Path, tmp_path: Path) -> None:
+    model = load_model(folder)
+    model.save_pretrained(tmp_path / "parts", max_shard_size="20KB")
+    parts = sorted((tmp_path / "parts").glob("model-*.safetensors"))
+    assert len(parts) > 1
+    assert of_folder(tmp_path / "parts").parameters == of_folder(folder).parameters
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(
+            load_model(tmp_path / "parts").parameters(), model.parameters(), strict=True
+        )
+    )
+    parts[0].unlink()
+    refused(tmp_path / "parts", f"1 of {len(parts)} files of weights are missing")
+
+
+def test_code_in_a_folder_is_never_run(folder: Path) -> None:
+    (folder / "modeling.py").write_text("raise SystemExit('ran')")
+    say(folder, auto_map={"AutoModelForCausalLM": "modeling.Model"})
+    assert "delete `auto_map`" in refused(folder, "wants its own code run").hint
+    say(folder, model_type="own")
+    refused(folder, "wants its own code run")
+
+
+def test_pickled_weights_are_never_read(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    refused(folder, "holds no weights")
+    (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'exit 1'\ntR.")
+    assert "save_pretrained" in refused(folder, "pickled .`pytorch_model.bin`").hint
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"model_type": "own"}, "no causal model that transformers has"),
+        ({"model_type": None}, "names no `model_type`"),
+        ({"architectures": ["LlamaForSequenceClassification"]}, "no causal model"),
+        ({"quantization_config": {"quant_method": "gptq"}}, "quantized"),
+        ({"vocab_size": 301}, "`model.embed_tokens.weight`|another shape"),
+        ({"num_hidden_layers": 3}, "holds .* weights of the|missing"),
+        ({"num_attention_heads": "four"}, "cannot be loaded"),
+    ],
+)
+def test_a_configuration_that_cannot_be_trained_is_refused(
+    folder: Path, settings: dict[str, Any], says: str
+) -> None:
+    say(folder, **settings)
+    refused(folder, says)
+
+
+def test_weights_that_are_missing_or_have_no_place_are_refused(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    save_file({name: weights[name] for name in sorted(weights)[1:]}, file, {"format": "pt"})
+    refused(folder, "missing|holds")
+    save_file(weights | {"model.extra": torch.ones(3)}, file, {"format": "pt"})
+    with pytest.raises(UserError, match="`model.extra` without a place"):
+        load_model(folder)
+    file.write_bytes(file.read_bytes()[:-10])
+    refused(folder, "is damaged")
+
+
+def test_what_is_no_decoder_of_text_is_refused(folder: Path) -> None:
+    T5Config().save_pretrained(folder)
+    refused(folder, "an encoder with a decoder")
+    Gemma3Config().save_pretrained(folder)
+    assert "Gemma3ForCausalLM" in refused(folder, "reads more than text").hint
+
+
+def test_a_model_that_looks_ahead_is_refused(tmp_path: Path) -> None:
+    widths = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    config = BertConfig(vocab_size=300, num_attention_heads=4, is_decoder=False, **widths)
+    model: PreTrainedModel = BertLMHeadModel(config)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="looks ahead"):
+        load_model(tmp_path)
+
+
+def test_shapes_are_read_from_the_headers(folder: Path) -> None:
+    shapes = stored_shapes(folder)
+    assert shapes["model.embed_tokens.weight"] == (300, 32)
+    assert len(shapes) == len(load_file(folder / "model.safetensors"))

@@ -1,0 +1,94 @@
+"""What is found before any work: about the parent, the budget, the disk."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakeRecipe
+from tests.models.families import save_tiny, tiny
+from tests.models.shortened import shortened
+from tongues.check import check_recipe, derived_as_json, derived_table
+from tongues.errors import UserError
+
+PIECES = 400
+
+
+@pytest.fixture
+def tokenizer(tokens: Path) -> Path:
+    return tokens / "tokenizer.json"
+
+
+@pytest.fixture
+def parent(tokenizer: Path, tmp_path: Path) -> Path:
+    return save_tiny(tiny("qwen2", PIECES), tmp_path / "parent", tokenizer)
+
+
+def test_the_parents_shape_counts_where_none_is_said(
+    make_recipe: MakeRecipe, parent: Path, tmp_path: Path
+) -> None:
+    recipe = make_recipe(f"train.init_from={parent}", "model.shape=null", f"tokens.base={parent}")
+    checked = check_recipe(recipe, tmp_path)
+    ((_, derived),) = checked.runs
+    assert derived.parameters["embedding"] == 2 * PIECES * 32
+    assert derived_table(checked)[0]["shape"] == derived.anatomy.name
+    shown = derived_as_json(checked)["runs"][0]
+    assert shown["parameters"] == derived.parameters
+    assert json.loads(json.dumps(shown)) == shown
+
+
+def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    assert check_recipe(make_recipe("train.init_from=later"), tmp_path).runs
+    with pytest.raises(UserError, match="neither a run"):
+        check_recipe(make_recipe("train.init_from=later", "model.shape=null"), tmp_path)
+
+
+def test_a_parent_of_another_tokenizer_is_found_by_the_base(
+    make_recipe: MakeRecipe, parent: Path, tokenizer: Path, tmp_path: Path
+) -> None:
+    shortened(tokenizer, 60, tmp_path / "other.json")
+    other = f"tokens.base={tmp_path / 'other.json'}"
+    settings = '{"eos_token": "<|end|>"}'
+    (tmp_path / "tokenizer_config.json").write_text(settings)
+    recipe = make_recipe(f"train.init_from={parent}", "model.shape=null", other)
+    with pytest.raises(UserError, match="another tokenizer") as caught:
+        check_recipe(recipe, tmp_path)
+    assert str(parent) in caught.value.hint
+
+
+def test_a_parent_of_another_tokenizer_is_found_by_what_was_prepared(
+    make_recipe: MakeRecipe, parent: Path, workspace: Path
+) -> None:
+    file = parent / "tokenizer.json"
+    recipe = make_recipe(f"train.init_from={parent}", "model.shape=null")
+    assert check_recipe(recipe, workspace).runs
+    file.write_text(file.read_text().replace('"a":', '"☃":'))
+    with pytest.raises(UserError, match="another tokenizer"):
+        check_recipe(recipe, workspace)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says", "where"),
+    [
+        (("train.budget=100 tokens",), "less than a batch of 512", "train.budget"),
+        (("model.shape=null",), "`shape` is missing", "model.shape"),
+        (("train.budget=1e8 FLOPs",), "less than a batch of 512", "train.budget"),
+        (("model.shape=5534M", "train.budget=1B tokens"), "of memory", "small"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    make_recipe: MakeRecipe, tmp_path: Path, overrides: tuple[str, ...], says: str, where: str
+) -> None:
+    with pytest.raises(UserError, match=says) as caught:
+        check_recipe(make_recipe(*overrides), tmp_path)
+    assert caught.value.where == where
+
+
+def test_milestones_and_kept_checkpoints_take_their_place_on_disk(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    plain = check_recipe(make_recipe("train.keep=2"), tmp_path)
+    more = check_recipe(make_recipe("train.keep=4", "train.milestones=[25%, 50%]"), tmp_path)
+    assert more.disk - plain.disk == 4 * more.runs[0][1].checkpoint_bytes

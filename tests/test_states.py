@@ -1,0 +1,118 @@
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.files import append_line, only_one, write_json
+from tongues.states import RunState, state_of, states, states_table, study_lines
+
+
+def make_run(place: Path, run: str, *, status: str = "running", step: int = 0) -> Path:
+    """A run of 100 steps whose logs and checkpoint stand at `step`."""
+    directory = place / run
+    record: dict[str, Any] = {"run": run, "status": status, "strategy": "cpt", "shape": "0.1M"}
+    record |= {"params": {"total": 1000}, "steps": 100, "tokens": 51_200, "seconds": None}
+    write_json(directory / "run.json", record)
+    if step:
+        for line in ({"step": step // 2, "seconds": 5.0}, {"step": step, "seconds": 10.0}):
+            append_line(directory / "timing.jsonl", line)
+        for at, losses in ((0, {"qaa": 9.0, "qab": 9.0}), (10, {"qaa": 3.5, "qab": 4.25})):
+            for lang, loss in losses.items():
+                append_line(directory / "evals.jsonl", {"step": at, "lang": lang, "loss": loss})
+        (directory / "checkpoints" / f"step-{step - 10:08d}").mkdir(parents=True)
+        (directory / "checkpoints" / f".step-{step:08d}.7.part").mkdir()
+    return directory
+
+
+def test_a_run_that_is_held_runs_and_one_that_is_not_was_stopped(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "study/one", step=50)
+    with only_one(directory):
+        state = state_of(directory)
+    assert (state.state, state.step, state.steps) == ("running", 50, 100)
+    assert state.tokens_per_second == 50 * 512 / 10
+    assert state.seconds_left == 10.0
+    assert state.losses == {"qaa": 3.5, "qab": 4.25}
+    state = state_of(directory)
+    assert (state.state, state.step) == ("stopped", 40)
+    assert state.seconds_left == 12.0
+
+
+def test_finished_and_failed_are_told_with_the_reason(tmp_path: Path) -> None:
+    assert state_of(make_run(tmp_path, "a", status="finished", step=100)).step == 100
+    failed = make_run(tmp_path, "b", status="failed", step=30)
+    (failed / "failure.txt").write_text("Traceback\n  loss is no number\n")
+    assert state_of(failed).state == "failed"
+    (row,) = states_table([state_of(failed)])
+    assert row["why"] == "loss is no number"
+    with only_one(failed):  # begun again
+        assert state_of(failed).state == "running"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"run": "x"}', "\x00\x01", '{"run": 1}'])
+def test_a_damaged_record_is_named_and_the_others_are_listed(tmp_path: Path, content: str) -> None:
+    make_run(tmp_path, "study/good", status="finished")
+    (tmp_path / "study" / "bad").mkdir()
+    (tmp_path / "study" / "bad" / "run.json").write_text(content)
+    bad, good = states([tmp_path])
+    assert bad.state == "damaged" and bad.reason and bad.run == str(tmp_path / "study" / "bad")
+    assert good.state == "finished"
+    assert len(states_table([bad, good])) == 3
+    assert study_lines([bad, good]) == ["study: 1 runs: 1 finished"]
+
+
+def test_a_damaged_log_is_told_too(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "one", step=50)
+    (directory / "timing.jsonl").write_text("nonsense\n")
+    assert state_of(directory).state == "damaged"
+
+
+def test_a_place_without_runs_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there are no runs"):
+        states([tmp_path])
+    with pytest.raises(UserError, match="no directory of runs"):
+        states([tmp_path / "runs"])
+
+
+def test_runs_of_a_study_stand_below_its_name() -> None:
+    shared: dict[str, Any] = {"directory": "", "age": 5.0, "step": 3, "steps": 9}
+    rows = states_table(
+        [
+            RunState(run="one", state="finished", **shared),
+            RunState(run="study/a", state="running", seconds_left=100.0, **shared),
+            RunState(run="study/b", state="stopped", **shared),
+            RunState(run="two", state="finished", losses=dict.fromkeys("abcde", 1.0), **shared),
+        ]
+    )
+    assert [row["run"] for row in rows] == ["one", "study/", "  a", "  b", "two"]
+    assert [row["step"] for row in rows] == ["", "", "3/9", "3/9", ""]
+    assert rows[2]["left"] == "2 min"
+    assert rows[-1]["held-out loss"] == "a 1.000 b 1.000 c 1.000 +2"
+    assert "tokens" not in rows[0] and "why" not in rows[0]
+
+
+def test_a_thousand_runs_are_listed_in_a_second(tmp_path: Path) -> None:
+    one = make_run(tmp_path / "runs", "study/run", step=50)
+    line = json.dumps({"step": 50, "seconds": 10.0}) + "\n"
+    logs = {"run.json": (one / "run.json").read_text(), "timing.jsonl": line * 1000}
+    logs["evals.jsonl"] = (one / "evals.jsonl").read_text()
+    for number in range(999):
+        directory = one.with_name(f"run-{number}")
+        (directory / "model").mkdir(parents=True)
+        for name, content in logs.items():
+            (directory / name).write_text(content)
+    times = []
+    for _ in range(3):
+        start = time.process_time()  # whatever else the machine does
+        assert len(states([tmp_path])) == 1000
+        times.append(time.process_time() - start)
+    assert min(times) < 1
+    command = [sys.executable, "-m", "tongues", "ls", "--json", "--in", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    listed = json.loads(done.stdout)["runs"]
+    assert len(listed) == 1000
+    assert listed[0]["state"] == "stopped" and listed[0]["losses"]

@@ -1,0 +1,95 @@
+import os
+import pty
+import re
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping
+
+import pytest
+
+from tongues.terminal import print_table
+
+LIVE = """
+import time
+from tongues.terminal import progress_line, say
+from tongues.train.progress import Progress
+with progress_line("yoruba") as show:
+    progress = Progress(step=600, steps=1172, loss=3.1234, losses={"qaa": 3.2, "qab": 4.1},
+        rate=2.8e-3, seconds=10.0, tokens_per_second=24123.0, utilization=0.41,
+        seconds_left=123.0, memory=412_000_000, spikes=1)
+    show(progress.share, *progress.words())
+    time.sleep(0.3)
+    say("step 600: loss 7.91, where 3.12 ± 0.05 was usual")
+print("runs/yoruba")
+"""
+
+
+def on_terminal(code: str, columns: int, environment: Mapping[str, str] = {}) -> str:
+    """All that a program writes to a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (30, columns))
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+    )
+    os.close(theirs)
+    written = b""
+    try:
+        while block := os.read(ours, 65536):
+            written += block
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    return written.decode()
+
+
+def visible(written: str) -> list[str]:
+    plain = re.sub(r"\x1b\[[?\d;]*\w", "", written.replace("\x1b[2K", "\n"))
+    return [line.rstrip() for line in re.split(r"[\r\n]+", plain)]
+
+
+@pytest.mark.parametrize(("columns", "environment"), [(80, {}), (44, {"NO_COLOR": "1"})])
+def test_a_live_line_says_everything_in_its_width(
+    columns: int, environment: dict[str, str]
+) -> None:
+    written = on_terminal(LIVE, columns, environment)
+    lines = visible(written)
+    assert max(map(len, lines)) <= columns
+    words = "step 600/1,172  2 min left  loss 3.123  qaa 3.200  qab 4.100"
+    words += "  rate 0.0028  24.1k tokens/s  MFU 41%  412 MB  1 spike"
+    shown = "\n".join(lines)
+    assert all(word in shown for word in words.split("  "))
+    assert " ".join(lines).count("step 600: loss 7.91, where") == 1
+    assert lines[-2:] == ["runs/yoruba", ""]
+    colour = re.search(r"\x1b\[[\d;]*(?:[39][0-7]|38)[\d;]*m", written)
+    assert (colour is None) == ("NO_COLOR" in environment)
+
+
+def test_without_a_terminal_lines_are_plain() -> None:
+    code = LIVE.replace("show(p", "import tongues.terminal as t; t._PLAIN_EVERY = 0; show(p")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "runs/yoruba\n"
+    line = "yoruba: 51%  step 600/1,172  2 min left  loss 3.123  qaa 3.200"
+    assert done.stderr.startswith(line)
+    assert "\x1b" not in done.stderr
+
+
+def test_columns_that_can_be_spared_go_where_a_terminal_is_narrow() -> None:
+    code = (
+        "from tongues.terminal import print_table; "
+        "row = {'run': 'a' * 30, 'state': 'finished', 'age': '3 h', 'loss': 'qaa 3.123'}; "
+        "print_table([row], spare=('age', 'loss'))"
+    )
+    assert visible(on_terminal(code, 80))[0].split() == ["run", "state", "age", "loss"]
+    assert visible(on_terminal(code, 52))[0].split() == ["run", "state", "loss"]
+    assert visible(on_terminal(code, 44))[0].split() == ["run", "state"]
+
+
+def test_a_table_without_a_terminal_is_whole(capsys: pytest.CaptureFixture) -> None:
+    print_table([{"run": "a" * 300, "age": "3 h"}], spare=("age",))
+    assert "a" * 300 + "  3 h" in capsys.readouterr().out

@@ -1,0 +1,140 @@
+import pytest
+import torch
+from torch import Tensor
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
+
+from tongues.models import SHAPES
+from tongues.models.huggingface import build_model
+from tongues.recipe import Train
+from tongues.train.engine.optimizer import make_optimizer, set_rate
+
+SETTINGS = Train.model_validate({"budget": "1M tokens", "weight_decay": 0.5})
+MUON = SETTINGS.model_copy(update={"optimizer": "muon"})
+VOCABULARY = 300
+
+
+def small(tied: bool = False) -> PreTrainedModel:
+    return build_model(SHAPES["0.05M"], VOCABULARY, 16, tied_embeddings=tied, seed=1)
+
+
+def step(model: PreTrainedModel, optimizer: torch.optim.Optimizer) -> None:
+    tokens = torch.randint(10, 20, (2, 16), generator=torch.Generator().manual_seed(1))
+    model(input_ids=tokens, labels=tokens).loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def weights_of(model: PreTrainedModel) -> dict[str, Tensor]:
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def grouped(model: PreTrainedModel, *keys: str) -> dict[str, tuple[object, ...]]:
+    """What the group of each weight says, by the weight's name; each is in one group."""
+    names = {id(weight): name for name, weight in model.named_parameters()}
+    groups = make_optimizer(model, SETTINGS, 1e-3).param_groups
+    ids = [id(weight) for group in groups for weight in group["params"]]
+    assert sorted(ids) == sorted(names)
+    return {names[id(w)]: tuple(g[key] for key in keys) for g in groups for w in g["params"]}
+
+
+def test_matrices_decay_and_neither_norms_nor_embeddings() -> None:
+    found = grouped(small(), "weight_decay", "vocabulary")
+    assert found["model.embed_tokens.weight"] == (0.0, True)
+    assert found["lm_head.weight"] == (0.5, True)
+    assert found["model.layers.0.mlp.up_proj.weight"] == (0.5, False)
+    assert found["model.layers.1.input_layernorm.weight"] == (0.0, False)
+    assert grouped(small(tied=True), "weight_decay", "vocabulary")["model.embed_tokens.weight"] == (
+        0.0,
+        True,
+    )
+
+
+def test_learned_positions_are_embeddings_but_of_no_piece() -> None:
+    config = GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2)
+    found = grouped(GPT2LMHeadModel(config), "weight_decay", "vocabulary")
+    assert found["transformer.wpe.weight"] == (0.0, False)
+    assert found["transformer.wte.weight"] == (0.0, True)
+    assert found["transformer.h.0.attn.c_attn.bias"] == (0.0, False)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_row_of_a_piece_that_never_comes_stays(tied: bool) -> None:
+    model = small(tied)
+    optimizer = make_optimizer(model, SETTINGS, 1e-2)
+    before = weights_of(model)["model.embed_tokens.weight"]
+    step(model, optimizer)
+    after = weights_of(model)["model.embed_tokens.weight"]
+    assert not torch.equal(after[10:20], before[10:20])
+    assert tied or torch.equal(after[20:], before[20:])
+
+
+def test_only_embeddings_learn_while_they_are_alone_and_then_all_do() -> None:
+    model = small()
+    optimizer = make_optimizer(model, SETTINGS, 1e-2)
+    before = weights_of(model)
+    set_rate(optimizer, 1e-2, embeddings_alone=True)
+    step(model, optimizer)
+    alone = weights_of(model)
+    changed = {name for name in before if not torch.equal(before[name], alone[name])}
+    assert changed == {"model.embed_tokens.weight", "lm_head.weight"}
+    set_rate(optimizer, 1e-2)
+    step(model, optimizer)
+    after = weights_of(model)
+    assert not [name for name in before if torch.equal(alone[name], after[name])]
+
+
+def test_a_step_is_that_of_adamw_as_published() -> None:
+    model = small()
+    optimizer = make_optimizer(model, SETTINGS, 1e-2)
+    weight = model.get_parameter("lm_head.weight")
+    before = weight.detach().clone()
+    tokens = torch.randint(10, 20, (2, 16), generator=torch.Generator().manual_seed(1))
+    model(input_ids=tokens, labels=tokens).loss.backward()
+    assert weight.grad is not None
+    gradient = weight.grad.clone()
+    optimizer.step()
+    # After one step both moments, their bias taken off, are the gradient and its square.
+    expected = before * (1 - 1e-2 * 0.5) - 1e-2 * gradient / (gradient.abs() + 1e-8)
+    assert torch.allclose(weight, expected, atol=1e-6)
+
+
+def test_muon_turns_the_matrices_of_layers_and_adamw_moves_the_rest() -> None:
+    model = small()
+    optimizer = make_optimizer(model, MUON, 1e-2)
+    before = weights_of(model)
+    step(model, optimizer)
+    after = weights_of(model)
+    kept = {name: set(optimizer.state[weight]) for name, weight in model.named_parameters()}
+    assert {name for name, state in kept.items() if state == {"momentum_buffer"}} == {
+        name for name in before if "proj" in name
+    }
+    move = after["model.layers.0.mlp.up_proj.weight"] * 1.0
+    move -= before["model.layers.0.mlp.up_proj.weight"] * (1 - 1e-2 * 0.5)
+    # All its singular values are about the same, 0.2 sqrt(longer side) x rate.
+    values = torch.linalg.svdvals(move) / (1e-2 * 0.2 * max(move.shape) ** 0.5)
+    assert 0.5 < float(values.min()) <= float(values.max()) < 1.5
+
+
+def test_muon_goes_on_from_state_put_back_by_name() -> None:
+    one, two = small(), small()
+    first, second = (make_optimizer(model, MUON, 1e-2) for model in (one, two))
+    step(one, first)
+    two.load_state_dict(one.state_dict())
+    second.state.clear()
+    for ours, theirs in zip(two.parameters(), one.parameters(), strict=True):
+        second.state[ours] = {key: value.clone() for key, value in first.state[theirs].items()}
+    for model, optimizer in ((one, first), (two, second)):
+        set_rate(optimizer, 5e-3, embeddings_alone=False)
+        step(model, optimizer)
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+
+
+def test_with_muon_too_only_embeddings_learn_while_they_are_alone() -> None:
+    model = small()
+    optimizer = make_optimizer(model, MUON, 1e-2)
+    before = weights_of(model)
+    set_rate(optimizer, 1e-2, embeddings_alone=True)
+    step(model, optimizer)
+    alone = weights_of(model)
+    changed = {name for name in before if not torch.equal(before[name], alone[name])}
+    assert changed == {"model.embed_tokens.weight", "lm_head.weight"}

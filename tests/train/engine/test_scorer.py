@@ -1,0 +1,106 @@
+"""Every family by the ways chosen for it, beside transformers' own loss and gradients."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+
+from tongues.train.engine.processor import Processor
+from tongues.train.engine.scorer import Choices, Scorer, fit_scorer
+
+CONTEXT, END = 24, 3
+EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
+WIDTHS = {
+    "vocab_size": 96,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+}
+GROUPED = {"num_key_value_heads": 2, "head_dim": 8}
+FAMILIES: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "plain": ("llama", {}, "blocked", "chunked"),
+    "grouped": ("llama", GROUPED | {"tie_word_embeddings": True}, "blocked", "chunked"),
+    "biases": ("qwen2", GROUPED, "blocked", "chunked"),
+    "norms of q and k": ("qwen3", GROUPED, "blocked", "chunked"),
+    "soft caps": ("gemma2", GROUPED | {"sliding_window": 8}, "eager", "whole"),
+    "sliding windows": ("gemma3_text", GROUPED | {"sliding_window": 8}, "blocked", "chunked"),
+    "parallel blocks": ("gpt_neox", {}, "blocked", "chunked"),
+    "scaled logits": ("granite", GROUPED | {"logits_scaling": 4.0}, "blocked", "whole"),
+    "a bias over the vocabulary": ("phi", {}, "blocked", "chunked"),
+}
+
+
+def made(kind: str, settings: dict[str, Any]) -> PreTrainedModel:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **WIDTHS | settings))
+        for weight in model.parameters():  # none at its zero, so that nothing is missed
+            torch.nn.init.normal_(weight, std=0.3)
+    return model.eval()
+
+
+def windows(seed: int = 1) -> torch.Tensor:
+    chance = torch.Generator().manual_seed(seed)
+    return torch.randint(1, 96, (3, CONTEXT + 1), generator=chance)
+
+
+def fitted(model: PreTrainedModel, **options: Any) -> tuple[Scorer, Choices, list[str]]:
+    told: list[str] = []
+    given = {"apart_by": None, "recompute": False, "compiled": False} | options
+    scorer, choices = fit_scorer(model, EXACT, context=CONTEXT, tell=told.append, **given)
+    return scorer, choices, told
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_gets_its_own_loss_and_gradients(family: str, recompute: bool) -> None:
+    kind, settings, attention, loss = FAMILIES[family]
+    model = made(kind, settings)
+    own = copy.deepcopy(model)
+    own.set_attn_implementation("eager")
+    scorer, choices, told = fitted(model, recompute=recompute)
+    assert (choices.attention, choices.loss) == (attention, loss)
+    assert len(told) == (loss == "whole") + {"blocked": 0, "sdpa": 1, "eager": 2}[attention]
+    batch = windows()
+    logits = own(input_ids=batch[:, :-1]).logits.flatten(0, 1)
+    expected = cross_entropy(logits, batch[:, 1:].flatten(), reduction="sum")
+    (expected + 1e-3 * logits.logsumexp(1).square().sum()).backward()
+    objective, nats = scorer(batch, 1e-3)
+    assert nats.item() == pytest.approx(expected.item(), rel=1e-6)
+    objective.backward()
+    for (name, weight), right in zip(model.named_parameters(), own.parameters(), strict=True):
+        assert weight.grad is not None, name
+        assert right.grad is not None, name
+        far = (weight.grad - right.grad).norm() / right.grad.norm()
+        assert far < 3e-6 or right.grad.norm() < 1e-3, name
+
+
+@pytest.mark.parametrize("family", ["plain", "soft caps", "sliding windows", "parallel blocks"])
+def test_documents_stay_apart_in_every_family(family: str) -> None:
+    kind, settings, *_ = FAMILIES[family]
+    scorer, *_ = fitted(made(kind, settings), apart_by=END)
+    batch = windows()
+    batch[:, 10] = END
+    changed = batch.clone()
+    changed[:, 2:8] = windows(2)[:, 2:8]
+    with torch.no_grad():
+        alone = scorer(batch[:, 10:])[1] + scorer(batch[:, :11])[1]
+        together, other = scorer(batch)[1], scorer(changed)[1]
+        change = scorer(changed[:, :11])[1] - scorer(batch[:, :11])[1]
+    assert together.item() == pytest.approx(alone.item(), rel=1e-6)
+    assert (other - together).item() == pytest.approx(change.item(), rel=1e-5)
+
+
+def test_fitting_leaves_no_trace_in_weights_gradients_or_chance() -> None:
+    model = made("llama", {})
+    before, chance = copy.deepcopy(model.state_dict()), torch.random.get_rng_state()
+    fitted(model)
+    assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
+    assert all(weight.grad is None for weight in model.parameters())
+    assert torch.equal(chance, torch.random.get_rng_state())

@@ -1,0 +1,74 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.train.engine.together import STEPS, course, halve, make_scorer, weights
+from tongues.train.checkpoint import load_weights
+from tongues.train.engine.processes import Processes
+from tongues.train.engine.sharding import gather, shard, synchronize, whole
+
+Two = tuple[Path, list[dict[str, Any]]]
+
+
+def test_alone_nothing_is_shared_out() -> None:
+    scorer = make_scorer()
+    kind = type(scorer)
+    shard(scorer, Processes(), bfloat16=True)
+    synchronize(scorer, now=False)
+    assert type(scorer) is kind
+    assert gather(scorer, Processes()) is scorer.model
+    weight = torch.ones(2)
+    assert whole(weight) is weight
+
+
+@pytest.mark.parametrize("case", ["untied", "tied", "compiled"])
+def test_gradients_and_their_norm_are_those_of_one_process(two: Two, case: str) -> None:
+    for found in two[1]:
+        assert max(found[case]) < 1e-6
+
+
+def test_in_bfloat16_the_loss_is_that_of_one_process(two: Two) -> None:
+    for found in two[1]:
+        shared, by_one = found["narrow"]
+        assert shared == pytest.approx(by_one, rel=1e-4)
+
+
+def test_two_learn_what_one_learns(two: Two, alone: dict[str, Any]) -> None:
+    first, second = (found["from-none"]["losses"] for found in two[1])
+    assert first == second
+    assert len(first) == STEPS
+    assert first == pytest.approx(alone["losses"], rel=1e-6)
+
+
+def test_resumed_by_two_from_two_the_weights_are_the_same_bytes(two: Two) -> None:
+    undisturbed, resumed = (two[1][0][name] for name in ("from-none", "from-several"))
+    assert resumed["losses"] == undisturbed["losses"][STEPS // 2 :]
+    assert resumed["weights"] == undisturbed["weights"]
+
+
+def test_resumed_by_another_number_the_losses_are_equal_within_rounding(
+    two: Two, alone: dict[str, Any], tmp_path: Path
+) -> None:
+    later = alone["losses"][STEPS // 2 :]
+    assert two[1][0]["from-one"]["losses"] == pytest.approx(later, rel=1e-6)
+    halve(two[0] / "from-none", tmp_path / "by-two")
+    assert course(make_scorer(), Processes(), tmp_path / "by-two") == pytest.approx(later, rel=1e-6)
+
+
+def test_one_process_opens_what_two_wrote(two: Two) -> None:
+    place = two[0] / "from-none" / f"step-{STEPS:08d}"
+    assert len(list(place.glob("*.safetensors"))) == 2
+    opened = [
+        weight.numpy(force=True).tobytes().hex() for weight in load_weights(place).parameters()
+    ]
+    assert opened == two[1][0]["from-none"]["weights"]
+    assert two[1][1]["from-none"]["weights"] == []
+
+
+def test_a_course_ends_with_the_same_bytes_each_time(alone: dict[str, Any], tmp_path: Path) -> None:
+    halve(alone["folder"], tmp_path / "resumed")
+    scorer = make_scorer()
+    assert course(scorer, Processes(), tmp_path / "resumed") == alone["losses"][STEPS // 2 :]
+    assert weights(scorer, Processes()) == weights(alone["scorer"], Processes())

@@ -1,0 +1,201 @@
+"""A short course of training by any number of processes, for the tests beside it.
+
+usage: python -m tests.train.engine.together FOLDER (in each process, with torchrun's environment)
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from tongues.errors import UserError
+from tongues.train.checkpoint import Checkpoints, Position
+from tongues.train.engine.compiling import blocks
+from tongues.train.engine.processes import Processes, join
+from tongues.train.engine.processor import Processor
+from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.sharding import gather, reshard, shard, synchronize, whole
+
+ROOT = Path(__file__).parents[3]
+STEPS, SAMPLES, CONTEXT, VOCABULARY = 4, 8, 16, 61
+
+
+def make_scorer(tied: bool = False, bfloat16: bool = False) -> Scorer:
+    """A model so small that its weights do not divide evenly, always the same."""
+    torch.manual_seed(5)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=20,
+        intermediate_size=28,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        tie_word_embeddings=tied,
+        initializer_range=0.2,
+    )
+    processor = Processor(torch.device("cpu"), bfloat16, 1)
+    return Scorer(LlamaForCausalLM(config), processor, None, chunked=True)
+
+
+def batch(step: int) -> torch.Tensor:
+    """The windows of a step, over all processes."""
+    chance = torch.Generator().manual_seed(step)
+    return torch.randint(VOCABULARY, (SAMPLES, CONTEXT + 1), generator=chance)
+
+
+def backward(scorer: Scorer, step: int, processes: Processes, parts: int) -> float:
+    """Leave the gradient of a step's mean objective in the weights; returns the mean nats."""
+    total = 0.0
+    for part in range(parts):
+        windows = batch(step)[processes.rank * parts + part :: processes.count * parts]
+        synchronize(scorer, part == parts - 1)
+        objective, nats = scorer(windows, 1e-3)
+        (objective / (SAMPLES * CONTEXT)).backward()
+        total += nats.item()
+    return processes.sum([total])[0] / (SAMPLES * CONTEXT)
+
+
+def make_optimizer(scorer: Scorer) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(scorer.parameters(), lr=1e-2, fused=True)
+
+
+def course(scorer: Scorer, processes: Processes, directory: Path) -> list[float]:
+    """Train from the newest checkpoint to the end, a checkpoint a step; returns the losses."""
+    optimizer, losses = make_optimizer(scorer), []
+    with Checkpoints(directory, scorer, optimizer, processes, keep=STEPS) as checkpoints:
+        position, _ = checkpoints.load()
+        for step in range(position.step if position else 0, STEPS):
+            losses.append(backward(scorer, step, processes, parts=2))
+            nn.utils.clip_grad_norm_(scorer.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            with torch.no_grad():  # as an evaluation does: whole weights are left behind
+                scorer(batch(0))
+            checkpoints.save(Position(step + 1, 0.0, 0.0))
+    return losses
+
+
+def weights(scorer: Scorer, processes: Processes) -> list[str]:
+    """The bytes of each weight, in the first process."""
+    model = gather(scorer, processes)
+    return (
+        []
+        if model is None
+        else [weight.numpy(force=True).tobytes().hex() for weight in model.parameters()]
+    )
+
+
+def run_together(count: int, folder: Path) -> list[dict[str, Any]]:
+    """What each of `count` processes found."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    everywhere = {
+        "WORLD_SIZE": str(count),
+        "LOCAL_WORLD_SIZE": str(count),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-m", "tests.train.engine.together", str(folder)]
+    running = [
+        subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | everywhere | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+        for rank in range(count)
+    ]
+    assert [process.wait(timeout=120) for process in running] == [0] * count
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(count)]
+
+
+def _differences(processes: Processes, tied: bool, compiled: bool) -> list[float]:
+    """How far gradients and their norm are from those of one process, each relative to its own."""
+    alone, shared = make_scorer(tied), make_scorer(tied)
+    backward(alone, 0, Processes(), parts=1)
+    if compiled:
+        for block in blocks(shared.model):
+            block.compile(backend="aot_eager")  # quickly: the order of things is what matters
+    shard(shared, processes, bfloat16=False)
+    backward(shared, 0, processes, parts=2)
+    pairs = [
+        (found.grad, expected.grad)
+        for found, expected in zip(shared.parameters(), alone.parameters(), strict=True)
+    ]
+    differences = [
+        float((whole(found) - expected).norm() / expected.norm())
+        for found, expected in pairs
+        if found is not None and expected is not None
+    ]
+    assert len(differences) == len(pairs)
+    norm = float(whole(nn.utils.clip_grad_norm_(shared.parameters(), 1.0)))
+    expected = float(nn.utils.clip_grad_norm_(alone.parameters(), 1.0))
+    return [*differences, abs(norm - expected) / expected]
+
+
+def _refuse() -> None:
+    raise UserError("no room", where="here", hint="make some", code="full")
+
+
+def main(folder: Path) -> None:
+    """Find out all that the tests ask of several processes, in one start of them."""
+    torch.set_num_threads(1)
+    processes = join("cpu")
+    rank = processes.rank
+    refusal = ""
+    try:
+        processes.once(_refuse)
+    except UserError as error:
+        refusal = str(error)
+    found: dict[str, Any] = {
+        "sum": processes.sum([rank + 1.0, 0.1]),
+        "any": [processes.any(rank == 1), processes.any(False)],
+        "once": processes.once(lambda: {"rank": rank, "text": "π"}),
+        "refusal": refusal,
+        "share": list(processes.share(range(5))),
+    }
+    for name, tied, compiled in (
+        ("untied", False, False),
+        ("tied", True, False),
+        ("compiled", True, True),
+    ):
+        found[name] = _differences(processes, tied, compiled)
+    narrow, narrow_alone = make_scorer(bfloat16=True), make_scorer(bfloat16=True)
+    shard(narrow, processes, bfloat16=True)
+    found["narrow"] = [
+        backward(narrow, 0, processes, parts=1),
+        backward(narrow_alone, 0, Processes(), parts=1),
+    ]
+    reshard(narrow)
+    for start in ("from-none", "from-one", "from-several"):
+        scorer = make_scorer()
+        shard(scorer, processes, bfloat16=False)
+        found[start] = {
+            "losses": course(scorer, processes, folder / start),
+            "weights": weights(scorer, processes),
+        }
+        processes.once(lambda: halve(folder / "from-none", folder / "from-several"))
+    (folder / f"{rank}.json").write_text(json.dumps(found))
+
+
+def halve(whole_course: Path, half: Path) -> None:
+    """Copy a course's checkpoints up to its middle."""
+    if half.exists():
+        return
+    for step in range(1, STEPS // 2 + 1):
+        name = f"step-{step:08d}"
+        (half / name).mkdir(parents=True)
+        for file in (whole_course / name).iterdir():
+            (half / name / file.name).write_bytes(file.read_bytes())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

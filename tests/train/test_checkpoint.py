@@ -1,0 +1,204 @@
+import json
+import pickle
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.train.engine.together import backward, make_optimizer, make_scorer
+from tongues.errors import UserError
+from tongues.train.checkpoint import Checkpoints, Position, list_checkpoints, load_weights
+from tongues.train.engine import storage
+from tongues.train.engine.processes import Processes
+from tongues.train.engine.scorer import Scorer
+from tongues.train.spikes import Recent
+
+Course = tuple[Scorer, torch.optim.Optimizer]
+
+
+@pytest.fixture
+def trained() -> Course:
+    """A model with its optimizer after a step."""
+    torch.set_num_threads(1)
+    scorer = make_scorer()
+    optimizer = make_optimizer(scorer)
+    step(scorer, optimizer)
+    return scorer, optimizer
+
+
+def step(scorer: Scorer, optimizer: torch.optim.Optimizer) -> None:
+    backward(scorer, 0, Processes(), parts=1)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def checkpoints(directory: Path, course: Course, keep: int = 2) -> Checkpoints:
+    return Checkpoints(directory, *course, Processes(), keep)
+
+
+def state(course: Course) -> list[bytes]:
+    scorer, optimizer = course
+    moments = [optimizer.state[weight][key] for weight in scorer.parameters() for key in MOMENTS]
+    return [t.numpy(force=True).tobytes() for t in (*scorer.parameters(), *moments)]
+
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+def position(step: int) -> Position:
+    return Position(step=step, seconds=0.1 + 0.2, loss_sum=1 / 3, recent=Recent([], []))
+
+
+def names(directory: Path) -> list[str]:
+    return [place.name for place in list_checkpoints(directory)]
+
+
+def test_everything_comes_back_as_it_was(trained: Course, tmp_path: Path) -> None:
+    left = Position(
+        step=7,
+        seconds=0.1 + 0.2,
+        loss_sum=1 / 3,
+        skipped=[[2, 5]],
+        went_back=1,
+        recent=Recent([3.2, 1 / 7], [0.1, 0.3]),
+    )
+    with checkpoints(tmp_path, trained) as saved:
+        saved.save(left)
+    fresh = make_scorer()
+    other = (fresh, make_optimizer(fresh))
+    found, damaged = checkpoints(tmp_path, other).load()
+    assert (found, damaged) == (left, [])
+    assert state(other) == state(trained)
+    step(*other)
+    step(*trained)
+    assert state(other) == state(trained)
+
+
+def test_nothing_is_pickled_and_every_file_is_summed_up(trained: Course, tmp_path: Path) -> None:
+    with checkpoints(tmp_path, trained) as saved:
+        saved.save(position(1))
+    files = {file.name: file for file in (tmp_path / "step-00000001").iterdir()}
+    about = {"config.json", "generation_config.json"}
+    assert set(files) == {"state-1-of-1.safetensors", "position.json"} | about
+    for file in files.values():
+        with pytest.raises((pickle.UnpicklingError, ValueError, KeyError, IndexError, EOFError)):
+            pickle.loads(file.read_bytes())
+    summed = json.loads(files["position.json"].read_text())["files"]
+    assert set(summed) == set(files) - {"position.json"}
+
+
+def test_training_goes_on_while_a_checkpoint_is_written(
+    trained: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_write, write = threading.Event(), storage.write_shares
+
+    def slowly(path: Path, shares: dict[str, storage.Share]) -> str:
+        may_write.wait(20)
+        return write(path, shares)
+
+    monkeypatch.setattr(storage, "write_shares", slowly)
+    before = state(trained)
+    with checkpoints(tmp_path, trained) as saved:
+        saved.save(position(1))
+        step(*trained)
+        assert names(tmp_path) == []
+        may_write.set()
+    assert state(trained) != before
+    checkpoints(tmp_path, trained).load()
+    assert state(trained) == before
+
+
+def test_the_newest_are_kept_and_milestones_for_good(trained: Course, tmp_path: Path) -> None:
+    with checkpoints(tmp_path, trained) as saved:
+        for number in range(1, 6):
+            saved.save(position(number), milestone=number == 2)
+        saved.wait()
+        assert names(tmp_path) == ["milestone-00000002", "step-00000004", "step-00000005"]
+        saved.remove()
+    assert names(tmp_path) == ["milestone-00000002"]
+    found, _ = checkpoints(tmp_path, trained).load()
+    assert found == position(2)
+
+
+def test_a_folder_without_milestones_goes_with_its_checkpoints(
+    trained: Course, tmp_path: Path
+) -> None:
+    with checkpoints(tmp_path / "checkpoints", trained) as saved:
+        saved.save(position(1))
+        saved.remove()
+    assert not (tmp_path / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "gone", "config", "position", "digit"])
+def test_a_damaged_one_is_named_and_the_one_before_it_used(
+    trained: Course, tmp_path: Path, damage: str
+) -> None:
+    with checkpoints(tmp_path, trained) as saved:
+        saved.save(position(1))
+        before = state(trained)
+        step(*trained)
+        saved.save(position(2))
+    newest = tmp_path / "step-00000002"
+    file = newest / "state-1-of-1.safetensors"
+    content = bytearray(file.read_bytes())
+    if damage == "cut":
+        file.write_bytes(content[:-100])
+    elif damage == "flip":
+        content[-5] ^= 1
+        file.write_bytes(content)
+    elif damage == "gone":
+        file.unlink()
+    elif damage == "config":
+        (newest / "config.json").write_text("{}")
+    elif damage == "position":
+        (newest / "position.json").write_text("{")
+    else:
+        text = (newest / "position.json").read_text()
+        (newest / "position.json").write_text(text.replace('"step": 2', '"step": 3'))
+    with checkpoints(tmp_path, trained) as saved:
+        assert saved.load() == (position(1), [newest])
+        assert state(trained) == before
+        saved.save(position(1))
+    assert names(tmp_path) == ["step-00000001"]  # the damaged one takes no good one's place
+
+
+def test_what_a_kill_left_half_written_is_cleared(trained: Course, tmp_path: Path) -> None:
+    half = tmp_path / ".step-00000003.999999.part"
+    half.mkdir()
+    (half / "state-1-of-1.safetensors").write_bytes(b"half")
+    assert checkpoints(tmp_path, trained).load() == (None, [])
+    assert not half.exists()
+
+
+def test_one_that_cannot_be_written_ends_the_run_and_spares_the_one_before(
+    trained: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, shares: dict[str, storage.Share]) -> str:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    saved = checkpoints(tmp_path, trained)
+    saved.save(position(1))
+    saved.wait()
+    monkeypatch.setattr(storage, "write_shares", full)
+    saved.save(position(2))
+    with pytest.raises(UserError, match="No space left") as caught:
+        saved.save(position(3))
+    assert "step-00000001" in caught.value.hint
+    assert [place.name for place in tmp_path.iterdir()] == ["step-00000001"]
+    assert saved.load() == (position(1), [])
+
+
+def test_its_weights_are_opened_by_themselves(trained: Course, tmp_path: Path) -> None:
+    with checkpoints(tmp_path, trained) as saved:
+        saved.save(position(1))
+    place = tmp_path / "step-00000001"
+    tokens = torch.arange(12)[None]
+    with torch.no_grad():
+        expected = trained[0].model(input_ids=tokens).logits
+        assert torch.equal(load_weights(place)(input_ids=tokens).logits, expected)
+    shutil.copyfile(place / "config.json", place / "state-1-of-1.safetensors")
+    with pytest.raises(UserError, match="is damaged"):
+        load_weights(place)

@@ -1,0 +1,110 @@
+"""What a spike calls for: a window of noise in the training text makes a real one."""
+
+import os
+import shutil
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import MakeRecipe
+from tests.train.test_run import digests
+from tongues.errors import Stopped, UserError
+from tongues.files import read_lines
+from tongues.runs import read_record
+from tongues.tokens import open_tokens
+from tongues.train import RunPlan, run_of_recipe
+from tongues.train.assemble import make_mixture
+from tongues.train.run import train
+
+STEPS, SAMPLES, CONTEXT = 200, 4, 64
+SPIKES = (131, 171)  # steps whose batch is noise
+
+
+def plan_of(make_recipe: MakeRecipe, on_spike: str, *overrides: str, name: str) -> RunPlan:
+    settings = (
+        f"train.on_spike={on_spike}",
+        f"train.batch={SAMPLES * CONTEXT} tokens",
+        "train.rate=1e-3",
+    )
+    recipe = make_recipe(*settings, f"train.budget={STEPS * SAMPLES * CONTEXT} tokens", *overrides)
+    return replace(run_of_recipe(recipe), name=name)
+
+
+@pytest.fixture
+def noisy(workspace: Path, make_recipe: MakeRecipe) -> Path:
+    """A workspace whose text holds two batches of nothing but rare pieces."""
+    place = workspace / "tokens" / "small"
+    whole = place.resolve()
+    place.unlink()
+    shutil.copytree(whole, place)
+    mixture = make_mixture(plan_of(make_recipe, "tell", name="small"), open_tokens(place))
+    batches = [np.arange(SAMPLES) + (step - 1) * SAMPLES for step in SPIKES]
+    windows = mixture.locate(np.concatenate(batches))[2]
+    text = np.memmap(place / "qaa" / "train.bin", dtype=np.uint16, mode="r+")
+    rare = np.argsort(np.bincount(text, minlength=400), kind="stable")[:65].astype(np.uint16)
+    for window in windows:
+        text[window * CONTEXT :][: CONTEXT + 1] = rare
+    text.flush()
+    return workspace
+
+
+def test_a_spike_is_told_and_borne(make_recipe: MakeRecipe, noisy: Path) -> None:
+    told: list[str] = []
+    train(plan_of(make_recipe, "tell", name="small"), noisy, tell=told.append)
+    assert [line.split(":")[0] for line in told] == [f"step {step}" for step in SPIKES]
+    assert "was usual" in told[0]
+
+
+def test_a_run_stops_at_a_spike_with_its_weights_unharmed(
+    make_recipe: MakeRecipe, noisy: Path
+) -> None:
+    with pytest.raises(UserError, match=f"at step {SPIKES[0]}") as caught:
+        train(plan_of(make_recipe, "stop", name="small"), noisy)
+    assert caught.value.code == "spike"
+    assert read_record(noisy / "runs/small")["status"] == "failed"
+
+
+def test_a_run_goes_back_and_passes_over_what_made_the_spike(
+    make_recipe: MakeRecipe, noisy: Path
+) -> None:
+    told: list[str] = []
+    directory = train(plan_of(make_recipe, "back", name="small"), noisy, tell=told.append)
+    every = STEPS // 20
+    events = read_lines(directory / "events.jsonl")
+    assert len(events) == 2
+    first = events[0]
+    back_to = (SPIKES[0] - 1) // every * every - every
+    assert first == {"step": back_to + 1, "left_out": [back_to, SPIKES[0]]}
+    assert [row["step"] for row in read_lines(directory / "metrics.jsonl")] == [
+        *range(1, STEPS + 1)
+    ]
+    last = read_lines(directory / "evals.jsonl")[-2]
+    assert last["tokens_lang"] == STEPS * SAMPLES * CONTEXT == last["tokens"]
+    assert sum("batches are left out" in line for line in told) == 2
+    assert not (directory / "anchors").exists()
+
+
+def test_stopped_and_resumed_a_run_goes_back_to_the_same_place(
+    make_recipe: MakeRecipe, noisy: Path
+) -> None:
+    alone = train(plan_of(make_recipe, "back", name="alone"), noisy)
+    plan = plan_of(make_recipe, "back", "train.checkpoint_every=0.02 seconds", name="stopped")
+    directory = noisy / "runs/stopped"
+    for rows in (60, 135, 150, 180):
+        threading.Thread(target=interrupt_after, args=(directory / "metrics.jsonl", rows)).start()
+        with pytest.raises(Stopped):
+            train(plan, noisy)
+    assert digests(train(plan, noisy)) == digests(alone)
+    assert read_lines(directory / "events.jsonl") == read_lines(alone / "events.jsonl")
+
+
+def interrupt_after(log: Path, rows: int) -> None:
+    """As Ctrl-C, once a log has so many rows."""
+    while not log.exists() or log.read_bytes().count(b"\n") < rows:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,96 @@
+import os
+import subprocess
+import sys
+
+from tongues.train.progress import Meter, Progress, peak_memory
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def meter(clock: Clock, step: int = 0, steps: int = 1000, seconds: float = 0.0) -> Meter:
+    return Meter(
+        step,
+        steps,
+        seconds=seconds,
+        batch=512,
+        flops_per_token=1e6,
+        ceiling=1e9,
+        memory=lambda: 7,
+        clock=clock,
+    )
+
+
+def read(meter: Meter, step: int) -> Progress | None:
+    return meter.read(step, loss=3.0, losses={"qaa": 3.1}, rate=1e-3, spikes=0)
+
+
+def test_speed_utilization_and_time_left_follow_from_the_clock() -> None:
+    clock = Clock()
+    reader = meter(clock, step=100, seconds=50.0)
+    clock.now = 0.5
+    assert read(reader, 105) is None
+    clock.now = 2.0
+    progress = read(reader, 120)
+    assert progress is not None
+    assert progress.tokens_per_second == 20 * 512 / 2
+    assert progress.utilization == 5120 * 1e6 / 1e9
+    assert progress.seconds == 52.0
+    assert progress.seconds_left == 880 * 2 / 20
+    assert progress.timing() == {
+        "step": 120,
+        "steps": 1000,
+        "seconds": 52.0,
+        "tokens_per_second": 5120,
+        "seconds_left": 88.0,
+        "memory": 7,
+        "utilization": 5.12,
+    }
+
+
+def test_the_last_step_is_told_at_once() -> None:
+    clock = Clock()
+    reader = meter(clock, step=999)
+    clock.now = 0.1
+    progress = read(reader, 1000)
+    assert progress is not None and progress.seconds_left == 0
+    assert reader.keeps(progress)
+
+
+def test_steps_done_again_are_not_counted_backwards() -> None:
+    clock = Clock()
+    reader = meter(clock)
+    clock.now = 10.0
+    assert read(reader, 100)
+    reader.go_back(60)
+    clock.now = 12.0
+    progress = read(reader, 80)
+    assert progress is not None and progress.tokens_per_second == 20 * 512 / 2
+    assert progress.seconds == 12.0
+
+
+def test_a_long_run_keeps_few_readings() -> None:
+    clock = Clock()
+    reader, kept = meter(clock, steps=10**9), 0
+    for second in range(1, 36_000):
+        clock.now = float(second)
+        progress = read(reader, second)
+        assert progress is not None
+        kept += reader.keeps(progress)
+    assert 1000 < kept < 5000
+
+
+def test_the_memory_is_this_process_own_peak() -> None:
+    code = (
+        "from tongues.train.progress import peak_memory; before = peak_memory('cpu'); "
+        "block = b'1' * 100_000_000; del block; print(peak_memory('cpu') - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert 95e6 < int(done.stdout) < 110e6
+    assert peak_memory("cpu") < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

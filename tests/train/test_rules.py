@@ -1,0 +1,50 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tongues.errors import UserError
+from tongues.models import SHAPES, count_parameters
+from tongues.train.rules import batch_by_size, rate_at_size
+
+
+def size_of(name: str) -> int:
+    return count_parameters(SHAPES[name], 0)["non_embedding"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "tokens"),
+    [
+        (49_000_000, 1e6),
+        (1_000_000_000, 1e6),
+        (1_400_000_000, 2e6),
+        (2_500_000_000, 2e6),
+        (5_500_000_000, 4e6),
+    ],
+)
+def test_the_batch_of_published_sizes_is_the_published_one(parameters: int, tokens: float) -> None:
+    assert batch_by_size(parameters, 2048) == pytest.approx(tokens, abs=1024)
+
+
+@given(st.integers(1, 10**11), st.integers(1, 10**11), st.integers(1, 8192))
+def test_a_batch_is_whole_contexts_and_grows_with_the_model(a: int, b: int, context: int) -> None:
+    small, large = (batch_by_size(parameters, context) for parameters in sorted((a, b)))
+    assert 0 < small <= large
+    assert small % context == large % context == 0
+
+
+def test_rates_on_a_power_law_are_carried_along_it() -> None:
+    found = {name: 0.5 * size_of(name) ** -0.3 for name in ("0.1M", "0.4M", "1.4M")}
+    assert rate_at_size(found, 10**9) == pytest.approx(0.5 * 10 ** (9 * -0.3))
+    assert rate_at_size(dict(list(found.items())[:2]), 10**6) == pytest.approx(0.5 * 10**-1.8)
+
+
+def test_one_rate_falls_by_the_stated_power_and_is_itself_at_its_size() -> None:
+    size = size_of("0.4M")
+    assert rate_at_size({"0.4M": 5e-3}, size) == pytest.approx(5e-3)
+    assert rate_at_size({"0.4M": 5e-3}, 100 * size) == pytest.approx(5e-3 * 100**-0.4)
+
+
+def test_a_shape_that_is_none_is_named() -> None:
+    with pytest.raises(UserError, match=r"no shape is called `0\.3M`") as caught:
+        rate_at_size({"0.3M": 5e-3}, 10**6)
+    assert caught.value.where == "train.rate"

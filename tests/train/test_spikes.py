@@ -1,0 +1,75 @@
+import math
+import random
+import statistics
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tongues.train.spikes import Recent, judge
+
+
+def after(steps: int, noise: Callable[[int], float]) -> Recent:
+    recent = Recent()
+    for step in range(steps):
+        recent = recent.followed_by(noise(step), 1.0 + noise(step))
+    return recent
+
+
+def test_nothing_stands_out_before_64_steps_and_a_jump_does_after() -> None:
+    chance = random.Random(1)
+    recent = after(63, lambda step: chance.gauss(3, 0.1))
+    assert judge(recent, 100.0, 4.0) is None
+    spike = judge(recent.followed_by(3.0, 4.0), 100.0, 4.0)
+    assert spike and spike.what == "loss" and spike.finite
+    assert str(spike).startswith("loss 100, where 3")
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=64, max_size=300), st.floats(0, 100))
+def test_the_rule_is_six_deviations_and_a_tenth_above_the_mean_of_the_window(
+    values: list[float], value: float
+) -> None:
+    recent = Recent()
+    for before in values:
+        recent = recent.followed_by(before, 1.0)
+    window = values[-128:]
+    mean = statistics.fmean(window)
+    bound = max(mean + 6 * statistics.pstdev(window), 1.1 * mean)
+    if abs(value - bound) > 1e-6:
+        assert (judge(recent, value, 1.0) is not None) == (value > bound)
+
+
+def test_the_norm_of_the_gradient_is_judged_too() -> None:
+    chance = random.Random(2)
+    recent = after(128, lambda step: chance.gauss(2, 0.1))
+    assert judge(recent, 2.0, 5.5) is None  # more than six deviations, but not twice the mean of 3
+    spike = judge(recent, 2.0, 9.0)
+    assert spike and spike.what == "norm of the gradient"
+
+
+@pytest.mark.parametrize(("loss", "norm"), [(math.nan, 1.0), (3.0, math.inf), (3.0, math.nan)])
+def test_what_is_no_number_is_a_spike_at_once_and_not_remembered(loss: float, norm: float) -> None:
+    spike = judge(Recent(), loss, norm)
+    assert spike and not spike.finite
+    assert "no longer a number" in str(spike)
+    assert Recent().followed_by(loss, norm) == Recent()
+
+
+def test_a_learning_curve_with_its_noise_is_no_spike() -> None:
+    chance = random.Random(3)
+    recent, alarms = Recent(), 0
+    for step in range(5000):
+        warming = min(step / 200, 1.0)
+        loss = 2 + 5 * math.exp(-step / 300) + chance.gauss(0, 0.08)
+        norm = (0.3 + 2 * (1 - warming)) * math.exp(chance.gauss(0, 0.25))
+        alarms += judge(recent, loss, norm) is not None
+        recent = recent.followed_by(loss, norm)
+    assert alarms == 0
+
+
+def test_the_window_goes_through_json() -> None:
+    recent = after(200, lambda step: float(step))
+    assert len(recent.losses) == len(recent.norms) == 128
+    again = Recent(list(recent.losses), list(recent.norms))
+    assert judge(again, 1e9, 1.0) == judge(recent, 1e9, 1.0)

@@ -1,0 +1,178 @@
+"""What a model is made of, and exactly what it counts: parameters, operations, bytes."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tongues.errors import UserError
+from tongues.models.folders import read_config, stored_shapes
+from tongues.models.shapes import Shape
+from tongues.quantities import show_count
+from tongues.runs import Parameters
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+__all__ = ["Anatomy", "of_folder", "of_shape"]
+
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+_MET = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_top_k")
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """A decoder's parts, as far as parameters, operations and memory depend on them."""
+
+    name: str  # of the shape, or family and size
+    family: str  # transformers' `model_type`
+    vocabulary: int  # rows of the embedding: never fewer than the tokenizer's pieces
+    tied_embeddings: bool
+    parameters: Parameters
+    products: int  # weights that each token is multiplied by, the output matrix included
+    hidden: int
+    heads: int
+    head_width: int
+    windows: tuple[int | None, ...]  # of each layer with attention: tokens it sees; None: all
+    layers: int
+    positions: int | None  # the longest context; None: any
+
+    def flops_per_token(self, context: int) -> int:
+        """Operations of one training step, per token: matrix products, forward and backward.
+
+        Counts 2 a multiplication-addition and backward as twice forward: the layers' matrices
+        (of experts those a token meets), the output matrix and causal attention at the length a
+        position sees on average, (context + 1) / 2 where no window cuts it. Norms, softmax,
+        rotations, scans and the input look-up are left out. The short rule is 6 x parameters.
+        """
+        seen = sum(_seen(context, window) for window in self.windows)  # twice the average
+        return 6 * self.products + round(6 * self.heads * self.head_width * seen)
+
+
+def of_shape(shape: Shape, vocabulary: int, tied_embeddings: bool = False) -> Anatomy:
+    """The Llama-2 style decoder of one of our shapes."""
+    width = shape.heads * shape.head_width
+    matrices = shape.layers * (4 * shape.hidden * width + 3 * shape.hidden * shape.feed_forward)
+    non_embedding = matrices + (2 * shape.layers + 1) * shape.hidden
+    embedding = vocabulary * shape.hidden * (1 if tied_embeddings else 2)
+    return Anatomy(
+        name=shape.name,
+        family="llama",
+        vocabulary=vocabulary,
+        tied_embeddings=tied_embeddings,
+        parameters=Parameters(
+            total=non_embedding + embedding, embedding=embedding, non_embedding=non_embedding
+        ),
+        products=matrices + vocabulary * shape.hidden,
+        hidden=shape.hidden,
+        heads=shape.heads,
+        head_width=shape.head_width,
+        windows=(None,) * shape.layers,
+        layers=shape.layers,
+        positions=None,
+    )
+
+
+def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
+    """The decoder of a Hugging Face folder, once it has `vocabulary` pieces or as many as it has.
+
+    Brings torch and builds the model without memory for its weights, which are not read either;
+    a UserError where it could not be trained: see `read_config` and `stored_shapes`.
+    """
+    read_config(folder)  # the commonest mistakes at once, before torch is brought
+    stored = stored_shapes(folder)
+    from tongues.models.huggingface import build_empty
+
+    model = build_empty(folder)
+    _stored_as_said(folder, stored, model)
+    if len(_embedding(model)[0]) < vocabulary:
+        model.resize_token_embeddings(vocabulary, mean_resizing=False)
+    config: Any = model.config
+    matrices = _embedding(model)
+    total, embedding = model.num_parameters(), sum(matrix.numel() for matrix in matrices)
+    heads = getattr(config, "num_attention_heads", None) or 0
+    width = (getattr(config, "head_dim", None) or config.hidden_size // heads) if heads else 0
+    keys = getattr(config, "qk_head_dim", None) or width
+    values = getattr(config, "v_head_dim", None) or width
+    return Anatomy(
+        name=f"{config.model_type}-{show_count(total)}",
+        family=config.model_type,
+        vocabulary=len(matrices[0]),
+        tied_embeddings=len(matrices) == 1,
+        parameters=Parameters(total=total, embedding=embedding, non_embedding=total - embedding),
+        products=_products(model),
+        hidden=config.hidden_size,
+        heads=heads,
+        head_width=(keys + values) // 2,
+        windows=_windows(config) if heads else (),
+        layers=config.num_hidden_layers,
+        positions=getattr(config, "max_position_embeddings", None),
+    )
+
+
+def _seen(context: int, window: int | None) -> float:
+    """Twice the tokens that a position sees on average, itself included."""
+    reach = min(context, window or context)
+    return 2 * reach - reach * (reach - 1) / context
+
+
+def _embedding(model: "PreTrainedModel") -> "Sequence[Tensor]":
+    """The input matrix, and the output matrix where it is another one."""
+    layers = (model.get_input_embeddings(), model.get_output_embeddings())
+    weights = [layer.get_parameter("weight") for layer in layers if layer is not None]
+    return weights[:1] if weights[0] is weights[-1] else weights
+
+
+def _products(model: "PreTrainedModel") -> int:
+    """Weights of all matrices that are not looked up; of experts, those that a token meets."""
+    from torch import nn
+
+    experts, met = _first(model.config, _EXPERTS), _first(model.config, _MET)
+    count = 0
+    for module in model.modules():
+        for matrix in module.parameters(recurse=False):
+            if matrix.ndim == 2 and not isinstance(module, nn.Embedding):
+                count += matrix.numel()
+            elif matrix.ndim == 3 and len(matrix) == experts:
+                count += matrix.numel() // experts * met
+    return count
+
+
+def _windows(config: Any) -> tuple[int | None, ...]:
+    """Of each layer with attention, the tokens it sees; None where it sees all."""
+    window = getattr(config, "sliding_window", None)
+    window = window if getattr(config, "use_sliding_window", True) else None
+    kinds = getattr(config, "layer_types", None)
+    if kinds is None:
+        return (window,) * config.num_hidden_layers
+    chunk = getattr(config, "attention_chunk_size", None)
+    reach = {"full_attention": None, "sliding_attention": window, "chunked_attention": chunk}
+    return tuple(reach[kind] for kind in kinds if kind in reach)
+
+
+def _first(config: Any, names: tuple[str, ...]) -> int:
+    """The first of these settings that a configuration has; 0 without any."""
+    return next((n for name in names if (n := getattr(config, name, None))), 0)
+
+
+def _stored_as_said(
+    folder: Path, stored: dict[str, tuple[int, ...]], model: "PreTrainedModel"
+) -> None:
+    """Refuse files that hold other shapes, or fewer weights, than config.json says."""
+    hint = "copy config.json and weights from one place"
+    for name, weight in model.named_parameters():
+        bare = name.removeprefix(f"{model.base_model_prefix}.")
+        there, wanted = stored.get(name) or stored.get(bare), tuple(weight.shape)
+        if there and there != wanted:
+            what = f"`{name}` is {_by(there)} in the files and {_by(wanted)} by config.json"
+            raise UserError(what, where=str(folder), hint=hint)
+    weights = sum(math.prod(shape) for shape in stored.values())
+    if weights < model.num_parameters():
+        what = f"holds {weights:,} weights of the {model.num_parameters():,} of its config.json"
+        raise UserError(what, where=str(folder), hint=hint)
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))

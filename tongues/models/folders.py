@@ -1,0 +1,80 @@
+"""A Hugging Face folder, looked at without loading it: nothing in it is run or unpickled."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError
+
+__all__ = ["read_config", "stored_shapes"]
+
+_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """`config.json` of a decoder that transformers has itself; a UserError says why it is not."""
+    file, where = folder / "config.json", str(folder)
+    if not file.is_file():
+        raise UserError("holds no Hugging Face model (no config.json)", where=where)
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        what = f"cannot be loaded: config.json cannot be read ({error})"
+        raise UserError(what, where=where) from None
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise UserError("cannot be loaded: config.json names no `model_type`", where=where)
+    if "auto_map" in config:
+        hint = (
+            f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "
+            "config.json and see that it gives the same logits"
+        )
+        raise UserError(
+            "wants its own code run (`auto_map`), which is never done", where=where, hint=hint
+        )
+    if config.get("is_encoder_decoder"):
+        raise UserError("is an encoder with a decoder; only decoders are trained", where=where)
+    if config.get("quantization_config"):
+        hint = "take the model as it was before it was quantized"
+        raise UserError("is quantized and cannot be trained", where=where, hint=hint)
+    return config
+
+
+def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Name and shape of every stored weight, by the headers of the safetensors files alone."""
+    from safetensors import SafetensorError, safe_open
+
+    shapes: dict[str, tuple[int, ...]] = {}
+    for file in _weight_files(folder):
+        try:
+            with safe_open(file, framework="numpy") as stored:
+                names = stored.keys()
+                shapes |= {name: tuple(stored.get_slice(name).get_shape()) for name in names}
+        except (OSError, SafetensorError) as error:
+            hint = "copy it again from where it came"
+            raise UserError(f"is damaged ({error})", where=str(file), hint=hint) from None
+    return shapes
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """The safetensors files, all of those that the index names."""
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if whole.is_file():
+        return [whole]
+    if index.is_file():
+        try:
+            names = sorted(
+                set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            )
+        except (OSError, ValueError, KeyError, AttributeError) as error:
+            raise UserError(f"cannot be read ({error!r})", where=str(index)) from None
+        missing = [name for name in names if not (folder / name).is_file()]
+        if missing:
+            what = f"{len(missing)} of {len(names)} files of weights are missing: `{missing[0]}`"
+            raise UserError(what, where=str(folder), hint="copy the whole folder")
+        return [folder / name for name in names]
+    pickled = sorted(file.name for kind in _PICKLED for file in folder.glob(kind))
+    if pickled:
+        what = f"has its weights pickled (`{pickled[0]}`), which could run code and is never read"
+        hint = "load it where you trust it, `save_pretrained` writes safetensors, and name that"
+        raise UserError(what, where=str(folder), hint=hint)
+    raise UserError("holds no weights (no model.safetensors)", where=str(folder))

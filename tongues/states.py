@@ -1,0 +1,179 @@
+"""How every run of the store stands, read from its directory alone."""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tongues.errors import UserError
+from tongues.files import is_held, newest_lines, read_json
+from tongues.quantities import show_count, show_seconds
+from tongues.runs import Record, find_runs
+
+__all__ = ["RunState", "state_of", "states", "states_table", "study_lines"]
+
+_CHECKPOINT = re.compile(r"^(?:step|milestone)-(\d+)$")
+_LOGS = ("timing.jsonl", "metrics.jsonl", "evals.jsonl", "run.json")
+_LANGUAGES = 3  # whose losses stand in the table
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """How one run stands. What its record and logs do not tell is None."""
+
+    run: str  # its name in the store; the directory where the record is damaged
+    directory: str
+    state: Literal["running", "stopped", "finished", "failed", "damaged"]
+    age: float  # seconds since its last sign of life
+    reason: str = ""  # of a failure or a damage
+    step: int | None = None  # where it stands; of a stopped run, where it goes on from
+    steps: int | None = None
+    strategy: str | None = None
+    shape: str | None = None
+    parameters: int | None = None
+    tokens: int | None = None  # of the whole run
+    losses: dict[str, float] | None = None  # newest on held-out text, nats per token by language
+    tokens_per_second: float | None = None
+    seconds: float | None = None  # of training so far, over all sittings
+    seconds_left: float | None = None  # of a run that runs, or would go on
+
+
+def states(places: Iterable[Path]) -> list[RunState]:
+    """How each run at or below `places` stands, by path; a place without runs is a UserError."""
+    found = find_runs(places)
+    if not found:
+        shown = ", ".join(map(str, places))
+        raise UserError("there are no runs", where=shown, hint="`tongues train RECIPE` makes one")
+    return [state_of(directory) for directory in found]
+
+
+def state_of(directory: Path) -> RunState:
+    """How the run in `directory` stands: its record, the ends of its logs, and who holds it."""
+    place, age = str(directory), max(0.0, time.time() - _last_sign(directory))
+    try:
+        record: Record = read_json(directory / "run.json")
+        return RunState(
+            run=record["run"],
+            directory=place,
+            age=age,
+            steps=record["steps"],
+            strategy=record["strategy"],
+            shape=record["shape"],
+            parameters=record["params"]["total"],
+            tokens=record["tokens"],
+            losses=_newest_losses(directory),
+            **_standing(directory, record),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        told = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        return RunState(place, place, "damaged", age, f"its record or a log: {told}")
+
+
+def _standing(directory: Path, record: Record) -> dict[str, Any]:
+    """State, step, and what follows from the clock."""
+    steps, running, why = record["steps"], is_held(directory), _failure(directory)
+    timing = next(newest_lines(directory / "timing.jsonl"), {"step": 0, "seconds": 0.0})
+    done, seconds = timing["step"], timing["seconds"]
+    finished = record["status"] == "finished"
+    step = steps if finished else done if running else _resumed_from(directory)
+    clock: dict[str, Any] = {}
+    if done and seconds:
+        speed = done * record["tokens"] / steps / seconds
+        clock = {"seconds": record["seconds"] or seconds, "tokens_per_second": speed}
+        clock["seconds_left"] = None if finished else (steps - step) * seconds / done
+    if finished or running:
+        return {"state": "finished" if finished else "running", "step": step} | clock
+    failed = record["status"] == "failed" or why
+    return {"state": "failed" if failed else "stopped", "step": step, "reason": why} | clock
+
+
+def _newest_losses(directory: Path) -> dict[str, float]:
+    losses: dict[str, float] = {}
+    newest = None
+    for row in newest_lines(directory / "evals.jsonl"):
+        newest = row["step"] if newest is None else newest
+        if row["step"] != newest:
+            break
+        losses[row["lang"]] = row["loss"]
+    return dict(reversed(losses.items()))
+
+
+def states_table(states: Sequence[RunState]) -> list[dict[str, str]]:
+    """A row of text a run, below a row for its study; columns without a word are left out."""
+    rows: list[dict[str, str]] = []
+    study = ""
+    for state in states:
+        row = _row(state)
+        of_study, _, name = state.run.rpartition("/")
+        if state.state != "damaged" and of_study != study:
+            study = of_study
+            rows += [dict.fromkeys(row, "") | {"run": f"{study}/"}] if study else []
+        rows.append(row | {"run": f"  {name}"} if of_study and of_study == study else row)
+    kept = [column for column in _row(states[0]) if any(row[column] for row in rows)]
+    return [{column: row[column] for column in kept} for row in rows]
+
+
+def study_lines(states: Sequence[RunState]) -> list[str]:
+    """A line a study, such as `demo: 28 runs: 25 finished, 3 running`."""
+    studies: dict[str, Counter[str]] = {}
+    for state in states:
+        study = state.run.rpartition("/")[0] if state.state != "damaged" else ""
+        if study:
+            studies.setdefault(study, Counter())[state.state] += 1
+    return [
+        f"{study}: {counts.total()} runs: "
+        + ", ".join(f"{count} {state}" for state, count in counts.most_common())
+        for study, counts in studies.items()
+    ]
+
+
+def _row(state: RunState) -> dict[str, str]:
+    losses = [f"{lang} {loss:.3f}" for lang, loss in (state.losses or {}).items()]
+    more = f" +{len(losses) - _LANGUAGES}" if len(losses) > _LANGUAGES else ""
+    at = "" if state.state in ("finished", "damaged") else f"{state.step}/{state.steps}"
+    left = state.seconds_left if state.state == "running" else None
+    return {
+        "run": state.run,
+        "state": state.state,
+        "step": at,
+        "strategy": state.strategy or "",
+        "shape": state.shape or "",
+        "tokens": "" if state.tokens is None else show_count(state.tokens),
+        "held-out loss": " ".join(losses[:_LANGUAGES]) + more,
+        "tokens/s": show_count(state.tokens_per_second) if state.tokens_per_second else "",
+        "left": "" if left is None else show_seconds(left),
+        "age": show_seconds(state.age),
+        "why": state.reason.strip().rpartition("\n")[2].strip(),
+    }
+
+
+def _last_sign(directory: Path) -> float:
+    """When the run last wrote, as a time stamp."""
+    times = []
+    for name in _LOGS:
+        try:
+            times.append((directory / name).stat().st_mtime)
+        except OSError:
+            continue
+    return max(times, default=time.time())
+
+
+def _resumed_from(directory: Path) -> int:
+    """The step of the newest checkpoint; 0 where there is none."""
+    try:
+        names = os.listdir(directory / "checkpoints")
+    except OSError:
+        return 0
+    found = [_CHECKPOINT.match(name) for name in names]
+    return max((int(match[1]) for match in found if match), default=0)
+
+
+def _failure(directory: Path) -> str:
+    try:
+        return (directory / "failure.txt").read_text(encoding="utf-8")
+    except OSError:
+        return ""

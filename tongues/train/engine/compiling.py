@@ -1,0 +1,45 @@
+"""Decoder layers compiled for this machine, where that pays back its start."""
+
+import os
+from contextlib import AbstractContextManager
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from tongues.train.engine.processor import Processor
+
+__all__ = ["blocks", "compile_blocks", "compile_pays", "uncompiled"]
+
+_PAYS = {"cpu": 4e13, "cuda": 1e16}  # operations of a whole run
+
+
+def compile_pays(flops: float, processor: Processor) -> bool:
+    """Whether a run of so many operations is long enough to win back the start of compiling.
+
+    It follows from the recipe's whole work alone, so that a resumed run decides the same.
+    """
+    return flops >= _PAYS[processor.device.type]
+
+
+def blocks(model: PreTrainedModel) -> list[nn.Module]:
+    """The decoder's layers, in order."""
+    return [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
+
+
+def compile_blocks(model: PreTrainedModel) -> str | None:
+    """Compile each layer in place, in this process; or leave all and return the reason."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no workers that outlive a killed run
+    try:
+        torch.compile(torch.sin)(torch.ones(64, device=model.device))
+    except Exception as error:  # a compiler, its headers, a place for its cache: all may lack
+        return str(error).strip().splitlines()[0]
+    for block in blocks(model):
+        block.compile(dynamic=False)
+    return None
+
+
+def uncompiled() -> AbstractContextManager[None]:
+    """Compute as written for a while: shapes that come seldom are not worth compiling for."""
+    return torch.compiler.set_stance("force_eager")

@@ -1,0 +1,73 @@
+"""How weights are moved: which decay, by which rule, and which learn before the others do."""
+
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from tongues.recipe import Train
+
+__all__ = ["make_optimizer", "set_rate"]
+
+_BETAS = (0.9, 0.95)
+
+
+def make_optimizer(model: PreTrainedModel, settings: Train, rate: float) -> torch.optim.Optimizer:
+    """Fused AdamW, or Muon for the layers' matrices beside it; groups say what is in them.
+
+    `vocabulary` in a group: its weights are of pieces, in or out. Matrices decay. Norms and biases
+    do not, nor do embeddings: most rows get no gradient in a step, and those of pieces the run's
+    text lacks, such as the parent's other languages, never do: decay alone would move them. An
+    output matrix of its own has a gradient in every row.
+    """
+    found = [model.get_input_embeddings(), model.get_output_embeddings()]
+    vocabulary = {id(module.weight) for module in found if isinstance(module, nn.Module)}
+    tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
+    groups: dict[tuple[bool, bool, bool], list[nn.Parameter]] = {}
+    for weight in model.parameters():
+        decays, of_pieces = weight.ndim >= 2 and id(weight) not in tables, id(weight) in vocabulary
+        turned = settings.optimizer == "muon" and decays and weight.ndim == 2 and not of_pieces
+        groups.setdefault((turned, decays, of_pieces), []).append(weight)
+    sorts = [
+        {
+            "params": weights,
+            "weight_decay": settings.weight_decay if decays else 0.0,
+            "vocabulary": of_pieces,
+            "muon": turned,
+        }
+        for (turned, decays, of_pieces), weights in groups.items()
+    ]
+    plain = [sort for sort in sorts if not sort["muon"]]
+    adamw = torch.optim.AdamW(plain, lr=rate, betas=_BETAS, fused=True)
+    if settings.optimizer == "adamw":
+        return adamw
+    matrices = [sort for sort in sorts if sort["muon"]]
+    # Updates as large as AdamW's, so that a rate means the same to both.
+    return _Both(torch.optim.Muon(matrices, lr=rate, adjust_lr_fn="match_rms_adamw"), adamw)
+
+
+def set_rate(
+    optimizer: torch.optim.Optimizer, rate: float, *, embeddings_alone: bool = False
+) -> None:
+    """Set the rate of the next step; with `embeddings_alone` all other weights keep still.
+
+    Their moments go on being taken, so that they are ready when it is their turn.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = rate if group["vocabulary"] or not embeddings_alone else 0.0
+
+
+class _Both(torch.optim.Optimizer):
+    """Two optimizers of different weights as one: the same groups, the same state."""
+
+    def __init__(self, *parts: torch.optim.Optimizer) -> None:
+        super().__init__([group for part in parts for group in part.param_groups], {})
+        self._parts = parts
+        for part in parts:
+            part.state = self.state
+
+    def step(self, closure: Any = None) -> Any:
+        """Move all weights."""
+        for part in self._parts:
+            part.step()

@@ -1,0 +1,114 @@
+"""The processes that train one model together: what each is, and what they tell one another."""
+
+import json
+import os
+import select
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import distributed
+
+from tongues.errors import UserError
+from tongues.ranks import stop_after
+
+__all__ = ["Processes", "join"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """A process among the `count` that train one model; by default it is alone.
+
+    What is exchanged is a no-op for one. Every process must call each of these, in one order.
+    """
+
+    rank: int = 0
+    count: int = 1
+    local_rank: int = 0  # among those of this machine
+    local_count: int = 1
+    device: torch.device = _CPU  # on which they exchange numbers
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the one that speaks and writes."""
+        return self.rank == 0
+
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The items that are this process's."""
+        return items[self.rank :: self.count]
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """Each value summed over the processes, in float64; the same bits in all of them."""
+        if self.count == 1:
+            return list(values)
+        total = torch.tensor(values, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(total)
+        return total.tolist()
+
+    def any(self, flag: bool) -> bool:
+        """Whether it is so in any of the processes."""
+        return self.sum([float(flag)])[0] > 0
+
+    def barrier(self) -> None:
+        """Wait until all have come here."""
+        self.sum([0.0])
+
+    def once(self, work: Callable[[], Result]) -> Result:
+        """What `work`, called in the first process alone, returns: anything that is JSON.
+
+        A UserError of it is raised in all of them.
+        """
+        if self.count == 1:
+            return work()
+        answer: dict[str, Any] = {}
+        if self.first:
+            try:
+                answer = {"result": work()}
+            except UserError as error:
+                fields = ("what", "where", "hint", "code")
+                answer = {"error": {name: getattr(error, name) for name in fields}}
+        answer = json.loads(self._from_first(json.dumps(answer)))
+        if "error" in answer:
+            raise UserError(**answer["error"])
+        return answer["result"]
+
+    def _from_first(self, text: str) -> str:
+        content = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8).to(self.device)
+        length = int(self.sum([len(content) if self.first else 0])[0])
+        if not self.first:
+            content = torch.empty(length, dtype=torch.uint8, device=self.device)
+        distributed.broadcast(content, src=0)
+        return bytes(content.tolist()).decode()
+
+
+def join(device_type: str) -> Processes:
+    """Meet the other processes that torchrun started; alone where it started none, or one.
+
+    device_type: `cuda` (NCCL) or `cpu` (gloo). The process ends when its torchrun is gone.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return Processes()
+    local_rank = int(os.environ["LOCAL_RANK"])
+    local_count = int(os.environ["LOCAL_WORLD_SIZE"])
+    device = _CPU
+    if device_type == "cuda":
+        if local_count > torch.cuda.device_count():
+            what = f"{local_count} processes on a machine of {torch.cuda.device_count()} GPUs"
+            hint = f"start it with --nproc-per-node {torch.cuda.device_count()}"
+            raise UserError(what, where="torchrun", hint=hint)
+        device = torch.device("cuda", local_rank)
+        torch.cuda.set_device(device)
+    if not distributed.is_initialized():
+        torchrun = os.pidfd_open(os.getppid())
+        stop_after(lambda: select.select([torchrun], [], []))
+        backend = "cpu:gloo,cuda:nccl" if device_type == "cuda" else "gloo"
+        distributed.init_process_group(backend)
+    return Processes(
+        distributed.get_rank(), distributed.get_world_size(), local_rank, local_count, device
+    )

@@ -1,0 +1,72 @@
+"""The machine a run computes on: device, precision, threads, memory, and how fast it can be."""
+
+import ctypes
+import os
+import time
+from dataclasses import dataclass
+
+import torch
+
+__all__ = ["Processor", "autocast", "ceiling", "set_up"]
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_MEASURED = 0.3  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """Where a run computes, on how many threads, and whether in bfloat16 beside float32 weights."""
+
+    device: torch.device
+    bfloat16: bool
+    threads: int
+
+
+def set_up(precision: str, threads: int | None, place: int = 0) -> Processor:
+    """Choose device, precision and threads, and keep big blocks in glibc's heap.
+
+    glibc maps and unmaps every large tensor anew, and the page faults cost a small model up to
+    two fifths of its speed; with high thresholds the blocks are used again.
+    place: which of this machine's GPUs, where there are any.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
+    torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
+    device = torch.device("cpu")
+    if torch.cuda.is_available():
+        device = torch.device("cuda", place)
+        torch.cuda.set_device(device)
+    bfloat16 = precision == "bfloat16" or (precision == "auto" and _fast(device))
+    return Processor(device, bfloat16, torch.get_num_threads())
+
+
+def autocast(processor: Processor) -> torch.autocast:
+    """The context in which a forward pass runs."""
+    return torch.autocast(processor.device.type, dtype=torch.bfloat16, enabled=processor.bfloat16)
+
+
+def ceiling(processor: Processor) -> float:
+    """Operations a second of big matrix products in the run's precision, measured here and now."""
+    cpu = processor.device.type == "cpu"
+    size = 2048 if cpu else 8192
+    dtype = torch.bfloat16 if processor.bfloat16 else torch.float32
+    left = torch.ones(size, size, device=processor.device, dtype=dtype)
+    right, out = left.clone(), torch.empty_like(left)
+    best, end = float("inf"), time.perf_counter() + _MEASURED
+    while best == float("inf") or time.perf_counter() < end:
+        start = time.perf_counter()
+        torch.mm(left, right, out=out)
+        if not cpu:
+            torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - start)
+    return 2 * size**3 / best
+
+
+def _fast(device: torch.device) -> bool:
+    """Whether the device multiplies bfloat16 in hardware."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities = torch.cpu.get_capabilities()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

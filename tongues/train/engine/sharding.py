@@ -1,0 +1,80 @@
+"""One model in shares: each process holds its part of every weight, moment and gradient (FSDP2).
+
+All of it does nothing, or hands its argument back, where a process is alone.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor
+from transformers import PreTrainedModel
+
+from tongues.train.engine.compiling import blocks
+from tongues.train.engine.processes import Processes
+from tongues.train.engine.scorer import Scorer
+
+__all__ = ["gather", "reshard", "shard", "synchronize", "whole"]
+
+
+def shard(scorer: Scorer, processes: Processes, bfloat16: bool) -> None:
+    """Share out the weights, layer by layer; gradients become sums over the processes.
+
+    Comes after layers are compiled or set to be recomputed, and before the optimizer is made.
+    bfloat16: layers are sent in it; gradients are always summed in float32. Embeddings and the
+    output matrix stay float32, so that what flows between layers is what one process computes.
+    """
+    if processes.count == 1:
+        return
+    mesh = init_device_mesh(processes.device.type, (processes.count,))
+    exact = MixedPrecisionPolicy(reduce_dtype=torch.float32, cast_forward_inputs=False)
+    narrow = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
+    for block in blocks(scorer.model):
+        fully_shard(block, mesh=mesh, mp_policy=narrow if bfloat16 else exact)
+    fully_shard(scorer, mesh=mesh, mp_policy=exact)
+    for module in _shared(scorer):
+        module.set_gradient_divide_factor(1.0)
+        module.set_force_sum_reduction_for_comms(True)
+
+
+def synchronize(scorer: Scorer, now: bool) -> None:
+    """Whether the next backward pass sums gradients over the processes.
+
+    Only a batch's last part does; the parts before it are added up where they were computed.
+    """
+    if isinstance(scorer, FSDPModule):
+        scorer.set_requires_gradient_sync(now)
+
+
+def reshard(scorer: Scorer) -> None:
+    """Let go of the whole weights that a forward pass without a backward pass leaves behind."""
+    for module in _shared(scorer):
+        module.reshard()
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """The whole of a tensor that lies in shares; every process must call it."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def gather(scorer: Scorer, processes: Processes) -> PreTrainedModel | None:
+    """The whole model in the first process, None in the others."""
+    reshard(scorer)
+    model = scorer.model
+    if processes.count == 1:
+        return model
+    gathered = type(model)(model.config) if processes.first else None
+    weights = dict(gathered.named_parameters()) if gathered else {}
+    if gathered:
+        gathered.generation_config = model.generation_config
+    for name, weight in model.named_parameters():
+        content = whole(weight.detach())
+        if name in weights:
+            weights[name].data.copy_(content)
+    return gathered
+
+
+def _shared(scorer: Scorer) -> Iterator[FSDPModule]:
+    return (module for module in scorer.modules() if isinstance(module, FSDPModule))

@@ -1,0 +1,121 @@
+"""Where torch's distributed checkpoints are kept: safetensors files, nothing pickled.
+
+They carry their places in the whole as torch's own `HuggingFaceStorageReader` looks for them.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItem
+from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
+from torch.futures import Future
+
+__all__ = ["Share", "SharesWriter", "write_shares"]
+
+_NAMES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+
+
+Share = tuple[WriteItem, Tensor]
+
+
+class SharesWriter(StorageWriter):
+    """Writes each process's shares to a file of its own in `folder`.
+
+    Torch's own writer holds all of them in memory once more. Afterwards `digests`, in the first
+    process, has the SHA-256 of each file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.digests: dict[str, str] = {}
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        """Nothing: a writer is for one checkpoint."""
+
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        """Nothing: the folder is there."""
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        """The plan as it is."""
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        """The plans with the name of each process's file."""
+        names = (
+            f"state-{number}-of-{len(plans)}.safetensors" for number in range(1, len(plans) + 1)
+        )
+        return [replace(plan, storage_data=name) for plan, name in zip(plans, names, strict=True)]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        """Write this process's shares."""
+        shares = {item.index.fqn: (item, _resolved(planner, item)) for item in plan.items}
+        assert len(shares) == len(plan.items), "two shares of one tensor in one process"
+        results = []
+        if shares:
+            digest = write_shares(self.folder / plan.storage_data, shares)
+            for item, tensor in shares.values():
+                said = (plan.storage_data, digest)
+                results.append(WriteResult(item.index, tensor.nbytes, said))
+        future: Future[list[WriteResult]] = Future()
+        future.set_result(results)
+        return future
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        """Take note of what was written; the files say themselves what they hold."""
+        self.digests = dict(result.storage_data for rank in results for result in rank)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        """Any path will do."""
+        return True
+
+
+def _resolved(planner: SavePlanner, item: WriteItem) -> Tensor:
+    tensor = planner.resolve_data(item)
+    assert isinstance(tensor, Tensor)
+    return tensor
+
+
+def write_shares(path: Path, shares: Mapping[str, Share]) -> str:
+    """Write a safetensors file of tensors by name to the disk itself; returns its SHA-256."""
+    offsets: dict[str, Any] = {}
+    header: dict[str, Any] = {}
+    end = 0
+    for name, (item, tensor) in shares.items():
+        assert item.tensor_data
+        start, end = end, end + tensor.nbytes
+        shape = list(tensor.shape)
+        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": shape, "data_offsets": [start, end]}
+        offsets[name] = {"saved_offsets": list(item.tensor_data.chunk.offsets)}
+    header["__metadata__"] = {"DCP_SHARDING_INFO": json.dumps(offsets)}
+    written = json.dumps(header).encode()
+    written += b" " * (-len(written) % 8)  # tensors lie at whole words
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        for content in (len(written).to_bytes(8, "little"), written):
+            digest.update(content)
+            file.write(content)
+        for _, tensor in shares.values():
+            content = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data
+            digest.update(content)
+            file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest()

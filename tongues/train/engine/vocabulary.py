@@ -1,0 +1,106 @@
+"""The loss over the vocabulary, in chunks of rows, so that the logits are never whole.
+
+A chunk's gradient follows from its own logits, so it is made in the forward pass at once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+__all__ = ["Powers", "chunked_loss", "powers", "whole_loss"]
+
+Powers = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
+
+_LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk
+
+
+def whole_loss(logits: Tensor, wanted: Tensor, z_loss: float) -> tuple[Tensor, Tensor]:
+    """Objective and nats of whole logits [rows, vocabulary] (see `chunked_loss`)."""
+    logits = logits.float()
+    normal = logits.logsumexp(1)
+    nats = normal - logits.gather(1, wanted[:, None]).squeeze(1)
+    return (nats + z_loss * normal.square()).sum(), nats.detach().sum(dtype=torch.float64)
+
+
+def powers(logits: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each row: exp(logit - highest) in the logits' type, their exact sum, and the highest."""
+    exact = logits.float() if bias is None else logits.float() + bias
+    highest = exact.amax(1)
+    found = (exact - highest[:, None]).exp()
+    return found.to(logits.dtype), found.sum(1), highest
+
+
+def chunked_loss(
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    wanted: Tensor,
+    z_loss: float,
+    powers: Powers = powers,
+) -> tuple[Tensor, Tensor]:
+    """Objective and nats of hidden states [rows, width] before the output matrix.
+
+    The objective is the sum over rows of nats + z_loss · logsumexp(logits)², to be derived from;
+    nats is the sum of -log p(wanted) alone, as a float64 without a gradient. powers: the function
+    of that name, as it is or compiled.
+    """
+    made = torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad)
+    return _ChunkedLoss.apply(hidden, weight, bias, wanted, z_loss, powers, made)
+
+
+class _ChunkedLoss(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        wanted: Tensor,
+        z_loss: float,
+        powers: Powers,
+        made: bool,
+    ) -> tuple[Tensor, Tensor]:
+        kind = hidden.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+        objective = hidden.new_zeros((), dtype=torch.float64)
+        nats = objective.clone()
+        ctx.mark_non_differentiable(nats)
+        with torch.autocast(kind, enabled=False):
+            narrow, matrix = hidden.to(dtype), weight.to(dtype)
+            offset = None if bias is None else bias.float()
+            if made:
+                ctx.hidden = torch.empty_like(narrow)
+                ctx.weight = torch.zeros_like(weight, dtype=torch.float32)
+                ctx.bias = None if offset is None else torch.zeros_like(offset)
+            rows = max(1, _LOGITS[kind] // len(weight))
+            for part in (slice(start, start + rows) for start in range(0, len(narrow), rows)):
+                logits, chosen = narrow[part] @ matrix.T, wanted[part]
+                at = torch.arange(len(chosen), device=chosen.device), chosen
+                slope, total, highest = powers(logits, offset)
+                reached = logits[at].float() + (0 if offset is None else offset[chosen])
+                normal = total.log() + highest
+                lost = (normal - reached).sum(dtype=torch.float64)
+                nats += lost
+                objective += lost + z_loss * normal.square().sum(dtype=torch.float64)
+                if not made:
+                    continue
+                # The slope by logit is scale · powers, less 1 where wanted; the scale, one a row,
+                # is left to the narrow side of each product.
+                scale = (1 + 2 * z_loss * normal) / total
+                slope[at] = (slope[at] - 1 / scale).to(dtype)
+                ctx.hidden[part] = (slope @ matrix) * scale[:, None]
+                ctx.weight += slope.T @ (narrow[part] * scale[:, None]).to(dtype)
+                if ctx.bias is not None:
+                    ctx.bias += scale @ slope.float()
+        return objective.float(), nats
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        scale = grad_outputs[0]
+        hidden, weight, bias = ctx.hidden, ctx.weight, ctx.bias
+        ctx.hidden = ctx.weight = ctx.bias = None  # it goes back once
+        weight.mul_(scale)
+        return hidden.mul_(scale), weight, None if bias is None else bias.mul_(scale), *4 * [None]

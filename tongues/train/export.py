@@ -1,0 +1,54 @@
+"""A trained model as a Hugging Face folder: at the end of a run, or at any of its checkpoints."""
+
+import shutil
+from pathlib import Path
+
+from transformers import PreTrainedModel
+
+from tongues.errors import UserError
+from tongues.files import whole_directory
+from tongues.models.huggingface import save_model
+from tongues.runs import Record, read_record
+from tongues.tokens import tokenizer_files
+from tongues.train.card import write_card
+from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
+
+__all__ = ["export_checkpoint", "write_model"]
+
+
+def write_model(model: PreTrainedModel, tokens: Path, record: Record, folder: Path) -> None:
+    """Write weights, configuration, tokenizer and card; all of the folder or nothing.
+
+    tokens: the folder of the tokens that the run read.
+    """
+    with whole_directory(folder) as aside:
+        save_model(model, aside)
+        for file in tokenizer_files(tokens):
+            if not (aside / file.name).exists():  # what the model says of itself counts
+                shutil.copyfile(file, aside / file.name)
+        write_card(aside, record)
+
+
+def export_checkpoint(directory: Path, step: int | None, tokens: Path, folder: Path) -> int:
+    """Write the model that a run was at a checkpoint; returns its step.
+
+    directory: of the run, finished or not. step: of a checkpoint or milestone there; the newest
+    when None. tokens: as for `write_model`.
+    """
+    places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
+    if not places:
+        hint = "a finished run's model lies in `model`; milestones are kept by `train.milestones`"
+        raise UserError("has no checkpoints", where=str(directory), hint=hint)
+    chosen = max(places) if step is None else step
+    if chosen not in places:
+        hint = f"there are {', '.join(map(str, places))}"
+        raise UserError(f"has no checkpoint of step {step}", where=str(directory), hint=hint)
+    record = read_record(directory)
+    so_far: Record = {
+        **record,
+        "run": f"{record['run']}, step {chosen} of {record['steps']}",
+        "tokens": record["tokens"] * chosen // record["steps"],
+        "flops": record["flops"] * chosen / record["steps"],
+    }
+    write_model(load_weights(places[chosen]), tokens, so_far, folder)
+    return chosen

@@ -1,0 +1,155 @@
+"""How fast a run goes, when it will be done, and what it takes of the machine."""
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tongues.quantities import show_bytes, show_count, show_seconds
+
+__all__ = ["Meter", "Progress", "peak_memory"]
+
+_SHOWN_EVERY = 1.0  # seconds
+_STRETCH = 30  # readings over which the time left is judged
+_KEPT_EVERY = 1e-3  # of the time so far, between lines of `timing.jsonl`
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a watcher is told about a run, about once a second."""
+
+    step: int
+    steps: int
+    loss: float  # nats per token on the training text, at this step
+    losses: Mapping[str, float]  # the newest on held-out text, by language
+    rate: float
+    seconds: float  # of training so far, over all sittings
+    tokens_per_second: float  # since the last reading, all processes together
+    utilization: float | None  # FLOP/s, of the measured ceiling; None where none was measured
+    seconds_left: float
+    memory: int  # bytes, at the peak of this process
+    spikes: int  # so far, in this sitting
+
+    @property
+    def share(self) -> float:
+        """Of the steps that are done."""
+        return self.step / self.steps
+
+    def words(self) -> list[str]:
+        """What a live line says of it, the first things first."""
+        spikes = f"{self.spikes} spike{'s' * (self.spikes > 1)}"
+        return [
+            f"step {self.step:,}/{self.steps:,}",
+            f"{show_seconds(self.seconds_left)} left",
+            f"loss {self.loss:.3f}",
+            *(f"{lang} {loss:.3f}" for lang, loss in self.losses.items()),
+            f"rate {self.rate:.2g}",
+            f"{show_count(self.tokens_per_second)} tokens/s",
+            *([] if self.utilization is None else [f"MFU {self.utilization:.0%}"]),
+            show_bytes(self.memory),
+            *([spikes] if self.spikes else []),
+        ]
+
+    def timing(self) -> dict[str, Any]:
+        """The line of `timing.jsonl`."""
+        line = {
+            "step": self.step,
+            "steps": self.steps,
+            "seconds": round(self.seconds, 3),
+            "tokens_per_second": round(self.tokens_per_second),
+            "seconds_left": round(self.seconds_left, 1),
+            "memory": self.memory,
+        }
+        if self.utilization is not None:
+            line["utilization"] = round(self.utilization, 4)
+        return line
+
+
+class Meter:
+    """Reads the clock beside a run's steps.
+
+    Parameters
+    ----------
+    step: done when this sitting starts, of `steps`.
+    seconds: of training before this sitting.
+    batch: tokens a step, over all processes.
+    flops_per_token: forward and backward.
+    ceiling: FLOP/s of all processes' machines together; None leaves the utilization out.
+    memory: tells the bytes at the peak, such as `peak_memory`.
+    """
+
+    def __init__(
+        self,
+        step: int,
+        steps: int,
+        *,
+        seconds: float,
+        batch: int,
+        flops_per_token: float,
+        ceiling: float | None,
+        memory: Callable[[], int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._steps, self._batch, self._flops = steps, batch, flops_per_token
+        self._ceiling, self._memory, self._clock = ceiling, memory, clock
+        self._started = clock() - seconds
+        self._readings = deque([(clock(), step)], maxlen=_STRETCH + 1)
+        self._kept = -float("inf")
+
+    @property
+    def seconds(self) -> float:
+        """Of training so far, over all sittings."""
+        return self._clock() - self._started
+
+    def read(
+        self, step: int, *, loss: float, losses: Mapping[str, float], rate: float, spikes: int
+    ) -> Progress | None:
+        """How the run stands after `step`; None when it was read less than a second ago."""
+        now = self._clock()
+        last, last_step = self._readings[-1]
+        if now - last < _SHOWN_EVERY and step < self._steps:
+            return None
+        speed = (step - last_step) * self._batch / max(now - last, 1e-9)
+        self._readings.append((now, step))
+        first, first_step = self._readings[0]
+        pace = (now - first) / max(step - first_step, 1)
+        return Progress(
+            step=step,
+            steps=self._steps,
+            loss=loss,
+            losses=losses,
+            rate=rate,
+            seconds=now - self._started,
+            tokens_per_second=speed,
+            utilization=speed * self._flops / self._ceiling if self._ceiling else None,
+            seconds_left=(self._steps - step) * pace,
+            memory=self._memory(),
+            spikes=spikes,
+        )
+
+    def go_back(self, step: int) -> None:
+        """Take the run to stand at `step` again: what was done beyond it does not count."""
+        self._readings.clear()
+        self._readings.append((self._clock(), step))
+
+    def keeps(self, progress: Progress) -> bool:
+        """Whether a reading is a line of `timing.jsonl`: rarer, the longer the run has taken."""
+        last = progress.step == progress.steps
+        keep = last or progress.seconds - self._kept >= _KEPT_EVERY * progress.seconds
+        if keep:
+            self._kept = progress.seconds
+        return keep
+
+
+def peak_memory(device: str) -> int:
+    """Bytes that this process has held at most: of the GPU on `cuda`, else of the machine."""
+    if device == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_allocated()
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    peak = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return int(peak[1]) * 1024 if peak else 0
