@@ -26,7 +26,7 @@ from tongues.recipe import Train, load_recipe
 from tongues.tokens import Mixture, Tokens, open_tokens, prepare_tokens
 from tongues.train.engine.optimizer import make_optimizer, set_rate
 from tongues.train.engine.processor import set_up
-from tongues.train.engine.scorer import Scorer, fit_scorer
+from tongues.train.engine.scorer import fit_scorer
 from tongues.train.schedule import rate_at
 
 CONTEXT, BATCH = 128, 4096  # tokens
@@ -43,7 +43,7 @@ train:
   mixture: {qaa: 100%}
   budget: 1M tokens
 """
-RATES = {"adamw": (5e-3, 1e-2, 2e-2), "muon": (5e-3, 1e-2, 2e-2, 4e-2)}
+RATES = {"adamw": (3.5e-3, 5e-3, 7e-3, 1e-2, 1.4e-2), "muon": (7e-3, 1e-2, 1.4e-2, 2e-2, 2.8e-2)}
 SETTINGS = Train.model_validate({"budget": "1 token"})  # schedule, decay and clip by default
 POINTS = 12  # evaluations, evenly spaced
 
@@ -63,24 +63,6 @@ class Curve:
         return float(np.interp(-loss, [-one for one in self.losses], self.tokens))
 
 
-def optimizers(scorer: Scorer, name: str, rate: float) -> list[torch.optim.Optimizer]:
-    """AdamW on all weights, or Muon on the layers' matrices and AdamW on the rest."""
-    adamw = make_optimizer(scorer.model, SETTINGS, rate)
-    if name == "adamw":
-        return [adamw]
-    layers, *rest = sorted(
-        adamw.param_groups, key=lambda g: g["vocabulary"] or not g["weight_decay"]
-    )
-    assert all(weight.ndim == 2 for weight in layers["params"])
-    adamw.param_groups[:] = rest
-    weights = {"params": layers["params"], "vocabulary": False}
-    decay = SETTINGS.weight_decay
-    return [
-        adamw,
-        torch.optim.Muon([weights], lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
-    ]
-
-
 def learn(tokens: Tokens, shape: str, name: str, rate: float, budget: int, threads: int) -> Curve:
     """One run."""
     processor = set_up("auto", threads)
@@ -98,7 +80,8 @@ def learn(tokens: Tokens, shape: str, name: str, rate: float, budget: int, threa
         : 16_000 // CONTEXT * CONTEXT + 1
     ]
     windows = valid.unfold(0, CONTEXT + 1, CONTEXT)
-    both, steps = optimizers(scorer, name, rate), budget // BATCH
+    settings, steps = SETTINGS.model_copy(update={"optimizer": name}), budget // BATCH
+    optimizer = make_optimizer(model, settings, rate)
     whole, stepping, curve = [], [], ([], [])
     for step in range(steps):
         start = time.perf_counter()
@@ -107,10 +90,9 @@ def learn(tokens: Tokens, shape: str, name: str, rate: float, budget: int, threa
         (objective / BATCH).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.clip)
         before = time.perf_counter()
-        for optimizer in both:
-            set_rate(optimizer, rate_at(step, steps, rate, SETTINGS))
-            optimizer.step()
-            optimizer.zero_grad()
+        set_rate(optimizer, rate_at(step, steps, rate, settings))
+        optimizer.step()
+        optimizer.zero_grad()
         stepping.append(time.perf_counter() - before)
         whole.append(time.perf_counter() - start)
         if (step + 1) % (steps // POINTS) == 0 or step + 1 == steps:

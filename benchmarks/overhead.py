@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 
 from tongues.files import append_line
-from tongues.models import count_parameters, find_shape
+from tongues.models import find_shape, of_shape
 from tongues.runs import read_record
 from tongues.train.progress import Meter, peak_memory
 from tongues.train.spikes import Recent, judge
@@ -115,7 +115,7 @@ def main(rounds: int) -> None:
         for way in ways
     }
     step = base / (BUDGET / 2048)
-    parameters = count_parameters(find_shape(SHAPE), VOCABULARY)["total"]
+    parameters = of_shape(find_shape(SHAPE), VOCABULARY).parameters["total"]
     per_token = added["evaluating"] * BUDGET / (9 * 2 * HELD_OUT)  # nine more evaluations
     checkpoints = base * (1 + added["checkpointing"]) // EVERY
     a_checkpoint = added["checkpointing"] * base / checkpoints
@@ -136,7 +136,7 @@ def main(rounds: int) -> None:
         "shape   tokens   evaluating   checkpoints   watching   together",
     ]
     for shape in SHAPES:
-        counts = count_parameters(find_shape(shape), VOCABULARY)
+        counts = of_shape(find_shape(shape), VOCABULARY).parameters
         tokens = 20 * counts["total"]
         size = counts["total"] / parameters
         shares = (

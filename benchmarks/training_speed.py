@@ -196,7 +196,7 @@ def spread(values: list[float], form: str = ".2f") -> str:
 
 def measured(workspace: Path, shape: str, rounds: int, kinds: list[str]) -> list[str]:
     """The lines on one shape."""
-    from tongues.models import find_shape, flops_per_token
+    from tongues.models import find_shape, of_shape
     from tongues.tokens import open_tokens
 
     got: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
@@ -207,7 +207,7 @@ def measured(workspace: Path, shape: str, rounds: int, kinds: list[str]) -> list
             cache = workspace / f"cache-{shape}-{kind}"
             found.append(apart(workspace, "speed", shape, kind, cache=cache))
     vocabulary = open_tokens(workspace / "tokens" / "speed").vocabulary_size
-    flops = flops_per_token(find_shape(shape), vocabulary, CONTEXT)
+    flops = of_shape(find_shape(shape), vocabulary).flops_per_token(CONTEXT)
     best = {name: statistics.median(top[name] for top in tops) for name in tops[0]}
     lines = [f"{shape}: products {best['bfloat16'] / 1e9:,.0f} GFLOP/s bf16, "]
     lines[0] += f"{best['float32'] / 1e9:,.0f} fp32"

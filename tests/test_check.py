@@ -75,7 +75,7 @@ def test_a_parent_of_another_tokenizer_is_found_by_what_was_prepared(
         (("train.budget=100 tokens",), "less than a batch of 512", "train.budget"),
         (("model.shape=null",), "`shape` is missing", "model.shape"),
         (("train.budget=1e8 FLOPs",), "less than a batch of 512", "train.budget"),
-        (("model.shape=5534M", "train.budget=1B tokens"), "of memory", "small"),
+        (("model.shape=5534M", "train.batch=16384 tokens"), "of memory", "small"),
     ],
 )
 def test_what_cannot_be_is_refused(

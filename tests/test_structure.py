@@ -45,12 +45,9 @@ PUBLIC = {
         "TABLE",
         "Anatomy",
         "Shape",
-        "count_parameters",
         "find_shape",
-        "flops_per_token",
         "of_folder",
         "of_shape",
-        "training_bytes",
     },
     "tongues.recipe": {
         "Clean",

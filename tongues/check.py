@@ -14,12 +14,12 @@ from tongues.study import plan_runs
 from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.directory import find_parent
+from tongues.train.memory import what_would_fit
 
 __all__ = ["Checked", "check_recipe", "derived_as_json", "derived_table"]
 
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
-_PYTHON = 450_000_000  # bytes that a process takes before its model
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
 
 
@@ -33,8 +33,8 @@ class Checked:
 
     @property
     def memory(self) -> int:
-        """Bytes at the peak, about: the largest runs that can meet, with Python and PyTorch."""
-        needs = sorted((derived.memory + _PYTHON for _, derived in self.runs), reverse=True)
+        """Bytes at the peak, about: the largest runs that can meet."""
+        needs = sorted((derived.memory for _, derived in self.runs), reverse=True)
         return sum(needs[: self.at_once])
 
     @property
@@ -182,12 +182,16 @@ def _text_suffices(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> No
 def _fits_in_memory(checked: Checked) -> None:
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if checked.memory > there:
-        largest, _ = max(checked.runs, key=lambda run: run[1].memory)
+        largest, derived = max(checked.runs, key=lambda run: run[1].memory)
+        if checked.at_once == 1 or derived.memory > there:
+            hint = what_would_fit(largest.settings, derived, there)
+        else:
+            hint = "lower `study.workers`"
         raise UserError(
             f"{checked.at_once} at a time, the runs need {show_bytes(checked.memory)} of memory; "
             f"this machine has {show_bytes(there)}",
             where=largest.name,
-            hint="choose a smaller shape, batch or context, or fewer `study.workers`",
+            hint=hint,
         )
 
 

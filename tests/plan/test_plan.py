@@ -8,7 +8,7 @@ import pytest
 
 from tongues.errors import Caution, UserError
 from tongues.laws import Law, frontier, implied_saving, preset
-from tongues.models import count_parameters, find_shape
+from tongues.models import find_shape, of_shape
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, plan_rows, plan_sentences
 from tongues.plan.certainty import FLAT
 from tongues.plan.memory import nearest_shape, training_memory
@@ -346,8 +346,8 @@ def test_memory_is_the_state_in_equal_parts_and_one_sample() -> None:
 
 def test_the_nearest_shape_is_nearest_by_ratio() -> None:
     shape, count = nearest_shape(1e6, 1024)
-    assert count == count_parameters(shape, 1024)["total"]
-    other = count_parameters(find_shape("0.4M"), 1024)["total"]
+    assert count == of_shape(shape, 1024).parameters["total"]
+    other = of_shape(find_shape("0.4M"), 1024).parameters["total"]
     assert abs(math.log(count / 1e6)) <= abs(math.log(other / 1e6))
 
 

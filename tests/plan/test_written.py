@@ -6,7 +6,7 @@ import pytest
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.laws import Law, preset
-from tongues.models import count_parameters, find_shape
+from tongues.models import find_shape, of_shape
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, write_recipe
 from tongues.recipe import load_recipe
 from tongues.runs import Record, write_record
@@ -46,7 +46,7 @@ def test_a_recipe_from_scratch_is_one_that_check_accepts(tmp_path: Path, flops: 
     assert derived.flops_rule == pytest.approx(float(flops), rel=0.01)
     assert derived.steps >= 100
     planned = plan.recommendation.option.params or 0
-    found = count_parameters(run.shape, recipe.tokens.vocabulary)["total"]
+    found = of_shape(run.shape, recipe.tokens.vocabulary).parameters["total"]
     assert 0.3 < found / planned < 3
     assert f"{found:,}" in path.read_text()
 
@@ -96,7 +96,7 @@ def test_a_base_of_the_store_gives_its_shape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    params = count_parameters(find_shape("0.2M"), 512)
+    params = of_shape(find_shape("0.2M"), 512).parameters
     record: Any = dict.fromkeys(Record.__annotations__) | {"shape": "0.2M", "params": params}
     (tmp_path / "runs/first").mkdir(parents=True)
     write_record(tmp_path / "runs/first", record)

@@ -3,12 +3,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.errors import UserError
-from tongues.models import SHAPES, count_parameters
+from tongues.models import SHAPES, of_shape
 from tongues.train.rules import batch_by_size, rate_at_size
 
 
 def size_of(name: str) -> int:
-    return count_parameters(SHAPES[name], 0)["non_embedding"]
+    return of_shape(SHAPES[name], 0).parameters["non_embedding"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import click
 
 from tongues import __version__
 from tongues.cli.knowing import fit, ls, report
-from tongues.cli.making import check, demo, prepare, study, train
+from tongues.cli.making import check, demo, export, prepare, study, train
 from tongues.cli.planning import plan
 from tongues.errors import Stopped, UserError, nearest
 from tongues.terminal import speaks
@@ -34,7 +34,7 @@ def command() -> None:
     """Bring language models to new languages, and know beforehand what it takes."""
 
 
-for verb in (plan, check, prepare, train, study, ls, fit, report, demo):
+for verb in (plan, check, prepare, train, study, ls, export, fit, report, demo):
     command.add_command(verb)
 
 

@@ -14,7 +14,7 @@ from tongues.cli.options import (
 )
 from tongues.errors import UserError
 
-__all__ = ["check", "demo", "prepare", "study", "train"]
+__all__ = ["check", "demo", "export", "prepare", "study", "train"]
 
 
 @click.command()
@@ -137,6 +137,23 @@ def study(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     directory = _study(loaded, workspace, rebuild)
     click.echo(directory)
     hint(f"tongues report {directory}")
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--step", type=click.IntRange(min=0), help="Of a checkpoint or milestone.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The folder.")
+@workspace_option
+def export(run: Path, step: int | None, out: Path, workspace: Path) -> None:
+    """Write the model that RUN is, or was at a checkpoint, as a Hugging Face folder."""
+    from tongues.runs import read_record
+    from tongues.terminal import say
+
+    read_record(run)
+    from tongues.train.export import export_checkpoint
+
+    say(f"step {export_checkpoint(run, step, workspace, out)}")
+    click.echo(out)
 
 
 @click.command()

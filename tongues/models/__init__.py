@@ -4,7 +4,6 @@
 """
 
 from tongues.models.anatomy import Anatomy, of_folder, of_shape
-from tongues.models.counts import count_parameters, flops_per_token, training_bytes
 from tongues.models.shapes import SHAPES, SMALL, TABLE, Shape, find_shape
 
 __all__ = [
@@ -13,10 +12,7 @@ __all__ = [
     "TABLE",
     "Anatomy",
     "Shape",
-    "count_parameters",
     "find_shape",
-    "flops_per_token",
     "of_folder",
     "of_shape",
-    "training_bytes",
 ]

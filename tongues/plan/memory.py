@@ -1,6 +1,7 @@
 """What training a size takes on each accelerator, about."""
 
-from tongues.models import SHAPES, Shape, count_parameters, training_bytes
+from tongues.models import SHAPES, Shape, of_shape
+from tongues.models.memory import step_bytes
 
 __all__ = ["CONTEXT", "VOCABULARY", "nearest_shape", "training_memory"]
 
@@ -11,7 +12,7 @@ _STATE = 16  # bytes a parameter: float32 weights, gradients and AdamW's two mom
 
 def nearest_shape(params: float, vocabulary: int) -> tuple[Shape, int]:
     """The shape whose exact count of parameters is nearest, by ratio, and that count."""
-    counts = [(shape, count_parameters(shape, vocabulary)["total"]) for shape in SHAPES.values()]
+    counts = [(shape, of_shape(shape, vocabulary).parameters["total"]) for shape in SHAPES.values()]
     return min(counts, key=lambda one: max(one[1] / params, params / one[1]))
 
 
@@ -22,8 +23,7 @@ def training_memory(params: float, gpus: int) -> float:
     we have, nothing recomputed, and grow with N^(2/3) beyond the largest.
     """
     shape, count = nearest_shape(params, VOCABULARY)
-    fused = 0  # a context of which no attention matrix is kept, as fused attention keeps none
-    state = training_bytes(shape, VOCABULARY, False, 0, fused, bfloat16=True)
-    whole = training_bytes(shape, VOCABULARY, False, CONTEXT, fused, bfloat16=True)
+    anatomy = of_shape(shape, VOCABULARY)
+    sample = step_bytes(anatomy, CONTEXT, CONTEXT, bfloat16=True, scores=False)
     larger = max(1.0, params / count) ** (2 / 3)
-    return _STATE * params / gpus + (whole - state) * larger
+    return _STATE * params / gpus + sample * larger

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tongues.errors import Caution, UserError, nearest
 from tongues.files import write_text
-from tongues.models import Shape, find_shape, training_bytes
+from tongues.models import Shape, find_shape, of_shape
+from tongues.models.memory import PYTHON, state_bytes, step_bytes
 from tongues.plan.memory import CONTEXT, VOCABULARY, nearest_shape
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
@@ -237,10 +238,11 @@ def _batch(
     enough = 2 ** int(math.log2(max(context, min(rule, tokens / _STEPS))))
     least = min(enough, _LEAST_BATCH if count > _LARGE else context)
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    anatomy = of_shape(shape, vocabulary)
     needed = {
-        enough >> halved: training_bytes(
-            shape, vocabulary, False, enough >> halved, context, bfloat16=True
-        )
+        enough >> halved: PYTHON
+        + state_bytes(anatomy)
+        + step_bytes(anatomy, enough >> halved, context, bfloat16=True)
         for halved in range((enough // least).bit_length())
     }
     batch = next((one for one in needed if needed[one] <= there / 2), least)

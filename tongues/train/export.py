@@ -10,6 +10,7 @@ from tongues.files import whole_directory
 from tongues.models.huggingface import save_model
 from tongues.runs import Record, read_record
 from tongues.tokens import tokenizer_files
+from tongues.tokens.store import read_manifest
 from tongues.train.card import write_card
 from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
 
@@ -29,12 +30,19 @@ def write_model(model: PreTrainedModel, tokens: Path, record: Record, folder: Pa
         write_card(aside, record)
 
 
-def export_checkpoint(directory: Path, step: int | None, tokens: Path, folder: Path) -> int:
+def export_checkpoint(directory: Path, step: int | None, workspace: Path, folder: Path) -> int:
     """Write the model that a run was at a checkpoint; returns its step.
 
-    directory: of the run, finished or not. step: of a checkpoint or milestone there; the newest
-    when None. tokens: as for `write_model`.
+    directory: of the run, finished or not. step: of a checkpoint or milestone there; None: where
+    it ended, or the newest. workspace: holds the tokens that the run read.
     """
+    record = read_record(directory)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError("is there already", where=str(folder), hint="name another by `-o`")
+    if record["status"] == "finished" and step in (None, record["steps"]):
+        with whole_directory(folder) as aside:
+            shutil.copytree(directory / "model", aside, dirs_exist_ok=True)
+        return record["steps"]
     places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
     if not places:
         hint = "a finished run's model lies in `model`; milestones are kept by `train.milestones`"
@@ -43,12 +51,20 @@ def export_checkpoint(directory: Path, step: int | None, tokens: Path, folder: P
     if chosen not in places:
         hint = f"there are {', '.join(map(str, places))}"
         raise UserError(f"has no checkpoint of step {step}", where=str(directory), hint=hint)
-    record = read_record(directory)
     so_far: Record = {
         **record,
         "run": f"{record['run']}, step {chosen} of {record['steps']}",
         "tokens": record["tokens"] * chosen // record["steps"],
         "flops": record["flops"] * chosen / record["steps"],
     }
-    write_model(load_weights(places[chosen]), tokens, so_far, folder)
+    write_model(load_weights(places[chosen]), _tokens_of(record, workspace), so_far, folder)
     return chosen
+
+
+def _tokens_of(record: Record, workspace: Path) -> Path:
+    """The folder of the tokens that a run read."""
+    for place in sorted(workspace.glob("tokens/*/tokens.json")):
+        if read_manifest(place.parent)["fingerprint"] == record["tokens_fingerprint"]:
+            return place.parent
+    what, hint = "holds no longer the tokens that the run read", "name its place by `--in`"
+    raise UserError(what, where=str(workspace / "tokens"), hint=hint)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tongues.models import count_parameters, find_shape
+from tongues.models import find_shape, of_shape
 
 __all__ = ["batch_by_size", "compile_pays", "rate_at_size"]
 
@@ -25,7 +25,7 @@ def batch_by_size(parameters: int, context: int) -> int:
     equal tokens per parameter.
     """
     wanted = next(tokens for most, tokens in _STUDIED if parameters <= most)
-    wanted *= min(1.0, parameters / _SMALLEST) ** _SHRINKS
+    wanted *= min(1.0, parameters / _SMALLEST)
     return max(1, round(wanted / context)) * context
 
 
@@ -36,7 +36,7 @@ def rate_at_size(found: Mapping[str, float], parameters: int) -> float:
     with the power -0.4 (Li et al. 2025, at equal tokens per parameter).
     """
     shapes = [find_shape(name, where="train.rate") for name in found]
-    sizes = np.log([count_parameters(shape, 0)["non_embedding"] for shape in shapes])
+    sizes = np.log([of_shape(shape, 0).parameters["non_embedding"] for shape in shapes])
     rates = np.log(list(found.values()))
     power = np.polyfit(sizes, rates, 1)[0] if len(found) > 1 else _SLOWS
     return float(np.exp(rates.mean() + power * (math.log(parameters) - sizes.mean())))

@@ -1,6 +1,5 @@
 """One run, from random weights or from another run's, interrupted and resumed exactly."""
 
-import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,17 +8,16 @@ from typing import Any
 import torch
 
 from tongues.errors import UserError
-from tongues.files import only_one, whole_directory, write_text
-from tongues.models.huggingface import save_model
+from tongues.files import only_one, write_text
 from tongues.ranks import core_count
 from tongues.runs import Record, read_record, write_record
-from tongues.tokens import Tokens, load_tokenizer, open_tokens, tokenizer_files
+from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.assemble import Task, assemble, make_mixture, measure_speed
-from tongues.train.card import write_card
 from tongues.train.checkpoint import Checkpoints
 from tongues.train.directory import find_parent, open_directory, roll_back
-from tongues.train.engine.processes import join
+from tongues.train.engine.processes import join, lost_another
 from tongues.train.engine.sharding import gather
+from tongues.train.export import write_model
 from tongues.train.loop import train_steps
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.progress import Progress
@@ -118,14 +116,14 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
             write_record(directory, {**record, "status": "failed"})
             write_text(failure, error.what)
         raise
+    except RuntimeError as error:
+        if processes.count > 1 and lost_another(error):
+            what, hint = "another process of this run ended", "the same command goes on"
+            raise UserError(what, where=setup.plan.name, hint=hint) from None
+        raise
     model = gather(setup.scorer, processes)
     if model is not None:
-        with whole_directory(directory / "model") as aside:
-            save_model(model, aside)
-            for file in tokenizer_files(setup.tokens.path):
-                if not (aside / file.name).exists():  # what the model says of itself counts
-                    shutil.copyfile(file, aside / file.name)
-            write_card(aside, record)
+        write_model(model, setup.tokens.path, record, directory / "model")
         write_record(directory, {**record, "status": "finished", "seconds": round(seconds, 3)})
     checkpoints.remove()
 

@@ -110,9 +110,9 @@ def test_muon_turns_the_matrices_of_layers_and_adamw_moves_the_rest() -> None:
     }
     move = after["model.layers.0.mlp.up_proj.weight"] * 1.0
     move -= before["model.layers.0.mlp.up_proj.weight"] * (1 - 1e-2 * 0.5)
-    # All its singular values are about the same, 0.2 sqrt(longer side) x rate.
-    values = torch.linalg.svdvals(move) / (1e-2 * 0.2 * max(move.shape) ** 0.5)
-    assert 0.5 < float(values.min()) <= float(values.max()) < 1.5
+    # Its leading singular values are about the same, 0.2 sqrt(longer side) x rate.
+    values = torch.linalg.svdvals(move)[:8] / (1e-2 * 0.2 * max(move.shape) ** 0.5)
+    assert values.tolist() == pytest.approx([1.0] * 8, abs=0.3)
 
 
 def test_muon_goes_on_from_state_put_back_by_name() -> None:

@@ -13,7 +13,7 @@ from torch import distributed
 from tongues.errors import UserError
 from tongues.ranks import stop_after
 
-__all__ = ["Processes", "join"]
+__all__ = ["Processes", "join", "lost_another"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -85,6 +85,11 @@ class Processes:
             content = torch.empty(length, dtype=torch.uint8, device=self.device)
         distributed.broadcast(content, src=0)
         return bytes(content.tolist()).decode()
+
+
+def lost_another(error: RuntimeError) -> bool:
+    """Whether an error is that another process is no longer there to answer."""
+    return isinstance(error, distributed.DistError) or "gloo" in str(error)
 
 
 def join(device_type: str) -> Processes:
