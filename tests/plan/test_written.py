@@ -46,6 +46,7 @@ def test_a_recipe_from_scratch_is_one_that_check_accepts(tmp_path: Path, flops: 
     assert derived.flops_rule == pytest.approx(float(flops), rel=0.01)
     assert derived.steps >= 100
     planned = plan.recommendation.option.params or 0
+    assert run.shape is not None
     found = of_shape(run.shape, recipe.tokens.vocabulary).parameters["total"]
     assert 0.3 < found / planned < 3
     assert f"{found:,}" in path.read_text()
@@ -58,6 +59,7 @@ def test_the_settings_of_the_published_sizes_are_the_published_ones(tmp_path: Pa
     assert recipe.train.rate == 2e-4
     assert recipe.train.context == 2048
     assert recipe.tokens.vocabulary == 36_152
+    assert isinstance(recipe.train.batch, int)
     assert recipe.train.batch <= 2**20
 
 

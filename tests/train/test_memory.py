@@ -57,6 +57,8 @@ def test_running_out_of_memory_is_told_with_what_would_fit(
 
 def test_other_errors_stay_what_they_are(make_recipe: MakeRecipe) -> None:
     plan = run_of_recipe(make_recipe())
-    with pytest.raises(RuntimeError, match="shapes"):
-        with enough_memory("small", plan.settings, derive(plan, 400)):
-            raise RuntimeError("shapes cannot be multiplied")
+    with (
+        pytest.raises(RuntimeError, match="shapes"),
+        enough_memory("small", plan.settings, derive(plan, 400)),
+    ):
+        raise RuntimeError("shapes cannot be multiplied")
