@@ -43,8 +43,8 @@ def test_the_rule_is_six_deviations_and_a_tenth_above_the_mean_of_the_window(
 def test_the_norm_of_the_gradient_is_judged_too() -> None:
     chance = random.Random(2)
     recent = after(128, lambda step: chance.gauss(2, 0.1))
-    assert judge(recent, 2.0, 5.5) is None  # more than six deviations, but not twice the mean of 3
-    spike = judge(recent, 2.0, 9.0)
+    assert judge(recent, 2.0, 8.5) is None  # more than six deviations, but not thrice the mean of 3
+    spike = judge(recent, 2.0, 9.5)
     assert spike and spike.what == "norm of the gradient"
 
 

@@ -24,6 +24,6 @@ def training_memory(params: float, gpus: int) -> float:
     """
     shape, count = nearest_shape(params, VOCABULARY)
     anatomy = of_shape(shape, VOCABULARY)
-    sample = step_bytes(anatomy, CONTEXT, CONTEXT, bfloat16=True, scores=False)
+    sample = step_bytes(anatomy, CONTEXT, CONTEXT, bfloat16=True, compiled=True, scores=False)
     larger = max(1.0, params / count) ** (2 / 3)
     return _STATE * params / gpus + sample * larger

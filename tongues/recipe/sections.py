@@ -226,6 +226,13 @@ class Train(_Section):
                 reason = f"a {what} of {size} tokens is no whole number of contexts"
                 hint = f"of {self.context} tokens; the nearest is `{down} tokens`"
                 raise ValueError(f"{reason} {hint}")
+        stages = {"wsd": self.warmup + self.decay}
+        stages["infinite"] = self.warmup + self.cooldown + self.decay
+        if stages.get(self.schedule, 0.0) > 1 + 1e-9:
+            taken = stages[self.schedule] * 100
+            raise ValueError(f"warm-up, cooldown and decay take {taken:.4g}% of the steps")
+        if self.schedule == "infinite" and self.plateau < self.final_rate:
+            raise ValueError("the plateau lies below the final rate")
         if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
             raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
         return self

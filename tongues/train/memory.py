@@ -23,19 +23,24 @@ _EXHAUSTED = ("can't allocate memory", "out of memory", "not enough memory")
 def run_bytes(anatomy: Anatomy, settings: Train, batch: int, flops: float) -> int:
     """Bytes of one process at the peak, on a CPU.
 
-    Python, weights, gradients and moments, the copy of them that a checkpoint is written from,
-    and a step. batch: tokens. flops: of the whole run, by which it is compiled or not.
+    Python, weights and moments, and a step or, where that is more, the copy of the state that a
+    checkpoint is written from. Gradients come as what the layers kept goes, unless there are
+    several micro-batches, or little is kept. batch: tokens. flops: of the whole run, by which it
+    is compiled or not.
     """
+    state, at_a_time = state_bytes(anatomy), min(settings.micro_batch or batch, batch)
     step = step_bytes(
         anatomy,
-        min(settings.micro_batch or batch, batch),
+        at_a_time,
         settings.context,
         bfloat16=settings.precision == "bfloat16"
         or (settings.precision == "auto" and _multiplies_bfloat16()),
         compiled=settings.compile == "on" or (settings.compile == "auto" and compile_pays(flops)),
         recompute=settings.recompute,
     )
-    return PYTHON + state_bytes(anatomy) + 12 * anatomy.parameters["total"] + step
+    if at_a_time < batch or settings.recompute:
+        step += 4 * anatomy.parameters["total"]
+    return PYTHON + state + max(step, state)
 
 
 def what_would_fit(settings: Train, derived: "Derived", there: float) -> str:

@@ -10,7 +10,7 @@ __all__ = ["Recent", "Spike", "judge"]
 _WINDOW = 128  # steps
 _FEWEST = 64  # steps before anything can stand out
 _DEVIATIONS = 6.0  # the rule of OLMo-core's skipped steps
-_LEAST = {"loss": 1.1, "norm of the gradient": 2.0}  # times the mean: small excesses do no harm
+_LEAST = {"loss": 1.1, "norm of the gradient": 3.0}  # times the mean: small excesses do no harm
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def judge(recent: Recent, loss: float, norm: float) -> Spike | None:
 
     A loss or norm stands out when it is no number, or when it lies more than six standard
     deviations above the mean of the last 128 steps, of which at least 64 must have been seen,
-    and at 1.1 times (loss) or twice (norm) that mean or more.
+    and at 1.1 times (loss) or three times (norm) that mean or more.
     """
     of_what = (("loss", loss, recent.losses), ("norm of the gradient", norm, recent.norms))
     for what, value, before in of_what:
