@@ -12,13 +12,13 @@ from tongues.models.embeddings import NewPieces
 from tongues.randomness import derive_seed
 from tongues.runs import Surgery
 from tongues.tokens import Mixture, Tokens
-from tongues.train.engine.compiling import compile_pays
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import fit_scorer
 from tongues.train.engine.sharding import shard
 from tongues.train.plan import Derived, RunPlan, derive
+from tongues.train.rules import compile_pays
 from tongues.train.setup import Setup
 from tongues.train.start import first_model, operate
 from tongues.train.step import Dealer, gradient, update
@@ -72,14 +72,11 @@ def assemble(
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
     precision = engine["precision"] if engine else settings.precision
     processor = set_up(precision, task.threads, task.processes.local_rank)
-    compiled = settings.compile == "on" or (
-        settings.compile == "auto"
-        and (
-            engine["compiled"]
-            if engine
-            else compile_pays(derived.flops / task.processes.count, processor)
-        )
-    )
+    compiled = settings.compile == "on"
+    if settings.compile == "auto":
+        share = derived.flops / task.processes.count
+        pays = compile_pays(share, processor.bfloat16, processor.device.type)
+        compiled = engine["compiled"] if engine else pays
     model = first_model(plan, derived, tokens, task.parent, task.lacked)
     nn.Module.to(model, processor.device)
     scorer, choices = fit_scorer(
@@ -120,7 +117,7 @@ def assemble(
 
 def measure_speed(task: Task, tell: Tell) -> float:
     """Tokens a second of the run, by some seconds of it that are thrown away."""
-    derived = derive(task.plan, task.tokens.vocabulary_size, task.parent, tokens_per_second=1.0)
+    derived = derive(task.plan, task.tokens.vocabulary_size, task.parent)
     setup = assemble(task, derived, lambda line: None, None, operated=True).setup
     dealer, step, start = Dealer(setup), 0, 0.0
     going = True
@@ -133,5 +130,5 @@ def measure_speed(task: Task, tell: Tell) -> float:
         step += 1
     seconds = task.processes.sum([time.monotonic() - start])[0] / task.processes.count
     speed = (step - _WARM) * derived.batch / seconds
-    tell(f"{speed:,.0f} tokens/s measured: the budget is that of {task.plan.settings.budget}")
+    tell(f"{speed:,.0f} tokens/s measured, for a budget of {task.plan.settings.budget}")
     return speed

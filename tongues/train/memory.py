@@ -29,13 +29,16 @@ def run_bytes(anatomy: Anatomy, settings: Train, batch: int, flops: float) -> in
     is compiled or not.
     """
     state, at_a_time = state_bytes(anatomy), min(settings.micro_batch or batch, batch)
+    bfloat16 = settings.precision == "bfloat16" or (
+        settings.precision == "auto" and _multiplies_bfloat16()
+    )
     step = step_bytes(
         anatomy,
         at_a_time,
         settings.context,
-        bfloat16=settings.precision == "bfloat16"
-        or (settings.precision == "auto" and _multiplies_bfloat16()),
-        compiled=settings.compile == "on" or (settings.compile == "auto" and compile_pays(flops)),
+        bfloat16=bfloat16,
+        compiled=settings.compile == "on"
+        or (settings.compile == "auto" and compile_pays(flops, bfloat16)),
         recompute=settings.recompute,
     )
     if at_a_time < batch or settings.recompute:

@@ -42,9 +42,10 @@ def rate_at_size(found: Mapping[str, float], parameters: int) -> float:
     return float(np.exp(rates.mean() + power * (math.log(parameters) - sizes.mean())))
 
 
-def compile_pays(flops: float, device_type: str = "cpu") -> bool:
+def compile_pays(flops: float, bfloat16: bool, device_type: str = "cpu") -> bool:
     """Whether a run of so many operations a process is long enough to win back a compiler's start.
 
-    It follows from the recipe's whole work alone, so that a resumed run decides the same.
+    It follows from the recipe's whole work alone, so that a resumed run decides the same. In
+    float32 a processor's time goes into matrix products, which a compiler does not make quicker.
     """
-    return flops >= _PAYS[device_type]
+    return flops >= _PAYS[device_type] and (bfloat16 or device_type != "cpu")

@@ -19,6 +19,7 @@ from tongues.train.engine.processes import join, lost_another
 from tongues.train.engine.sharding import gather
 from tongues.train.export import write_model
 from tongues.train.loop import train_steps
+from tongues.train.memory import enough_memory
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.progress import Progress
 from tongues.train.record import make_record, run_fingerprint
@@ -74,7 +75,8 @@ def train(
         for line in _beforehand(fresh, tokens, parent, workspace):
             tell(line)
         record = read_record(task.directory)
-        assembled = assemble(task, derived, tell, record["engine"], bool(record["surgery"]))
+        with enough_memory(plan.name, plan.settings, derived):
+            assembled = assemble(task, derived, tell, record["engine"], bool(record["surgery"]))
         _tell_changes(record["engine"], assembled.engine, tell)
         record["engine"] = assembled.engine
         record["surgery"] = record["surgery"] or assembled.surgery
@@ -110,7 +112,8 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
     failure = directory / "failure.txt"
     failure.unlink(missing_ok=True)
     try:
-        seconds = train_steps(setup, checkpoints, position, watch, tell)
+        with enough_memory(setup.plan.name, setup.plan.settings, setup.derived):
+            seconds = train_steps(setup, checkpoints, position, watch, tell)
     except UserError as error:
         if processes.first:
             write_record(directory, {**record, "status": "failed"})

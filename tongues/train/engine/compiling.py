@@ -8,19 +8,7 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from tongues.train.engine.processor import Processor
-
-__all__ = ["blocks", "compile_blocks", "compile_pays", "uncompiled"]
-
-_PAYS = {"cpu": 4e13, "cuda": 1e16}  # operations of a whole run
-
-
-def compile_pays(flops: float, processor: Processor) -> bool:
-    """Whether a run of so many operations is long enough to win back the start of compiling.
-
-    It follows from the recipe's whole work alone, so that a resumed run decides the same.
-    """
-    return flops >= _PAYS[processor.device.type]
+__all__ = ["blocks", "compile_blocks", "uncompiled"]
 
 
 def blocks(model: PreTrainedModel) -> list[nn.Module]:
