@@ -48,10 +48,16 @@ class Checked:
             for plan, derived in self.runs
         )
         passing = sorted(
-            ((plan.settings.keep + 1) * derived.checkpoint_bytes for plan, derived in self.runs),
+            (_passing(plan) * derived.checkpoint_bytes for plan, derived in self.runs),
             reverse=True,
         )
         return self.token_bytes + kept + sum(passing[: self.at_once])
+
+
+def _passing(plan: RunPlan) -> int:
+    """Checkpoints of a run that lie there at the most while it goes on, milestones aside."""
+    anchors = 3 if plan.settings.on_spike == "back" else 0
+    return plan.settings.keep + 1 + anchors
 
 
 def check_recipe(recipe: Recipe, workspace: Path) -> Checked:

@@ -55,7 +55,6 @@ def build_model(
         tie_word_embeddings=tied_embeddings,
         bos_token_id=end_id,
         eos_token_id=end_id,
-        use_cache=False,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

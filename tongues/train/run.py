@@ -66,6 +66,7 @@ def train(
         processes=processes,
         threads=plan.settings.threads or threads or max(1, core_count() // processes.local_count),
     )
+    _divides(task)
     with only_one(task.directory) if processes.first else nullcontext():
         derived = _derived(task, tell)
         fresh = make_record(plan, derived, tokens, make_mixture(plan, tokens), parent)
@@ -129,6 +130,16 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
         write_model(model, setup.tokens.path, record, directory / "model")
         write_record(directory, {**record, "status": "finished", "seconds": round(seconds, 3)})
     checkpoints.remove()
+
+
+def _divides(task: Task) -> None:
+    """Refuse a batch that the processes cannot share out evenly."""
+    count, context = task.processes.count, task.plan.settings.context
+    batch = derive(task.plan, task.tokens.vocabulary_size, task.parent).batch
+    if (batch // context) % count:
+        what = f"a batch of {batch // context} samples cannot be shared by {count} processes"
+        hint = f"the nearest is `{max(1, batch // context // count) * count * context} tokens`"
+        raise UserError(what, where="train.batch", hint=hint)
 
 
 def _derived(task: Task, tell: Tell) -> Derived:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from tongues.errors import UserError
 from tongues.train.engine.attention import BLOCKED
 from tongues.train.engine.compiling import compile_blocks
 from tongues.train.engine.documents import positions
@@ -15,6 +16,8 @@ from tongues.train.engine.vocabulary import chunked_loss, powers, whole_loss
 
 __all__ = ["Choices", "Scorer", "fit_scorer"]
 
+_UNABLE = (ValueError, TypeError, AttributeError, NotImplementedError)
+_TRIED = 256  # tokens of a sample at most
 _SAME = 1e-4  # relative, of loss and gradients in float32; a wrong way is off by far more
 
 
@@ -81,12 +84,18 @@ def fit_scorer(
     by layer, unless nothing can be compiled here.
     """
     chance = torch.Generator().manual_seed(0)
-    windows = torch.randint(model.config.vocab_size, (2, context + 1), generator=chance)
+    size = (2, min(context, _TRIED) + 1)
+    windows = torch.randint(model.config.vocab_size, size, generator=chance)
     windows = windows.to(processor.device)
     exact = Processor(processor.device, bfloat16=False, threads=processor.threads)
     own = Scorer(model, exact, apart_by, chunked=False)
     model.train()
-    expected = _tried(own, windows, "eager")
+    try:
+        expected = _gradients(own, windows, "eager")
+    except _UNABLE as error:
+        what = f"transformers cannot train this model so: {error}"
+        hint = "try `documents: joined`, or take another parent"
+        raise UserError(what, where="train", hint=hint) from None
     attention = "eager"
     for way in _attentions(processor):
         if _same(_tried(own, windows, way), expected):
@@ -126,19 +135,24 @@ def _name(attention: str) -> str:
 
 
 def _tried(scorer: Scorer, windows: Tensor, attention: str) -> Tensor | None:
-    """Loss and the norm of each weight's gradient; None where they cannot be had by this way."""
+    """As `_gradients`; None where they cannot be had by this way."""
     try:
-        scorer.model.set_attn_implementation(attention)
-        objective, nats = scorer(windows, 1e-2)
-        (objective / windows.numel()).backward()
-    except (ValueError, RuntimeError, TypeError, AttributeError, NotImplementedError):
+        return _gradients(scorer, windows, attention)
+    except (*_UNABLE, RuntimeError):
         return None
+
+
+def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> Tensor:
+    """Loss and the norm of each weight's gradient."""
+    scorer.model.set_attn_implementation(attention)
+    objective, nats = scorer(windows, 1e-2)
+    (objective / windows.numel()).backward()
     grads = [w.grad.norm() for w in scorer.parameters() if w.grad is not None]
     scorer.zero_grad(set_to_none=True)
     return torch.stack([nats.float(), *(grad.float() for grad in grads)])
 
 
-def _same(found: Tensor | None, expected: Tensor | None) -> bool:
-    if found is None or expected is None or found.shape != expected.shape:
+def _same(found: Tensor | None, expected: Tensor) -> bool:
+    if found is None or found.shape != expected.shape:
         return False
     return bool(torch.allclose(found, expected, rtol=_SAME, atol=_SAME * float(expected[1:].max())))
