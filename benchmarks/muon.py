@@ -24,9 +24,9 @@ from tongues.models import find_shape
 from tongues.models.huggingface import build_model
 from tongues.recipe import Train, load_recipe
 from tongues.tokens import Mixture, Tokens, open_tokens, prepare_tokens
+from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer, set_rate
 from tongues.train.engine.processor import set_up
-from tongues.train.engine.scorer import fit_scorer
 from tongues.train.schedule import rate_at
 
 CONTEXT, BATCH = 128, 4096  # tokens

@@ -22,7 +22,7 @@ from tongues.runs import read_record
 from tongues.train.progress import Meter, peak_memory
 from tongues.train.spikes import Recent, judge
 
-SHAPE, VOCABULARY, BUDGET, HELD_OUT = "1.4M", 8192, 1_536_000, 150_000
+SHAPE, VOCABULARY, BUDGET, HELD_OUT = "1.4M", 8192, 768_000, 150_000
 RECIPE = f"""
 name: overhead
 text:
@@ -39,11 +39,8 @@ WAYS = {  # evaluations besides the start, seconds between checkpoints, tracker
     "tracking": (1, 36_000, "tensorboard"),
     "all": (10, EVERY, "tensorboard"),
 }
-DEFAULT_HELD_OUT, DEFAULT_EVALUATIONS, DEFAULT_EVERY = (
-    1_000_000,
-    11,
-    60,
-)  # tokens a language, seconds
+# Of a run with the default settings: tokens scored a language, evaluations, seconds.
+DEFAULT_SCORED, DEFAULT_EVALUATIONS, DEFAULT_EVERY = 250_000, 11, 60
 SHAPES = ("0.4M", "1.4M", "5M", "22M")
 
 
@@ -131,7 +128,7 @@ def main(rounds: int) -> None:
         f"watching costs {a_step * 1e6:.0f} µs a step",
         "",
         f"a run of 20 tokens per parameter with the default settings ({DEFAULT_EVALUATIONS}"
-        f" evaluations on {DEFAULT_HELD_OUT:,} tokens of each of two languages,"
+        f" evaluations on {DEFAULT_SCORED:,} tokens of each of two languages,"
         f" a checkpoint every {DEFAULT_EVERY} s):",
         "shape   tokens   evaluating   checkpoints   watching   together",
     ]
@@ -140,7 +137,7 @@ def main(rounds: int) -> None:
         tokens = 20 * counts["total"]
         size = counts["total"] / parameters
         shares = (
-            per_token * DEFAULT_EVALUATIONS * 2 * DEFAULT_HELD_OUT / tokens,
+            per_token * DEFAULT_EVALUATIONS * 2 * DEFAULT_SCORED / tokens,
             a_checkpoint * size / DEFAULT_EVERY,
             a_step / (step * size),
         )

@@ -34,10 +34,11 @@ from tongues.tokens.encode import encode
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.pieces import token_bytes
 from tongues.tokens.tokenizer import train_tokenizer
+from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer, set_rate
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, set_up
-from tongues.train.engine.scorer import Scorer, fit_scorer
+from tongues.train.engine.scorer import Scorer
 from tongues.train.schedule import embeddings_alone, rate_at
 from tongues.train.validation import held_out, validate
 

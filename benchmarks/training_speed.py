@@ -29,7 +29,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-STEPS = {"1.4M": 60, "5M": 30, "22M": 16}
+STEPS = {"1.4M": 45, "5M": 24, "22M": 13}
 SAMPLES, CONTEXT, THREADS, WARM = 16, 256, 2, 5
 BATCH = SAMPLES * CONTEXT
 QUALITY_SHAPE, QUALITY_STEPS, SEEDS = "0.4M", 250, (1, 2, 3)

@@ -7,8 +7,8 @@ from torch import Tensor
 from tongues.models import find_shape, of_shape
 from tongues.models.huggingface import build_model
 from tongues.models.memory import step_bytes
+from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import Processor
-from tongues.train.engine.scorer import fit_scorer
 
 VOCABULARY, SAMPLES = 500, 4
 

@@ -6,13 +6,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.train.engine.together import backward, make_optimizer, make_scorer
 from tongues.errors import UserError
-from tongues.train.checkpoint import Checkpoints, Position, list_checkpoints, load_weights
+from tongues.train.checkpoint import (
+    Checkpoints,
+    Position,
+    list_checkpoints,
+    load_weights,
+    remove_passing,
+)
 from tongues.train.engine import storage
 from tongues.train.engine.processes import Processes
+from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.sharding import kept_buffers
 from tongues.train.spikes import Recent
 
 Course = tuple[Scorer, torch.optim.Optimizer]
@@ -111,14 +120,15 @@ def test_training_goes_on_while_a_checkpoint_is_written(
 
 
 def test_the_newest_are_kept_and_milestones_for_good(trained: Course, tmp_path: Path) -> None:
-    with checkpoints(tmp_path, trained) as saved:
+    place = tmp_path / "checkpoints"
+    with checkpoints(place, trained) as saved:
         for number in range(1, 6):
             saved.save(position(number), milestone=number == 2)
         saved.wait()
-        assert names(tmp_path) == ["milestone-00000002", "step-00000004", "step-00000005"]
-        saved.remove()
-    assert names(tmp_path) == ["milestone-00000002"]
-    found, _ = checkpoints(tmp_path, trained).load()
+        assert names(place) == ["milestone-00000002", "step-00000004", "step-00000005"]
+    remove_passing(tmp_path)
+    assert names(place) == ["milestone-00000002"]
+    found, _ = checkpoints(place, trained).load()
     assert found == position(2)
 
 
@@ -127,7 +137,7 @@ def test_a_folder_without_milestones_goes_with_its_checkpoints(
 ) -> None:
     with checkpoints(tmp_path / "checkpoints", trained) as saved:
         saved.save(position(1))
-        saved.remove()
+    remove_passing(tmp_path)
     assert not (tmp_path / "checkpoints").exists()
 
 
@@ -202,3 +212,25 @@ def test_its_weights_are_opened_by_themselves(trained: Course, tmp_path: Path) -
     shutil.copyfile(place / "config.json", place / "state-1-of-1.safetensors")
     with pytest.raises(UserError, match="is damaged"):
         load_weights(place)
+
+
+def test_what_a_model_keeps_beside_its_weights_is_kept(tmp_path: Path) -> None:
+    widths = {"hidden_size": 32, "intermediate_size": 32, "moe_intermediate_size": 16}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "num_hidden_layers": 2}
+    experts = {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1}
+    ranks = {"kv_lora_rank": 8, "q_lora_rank": 8, "v_head_dim": 8}
+    ranks |= {"qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "first_k_dense_replace": 1}
+    settings = {"vocab_size": 64, **widths, **heads, **experts, **ranks}
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model("deepseek_v3", **settings))
+    (name,) = (name for name in kept_buffers(model) if name.endswith("correction_bias"))
+    model.get_buffer(name).fill_(7.0)
+    scorer = Scorer(model, Processor(torch.device("cpu"), False, 1), None, chunked=True)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    with Checkpoints(tmp_path, scorer, optimizer, Processes(), keep=2) as saved:
+        saved.save(position(1))
+        saved.wait()
+        model.get_buffer(name).fill_(0.0)
+        saved.load()
+    assert (model.get_buffer(name) == 7.0).all()
+    (place,) = tmp_path.glob("step-*")
+    assert (load_weights(place).get_buffer(name) == 7.0).all()

@@ -84,6 +84,8 @@ def test_a_run_goes_back_and_passes_over_what_made_the_spike(
         *range(1, STEPS + 1)
     ]
     last = read_lines(directory / "evals.jsonl")[-2]
+    windows = (len(open_tokens(noisy / "tokens/small").train("qaa")) - 1) // CONTEXT
+    assert last["epochs_lang"] == pytest.approx(STEPS * SAMPLES / windows)
     assert last["tokens_lang"] == STEPS * SAMPLES * CONTEXT == last["tokens"]
     assert sum("batches are left out" in line for line in told) == 2
     assert not (directory / "anchors").exists()
@@ -93,12 +95,17 @@ def test_stopped_and_resumed_a_run_goes_back_to_the_same_place(
     make_recipe: MakeRecipe, noisy: Path
 ) -> None:
     alone = train(plan_of(make_recipe, "back", name="alone"), noisy)
-    plan = plan_of(make_recipe, "back", "train.checkpoint_every=0.02 seconds", name="stopped")
+    # The milestone lies on an anchor's step.
+    often = ("train.checkpoint_every=100 seconds", "train.milestones=[60%]")
+    plan = plan_of(make_recipe, "back", *often, name="stopped")
     directory = noisy / "runs/stopped"
-    for rows in (60, 135, 150, 180):
+    for rows in (60, 125, 150, 180):
         threading.Thread(target=interrupt_after, args=(directory / "metrics.jsonl", rows)).start()
         with pytest.raises(Stopped):
             train(plan, noisy)
+        if rows == 125:  # as if killed, so that it goes on from the milestone
+            for place in directory.glob("checkpoints/step-*"):
+                shutil.rmtree(place)
     assert digests(train(plan, noisy)) == digests(alone)
     assert read_lines(directory / "events.jsonl") == read_lines(alone / "events.jsonl")
 

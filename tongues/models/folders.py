@@ -67,6 +67,10 @@ def _weight_files(folder: Path) -> list[Path]:
             )
         except (OSError, ValueError, KeyError, AttributeError) as error:
             raise UserError(f"cannot be read ({error!r})", where=str(index)) from None
+        outside = [name for name in names if Path(name).name != name]
+        if outside:
+            what = f"names a file outside its folder: `{outside[0]}`"
+            raise UserError(what, where=str(index), hint="take the model from another place")
         missing = [name for name in names if not (folder / name).is_file()]
         if missing:
             what = f"{len(missing)} of {len(names)} files of weights are missing: `{missing[0]}`"

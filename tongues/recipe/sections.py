@@ -24,7 +24,8 @@ __all__ = [
     "Train",
 ]
 
-Rate = Annotated[float, Field(gt=0, lt=1)] | dict[str, Annotated[float, Field(gt=0, lt=1)]]
+_Rate = Annotated[float, Field(gt=0, lt=1)]
+Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 Off = Literal["off"]
@@ -207,7 +208,7 @@ class Train(_Section):
     checkpoint_every: Seconds = 60.0
     keep: int = Field(default=2, ge=1, le=1000)  # newest checkpoints
     milestones: list[Share] = []  # of the steps: after these the checkpoint is kept for good
-    micro_batch: Tokens | None = None  # computed at a time in each process; all of it that fits
+    micro_batch: Tokens | None = None  # computed at a time in each process; its share of the batch
     recompute: bool = False  # layers anew in the backward pass: less memory, more work
     compile: Literal["auto", "on", "off"] = "auto"
     threads: int | None = Field(default=None, ge=1)

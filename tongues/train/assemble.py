@@ -12,10 +12,10 @@ from tongues.models.embeddings import NewPieces
 from tongues.randomness import derive_seed
 from tongues.runs import Surgery
 from tongues.tokens import Mixture, Tokens
+from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
-from tongues.train.engine.scorer import fit_scorer
 from tongues.train.engine.sharding import shard
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.rules import compile_pays

@@ -33,11 +33,18 @@ from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import reshard
+from tongues.train.engine.sharding import kept_buffers, reshard
 from tongues.train.engine.storage import SharesWriter
 from tongues.train.spikes import Recent
 
-__all__ = ["Checkpoints", "Position", "list_checkpoints", "load_weights", "step_of"]
+__all__ = [
+    "Checkpoints",
+    "Position",
+    "list_checkpoints",
+    "load_weights",
+    "remove_passing",
+    "step_of",
+]
 
 warnings.filterwarnings("ignore", message="torch.distributed is disabled")  # one process is right
 
@@ -123,10 +130,12 @@ class Checkpoints:
         try:
             if written:
                 written.result()
-        except CheckpointException as failed:
-            error = next(iter(failed.failures.values()))[0]
+        except (CheckpointException, OSError) as failed:
+            error = failed
+            if isinstance(failed, CheckpointException):
+                error = next(iter(failed.failures.values()))[0]
             if not isinstance(error, OSError):
-                raise
+                raise error from None
             older = list_checkpoints(self._directory)
             kept = f"; {older[-1].name} is whole" if older else ""
             what, where = f"a checkpoint cannot be written ({error})", str(self._directory)
@@ -153,11 +162,6 @@ class Checkpoints:
         """Remove what lies after a step that the run went back to, milestones too."""
         self.wait()
         self._processes.once(lambda: self._cut(step))
-
-    def remove(self) -> None:
-        """Remove all but the milestones, when the run is finished."""
-        self.wait()
-        self._processes.once(self._remove)
 
     def _tidy(self) -> list[str]:
         """Clear what a kill left half written; returns the names of the others, oldest first."""
@@ -194,11 +198,6 @@ class Checkpoints:
         for place in set(places) - set(past[-self._keep :]):
             shutil.rmtree(place, ignore_errors=True)
 
-    def _remove(self) -> None:
-        self._prune(-1)
-        if self._directory.is_dir() and not list_checkpoints(self._directory):
-            shutil.rmtree(self._directory)
-
     def _cut(self, step: int) -> None:
         for place in list_checkpoints(self._directory):
             if step_of(place) > step:
@@ -230,6 +229,15 @@ def list_checkpoints(directory: Path) -> list[Path]:
     return sorted((*directory.glob("step-*"), *directory.glob("milestone-*")), key=step_of)
 
 
+def remove_passing(run: Path) -> None:
+    """Remove a finished run's checkpoints, but for its milestones."""
+    for directory in (run / "checkpoints", run / "anchors"):
+        for place in (*directory.glob("step-*"), *directory.glob(".*.part")):
+            shutil.rmtree(place, ignore_errors=True)
+        if directory.is_dir() and not list_checkpoints(directory):
+            shutil.rmtree(directory)
+
+
 def load_weights(place: Path) -> PreTrainedModel:
     """The whole model of a checkpoint, in this process alone; a UserError when it is damaged."""
     position, files = _read(place)
@@ -239,8 +247,7 @@ def load_weights(place: Path) -> PreTrainedModel:
     model = AutoModelForCausalLM.from_config(config)
     if _GENERATION in files:
         model.generation_config = GenerationConfig.from_dict(read_json(place / _GENERATION))
-    state = {f"weights/{name}": weight.detach() for name, weight in model.named_parameters()}
-    load(state, storage_reader=HuggingFaceStorageReader(str(place)), no_dist=True)
+    load(_weights(model), storage_reader=HuggingFaceStorageReader(str(place)), no_dist=True)
     return model
 
 
@@ -254,11 +261,17 @@ def _own_group() -> distributed.ProcessGroup:
 def _state(scorer: Scorer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Weights and moments by name, as they lie in this process."""
     reshard(scorer)
-    state = {f"weights/{name}": weight.detach() for name, weight in scorer.model.named_parameters()}
+    state = _weights(scorer.model)
     for name, weight in scorer.model.named_parameters():
         for kind, value in optimizer.state.get(weight, {}).items():
             state[f"{kind}/{name}"] = value
     return state
+
+
+def _weights(model: PreTrainedModel) -> dict[str, Tensor]:
+    """Weights and kept buffers by name; what is read into them is the model's."""
+    tensors = dict(model.named_parameters()) | kept_buffers(model)
+    return {f"weights/{name}": tensor.detach() for name, tensor in tensors.items()}
 
 
 def _about(model: PreTrainedModel) -> dict[str, PreTrainedConfig | GenerationConfig]:

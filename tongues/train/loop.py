@@ -39,9 +39,17 @@ class _Places:
 
 
 def train_steps(
-    setup: Setup, checkpoints: Checkpoints, position: Position | None, watch: Watch, tell: Tell
+    setup: Setup,
+    checkpoints: Checkpoints,
+    anchors: Checkpoints,
+    position: Position | None,
+    watch: Watch,
+    tell: Tell,
 ) -> float:
-    """Every step from `position` (None: the start) to the end; returns seconds of training."""
+    """Every step from `position` (None: the start) to the end; returns seconds of training.
+
+    anchors: what the run goes back to after a spike, if its recipe says so.
+    """
     settings, steps = setup.plan.settings, setup.derived.steps
     places = _places(setup)
     if position is None:
@@ -59,11 +67,8 @@ def train_steps(
         memory=lambda: peak_memory(setup.processor.device.type),
     )
     dealer, spikes, saved = Dealer(setup), 0, time.monotonic()
-    anchors = Checkpoints(
-        setup.directory / "anchors", setup.scorer, setup.optimizer, setup.processes, keep=2
-    )
     with StopSignal() as stop, checkpoints, anchors:
-        if places.anchor_every and position.step == 0:
+        if places.anchor_every and position.step % places.anchor_every == 0:
             anchors.save(position)
         while position.step < steps:
             due = setup.processes.first and time.monotonic() - saved >= settings.checkpoint_every
@@ -99,6 +104,8 @@ def train_steps(
                 watch(progress)
             if places.anchor_every and step % places.anchor_every == 0 and step < steps:
                 anchors.save(position)
+            if step in places.milestones or (step < steps and (stopping or due)):
+                anchors.wait()  # no checkpoint may lie there before the anchors that led to it
             if step in places.milestones:
                 checkpoints.save(position, milestone=True)
             if step < steps and (stopping or due):
@@ -106,7 +113,6 @@ def train_steps(
                 saved = time.monotonic()
                 if stopping:
                     raise Stopped(f"{setup.plan.name} stopped at step {step} of {steps}")
-        anchors.remove()
     return meter.seconds
 
 
@@ -134,10 +140,11 @@ def _bear(setup: Setup, spike: Spike, position: Position, tell: Tell) -> str:
     back = settings.on_spike == "back" and position.went_back < _GOES_BACK
     if not back and (settings.on_spike != "tell" or not spike.finite):
         forget(setup)
+        others = ", or `on_spike: back`" if settings.on_spike != "back" else ""
         raise UserError(
             f"at step {step}, {spike}",
             where=setup.plan.name,
-            hint="lower `train.rate`, set `precision: float32`, or `on_spike: back`",
+            hint=f"lower `train.rate`, set `precision: float32`{others}",
             code="spike",
         )
     tell(f"step {step}: {spike}")
@@ -149,8 +156,12 @@ def _go_back(
 ) -> Position:
     """To the last anchor but one, whose state is surely sound; the batches since are left out."""
     forget(setup)
-    anchor, _ = anchors.load(but_newest=True)
-    assert anchor is not None, "an anchor lies at the start"
+    anchor, damaged = anchors.load(but_newest=True)
+    for place in damaged:
+        tell(f"{place} is damaged and passed over")
+    if anchor is None:
+        what, hint = "there is no whole anchor to go back to", "start it anew with --rebuild"
+        raise UserError(what, where=setup.plan.name, hint=hint)
     for places in (checkpoints, anchors):
         places.cut(anchor.step)
     left_out = [anchor.batch, position.batch + 1]
@@ -186,15 +197,17 @@ def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
 
 def _last_losses(setup: Setup) -> dict[str, float]:
     """Of the newest evaluation, by language."""
-    rows = list(islice(newest_lines(setup.directory / "evals.jsonl"), len(setup.texts)))
+    size = 1000 * len(setup.texts)  # bytes, more than its lines have
+    rows = list(islice(newest_lines(setup.directory / "evals.jsonl", size), len(setup.texts)))
     return {row["lang"]: row["loss"] for row in reversed(rows)}
 
 
 def _dealt(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
     """Samples of each language that were trained on, and how often its text was read."""
     mixture, samples = setup.mixture, setup.samples
-    dealt = mixture.dealt(position.batch * samples)
+    dealt = whole = mixture.dealt(position.batch * samples)
     for begin, end in position.skipped:
         before, after = mixture.dealt(begin * samples), mixture.dealt(end * samples)
         dealt = {lang: count - after[lang] + before[lang] for lang, count in dealt.items()}
-    return dealt, mixture.epochs(position.batch * samples)
+    epochs = mixture.epochs(position.batch * samples)
+    return dealt, {lang: epochs[lang] * dealt[lang] / max(whole[lang], 1) for lang in epochs}

@@ -126,6 +126,10 @@ def derive(
     rate = settings.rate
     if isinstance(rate, dict):
         rate = rate_at_size(rate, anatomy.parameters["non_embedding"])
+        if not 1e-7 < rate < 1:
+            what = f"the rates found lead to {rate:.2g} at this size, which is none to train with"
+            hint = "find them at sizes nearer to this one, or give the rate itself"
+            raise UserError(what, where="train.rate", hint=hint)
     per_token = float(anatomy.flops_per_token(context))
     speed = tokens_per_second or core_count() * _CORE / per_token
     budget = settings.budget.tokens(total, per_token, speed)

@@ -1,7 +1,7 @@
 """One run, from random weights or from another run's, interrupted and resumed exactly."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ from tongues.ranks import core_count
 from tongues.runs import Record, read_record, write_record
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.assemble import Task, assemble, make_mixture, measure_speed
-from tongues.train.checkpoint import Checkpoints
+from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.directory import find_parent, open_directory, roll_back
-from tongues.train.engine.processes import join, lost_another
+from tongues.train.engine.processes import Processes, join, leave, lost_another
 from tongues.train.engine.sharding import gather
 from tongues.train.export import write_model
 from tongues.train.loop import train_steps
@@ -53,6 +53,26 @@ def train(
     processes = join("cuda" if torch.cuda.is_available() else "cpu")
     if not processes.first:
         watch, tell = _silent, _silent
+    try:
+        directory = _train(plan, workspace, processes, watch, tell, threads, rebuild)
+        leave(processes)
+        return directory
+    except RuntimeError as error:
+        if processes.count > 1 and lost_another(error):
+            what, hint = "another process of this run ended", "the same command goes on"
+            raise UserError(what, where=plan.name, hint=hint) from None
+        raise
+
+
+def _train(
+    plan: RunPlan,
+    workspace: Path,
+    processes: Processes,
+    watch: Watch,
+    tell: Tell,
+    threads: int | None,
+    rebuild: bool,
+) -> Path:
     tokens = open_tokens(workspace / "tokens" / plan.tokens)
     parent = find_parent(plan.parent, workspace)
     task = Task(
@@ -67,10 +87,13 @@ def train(
         threads=plan.settings.threads or threads or max(1, core_count() // processes.local_count),
     )
     _divides(task)
-    with only_one(task.directory) if processes.first else nullcontext():
+    with ExitStack() as held:
+        processes.once(lambda: held.enter_context(only_one(task.directory)))
         derived = _derived(task, tell)
         fresh = make_record(plan, derived, tokens, make_mixture(plan, tokens), parent)
         if processes.once(lambda: open_directory(task.directory, fresh, rebuild)) == "finished":
+            if processes.first:
+                remove_passing(task.directory)  # a kill may have come between
             tell(f"{plan.name} is finished already")
             return task.directory
         for line in _beforehand(fresh, tokens, parent, workspace):
@@ -104,6 +127,7 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
         processes,
         setup.plan.settings.keep,
     )
+    anchors = Checkpoints(directory / "anchors", setup.scorer, setup.optimizer, processes, keep=2)
     position, damaged = checkpoints.load()
     for place in damaged:
         tell(f"{place} is damaged and passed over")
@@ -114,22 +138,17 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
     failure.unlink(missing_ok=True)
     try:
         with enough_memory(setup.plan.name, setup.plan.settings, setup.derived):
-            seconds = train_steps(setup, checkpoints, position, watch, tell)
+            seconds = train_steps(setup, checkpoints, anchors, position, watch, tell)
     except UserError as error:
         if processes.first:
             write_record(directory, {**record, "status": "failed"})
             write_text(failure, error.what)
         raise
-    except RuntimeError as error:
-        if processes.count > 1 and lost_another(error):
-            what, hint = "another process of this run ended", "the same command goes on"
-            raise UserError(what, where=setup.plan.name, hint=hint) from None
-        raise
     model = gather(setup.scorer, processes)
     if model is not None:
         write_model(model, setup.tokens.path, record, directory / "model")
         write_record(directory, {**record, "status": "finished", "seconds": round(seconds, 3)})
-    checkpoints.remove()
+        remove_passing(directory)
 
 
 def _divides(task: Task) -> None:

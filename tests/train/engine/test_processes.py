@@ -55,6 +55,7 @@ def test_what_the_first_does_alone_reaches_all_and_so_does_its_refusal(two: Two)
 
 def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "0", "RANK": "0"}
+    given["MASTER_ADDR"] = "localhost"
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)

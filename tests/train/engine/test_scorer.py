@@ -8,8 +8,11 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from tests.models.families import XGLM
+from tongues.errors import UserError
+from tongues.train.engine.fitting import Choices, fit_scorer
 from tongues.train.engine.processor import Processor
-from tongues.train.engine.scorer import Choices, Scorer, fit_scorer
+from tongues.train.engine.scorer import Scorer
 
 CONTEXT, END = 24, 3
 EXACT = Processor(torch.device("cpu"), bfloat16=False, threads=1)
@@ -104,3 +107,23 @@ def test_fitting_leaves_no_trace_in_weights_gradients_or_chance() -> None:
     assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
     assert all(weight.grad is None for weight in model.parameters())
     assert torch.equal(chance, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("kind", ["xglm", "opt"])
+def test_a_model_in_which_documents_cannot_be_kept_apart_is_refused(kind: str) -> None:
+    names = {"xglm": XGLM, "opt": {"word_embed_proj_dim": 32, "ffn_dim": 64}}
+    model = made(kind, names[kind])
+    fitted(model)
+    with pytest.raises(UserError, match=f"kept apart in a model of the kind `{kind}`"):
+        fitted(model, apart_by=END)
+
+
+def test_soft_caps_are_seen_though_the_first_logits_are_small() -> None:
+    kind, settings, *_ = FAMILIES["soft caps"]
+    config = AutoConfig.for_model(kind, **WIDTHS | settings | {"attn_logit_softcapping": None})
+    before = AutoModelForCausalLM.from_config(config)
+    weights = {name: weight.clone() for name, weight in before.state_dict().items()}
+    _, choices, told = fitted(before)
+    assert choices.loss == "whole"
+    assert any("more than one product" in line for line in told)
+    assert all(torch.equal(weight, weights[n]) for n, weight in before.state_dict().items())

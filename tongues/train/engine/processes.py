@@ -13,7 +13,7 @@ from torch import distributed
 from tongues.errors import UserError
 from tongues.ranks import stop_after
 
-__all__ = ["Processes", "join", "lost_another"]
+__all__ = ["Processes", "join", "leave", "lost_another"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -87,6 +87,13 @@ class Processes:
         return bytes(content.tolist()).decode()
 
 
+def leave(processes: Processes) -> None:
+    """Part from the others, once all have come here."""
+    if processes.count > 1:
+        processes.barrier()
+        distributed.destroy_process_group()
+
+
 def lost_another(error: RuntimeError) -> bool:
     """Whether an error is that another process is no longer there to answer."""
     return isinstance(error, distributed.DistError) or "gloo" in str(error)
@@ -99,6 +106,9 @@ def join(device_type: str) -> Processes:
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return Processes()
+    if not {"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR"} <= os.environ.keys():
+        what = f"WORLD_SIZE says {os.environ['WORLD_SIZE']} processes, but torchrun started none"
+        raise UserError(what, where="environment", hint="start it by torchrun, or unset WORLD_SIZE")
     local_rank = int(os.environ["LOCAL_RANK"])
     local_count = int(os.environ["LOCAL_WORLD_SIZE"])
     device = _CPU

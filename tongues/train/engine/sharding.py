@@ -16,7 +16,7 @@ from tongues.train.engine.compiling import blocks
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["gather", "reshard", "shard", "synchronize", "whole"]
+__all__ = ["gather", "kept_buffers", "reshard", "shard", "synchronize", "whole"]
 
 
 def shard(scorer: Scorer, processes: Processes, bfloat16: bool) -> None:
@@ -73,7 +73,15 @@ def gather(scorer: Scorer, processes: Processes) -> PreTrainedModel | None:
         content = whole(weight.detach())
         if name in weights:
             weights[name].data.copy_(content)
+    if gathered:
+        gathered.load_state_dict(kept_buffers(model), strict=False)
     return gathered
+
+
+def kept_buffers(model: PreTrainedModel) -> dict[str, Tensor]:
+    """What a model keeps beside its weights, such as the balance of a router; by name."""
+    kept = model.state_dict()
+    return {name: buffer for name, buffer in model.named_buffers() if name in kept}
 
 
 def _shared(scorer: Scorer) -> Iterator[FSDPModule]:

@@ -1,0 +1,167 @@
+"""A model fitted to this machine: computed by the fastest ways that are right, each tried first."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from tongues.errors import UserError
+from tongues.train.engine.attention import BLOCKED
+from tongues.train.engine.compiling import compile_blocks
+from tongues.train.engine.documents import positions
+from tongues.train.engine.processor import Processor
+from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.vocabulary import powers
+
+__all__ = ["Choices", "fit_scorer"]
+
+_UNABLE = (ValueError, TypeError, AttributeError, NotImplementedError)
+_TRIED = 256  # tokens of a sample at most
+_SAME = 1e-4  # relative, of loss and gradients in float32; a wrong way is off by far more
+_LARGE = 256.0  # logits at which any soft cap shows
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How a run is computed on this machine, for its record."""
+
+    device: str
+    precision: str
+    threads: int
+    attention: str
+    loss: str  # chunked or whole
+    compiled: bool
+
+
+def fit_scorer(
+    model: PreTrainedModel,
+    processor: Processor,
+    *,
+    context: int,
+    apart_by: int | None,
+    recompute: bool,
+    compiled: bool,
+    tell: Callable[[str], None],
+) -> tuple[Scorer, Choices]:
+    """The model with its loss, by the fastest ways that give what its own way gives.
+
+    Each way is tried in float32 on random tokens beside the model's own, and left out, and told,
+    where loss or gradients differ. recompute: layers anew in the backward pass. compiled: layer
+    by layer, unless nothing can be compiled here.
+    """
+    chance = torch.Generator().manual_seed(0)
+    size = (2, min(context, _TRIED) + 1)
+    windows = torch.randint(model.config.vocab_size, size, generator=chance)
+    windows = windows.to(processor.device)
+    exact = Processor(processor.device, bfloat16=False, threads=processor.threads)
+    own = Scorer(model, exact, apart_by, chunked=False)
+    model.train()
+    try:
+        expected = _gradients(own, windows, "eager")
+    except _UNABLE as error:
+        what = f"transformers cannot train this model so: {error}"
+        hint = "try `documents: joined`, or take another parent"
+        raise UserError(what, where="train", hint=hint) from None
+    if not expected.isfinite().all():
+        what = "its weights give no number for a loss or a gradient"
+        hint = "look for nan or inf in them, and take the model from another place"
+        raise UserError(what, where="train.init_from", hint=hint)
+    attention = "eager"
+    for way in _attentions(processor):
+        if _same(_tried(own, windows, way), expected):
+            attention = way
+            break
+        tell(f"this model's attention is not what `{_name(way)}` gives: another way is taken")
+    model.set_attn_implementation(attention)
+    if apart_by is not None:
+        _keeps_apart(model, windows[:1, :-1], apart_by)
+    scorer = Scorer(model, exact, apart_by, chunked=True)
+    found = _tried(scorer, windows, attention)
+    if not (_same(found, expected) and _same_when_large(scorer, own, windows)):
+        tell("this model's logits are more than one product: they are computed whole")
+        scorer.chunked = False
+    scorer.processor = processor
+    if recompute:
+        model.activation_checkpointing_enable()
+    if compiled and (reason := compile_blocks(model)):
+        tell(f"layers are not compiled: {reason}")
+        compiled = False
+    if compiled:
+        scorer.powers = torch.compile(powers, dynamic=False)
+    return scorer, Choices(
+        device=str(processor.device),
+        precision="bfloat16" if processor.bfloat16 else "float32",
+        threads=processor.threads,
+        attention=_name(getattr(model.config, "_attn_implementation", attention)),
+        loss="chunked" if scorer.chunked else "whole",
+        compiled=compiled,
+    )
+
+
+def _attentions(processor: Processor) -> tuple[str, ...]:
+    """Ways to try, the fastest first."""
+    return ("sdpa",) if processor.device.type == "cuda" else (BLOCKED, "sdpa")
+
+
+def _name(attention: str) -> str:
+    return attention.removeprefix("tongues_")
+
+
+def _tried(scorer: Scorer, windows: Tensor, attention: str) -> Tensor | None:
+    """As `_gradients`; None where they cannot be had by this way."""
+    try:
+        return _gradients(scorer, windows, attention)
+    except (*_UNABLE, RuntimeError):
+        return None
+
+
+def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> Tensor:
+    """Loss and the norm of each weight's gradient."""
+    scorer.model.set_attn_implementation(attention)
+    objective, nats = scorer(windows, 1e-2)
+    (objective / windows.numel()).backward()
+    grads = [w.grad.norm() for w in scorer.parameters() if w.grad is not None]
+    scorer.zero_grad(set_to_none=True)
+    return torch.stack([nats.float(), *(grad.float() for grad in grads)])
+
+
+def _same(found: Tensor | None, expected: Tensor) -> bool:
+    if found is None or found.shape != expected.shape:
+        return False
+    return bool(torch.allclose(found, expected, rtol=_SAME, atol=_SAME * float(expected[1:].max())))
+
+
+@torch.no_grad()
+def _same_when_large(scorer: Scorer, own: Scorer, windows: Tensor) -> bool:
+    """Whether both ways give the same loss with an output matrix so large that a cap would show."""
+    head = scorer.model.get_output_embeddings()
+    assert head is not None  # its gradients were compared
+    weight = head.get_parameter("weight")
+    largest = own.model(input_ids=windows[:1, :-1], use_cache=False).logits.abs().max().item()
+    times = 2.0 ** max(0, math.ceil(math.log2(_LARGE / max(largest, 1e-6))))  # undone exactly
+    weight.mul_(times)
+    found, expected = (way(windows)[1].item() for way in (scorer, own))
+    weight.div_(times)
+    return math.isclose(found, expected, rel_tol=1e-3)
+
+
+@torch.no_grad()
+def _keeps_apart(model: PreTrainedModel, tokens: Tensor, end_id: int) -> None:
+    """Refuse a model in which a document's tokens see those of the one before."""
+    begins = tokens.shape[1] // 2
+    tokens = torch.where(tokens == end_id, (end_id + 1) % model.config.vocab_size, tokens)
+    changed = torch.flip(tokens, dims=[1])
+    for sample in (tokens, changed):
+        sample[:, begins:] = tokens[:, begins:].clone()
+        sample[:, begins] = end_id
+    before, after = (
+        model(input_ids=sample, position_ids=positions(sample, end_id), use_cache=False).logits
+        for sample in (tokens, changed)
+    )
+    if not torch.equal(before[:, begins:], after[:, begins:]):
+        what = f"documents cannot be kept apart in a model of the kind `{model.config.model_type}`"
+        hint = "transformers lets them see one another there; set `documents: joined`"
+        raise UserError(what, where="train.documents", hint=hint)
