@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
+from tests.conftest import MakeRecipe
 from tongues.errors import UserError, nearest
 from tongues.quantities import Budget, Bytes, Seconds, Share, Tokens, show_bytes, show_count
 from tongues.recipe import load_recipe, show_recipe
@@ -187,3 +188,23 @@ def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None
     clean = recipe.text.clean
     assert (clean.digits, clean.symbols, clean.characters, clean.near) == ("off", "p98", 40.0, 0.8)
     assert str(recipe.text.hub["sv"].at_most) == "2000000000 tokens"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (["train.batch=500 tokens"], "the nearest is `512 tokens`"),
+        (["train.micro_batch=100 tokens"], "the nearest is `128 tokens`"),
+        (["train.micro_batch=1024 tokens"], "more than the batch"),
+        (["train.milestones=[0%]"], "nothing is learned yet"),
+        (["train.schedule=wsd", "train.warmup=30%", "train.decay=80%"], "110% of the steps"),
+        (["train.schedule=infinite", "train.plateau=5%"], "below the final rate"),
+        (["train.rate={}"], "at least 1 item"),
+        (["train.budget=3 EFLOPS"], "FLOPs, hours or days"),
+    ],
+)
+def test_training_that_cannot_be_is_refused(
+    make_recipe: MakeRecipe, changes: list[str], reason: str
+) -> None:
+    with pytest.raises(UserError, match=reason):
+        make_recipe(*changes)

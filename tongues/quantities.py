@@ -197,7 +197,7 @@ def _budget(value: Any) -> Any:
     elif words in _SECONDS:
         number, unit = number * _SECONDS[words], "seconds"
     else:
-        reason = "a budget is counted in tokens, tokens per parameter, FLOPs or hours"
+        reason = "a budget is counted in tokens, tokens per parameter, FLOPs, hours or days"
         raise ValueError(f"`{value}`: {reason}, such as `20 tokens per parameter`")
     if not 0 < number < math.inf:
         raise ValueError(f"`{value}` is not more than nothing, or more than can be counted")

@@ -136,13 +136,16 @@ def _row(state: RunState) -> dict[str, str]:
     more = f" +{len(losses) - _LANGUAGES}" if len(losses) > _LANGUAGES else ""
     at = "" if state.state in ("finished", "damaged") else f"{state.step}/{state.steps}"
     left = state.seconds_left if state.state == "running" else None
+    so_far = None
+    if state.tokens is not None and state.step is not None and state.steps:
+        so_far = state.tokens * state.step // state.steps
     return {
         "run": state.run,
         "state": state.state,
         "step": at,
         "strategy": state.strategy or "",
         "shape": state.shape or "",
-        "tokens": "" if state.tokens is None else show_count(state.tokens),
+        "tokens": "" if so_far is None else show_count(so_far),
         "held-out loss": " ".join(losses[:_LANGUAGES]) + more,
         "tokens/s": show_count(state.tokens_per_second) if state.tokens_per_second else "",
         "left": "" if left is None else show_seconds(left),

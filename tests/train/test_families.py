@@ -104,3 +104,15 @@ def test_a_shape_may_be_said_if_it_is_the_parents(make_recipe: MakeRecipe, works
     with pytest.raises(UserError, match=r"another shape than 0\.1M") as caught:
         train(plan, workspace)
     assert "leave it out" in caught.value.hint
+
+
+def test_a_parent_with_weights_that_are_no_numbers_is_refused(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    model = tiny("llama", PIECES)
+    model.get_input_embeddings().get_parameter("weight").data[7, 3] = torch.nan
+    own = workspace / "tokens/small/tokenizer.json"
+    parent = save_tiny(model, workspace / "parent", own)
+    with pytest.raises(UserError, match="give no number") as caught:
+        train(child_of(make_recipe, parent), workspace)
+    assert caught.value.where == "train.init_from"

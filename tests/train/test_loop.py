@@ -58,6 +58,8 @@ def test_a_spike_is_told_and_borne(make_recipe: MakeRecipe, noisy: Path) -> None
     train(plan_of(make_recipe, "tell", name="small"), noisy, tell=told.append)
     assert [line.split(":")[0] for line in told] == [f"step {step}" for step in SPIKES]
     assert "was usual" in told[0]
+    events = read_lines(noisy / "runs/small/events.jsonl")
+    assert [event["step"] for event in events] == list(SPIKES)
 
 
 def test_a_run_stops_at_a_spike_with_its_weights_unharmed(

@@ -40,6 +40,8 @@ def check(recipe: Path, overrides: tuple[str, ...], workspace: Path, as_json: bo
     notes = {shape.name: shape.note for shape in shapes if shape.note}
     for name, note in notes.items():
         click.echo(f"shape {name}: {note}")
+    if any(plan.settings.budget.seconds is not None for plan, _ in checked.runs):
+        click.echo("of a budget in time the tokens are a guess; the run measures its own speed")
     click.echo(f"\nmemory, about: {show_bytes(checked.memory)}, {checked.at_once} at a time")
     click.echo(f"disk, about: {show_bytes(checked.disk)}")
     hint(f"tongues prepare {recipe}")
@@ -149,6 +151,8 @@ def export(run: Path, step: int | None, out: Path, workspace: Path) -> None:
     from tongues.runs import read_record
     from tongues.terminal import say
 
+    if not run.exists() and (workspace / "runs" / run / "run.json").is_file():
+        run = workspace / "runs" / run
     read_record(run)
     from tongues.train.export import export_checkpoint
 

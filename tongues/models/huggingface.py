@@ -114,7 +114,8 @@ def configure(folder: Path) -> PreTrainedConfig:
     causal = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     wanted = said.get("architectures") or []
     if family not in causal or (wanted and wanted[0] not in causal.values()):
-        what = f"is of kind `{(wanted or [family])[0]}`, no causal model that transformers has"
+        kind = wanted[0] if family in causal else family
+        what = f"is of kind `{kind}`, no causal model that transformers has"
         raise UserError(what, where=where, hint="take a decoder such as Llama, Qwen or Gemma")
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)

@@ -223,10 +223,15 @@ class Train(_Section):
     def _consistent(self) -> "Train":
         for what, size in (("batch", self.batch), ("micro-batch", self.micro_batch)):
             if isinstance(size, int) and size % self.context:
-                down = max(size // self.context, 1) * self.context
+                near = max(round(size / self.context), 1) * self.context
                 reason = f"a {what} of {size} tokens is no whole number of contexts"
-                hint = f"of {self.context} tokens; the nearest is `{down} tokens`"
+                hint = f"of {self.context} tokens; the nearest is `{near} tokens`"
                 raise ValueError(f"{reason} {hint}")
+        if isinstance(self.batch, int) and (self.micro_batch or 0) > self.batch:
+            reason = f"a micro-batch of {self.micro_batch} tokens is more than the batch"
+            raise ValueError(f"{reason} of {self.batch} tokens that it is a part of")
+        if 0.0 in self.milestones:
+            raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         stages = {"wsd": self.warmup + self.decay}
         stages["infinite"] = self.warmup + self.cooldown + self.decay
         if stages.get(self.schedule, 0.0) > 1 + 1e-9:

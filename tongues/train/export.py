@@ -41,7 +41,8 @@ def export_checkpoint(directory: Path, step: int | None, workspace: Path, folder
         raise UserError("is there already", where=str(folder), hint="name another by `-o`")
     if record["status"] == "finished" and step in (None, record["steps"]):
         with whole_directory(folder) as aside:
-            shutil.copytree(directory / "model", aside, dirs_exist_ok=True)
+            for file in sorted((directory / "model").iterdir()):
+                shutil.copyfile(file, aside / file.name)
         return record["steps"]
     places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
     if not places:
@@ -57,7 +58,13 @@ def export_checkpoint(directory: Path, step: int | None, workspace: Path, folder
         "tokens": record["tokens"] * chosen // record["steps"],
         "flops": record["flops"] * chosen / record["steps"],
     }
-    write_model(load_weights(places[chosen]), _tokens_of(record, workspace), so_far, folder)
+    try:
+        model = load_weights(places[chosen])
+    except UserError as error:
+        others = ", ".join(str(other) for other in places if other != chosen) or "no others"
+        hint = f"there are {others}; name one by `--step`"
+        raise UserError(error.what, where=error.where, hint=hint) from None
+    write_model(model, _tokens_of(record, workspace), so_far, folder)
     return chosen
 
 

@@ -148,6 +148,8 @@ def _bear(setup: Setup, spike: Spike, position: Position, tell: Tell) -> str:
             code="spike",
         )
     tell(f"step {step}: {spike}")
+    if not back:
+        setup.log("events.jsonl", {"step": step, "spike": str(spike)})
     return "back" if back else "bear"
 
 

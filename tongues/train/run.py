@@ -86,6 +86,8 @@ def _train(
         processes=processes,
         threads=plan.settings.threads or threads or max(1, core_count() // processes.local_count),
     )
+    if task.threads > core_count():
+        tell(f"caution: {task.threads} threads on {core_count()} cores wait for each other")
     _divides(task)
     with ExitStack() as held:
         processes.once(lambda: held.enter_context(only_one(task.directory)))
