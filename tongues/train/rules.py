@@ -13,7 +13,7 @@ __all__ = ["batch_by_size", "compile_pays", "rate_at_size"]
 _STUDIED = ((1e9, 1e6), (2.5e9, 2e6), (math.inf, 4e6))
 _SMALLEST = 49e6  # parameters of its smallest model; below, a batch shrinks with the model:
 _SHRINKS = 1.0  # power of the parameters
-_PAYS = {"cpu": 4e13, "cuda": 1e16}  # operations of a whole run from which compiling pays
+_PAYS = {"cpu": 5e13, "cuda": 1e16}  # operations of a whole run from which compiling pays
 _SLOWS = -0.4  # power of the parameters with which the best rate falls, where one is known
 
 
