@@ -72,6 +72,8 @@ def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
     decay: float,
     final: float,
 ) -> None:
+    stages = max(1.0, warmup + decay + (cooldown if schedule == "infinite" else 0.0))
+    warmup, cooldown, decay = warmup / stages, cooldown / stages, decay / stages
     train = settings_of(
         schedule=schedule,
         warmup=warmup,

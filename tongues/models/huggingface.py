@@ -103,6 +103,10 @@ def load_model(folder: Path) -> PreTrainedModel:
         transformers_logging.set_verbosity(before)
     model, found = loaded
     _nothing_amiss(folder, found)
+    for name, weight in model.named_parameters():
+        if not weight.isfinite().all():
+            what = f"`{name}` holds values that are no numbers"
+            raise UserError(what, where=str(folder), hint="take the model from another place")
     _looks_back_only(folder, model)
     return model
 
