@@ -53,7 +53,7 @@ study:
   shapes: [{shapes}]
   seeds: [{seed}]
   strategies: [cpt]
-  source_budget: 600k tokens
+  source_budgets: [600k tokens]
   replay: [{replay}]
 """
 

@@ -116,3 +116,24 @@ def test_a_thousand_runs_are_listed_in_a_second(tmp_path: Path) -> None:
     listed = json.loads(done.stdout)["runs"]
     assert len(listed) == 1000
     assert listed[0]["state"] == "stopped" and listed[0]["losses"]
+
+
+def test_runs_that_are_meant_and_not_begun_wait(tmp_path: Path) -> None:
+    make_run(tmp_path, "study/one", status="failed")
+    meant = {"strategy": "cpt", "shape": "0.1M"}
+    parents = {"one": None, "two": "study/one", "three": None, "four": "study/three"}
+    plans = {f"study/{name}": {**meant, "parent": parent} for name, parent in parents.items()}
+    write_json(tmp_path / "study" / ".plans.json", plans)
+    (tmp_path / "study" / "three").mkdir()
+    (tmp_path / "study" / "three" / "failure.txt").write_text("no space left")
+    listed = states([tmp_path])
+    assert [(state.run.rpartition("/")[2], state.state) for state in listed] == [
+        ("four", "waiting"),
+        ("one", "failed"),
+        ("three", "failed"),
+        ("two", "waiting"),
+    ]
+    assert "study/three, failed" in listed[0].reason and listed[2].reason == "no space left"
+    rows = states_table(listed)
+    assert [row["step"] for row in rows] == ["", "", "0/100", "", ""]
+    assert study_lines(listed) == ["study: 4 runs: 2 waiting, 2 failed"]

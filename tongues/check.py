@@ -10,7 +10,7 @@ from tongues.errors import UserError, nearest
 from tongues.quantities import show_bytes, show_count
 from tongues.ranks import core_count
 from tongues.recipe import Recipe
-from tongues.study import plan_runs
+from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.directory import find_parent
@@ -28,13 +28,19 @@ class Checked:
     """A sound recipe's runs, with the numbers that follow."""
 
     runs: tuple[tuple[RunPlan, Derived], ...]
+    sweep: tuple[tuple[RunPlan, Derived], ...]  # which come before, to find the rate
     at_once: int  # runs that go on at the same time
     token_bytes: int  # on disk, about
 
     @property
+    def all(self) -> tuple[tuple[RunPlan, Derived], ...]:
+        """Of the sweep, and of the study."""
+        return (*self.sweep, *self.runs)
+
+    @property
     def memory(self) -> int:
         """Bytes at the peak, about: the largest runs that can meet."""
-        needs = sorted((derived.memory for _, derived in self.runs), reverse=True)
+        needs = sorted((derived.memory for _, derived in self.all), reverse=True)
         return sum(needs[: self.at_once])
 
     @property
@@ -45,10 +51,10 @@ class Checked:
         """
         kept = sum(
             derived.model_bytes + len(plan.settings.milestones) * derived.checkpoint_bytes
-            for plan, derived in self.runs
+            for plan, derived in self.all
         )
         passing = sorted(
-            (_passing(plan) * derived.checkpoint_bytes for plan, derived in self.runs),
+            (_passing(plan) * derived.checkpoint_bytes for plan, derived in self.all),
             reverse=True,
         )
         return self.token_bytes + kept + sum(passing[: self.at_once])
@@ -64,7 +70,8 @@ def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
     """Look for mistakes across the whole recipe; a UserError names the first."""
     check_text(recipe.text)
     sizes = text_bytes(recipe.text)
-    plans = plan_runs(recipe)
+    sweep = plan_sweep(recipe)
+    plans = [*sweep, *plan_study(recipe, workspace)]
     for plan in plans:
         _languages_have_text(plan, recipe)
     _a_context_is_held_out(recipe)
@@ -72,14 +79,14 @@ def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
     parents = {plan.name: _parent(plan, plans, workspace) for plan in plans}
     for plan in plans:
         _tokenizer_fits(plan, recipe, parents[plan.name], workspace)
-    runs = tuple((plan, derive(plan, vocabulary, parents[plan.name])) for plan in plans)
-    for plan, derived in runs:
+    pairs = tuple((plan, derive(plan, vocabulary, parents[plan.name])) for plan in plans)
+    for plan, derived in pairs:
         _text_suffices(plan, derived, sizes)
     two_or_four = 2 if vocabulary <= 65_536 else 4
     text = sum(sizes.values())
     disk = text * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
-    at_once = min(recipe.study.workers or core_count(), len(runs)) if recipe.study else 1
-    checked = Checked(runs, at_once, round(disk))
+    at_once = min(recipe.study.workers or core_count(), len(pairs)) if recipe.study else 1
+    checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk))
     _fits_in_memory(checked)
     _fits_on_disk(checked, workspace, recipe.name)
     return checked
@@ -101,7 +108,7 @@ def derived_table(checked: Checked) -> list[dict[str, str]]:
             "6ND": f"{derived.flops_rule:.3g}",
             "memory": show_bytes(derived.memory),
         }
-        for plan, derived in checked.runs
+        for plan, derived in checked.all
     ]
 
 
@@ -109,7 +116,7 @@ def derived_as_json(checked: Checked) -> dict[str, Any]:
     """The same as plain numbers."""
     runs = [
         {"run": plan.name, "shape": derived.anatomy.name, **derived.as_json()}
-        for plan, derived in checked.runs
+        for plan, derived in checked.all
     ]
     return {"runs": runs, "memory": checked.memory, "disk": checked.disk}
 
@@ -192,7 +199,7 @@ def _text_suffices(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> No
 def _fits_in_memory(checked: Checked) -> None:
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if checked.memory > there:
-        largest, derived = max(checked.runs, key=lambda run: run[1].memory)
+        largest, derived = max(checked.all, key=lambda run: run[1].memory)
         if checked.at_once == 1 or derived.memory > there:
             hint = what_would_fit(largest.settings, derived, there)
         else:

@@ -116,7 +116,7 @@ def percentile(threshold: str) -> float:
     return float(match[1])
 
 
-Tokens = Annotated[int, BeforeValidator(_tokens), PlainSerializer(lambda n: f"{n} tokens")]
+Tokens = Annotated[int, BeforeValidator(_tokens), PlainSerializer(lambda n: f"{n:d} tokens")]
 Bytes = Annotated[int, BeforeValidator(_bytes), PlainSerializer(lambda n: f"{n} B")]
 Seconds = Annotated[float, BeforeValidator(_seconds), PlainSerializer(lambda n: f"{n:g} seconds")]
 Share = Annotated[float, BeforeValidator(_share), PlainSerializer(lambda n: f"{n * 100:.10g}%")]

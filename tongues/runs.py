@@ -2,7 +2,8 @@
 
 A run lives in `runs/<study>/<run>/`: `run.json` (its record), `metrics.jsonl` (a line a
 logged step), `evals.jsonl` (a line a language and evaluation), `timing.jsonl` (what the clock
-said; the only file that differs between two runs of one recipe), `checkpoints/`, `model/`.
+said; the only file that differs between two runs of one recipe), `checkpoints/`, `model/`;
+`failure.txt` where it failed. Beside the runs of a study lies `.plans.json`: what is meant.
 """
 
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from tongues.errors import UserError, nearest
 from tongues.files import read_json, read_lines, write_json
 
 __all__ = [
+    "FAILURE",
+    "PLANS",
     "Parameters",
     "Record",
     "Surgery",
@@ -21,6 +24,9 @@ __all__ = [
     "table",
     "write_record",
 ]
+
+FAILURE = "failure.txt"  # in a run's directory: why it failed
+PLANS = ".plans.json"  # in a study's folder: its runs as they are meant, by name
 
 
 class Parameters(TypedDict):

@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from tongues.errors import UserError
 from tongues.files import is_held, newest_lines, read_json
 from tongues.quantities import show_count, show_seconds
-from tongues.runs import Record, find_runs
+from tongues.runs import FAILURE, PLANS, Record, find_runs
 
 __all__ = ["RunState", "state_of", "states", "states_table", "study_lines"]
 
@@ -27,7 +27,7 @@ class RunState:
 
     run: str  # its name in the store; the directory where the record is damaged
     directory: str
-    state: Literal["running", "stopped", "finished", "failed", "damaged"]
+    state: Literal["waiting", "running", "stopped", "finished", "failed", "damaged"]
     age: float  # seconds since its last sign of life
     reason: str = ""  # of a failure or a damage
     step: int | None = None  # where it stands; of a stopped run, where it goes on from
@@ -43,12 +43,42 @@ class RunState:
 
 
 def states(places: Iterable[Path]) -> list[RunState]:
-    """How each run at or below `places` stands, by path; a place without runs is a UserError."""
-    found = find_runs(places)
+    """How each run at or below `places` stands, by path; a place without runs is a UserError.
+
+    Those that a study means to train and has not begun are waiting.
+    """
+    places = list(places)
+    found = {str(directory): state_of(directory) for directory in find_runs(places)}
+    for folder in {path.parent for place in places for path in place.rglob(PLANS)}:
+        found |= {state.directory: state for state in _not_begun(folder, found)}
     if not found:
         shown = ", ".join(map(str, places))
         raise UserError("there are no runs", where=shown, hint="`tongues train RECIPE` makes one")
-    return [state_of(directory) for directory in found]
+    return [found[directory] for directory in sorted(found, key=Path)]
+
+
+def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState]:
+    """The runs of a study that are meant and have no record yet; parents come before children."""
+    age = max(0.0, time.time() - (folder / PLANS).stat().st_mtime)
+    failed = {state.run for state in begun.values() if state.state == "failed"}
+    for run, plan in read_json(folder / PLANS).items():
+        directory = folder / run.rpartition("/")[2]
+        if str(directory) in begun:
+            continue
+        why = _failure(directory)
+        if why:
+            failed.add(run)
+        elif plan["parent"] in failed:
+            why = f"the run it continues, {plan['parent']}, failed"
+        yield RunState(
+            run=run,
+            directory=str(directory),
+            state="failed" if run in failed else "waiting",
+            age=age,
+            reason=why,
+            strategy=plan["strategy"],
+            shape=plan["shape"],
+        )
 
 
 def state_of(directory: Path) -> RunState:
@@ -135,6 +165,7 @@ def _row(state: RunState) -> dict[str, str]:
     losses = [f"{lang} {loss:.3f}" for lang, loss in (state.losses or {}).items()]
     more = f" +{len(losses) - _LANGUAGES}" if len(losses) > _LANGUAGES else ""
     at = "" if state.state in ("finished", "damaged") else f"{state.step}/{state.steps}"
+    at = at if state.steps else ""
     left = state.seconds_left if state.state == "running" else None
     so_far = None
     if state.tokens is not None and state.step is not None and state.steps:
@@ -177,6 +208,6 @@ def _resumed_from(directory: Path) -> int:
 
 def _failure(directory: Path) -> str:
     try:
-        return (directory / "failure.txt").read_text(encoding="utf-8")
+        return (directory / FAILURE).read_text(encoding="utf-8")
     except OSError:
         return ""

@@ -5,22 +5,25 @@ from tests.laws.made import SMALL, SMALL_CPT
 from tongues.errors import UserError
 from tongues.laws import Curve, Law
 from tongues.laws.observed import Run
-from tongues.laws.targets import fit_targets, settled, source_losses
+from tongues.laws.targets import compare_laws, fit_targets, law_rows, source_losses
 
 TOKENS = np.concatenate([[0.0], np.geomspace(1e5, 4e7, 14)])
 
 
-def run_of(size, strategy="scratch", target="xx", replay=0.0, seed=1, wrong=1.0):
+def run_of(size, strategy="scratch", target="xx", replay=0.0, seed=1, wrong=1.0, length=1.0):
+    tokens = length * TOKENS
     law = Law("cpt", SMALL_CPT) if strategy == "cpt" else Law("chinchilla", SMALL)
     error = np.exp(0.002 * np.random.default_rng([int(size), seed]).standard_normal(15))
-    loss = law.loss(size, np.maximum(TOKENS, 1e3)) * error * wrong
-    compute = 6 * size * TOKENS
-    curves = {target: Curve(TOKENS, compute, loss)}
+    loss = law.loss(size, np.maximum(tokens, 1e3)) * error * wrong
+    if length != 1.0:
+        loss[:-1] *= 1.1  # in mid-schedule
+    compute = 6 * size * tokens
+    curves = {target: Curve(tokens, compute, loss)}
     if strategy == "cpt":
-        rise = 2.4 + 0.3 * (1 - replay) * (TOKENS / 4e7) ** 0.3
-        curves["home"] = Curve(TOKENS, compute, rise)
+        rise = 2.4 + 0.3 * (1 - replay) * (tokens / 4e7) ** 0.3
+        curves["home"] = Curve(tokens, compute, rise)
     return Run(
-        name=f"{strategy}-{target}-{size:g}-{seed}-{replay:g}",
+        name=f"{strategy}-{target}-{size:g}-{seed}-{replay:g}-{length:g}",
         strategy=strategy,
         target=target,
         source="home" if strategy == "cpt" else None,
@@ -44,7 +47,7 @@ PLAIN = [run for run in RUNS if not run.replay]
 
 
 def test_evaluations_of_the_warm_up_are_left_out():
-    rows = settled(RUNS[:1])
+    rows = law_rows(RUNS[:1])[0]["scratch"]
     assert rows.D.min() >= 0.1 * TOKENS[-1]
     assert (rows.N == 1e5).all()
     np.testing.assert_allclose(rows.C, 6 * rows.N * rows.D)
@@ -123,3 +126,57 @@ def test_runs_not_evaluated_on_their_source_are_left_out():
     with pytest.raises(UserError, match="no continued run was evaluated") as caught:
         source_losses([run for run in RUNS if run.strategy == "scratch"])
     assert caught.value.code == "empty_selection"
+
+
+SEVERAL = [
+    run_of(size, strategy, length=length)
+    for size in np.geomspace(1e5, 3e6, 6)
+    for strategy in ("scratch", "cpt")
+    for length in (0.25, 0.5, 2.0, 4.0)
+]
+
+
+def test_laws_of_runs_of_several_lengths_are_of_their_ends():
+    rows, ended = law_rows(SEVERAL)
+    assert ended
+    assert len(rows["scratch"].loss) == len(rows["cpt"].loss) == 24
+    assert set(rows["scratch"].D) == {share * TOKENS[-1] for share in (0.25, 0.5, 2.0, 4.0)}
+    (found,) = fit_targets(SEVERAL, draws=0)
+    assert found.by_ends == {"laws"}
+    beta = found.laws["scratch"].params["beta"]  # the losses of mid-schedule would move it
+    assert beta == pytest.approx(SMALL["beta"], abs=0.05)
+
+
+def test_too_few_ends_or_one_strategy_alone_leave_the_evaluations():
+    assert not law_rows(PLAIN)[1]
+    assert not law_rows([run for run in SEVERAL if run.params < 1.5e5])[1]
+    assert not law_rows([run for run in SEVERAL if run.tokens < TOKENS[-1]])[1]  # of two lengths
+    longest = 4.0 * TOKENS[-1]
+    short = [run for run in SEVERAL if run.strategy == "scratch" or run.tokens == longest]
+    rows, ended = law_rows(short)  # of CPT there is one length
+    assert not ended
+    assert len(rows["scratch"].loss) > 24
+
+
+def test_what_is_forgotten_is_told_by_ends_where_lengths_and_shares_are_enough():
+    runs = [
+        run_of(1e6, "cpt", replay=replay, length=length)
+        for replay in (0.0, 0.05, 0.2)
+        for length in (0.25, 0.5, 2.0)
+    ]
+    D, r, _, _, names = source_losses(runs)
+    assert len(D) == len(set(names)) == 9
+    assert set(r) == {0.0, 0.05, 0.2}
+    assert len(source_losses(runs[:6])[0]) > 6
+
+
+def test_every_form_is_compared_on_the_losses_the_laws_are_of():
+    (found,) = fit_targets(SEVERAL, draws=20)
+    compared = compare_laws(found, SEVERAL, draws=20)
+    assert compared
+    assert {(e.strategy, e.law) for e in compared.entries} == {
+        *(("scratch", law) for law in ("chinchilla", "extended")),
+        *(("cpt", law) for law in ("chinchilla", "extended", "cpt")),
+    }
+    assert all(entry.n_rows == 24 for entry in compared.entries)
+    assert compare_laws(found, SEVERAL[:2]) is None

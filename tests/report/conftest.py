@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tongues.runs import Parameters, Record, write_record
+from tongues.report import Findings, findings
+from tongues.runs import Parameters, Record, table, write_record
 
 SHAPES = {"0.1M": 137_000, "0.2M": 295_000, "0.4M": 571_000, "0.6M": 940_000}
 TRUTH = SimpleNamespace(
@@ -18,6 +20,8 @@ TRUTH = SimpleNamespace(
     B=90.0,
     beta=0.33,
     saved={"near": 0.45, "far": 0.2},  # share of scratch's tokens, at every loss
+    apart={"near": 0.8, "far": 0.95},  # of the way from random weights, before the first step
+    longer=0.1,  # more of it saved from a base of the second length
     rise={0.0: 0.8, 0.2: -0.03},  # of the source language's loss at the end
     peak={0.0: 0.8, 0.2: 0.12},
     start=6.93,
@@ -49,13 +53,15 @@ def write_run(
     tokens: int = 2_000_000,
     noise: float = 0.0,
     saved: float | None = None,
+    parent: str | None = None,
     status: str = "finished",
 ) -> None:
     N, steps = SHAPES[shape], tokens // 2048
     directory = place / "study" / name
     directory.mkdir(parents=True)
     cpt = strategy == "cpt"
-    parent = f"study/source-{shape}-seed{seed}" if cpt else None
+    if cpt and parent is None:
+        parent = f"study/source-{shape}-seed{seed}"
     record = Record(
         run=f"study/{name}",
         fingerprint="0" * 16,
@@ -94,6 +100,9 @@ def write_run(
         spoken = spoken / (1 - (TRUTH.saved[target] if saved is None else saved))
     wobble = rng.normal(0, 0.3 * noise) + rng.normal(0, noise, len(D))
     loss = np.minimum(scratch_loss(N, np.maximum(spoken, 1.0)), TRUTH.start) * np.exp(wobble)
+    if cpt:
+        end = float(scratch_loss(N, np.array([tokens]))[0])
+        loss[0] = end + TRUTH.apart.get(target, 1.0) * (TRUTH.start - end)
     languages = {target: (loss, D * (1 - replay))}
     if cpt:
         end = float(scratch_loss(N, np.array([tokens]))[0])
@@ -125,29 +134,48 @@ def write_study(
     strategies: tuple[str, ...] = ("scratch", "cpt"),
     noise: float = 0.002,
     saved: float | None = None,
+    lengths: tuple[int, ...] = (2_000_000,),
+    bases: tuple[int, ...] = (2_000_000,),
 ) -> Path:
-    """A whole study below `place`, which is returned."""
+    """A whole study below `place`, which is returned.
+
+    Runs of a length or from a base that is not the first carry it in their names; from such a base
+    only runs of the first length without replay are continued.
+    """
     for shape in shapes:
         for seed in seeds:
             same = {"shape": shape, "seed": seed, "noise": noise}
-            if "cpt" in strategies:
-                name = f"source-{shape}-seed{seed}"
-                write_run(place, name, strategy="source", target="home", **same)
-            for target in targets:
-                end = f"{target}-{shape}-seed{seed}"
+            names = [
+                f"source-{shape}{named(base, bases)}-seed{seed}"
+                for base in (bases if "cpt" in strategies else ())
+            ]
+            for base, name in zip(bases, names, strict=False):
+                write_run(place, name, strategy="source", target="home", tokens=base, **same)
+            for target, tokens in product(targets, lengths):
+                end = f"{target}-{shape}{named(tokens, lengths)}-seed{seed}"
+                of = {"target": target, "tokens": tokens} | same
                 if "scratch" in strategies:
-                    write_run(place, f"scratch-{end}", strategy="scratch", target=target, **same)
-                for ratio in replay if "cpt" in strategies else ():
+                    write_run(place, f"scratch-{end}", strategy="scratch", **of)
+                for name, ratio in product(names, replay):
+                    usual = name == names[0]
+                    if not usual and (ratio or tokens != lengths[0]):
+                        continue
+                    more = None if usual else TRUTH.saved[target] + TRUTH.longer
                     write_run(
                         place,
-                        f"cpt-r{ratio * 100:g}-{end}",
+                        f"cpt-r{ratio * 100:g}-{end}" + ("" if usual else f"-from-{name}"),
                         strategy="cpt",
-                        target=target,
                         replay=ratio,
-                        saved=saved,
-                        **same,
+                        saved=saved if usual else more,
+                        parent=f"study/{name}",
+                        **of,
                     )
     return place
+
+
+def named(tokens: int, usual: tuple[int, ...]) -> str:
+    """What a name tells of a length that is not the first."""
+    return "" if tokens == usual[0] else f"-{tokens}"
 
 
 @pytest.fixture(scope="session")
@@ -161,5 +189,25 @@ def make_study() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
+def long_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of four lengths, and continued from source models of two."""
+    return write_study(
+        tmp_path_factory.mktemp("long"),
+        lengths=(2_000_000, 500_000, 1_000_000, 4_000_000),
+        bases=(2_000_000, 20_000_000),
+    )
+
+
+@pytest.fixture(scope="session")
 def made_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def made_findings(made_study: Path) -> Findings:
+    return findings(table([made_study]))
+
+
+@pytest.fixture(scope="session")
+def long_findings(long_study: Path) -> Findings:
+    return findings(table([long_study]))

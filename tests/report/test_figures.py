@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,13 +9,14 @@ from tongues.report.charts import Figure, decades
 from tongues.report.figures import figures
 from tongues.report.findings import Findings, findings
 from tongues.report.theme import PALETTES, config, domain, series
+from tongues.report.transferred import ranked, sized
 from tongues.report.words import sentences
 from tongues.runs import table
 
 
 @pytest.fixture(scope="module")
-def found(made_study: Path) -> Findings:
-    return findings(table([made_study]))
+def found(made_findings: Findings) -> Findings:
+    return made_findings
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,9 @@ def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
         "overview",
         "loss-against-compute",
         "saved-through-training",
+        "relatedness",
         "forgetting",
+        "by-language",
         "law-of-forgetting",
         "equal-loss",
         "saved-by-laws",
@@ -68,7 +72,8 @@ def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
         domain([0.0, 0.2]) == names == [series("scratch", 0), series("cpt", 0), series("cpt", 0.2)]
     )
     by_size = {"saved-through-training", "saved-by-laws", "residuals", "extrapolation"}
-    for name in drawn.keys() - by_size - {"law-of-forgetting"}:  # that one by replay
+    by_size |= {"relatedness", "law-of-forgetting"}  # the last by replay
+    for name in drawn.keys() - by_size:
         for panel in drawn[name].panels:
             scales = [c["scale"] for c in every(panel.to_dict(), "color") if "scale" in c]
             assert scales
@@ -164,3 +169,58 @@ def test_a_law_that_is_not_pinned_down_draws_no_contours(
     for target in loose:
         start = f"4 runs do not pin down the scratch law on `{target}`"
         assert any(sentence.startswith(start) for sentence in sentences(found))
+
+
+def test_data_transferred_is_what_cpt_did_without(drawn: dict[str, Figure]):
+    figure = drawn["saved-through-training"]
+    assert len(figure.panels) == 2 * 2 and figure.columns == 2
+    for row in figure.rows:
+        assert row["tokens_transferred"] == pytest.approx(row["tokens"] - row["tokens_cpt"])
+
+
+def test_each_language_is_drawn_by_the_compute_on_it(drawn: dict[str, Figure]):
+    rows = [row for row in drawn["by-language"].rows if row["run"] == rows_of("cpt-r20-near")]
+    assert {row["lang"] for row in rows} == {"near", "home"}
+    for row in rows:
+        share = 0.8 if row["lang"] == "near" else 0.2
+        assert row["own"] == pytest.approx(share * row["compute"], 1e-3)
+    plain = [row for row in drawn["by-language"].rows if row["series"] == "CPT"]
+    assert {row["lang"] for row in plain} == {"near", "far"}  # nothing of it went into home
+    assert "at equal compute on it." in drawn["by-language"].caption
+
+
+def rows_of(start: str) -> str:
+    return f"study/{start}-0.6M-seed1"
+
+
+def test_the_nearer_target_stands_to_the_left(drawn: dict[str, Figure], truth: SimpleNamespace):
+    rows = drawn["relatedness"].rows
+    for row in rows:
+        assert row["apart"] == pytest.approx(100 * truth.apart[row["target"]], abs=2)
+    assert len(drawn["relatedness"].panels) == 2
+
+
+def test_many_sizes_keep_their_colours_apart():
+    sizes = [f"{i}M" for i in range(1, 9)]
+    tint: Any = sized(sizes).to_dict()
+    assert tint["scale"]["domain"] == [0, 7]
+    assert tint["legend"]["labelExpr"].startswith('["1M", "2M"')
+    assert [row["rank"] for row in ranked([{"shape": "8M"}, {"shape": "1M"}], sizes)] == [7, 0]
+
+
+def test_source_models_of_several_lengths_have_a_figure(
+    long_findings: Findings, truth: SimpleNamespace
+):
+    drawn = {figure.name: figure for figure in figures(long_findings)}
+    rows = drawn["bases"].rows
+    assert len(drawn["bases"].panels) == 4
+    smallest = sorted({row["base"] for row in rows if row["shape"] == "0.1M"})
+    assert smallest == pytest.approx([2e6 / 137_000, 20e6 / 137_000], rel=0.01)
+    saved = {row["run"]: row["saved"] for row in rows}
+    for run, share in saved.items():
+        if "-from-" in run:
+            usual = saved[run.partition("-from-")[0]]
+            assert share - usual == pytest.approx(100 * truth.longer, abs=6)
+    assert "final losses" in drawn["loss-against-compute"].caption
+    used = {row["run"] for row in drawn["loss-against-compute"].rows}
+    assert not any("-from-" in run for run in used)

@@ -12,8 +12,8 @@ from tongues.runs import table
 
 
 @pytest.fixture(scope="module")
-def found(made_study: Path) -> Findings:
-    return findings(table([made_study]))
+def found(made_findings: Findings) -> Findings:
+    return made_findings
 
 
 def of(place: Path) -> Findings:
@@ -150,3 +150,67 @@ def test_a_twin_of_the_same_study_comes_first(make_study: Callable[..., Path], t
             partner = twin(run, runs)
             assert partner
             assert partner.name.split("/")[0] == run.name.split("/")[0]
+
+
+def test_twins_are_of_one_length_where_there_are_such(long_findings: Findings):
+    found = long_findings
+    transfer = found.transfer("near")
+    assert transfer
+    assert len(transfer.pairs) == 8 * 4
+    assert all(pair.cpt.tokens == pair.scratch.tokens for pair in transfer.pairs)
+    assert transfer.saved and transfer.saved.pairs == 8  # lengths of one shape and seed are one
+    assert all(f.rise.pairs == 8 for f in found.forgetting)
+    assert all(e.on_target.pairs == 8 for e in found.replay_effects)
+
+
+def test_a_twin_of_another_length_is_read_up_to_the_shorter(
+    make_study: Callable[..., Path], tmp_path: Path, truth: SimpleNamespace
+):
+    make_study(tmp_path / "a", strategies=("scratch",), lengths=(8_000_000,))
+    make_study(tmp_path / "b", strategies=("cpt",), replay=(0.0,))
+    found = findings(table([tmp_path / "a", tmp_path / "b"]))
+    transfer = found.transfer("near")
+    assert transfer
+    assert near(transfer.saved, truth.saved["near"] - 0.01, 0.03)
+    short = of(make_study(tmp_path / "c", replay=(0.0,))).transfer("near")
+    assert short and near(transfer.ahead, short.ahead.mean, 0.02)
+
+
+def test_final_losses_alone_tell_the_saving_too(long_findings: Findings, truth: SimpleNamespace):
+    for transfer in long_findings.transfers:
+        if not transfer.replay:
+            assert transfer.by_ends and transfer.by_ends.pairs == 8
+            # lengths lie far apart, and straight lines between them above the curve
+            assert near(transfer.by_ends, truth.saved[transfer.target] - 0.03, 0.03)
+
+
+def test_only_runs_from_the_usual_source_models_count(
+    long_findings: Findings, truth: SimpleNamespace
+):
+    found = long_findings
+    assert len(found.usual) == len(found.runs) - 2 * 8
+    assert sorted({p.cpt.base for p in found.bases if p.cpt.base}) == pytest.approx(
+        [2e6, 2e7], 0.01
+    )
+    assert near(found.transfers[0].saved, truth.saved["near"] - 0.01, 0.02)
+
+
+def test_what_the_source_model_has_to_learn_is_measured(found: Findings, truth: SimpleNamespace):
+    for transfer in found.transfers:
+        for pair in transfer.pairs:
+            assert pair.apart == pytest.approx(truth.apart[transfer.target], abs=0.01)
+
+
+def test_laws_of_runs_of_several_lengths_are_of_their_ends(
+    long_findings: Findings, truth: SimpleNamespace
+):
+    found = long_findings
+    for fitted in found.laws:
+        assert fitted.by_ends == {"laws", "forgetting"}
+        assert fitted.laws["scratch"].n_rows == 8 * 4
+        for name in ("E", "alpha", "beta"):
+            assert fitted.laws["scratch"].params[name] == pytest.approx(getattr(truth, name), 0.1)
+    entries = found.compared["near"].entries
+    assert {(e.strategy, e.law) for e in entries} >= {
+        (strategy, law) for strategy in ("scratch", "cpt") for law in ("chinchilla", "extended")
+    }

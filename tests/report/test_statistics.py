@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.report.statistics import Estimate, estimate
+from tongues.report.statistics import Estimate, by_unit, estimate, estimates, slope
 
 
 def test_interval_is_the_textbook_one():
@@ -46,3 +46,47 @@ def test_sign_is_that_of_an_interval_on_one_side():
     assert Estimate(2.0, 1.0, 3.0, 4).sign == 1
     assert Estimate(-2.0, -3.0, -1.0, 4).sign == -1
     assert Estimate(0.5, -1.0, 2.0, 4).sign == 0
+
+
+def test_groups_share_their_spread():
+    # within the groups 1, 3 and 10, 12, 14 the squares are 2 and 8, on 1 + 2 degrees of freedom
+    found = estimates({"a": [1, 3], "b": [10, 12, 14], "c": [7], "d": []})
+    reach = 3.182 * np.sqrt(10 / 3)
+    assert found.keys() == {"a", "b", "c"}
+    for key, mean, count in (("a", 2, 2), ("b", 12, 3), ("c", 7, 1)):
+        assert (found[key].mean, found[key].pairs) == (mean, count)
+        assert found[key].high == pytest.approx(mean + reach / np.sqrt(count), rel=1e-3)
+        assert found[key].low == pytest.approx(mean - reach / np.sqrt(count), rel=1e-3)
+
+
+def test_groups_of_one_each_have_no_interval():
+    assert estimates({"a": [1.0], "b": [2.0]})["a"] == Estimate(1.0, None, None, 1)
+
+
+def test_intervals_of_groups_cover_the_truth_95_times_in_100():
+    random = np.random.default_rng(0)
+    inside = []
+    for row in random.normal(0.0, 2.0, (2000, 5, 2)):
+        for truth, one in estimates({i: (row[i] + i).tolist() for i in range(5)}).items():
+            assert one.low is not None and one.high is not None
+            inside.append(one.low <= truth <= one.high)
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.01)
+
+
+def test_slope_is_that_of_a_regression():
+    x, y = np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([1.1, 2.9, 5.2, 6.8, 9.1])
+    (expected, _), covariance = np.polyfit(x, y, 1, cov=True)  # scaled by the residuals
+    found = slope(list(zip(x.tolist(), y.tolist(), strict=True)))
+    assert found and found.low is not None and found.high is not None
+    assert found.mean == pytest.approx(expected)
+    assert found.high - found.mean == pytest.approx(3.182 * np.sqrt(covariance[0, 0]), rel=1e-3)
+    assert found.mean - found.low == pytest.approx(found.high - found.mean)
+
+
+def test_slope_needs_two_places_and_for_an_interval_three_points():
+    assert slope([(1.0, 2.0), (1.0, 3.0)]) is None
+    assert slope([(1.0, 2.0), (2.0, 4.0)]) == Estimate(2.0, None, None, 2)
+
+
+def test_values_of_one_unit_count_once():
+    assert by_unit([("a", 1.0), ("b", 5.0), ("a", 3.0)]) == [2.0, 5.0]

@@ -2,6 +2,7 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
-from tongues.report import write_report
+from tongues.report import Findings, write_report
+from tongues.report.claims import claims
+from tongues.report.page import page
 from tongues.runs import find_runs, read_record, table, write_record
 
 
@@ -35,6 +38,32 @@ def test_page_says_what_was_found(report: Path, made_study: Path):
     assert "torch 2.13.0" in words
     last = table([made_study])[-1]
     assert f"{last['loss']:.3f}" in words
+
+
+def test_page_tells_which_findings_hold(report: Path):
+    words = Page(report.read_text()).said
+    assert "Which findings hold here" in words
+    assert "CPT comes to the same loss with less compute. share of scratch" in words
+    assert "The more replay, the less is forgotten." in words
+    assert "Fitting errors" in words
+    numbers = read_json(report.parent / "report.json")
+    assert {claim["name"]: claim["verdict"] for claim in numbers["claims"]}["saves"] == "holds"
+    assert numbers["laws_by_final_losses"] == {"near": [], "far": []}
+
+
+def test_long_runs_and_long_bases_are_told_apart(long_findings: Findings):
+    words = Page(page(long_findings, claims(long_findings), [], "Long", {}, {})).said
+    assert "Laws of near and far are fitted on final losses alone" in words
+    assert "tokens before" in words  # a column of the runs
+
+
+def test_many_shares_of_replay_are_folded_away(made_findings: Findings):
+    few = page(made_findings, [], [], "Few", {}, {})
+    assert "At other shares of replay" not in few
+    many = replace(made_findings, ratios=(0.0, 0.2, 0.5, 0.8))  # told are none and half
+    saved, forgotten, rest = page(many, [], [], "Many", {}, {}).split("<details>")
+    assert "With 20\u00a0% replay" not in saved + forgotten
+    assert "With 20\u00a0% replay" in rest
 
 
 def test_every_figure_has_its_files(report: Path):

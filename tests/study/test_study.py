@@ -31,7 +31,10 @@ def study(make_recipe: MakeRecipe) -> Recipe:
 
 def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRecipe) -> None:
     recipe = make_recipe(
-        *STUDY, "study.shapes=[0.1M, 0.2M]", "study.seeds=[1, 2]", "study.source_budget=9k tokens"
+        *STUDY,
+        "study.shapes=[0.1M, 0.2M]",
+        "study.seeds=[1, 2]",
+        "study.source_budgets=[9k tokens]",
     )
     plans = plan_runs(recipe)
     names = [plan.name for plan in plans]
@@ -68,7 +71,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(study: Recipe, workspace
     place = workspace / "runs" / source.name
     place.mkdir(parents=True)
     (place / "run.json").mkdir()  # in the way of the record
-    with pytest.raises(UserError, match="3 of 4 runs failed") as caught:
+    with pytest.raises(UserError, match="1 of 4 runs failed, and 2 that continue") as caught:
         run_all(plans, workspace)
     assert caught.value.where == source.name
     (place / "run.json").rmdir()

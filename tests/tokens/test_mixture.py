@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tongues.errors import UserError
 from tongues.tokens import Mixture
+from tongues.tokens.mixture import Course, Stage
 
 CONTEXT = 4
 
@@ -155,3 +156,64 @@ def test_batches_are_those_located_one_by_one(samples: int) -> None:
             for s, w in zip(source.tolist(), window.tolist(), strict=True)
         ]
         assert np.array_equal(deal.batch(step, samples), expected)
+
+
+def course(shares: list[float], batches: list[int], windows: list[int], samples: int) -> Course:
+    """Two languages; the share of the first changes at some batches."""
+    sources = {
+        lang: np.arange(n * CONTEXT + 1) for lang, n in zip(("qa", "qb"), windows, strict=True)
+    }
+    by_stage = [{"qa": share, "qb": 1 - share} for share in shares]
+    first = Mixture(sources, by_stage[0], CONTEXT, seed=1)
+    stages = [Stage(batch, now) for batch, now in zip(sorted(batches), by_stage[1:], strict=True)]
+    return Course(first, stages, samples)
+
+
+def places_of(deal: Course, batches: int) -> list[tuple[int, int]]:
+    """Language and window of every sample, from its tokens; each language's begin elsewhere."""
+    dealt = np.concatenate([deal.batch(number) for number in range(batches)])
+    return [(int(row[0]) // 10**6, int(row[0]) % 10**6 // CONTEXT) for row in dealt]
+
+
+changes = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 99)), max_size=5)
+
+
+@given(changes, st.integers(1, 7), st.tuples(st.integers(1, 60), st.integers(1, 60)))
+@settings(deadline=None, max_examples=50)
+def test_no_window_comes_twice_an_epoch_when_shares_change(
+    found: list[tuple[int, int]], samples: int, windows: tuple[int, int]
+) -> None:
+    shares = [0.3, *(percent / 100 for _, percent in found)]
+    deal = course(shares, [batch for batch, _ in found], list(windows), samples)
+    deal.mixture.sources["qb"][:] += 10**6
+    places = places_of(deal, batches=50)
+    for language, count in enumerate(windows):
+        own = [window for lang, window in places if lang == language]
+        for first in range(0, len(own), count):
+            epoch = own[first : first + count]
+            assert len(set(epoch)) == len(epoch)
+        assert deal.dealt(50)[("qa", "qb")[language]] == len(own)
+        assert deal.epochs(50)[("qa", "qb")[language]] == len(own) / count
+
+
+def test_each_stage_has_its_share_and_a_stage_is_not_known_before_it_begins() -> None:
+    deal = course([0.1, 0.5, 0.25], [100, 200], [7, 9], samples=20)
+    counts = [deal.dealt(batches)["qa"] for batches in (0, 100, 200, 300)]
+    assert np.diff(counts).tolist() == [200, 1000, 500]
+    assert [deal.shares(batch)["qa"] for batch in (0, 99, 100, 250)] == [0.1, 0.1, 0.5, 0.25]
+    earlier = course([0.1, 0.5], [100], [7, 9], samples=20)
+    for batch in (0, 99, 100, 199):
+        assert np.array_equal(deal.batch(batch), earlier.batch(batch))
+
+
+def test_without_a_change_it_is_the_mixture() -> None:
+    deal = course([0.3], [], [7, 9], samples=8)
+    for number in (0, 3, 700):
+        assert np.array_equal(deal.batch(number), deal.mixture.batch(number, 8))
+    assert deal.dealt(33) == deal.mixture.dealt(33 * 8)
+    assert deal.epochs(33) == deal.mixture.epochs(33 * 8)
+
+
+def test_of_two_changes_at_one_batch_the_later_holds() -> None:
+    deal = course([0.1, 0.9, 0.5], [10, 10], [7, 9], samples=20)
+    assert deal.dealt(20)["qa"] == 20 + 100

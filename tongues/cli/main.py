@@ -7,8 +7,9 @@ import click
 
 from tongues import __version__
 from tongues.cli.knowing import fit, ls, report
-from tongues.cli.making import check, demo, export, prepare, study, train
+from tongues.cli.making import check, export, prepare, train
 from tongues.cli.planning import plan
+from tongues.cli.studying import demo, study
 from tongues.errors import Stopped, UserError, nearest
 from tongues.terminal import speaks
 

@@ -1,7 +1,6 @@
-"""Verbs that make things from a recipe: check, prepare, train, study, demo."""
+"""Verbs that make things from a recipe: check, prepare, train, export."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,7 +13,7 @@ from tongues.cli.options import (
 )
 from tongues.errors import UserError
 
-__all__ = ["check", "demo", "export", "prepare", "study", "train"]
+__all__ = ["check", "export", "prepare", "train"]
 
 
 @click.command()
@@ -126,22 +125,6 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
 
 
 @click.command()
-@recipe_argument
-@overrides_argument
-@workspace_option
-@rebuild_option
-def study(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bool) -> None:
-    """Train all runs of RECIPE on this machine; interrupted, the same command goes on."""
-    from tongues.recipe import load_recipe
-    from tongues.terminal import hint
-
-    loaded = load_recipe(recipe, overrides)
-    directory = _study(loaded, workspace, rebuild)
-    click.echo(directory)
-    hint(f"tongues report {directory}")
-
-
-@click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--step", type=click.IntRange(min=0), help="Of a checkpoint or milestone.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The folder.")
@@ -158,68 +141,3 @@ def export(run: Path, step: int | None, out: Path, workspace: Path) -> None:
 
     say(f"step {export_checkpoint(run, step, workspace, out)}")
     click.echo(out)
-
-
-@click.command()
-@click.option(
-    "--in",
-    "workspace",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("demo"),
-    show_default=True,
-    help="Folder for all that the demo makes.",
-)
-@overrides_argument
-@rebuild_option
-def demo(workspace: Path, overrides: tuple[str, ...], rebuild: bool) -> None:
-    """Run it all on three small made languages: from text to a page of laws, in minutes."""
-    from importlib.resources import as_file, files
-
-    from tongues.files import read_json
-    from tongues.recipe import load_recipe
-    from tongues.report import write_report
-    from tongues.terminal import say
-    from tongues.text import describe_made
-    from tongues.tokens import prepare_tokens
-
-    with as_file(files("tongues.study") / "demo.yaml") as path:
-        loaded = load_recipe(path, overrides)
-    prepare_tokens(loaded, workspace, say, rebuild=rebuild)
-    runs = _study(loaded, workspace, rebuild)
-    page = write_report([runs], workspace / "reports" / loaded.name, progress=say)
-    related = describe_made(loaded.text.made) if loaded.text.made else []
-    click.echo("")
-    for sentence in [*related, *read_json(page.with_name("report.json"))["sentences"]]:
-        click.echo(f"- {sentence}")
-    click.echo(f"\nthe page: {page}")
-
-
-def _study(recipe: Any, workspace: Path, rebuild: bool) -> Path:
-    """Train the runs of a study with a live line; returns their folder."""
-    from tongues.check import check_recipe
-    from tongues.study import run_all
-    from tongues.terminal import progress_line
-    from tongues.tokens import check_tokens
-
-    if recipe.study is None:
-        raise UserError(
-            "there is no `study` section", where=recipe.name, hint="see `tongues train`"
-        )
-    plans = [plan for plan, _ in check_recipe(recipe, workspace).runs]
-    check_tokens(recipe, workspace)
-    with progress_line(f"{recipe.name}: {len(plans)} runs") as show:
-        run_all(
-            plans,
-            workspace,
-            workers=recipe.study.workers,
-            watch=lambda state: show(
-                state.share,
-                f"{state.finished} finished; now {', '.join(map(_last, state.running))}",
-            ),
-            rebuild=rebuild,
-        )
-    return workspace / "runs" / recipe.name
-
-
-def _last(name: str) -> str:
-    return name.rpartition("/")[2]

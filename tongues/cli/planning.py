@@ -39,6 +39,9 @@ __all__ = ["plan"]
 )
 @click.option("--available-tokens", metavar="COUNT", help="Different text there is, in tokens.")
 @click.option("--replay", metavar="SHARES", help="Source text to mix in, such as 0,5%,20%.")
+@click.option(
+    "--keep", metavar="SHARE", help="Replay that keeps the base's own loss from rising more: 1%."
+)
 @click.option("--source-loss", metavar="LOSS", help="The base's loss on its own language.")
 @click.option("--write", "out", type=click.Path(path_type=Path), help="Write the advice as recipe.")
 @click.option(

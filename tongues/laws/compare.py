@@ -1,6 +1,6 @@
 """Which law do the runs support: every law on every strategy's runs, fitted and cross-validated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -67,12 +67,13 @@ def compare(
     delta: float = 1e-3,
     draws: int = 1000,
     seed: int = 0,
+    forms: Sequence[str] = _FORMS,
 ) -> Comparison:
     """Which law the runs of each strategy support.
 
     by_strategy: columns `N`, `D`, `loss` and, where rows are checkpoints, `runs`, by strategy.
     base: the scratch law that the `cpt` law stands on; without it that law is left out.
-    delta, draws, seed: as for `fit`.
+    delta, draws, seed: as for `fit`. forms: the laws to compare, by their names.
     """
     prepared: dict[str, Rows] = {}
     manner = Manner(delta, draws, seed)
@@ -90,34 +91,38 @@ def compare(
             fix=None,
             tie=(),
         )
-    return compare_rows(prepared, base, manner)
+    return compare_rows(prepared, base, manner, forms)
 
 
 def compare_rows(
     by_strategy: Mapping[str, Rows],
     base: Law | None = None,
     manner: Manner | None = None,
+    forms: Sequence[str] = _FORMS,
 ) -> Comparison:
     """Fit every law to every strategy's rows, cross-validate over runs, and say what holds.
 
-    base: the scratch law that the `cpt` law stands on; without it that law is left out.
+    base: the scratch law that the `cpt` law stands on; without it that law is left out. forms: the
+    laws to compare, by their names.
     """
     manner = manner or Manner()
     entries: list[Entry] = []
     for strategy, rows in by_strategy.items():
-        entries += _strategy(strategy, rows, base if strategy != "scratch" else None, manner)
+        entries += _strategy(strategy, rows, base if strategy != "scratch" else None, manner, forms)
     if not entries:
         raise UserError("no law can be compared on these rows", where="rows")
     said = [line for strategy in by_strategy for line in _sentences(strategy, entries)]
     return Comparison(tuple(entries), tuple(said))
 
 
-def _strategy(strategy: str, rows: Rows, base: Law | None, manner: Manner) -> list[Entry]:
+def _strategy(
+    strategy: str, rows: Rows, base: Law | None, manner: Manner, forms: Sequence[str]
+) -> list[Entry]:
     if rows.n_runs < FEWEST_RUNS:
         return []
     fitted: dict[str, Law] = {}
     errors: dict[str, np.ndarray] = {}
-    for name in _FORMS:
+    for name in forms:
         form = find_form(name)
         if (form.base and base is None) or len(rows.loss) <= len(form.free):
             continue

@@ -1,8 +1,9 @@
 """The rows of the table put together again: one run, its losses through training, its twin."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import log
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,18 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.laws.transfer import Curve
 
-__all__ = ["Run", "gather", "size_order", "twin"]
+__all__ = ["Run", "curve_of_ends", "gather", "size_order", "twin", "usual_bases"]
+
+_LIKE = 0.01  # budgets nearer than this are one: batches and sizes round them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A run of the table. `curves` holds, by language, the loss at each evaluation."""
+    """A run of the table. `curves` holds, by language, the loss at each evaluation.
+
+    seen: by language, the tokens of that language alone up to each evaluation. base: the tokens
+    that the model it continues was trained on, where that run is at hand.
+    """
 
     name: str
     strategy: str
@@ -27,6 +34,8 @@ class Run:
     params: int
     curves: Mapping[str, Curve]
     bits_per_byte: Mapping[str, float]  # at the end, by language
+    seen: Mapping[str, np.ndarray] = field(default_factory=dict)
+    base: float | None = None
 
     @property
     def learned(self) -> Curve:
@@ -41,6 +50,19 @@ class Run:
     def final(self, lang: str) -> float | None:
         """The loss at the end in nats per token, where that language was evaluated."""
         return float(self.curves[lang].loss[-1]) if lang in self.curves else None
+
+    @property
+    def unit(self) -> tuple[str, int]:
+        """Shape and seed: runs that share both are not independent of each other."""
+        return self.shape, self.seed
+
+    def as_long_as(self, other: "Run") -> bool:
+        """Whether both trained on the same number of tokens, but for rounding to whole batches."""
+        return abs(log(self.tokens / other.tokens)) < _LIKE
+
+    def like(self, other: "Run") -> bool:
+        """Whether both have the same shape, seed and number of tokens, and bases of one length."""
+        return self.unit == other.unit and self.base == other.base and self.as_long_as(other)
 
 
 def gather(rows: Iterable[Mapping[str, Any]]) -> list[Run]:
@@ -60,20 +82,62 @@ def gather(rows: Iterable[Mapping[str, Any]]) -> list[Run]:
     for row in rows:
         by_run[row["run"]][row["lang"]].append(row)
     runs = [_run(langs) for langs in by_run.values()]
+    lengths = {run.name: run.tokens for run in runs if run.target in run.curves}
+    parents = {row["run"]: row["parent"] for row in rows}
+    runs = [replace(run, base=lengths.get(parents[run.name] or "")) for run in runs]
     kept = [run for run in runs if run.target in run.curves]
     return sorted(kept, key=lambda run: (run.params, run.shape, run.seed, run.name))
 
 
 def twin(run: Run, runs: Iterable[Run]) -> Run | None:
-    """The scratch run of the same target, shape and seed; of the same study if there are more."""
+    """The scratch run of the same target, shape and seed that a run is compared with.
+
+    Of several the one whose number of tokens is nearest, then the one of the same study.
+    """
     same = [
         other
         for other in runs
-        if other.strategy == "scratch"
-        and (other.target, other.shape, other.seed) == (run.target, run.shape, run.seed)
+        if other.strategy == "scratch" and (other.target, *other.unit) == (run.target, *run.unit)
     ]
     study = run.name.rpartition("/")[0]
-    return min(same, key=lambda other: other.name.rpartition("/")[0] != study, default=None)
+
+    def far(other: Run) -> tuple[int, bool]:
+        apart = abs(log(run.tokens / other.tokens))
+        return round(apart / _LIKE), other.name.rpartition("/")[0] != study
+
+    return min(same, key=far, default=None)
+
+
+def usual_bases(runs: Sequence[Run]) -> list[Run]:
+    """Without the continued runs whose base was trained for another number of tokens than usual.
+
+    Usual, for each shape, is what most of its runs continue from; of several, the shortest.
+    """
+    counts: dict[str, Counter[float | None]] = defaultdict(Counter)
+    for run in runs:
+        if run.strategy == "cpt":
+            counts[run.shape][run.base] += 1
+    usual = {
+        shape: min(found, key=lambda base: (-found[base], base or 0.0))
+        for shape, found in counts.items()
+    }
+    return [run for run in runs if run.strategy != "cpt" or run.base == usual[run.shape]]
+
+
+def curve_of_ends(runs: Iterable[Run]) -> Curve | None:
+    """The final losses of runs that differ in their tokens alone; None where all are of one length.
+
+    Each has its learning rate come down, so that no loss is one of mid-schedule.
+    """
+    ends = {run.tokens: run.learned for run in runs}
+    if len(ends) < 2:
+        return None
+    tokens = sorted(ends)
+    return Curve(
+        tokens=np.array(tokens),
+        compute=np.array([float(ends[D].compute[-1]) for D in tokens]),
+        loss=np.array([float(ends[D].loss[-1]) for D in tokens]),
+    )
 
 
 def size_order(runs: Iterable[Run]) -> list[str]:
@@ -102,4 +166,8 @@ def _run(langs: Mapping[str, list[Mapping[str, Any]]]) -> Run:
             for lang, rows in ordered.items()
         },
         bits_per_byte={lang: rows[-1]["bits_per_byte"] for lang, rows in ordered.items()},
+        seen={
+            lang: np.array([row["tokens_lang"] for row in rows], float)
+            for lang, rows in ordered.items()
+        },
     )

@@ -11,9 +11,9 @@ from tongues.laws.compare import Comparison, compare_rows
 from tongues.laws.fit import Manner, prepare
 from tongues.laws.forms import AnyForm, find_form
 from tongues.laws.law import Law
-from tongues.laws.observed import gather
+from tongues.laws.observed import gather, usual_bases
 from tongues.laws.rows import Rows
-from tongues.laws.targets import settled, source_losses
+from tongues.laws.targets import law_rows, source_losses
 from tongues.laws.trust import fit_examined
 from tongues.tables import Table, find_columns, number, observe, select
 
@@ -141,7 +141,7 @@ def _unused_strategies(table: Table) -> tuple[Caution, ...]:
 
 
 def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[str, Columns], str]:
-    """What finished runs learned past their warm-up, by strategy, and their one target.
+    """What finished runs learned, by strategy, and their one target.
 
     rows: of `tongues.runs.table`. Continued runs with replay are left out, but for the law of
     forgetting, which is about what they lost of their source.
@@ -156,14 +156,13 @@ def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[s
             code="several_languages",
         )
     if law == "forgetting":
-        D, r, S, loss, names = source_losses([run for run in runs if run.strategy == "cpt"])
+        continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
+        D, r, S, loss, names = source_losses(continued)
         return {"cpt": Columns({"D": D, "r": r, "S": S}, loss, names)}, targets[0]
-    found = {}
-    for strategy in ("scratch", "cpt"):
-        own = [run for run in runs if run.strategy == strategy and not run.replay]
-        if own:
-            N, D, C, loss, names = settled(own)
-            found[strategy] = Columns({"N": N, "D": D, "C": C}, loss, names)
+    found = {
+        strategy: Columns({"N": rows.N, "D": rows.D, "C": rows.C}, rows.loss, rows.runs)
+        for strategy, rows in law_rows(runs)[0].items()
+    }
     return found, targets[0]
 
 

@@ -1,6 +1,12 @@
-"""The laws of every target, fitted on its runs; a refusal becomes a sentence."""
+"""The laws of every target, fitted on its runs; a refusal becomes a sentence.
 
-from collections.abc import Callable, Sequence
+Laws are about where runs end, with the learning rate come down. Where runs of several lengths tell
+enough, laws are fitted on their final losses alone; otherwise on evaluations through training,
+which in mid-schedule lie above what a run of that length would end with.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -8,13 +14,27 @@ from typing import NamedTuple
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.laws.compare import Comparison, compare
 from tongues.laws.law import Law
-from tongues.laws.observed import Run
+from tongues.laws.observed import Run, usual_bases
 from tongues.laws.trust import fit
 
-__all__ = ["SETTLED", "Settled", "TargetLaws", "fit_targets", "settled", "source_losses"]
+__all__ = [
+    "SETTLED",
+    "Settled",
+    "TargetLaws",
+    "compare_laws",
+    "fit_targets",
+    "law_rows",
+    "source_losses",
+]
 
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
+_COMPARED = ("chinchilla", "extended", "cpt")
+_LIKE = 0.05  # lengths nearer than this are one
+_SPARE = 3  # final losses beyond the parameters to be found, for a law of final losses alone
+_FREE = {"scratch": 5, "cpt": 3, "forgetting": 5}
+_LENGTHS = {"scratch": 4, "cpt": 3, "forgetting": 3}  # one more than what they are to tell apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +42,7 @@ class TargetLaws:
     """What could be fitted for one target, by strategy (`scratch`, `cpt`), and what was refused.
 
     `forgetting` is there where the target was continued with at least two shares of replay.
+    by_ends: which of `laws` and `forgetting` were fitted on final losses alone.
     """
 
     target: str
@@ -29,6 +50,7 @@ class TargetLaws:
     powers: dict[str, Law]
     forgetting: Law | None
     refused: tuple[str, ...]
+    by_ends: frozenset[str] = frozenset()
 
     @property
     def all(self) -> tuple[Law, ...]:
@@ -41,7 +63,7 @@ class TargetLaws:
 
 
 class Settled(NamedTuple):
-    """Evaluations past the warm-up: parameters, tokens, FLOPs, loss and run of each."""
+    """Losses that a law is about: parameters, tokens, FLOPs, loss and run of each."""
 
     N: np.ndarray
     D: np.ndarray
@@ -53,8 +75,8 @@ class Settled(NamedTuple):
 def fit_targets(runs: Sequence[Run], draws: int = 400) -> list[TargetLaws]:
     """Fit, for every language that was learned, loss over size and tokens, and the envelope.
 
-    N counts all parameters, D all tokens of the run. CPT is fitted on the runs without replay.
-    Intervals come from `draws` resamples of the runs.
+    N counts all parameters, D all tokens of the run. CPT is fitted on the runs without replay, and
+    on those of the usual base. Intervals come from `draws` resamples of the runs.
     """
     targets = sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
     return [_fit(target, [r for r in runs if r.target == target], draws) for target in targets]
@@ -81,17 +103,18 @@ def _fit(target: str, runs: Sequence[Run], draws: int) -> TargetLaws:
     def power(rows: Settled) -> Law:
         return fit("power", rows.loss, rows.runs, draws=draws, C=rows.C)
 
-    for strategy in ("scratch", "cpt"):
-        of = [run for run in runs if run.strategy == strategy and not run.replay]
-        if of:
-            rows = settled(of)
-            attempt(laws, strategy, "law", partial(law, strategy, rows))
-            attempt(powers, strategy, "envelope", partial(power, rows))
+    by_strategy, ended = law_rows(runs)
+    by_ends = {"laws"} if ended else set()
+    for strategy, rows in by_strategy.items():
+        attempt(laws, strategy, "law", partial(law, strategy, rows))
+        attempt(powers, strategy, "envelope", partial(power, rows))
     forgotten: dict[str, Law] = {}
-    continued = [run for run in runs if run.strategy == "cpt"]
+    continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
     if len({run.replay for run in continued}) > 1:
         attempt(forgotten, "cpt", "law of forgetting", partial(_forgetting, continued, draws))
-    return TargetLaws(target, laws, powers, forgotten.get("cpt"), tuple(refused))
+        by_ends |= {"forgetting"} if _ends_tell("forgetting", continued) else set()
+    forgetting = forgotten.get("cpt")
+    return TargetLaws(target, laws, powers, forgetting, tuple(refused), frozenset(by_ends))
 
 
 def _forgetting(runs: Sequence[Run], draws: int) -> Law:
@@ -99,13 +122,61 @@ def _forgetting(runs: Sequence[Run], draws: int) -> Law:
     return fit("forgetting", loss, names, draws=draws, D=D, r=r, S=S)
 
 
-def settled(runs: Sequence[Run]) -> Settled:
-    """The evaluations of these runs past their warm-up, on the language they learn."""
+def compare_laws(fitted: TargetLaws, runs: Sequence[Run], draws: int = 400) -> Comparison | None:
+    """The fitting errors of the forms with and without gamma on the runs of one target.
+
+    On the very losses its laws were fitted on; None where there is too little to compare.
+    """
+    rows, _ = law_rows(runs)
+    columns = {
+        name: {"N": own.N, "D": own.D, "loss": own.loss, "runs": own.runs}
+        for name, own in rows.items()
+    }
+    try:
+        return compare(columns, fitted.laws.get("scratch"), draws=draws, forms=_COMPARED)
+    except UserError:
+        return None
+
+
+def law_rows(runs: Sequence[Run]) -> tuple[dict[str, Settled], bool]:
+    """What the laws of one target are fitted on, by strategy, and whether on final losses alone.
+
+    Runs without replay, on the language they learn; continued ones from the usual base. Of scratch
+    and CPT both the same kind of loss, as one law stands on the other.
+    """
+    plain = [run for run in usual_bases(runs) if not run.replay]
+    of = {name: [run for run in plain if run.strategy == name] for name in ("scratch", "cpt")}
+    of = {name: own for name, own in of.items() if own}
+    ended = all(_ends_tell(name, own) for name, own in of.items())
+    return {name: _rows(own, ended) for name, own in of.items()}, ended and bool(of)
+
+
+def _ends_tell(law: str, runs: Iterable[Run]) -> bool:
+    """Whether final losses suffice: more than a law needs, of enough lengths.
+
+    Two sizes, or for the law of forgetting two shares of replay, must have several lengths.
+    """
+    lengths: dict[float, set[int]] = defaultdict(set)
+    for run in runs:
+        place = run.replay if law == "forgetting" else run.params
+        lengths[place].add(round(np.log(run.tokens) / _LIKE))
+    several = sum(len(of_one) > 1 for of_one in lengths.values())
+    found = set().union(*lengths.values())
+    ends = sum(map(len, lengths.values()))
+    return several > 1 and len(found) >= _LENGTHS[law] and ends >= _FREE[law] + _SPARE
+
+
+def _late(run: Run, tokens: np.ndarray, ended: bool) -> np.ndarray:
+    """Which of a run's evaluations count: the last, or all past the warm-up."""
+    return tokens >= (tokens[-1] if ended else max(SETTLED * run.tokens, 1.0))
+
+
+def _rows(runs: Sequence[Run], ended: bool) -> Settled:
     columns: list[np.ndarray] = []
     names: list[str] = []
     for run in runs:
         curve = run.learned
-        late = (curve.tokens > 0) & (curve.tokens >= SETTLED * run.tokens)
+        late = _late(run, curve.tokens, ended)
         N = np.full(int(late.sum()), float(run.params))
         columns.append(np.stack([N, curve.tokens[late], curve.compute[late], curve.loss[late]]))
         names += [run.name] * len(N)
@@ -118,16 +189,17 @@ def source_losses(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
     """Tokens, replay ratio, loss at the start, loss on the source and run of continued runs.
 
-    Past the warm-up, as for what they learn. Runs that were not evaluated on their source before
-    the first step are left out.
+    Final losses alone, or all past the warm-up, as for what they learn. Runs that were not
+    evaluated on their source before the first step are left out.
     """
+    ended = _ends_tell("forgetting", runs)
     columns: list[np.ndarray] = []
     names: list[str] = []
     for run in runs:
         curve = run.curves.get(run.source or "")
         if curve is None or curve.tokens[0] > 0 or len(curve.tokens) < 2:
             continue
-        late = (curve.tokens > 0) & (curve.tokens >= SETTLED * run.tokens)
+        late = _late(run, curve.tokens, ended)
         D, loss = curve.tokens[late], curve.loss[late]
         columns.append(
             np.stack([D, np.full(len(D), run.replay), np.full(len(D), curve.loss[0]), loss])

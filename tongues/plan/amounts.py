@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from tongues.errors import UserError
 
-__all__ = ["USUAL_RATIO", "Base", "read_base", "read_count", "read_number", "read_shares"]
+__all__ = [
+    "USUAL_RATIO",
+    "Base",
+    "read_base",
+    "read_count",
+    "read_number",
+    "read_share",
+    "read_shares",
+]
 
 USUAL_RATIO = 20.0  # tokens per parameter of the bases that laws of continued training know
 _COUNT = re.compile(r"^(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?([kMBGT]?)$")
@@ -57,7 +65,7 @@ def read_count(text: str, flag: str) -> float:
 
 def read_shares(text: str, flag: str) -> tuple[float, ...]:
     """Shares of at least 0 and below 1, in rising order: `0,5%,0.2`."""
-    shares = sorted({_share(part.strip(), flag) for part in text.split(",")})
+    shares = sorted({read_share(part.strip(), flag) for part in text.split(",")})
     return tuple(shares)
 
 
@@ -71,13 +79,14 @@ def read_base(text: str) -> Base:
     return Base(name.strip(), read_count(params, "--base"), read_count(tokens, "--base"))
 
 
-def _share(text: str, flag: str) -> float:
+def read_share(text: str, flag: str) -> float:
+    """A share of at least 0 and below 1; 5% is 0.05."""
     try:
         number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
         number = math.nan
     if not 0 <= number < 1:
-        hint = "write shares like `0,5%,20%`"
+        hint = "write a share like `5%`, and several like `0,5%,20%`"
         raise UserError(f"`{text}` is no share from 0 to below 100%", where=flag, hint=hint)
     return number
 

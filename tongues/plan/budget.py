@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tongues.errors import Caution, UserError
-from tongues.plan.amounts import Base, read_base, read_count, read_number, read_shares
+from tongues.plan.amounts import Base, read_base, read_count, read_number, read_share, read_shares
 from tongues.plan.hardware import PRICED, USUAL_MFU, Cluster, find_gpu
 from tongues.quantities import show_count
 
@@ -27,6 +27,8 @@ class Question:
     bases: checkpoints that training may continue from.
     available: tokens of different text in the target language; infinite when nobody counted.
     replay: shares of source-language text to set out; none given leaves it to the planner.
+    keep: rise of the base's loss on its own language that is allowed, 0.01 for 1 %; None: no
+        share of replay is sought for it.
     source_loss: the base's loss on its own language, nats per token.
     cluster: what trains; None leaves hours and costs open.
     warnings: what had to be assumed.
@@ -39,6 +41,7 @@ class Question:
     bases: tuple[Base, ...] = ()
     available: float = math.inf
     replay: tuple[float, ...] = ()
+    keep: float | None = None
     source_loss: float | None = None
     cluster: Cluster | None = None
     warnings: tuple[Caution, ...] = ()
@@ -56,6 +59,7 @@ class Question:
             "params": self.params,
             "tokens": self.tokens,
             "available_tokens": None if math.isinf(self.available) else self.available,
+            "keep": self.keep,
             "source_loss": self.source_loss,
         }
         cluster = self.cluster
@@ -84,6 +88,7 @@ def ask(
     bases: Sequence[str] = (),
     available_tokens: str | None = None,
     replay: str | None = None,
+    keep: str | None = None,
     source_loss: str | None = None,
 ) -> Question:
     """The question from what a user typed behind each option; a UserError names a wrong one."""
@@ -105,6 +110,7 @@ def ask(
         bases=named,
         available=_text(available_tokens),
         replay=() if replay is None else read_shares(replay, "--replay"),
+        keep=None if keep is None else read_share(keep, "--keep"),
         source_loss=None if source_loss is None else read_number(source_loss, "--source-loss"),
         cluster=cluster,
         warnings=assumed,

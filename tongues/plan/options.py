@@ -15,12 +15,12 @@ from tongues.plan.strategies import comparison, starting_loss
 from tongues.plan.ways import Way
 from tongues.quantities import show_count
 
-__all__ = ["MANY_EPOCHS", "Option", "lay_out"]
+__all__ = ["MANY_EPOCHS", "SLACK", "Option", "lay_out"]
 
 Ends = tuple[float, float]
 MANY_EPOCHS = 4.0  # up to here a repeat is worth nearly as much as unseen text
 _NOTABLE = 1.001  # a loss this many times higher is worth a word
-_SLACK = 1.01  # of a range's ends, which are measured numbers themselves
+SLACK = 1.01  # of a range's ends, which are measured numbers themselves
 _VARIABLES = {"N": "parameters", "D": "tokens", "D/N": "tokens per parameter", "C": "FLOPs"}
 
 
@@ -92,6 +92,9 @@ class Option:
             "tokens": self.tokens,
             "tokens_target": self.tokens_target,
             "replay": self.way.replay,
+            "replay_interval": self.way.advice
+            and self.way.advice.interval
+            and [_or_none(end) for end in self.way.advice.interval],
             "flops": self.flops,
             "flops_interval": self.flops_interval and [_or_none(x) for x in self.flops_interval],
             "loss": self.loss,
@@ -241,7 +244,7 @@ def _beyond(way: Way, N: float | None, D: float | None, flops: float) -> dict[st
         value = at.get(name)
         if value is not None:
             factor = max(value / high, low / value)
-            if factor > _SLACK:
+            if factor > SLACK:
                 found[name] = factor
     return found
 

@@ -11,7 +11,7 @@ from tongues.errors import Caution, UserError
 from tongues.plan.budget import Question
 from tongues.plan.certainty import FLAT
 from tongues.plan.laws import LawsInHand
-from tongues.plan.options import MANY_EPOCHS, Option, lay_out
+from tongues.plan.options import MANY_EPOCHS, SLACK, Option, lay_out
 from tongues.plan.recommend import Recommendation, recommend
 from tongues.plan.strategies import doubts, starting_loss, ways_of
 from tongues.plan.ways import Way
@@ -71,6 +71,7 @@ def make_plan(laws: LawsInHand, question: Question) -> Plan:
     recommendation = recommend(options, question, starting)
     warnings = [*question.warnings, *laws.cautions, *doubts(laws, question), *missing]
     warnings += [*_about_options(options, question), *_about_kinds(options, recommendation)]
+    warnings += _about_source(recommendation.option, laws)
     if recommendation.repeats_decide:
         warnings.append(
             Caution(
@@ -157,6 +158,21 @@ def _about_repeats(option: Option) -> Iterator[Caution]:
             f"`{option.name}` reads its text {epochs:,.4g} times, and each time teaches less than "
             f"the one before; {enough:.3g} FLOPs come within {FLAT:.1%} of its loss, so that "
             f"{option.flops / enough:,.3g} times as much is hardly worth its price",
+        )
+
+
+def _about_source(option: Option, laws: LawsInHand) -> Iterator[Caution]:
+    """A source loss told for more or fewer tokens than its law saw."""
+    forgetting = laws.find("forgetting")
+    if forgetting is None or option.source_loss is None or option.tokens is None:
+        return
+    low, high = forgetting.law.range.get("D", (0.0, math.inf))
+    factor = max(option.tokens / high, low / option.tokens)
+    if factor > SLACK:
+        yield Caution(
+            "projection",
+            f"the source loss of `{option.name}` lies {factor:.3g} times beyond what "
+            f"`{forgetting.name}` was fitted on in tokens: a projection, no prediction",
         )
 
 

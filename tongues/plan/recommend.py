@@ -15,7 +15,8 @@ from tongues.quantities import show_count
 
 __all__ = ["ADVISED_REPLAY", "KEPT", "FlatRange", "Recommendation", "recommend"]
 
-KEPT = 0.02  # rise of the source loss that still counts as keeping the source language
+KEPT = 0.02  # rise of the source loss that counts as keeping the language where none is told
+_ROUNDING = 1e-6  # of a share, and so of the rise it leads to
 ADVISED_REPLAY = "5 to 30 %"  # by the published study
 _SMALLER = 1.1  # times, from where a model is told to be smaller
 _FAR = math.log(1e4)
@@ -105,7 +106,7 @@ def recommend(
         share=share,
         as_good=as_good,
         flat_range=_flat_range(best),
-        replay=_about_replay(best, options, starting),
+        replay=_about_replay(best, options, _allowed(question), starting),
         rival=rival,
         repeats_decide=repeats_decide,
     )
@@ -162,25 +163,32 @@ def _both_strategies(options: Sequence[Option]) -> bool:
 
 def _ranked(options: Sequence[Option], question: Question, starting: float | None) -> list[Option]:
     """The best first: the lowest loss, or the fewest FLOPs to a loss; one of each way."""
-    rivals = _one_share_each(options, starting)
+    rivals = _one_share_each(options, question, starting)
     return sorted(rivals, key=lambda one: one.loss if question.flops else one.flops)
 
 
-def _one_share_each(options: Sequence[Option], starting: float | None) -> list[Option]:
+def _one_share_each(
+    options: Sequence[Option], question: Question, starting: float | None
+) -> list[Option]:
     """Of every way the smallest share of replay that keeps the source language."""
     groups: dict[tuple[str, str, bool], list[Option]] = {}
     for option in options:
         base = option.way.base
         key = (option.way.strategy, base.name if base else "", option.way.of_compute)
         groups.setdefault(key, []).append(option)
-    return [_least_replay(group, starting) for group in groups.values()]
+    return [_least_replay(group, _allowed(question), starting) for group in groups.values()]
 
 
-def _least_replay(group: Sequence[Option], starting: float | None) -> Option:
+def _allowed(question: Question) -> float:
+    """The rise of the source loss that counts as keeping the language."""
+    return KEPT if question.keep is None else question.keep
+
+
+def _least_replay(group: Sequence[Option], allowed: float, starting: float | None) -> Option:
     told = [option for option in group if option.source_loss is not None]
     if not told or starting is None:
         return group[0]
-    kept = [one for one in told if _rise(one, starting) <= KEPT]
+    kept = [one for one in told if _rise(one, starting) <= allowed + _ROUNDING]
     return kept[0] if kept else min(told, key=lambda one: _rise(one, starting))
 
 
@@ -225,14 +233,16 @@ def _in_words(option: Option) -> str:
     start = f"Continue from `{base.name}`" if base else "Continue from a base"
     said = "Train from scratch" if option.way.strategy == "scratch" else start
     if option.way.replay:
-        said += f" with {option.way.replay:.0%} replay"
+        said += f" with {option.way.replay * 100:g}% replay"
     if option.params and option.tokens:
         size = f"{show_count(option.params)} parameters"
         said += f", {size} on {show_count(option.tokens)} tokens"
     return said
 
 
-def _about_replay(best: Option, options: Sequence[Option], starting: float | None) -> str:
+def _about_replay(
+    best: Option, options: Sequence[Option], allowed: float, starting: float | None
+) -> str:
     """What share of source text to mix in, and why."""
     if best.way.strategy == "scratch":
         return ""
@@ -241,15 +251,30 @@ def _about_replay(best: Option, options: Sequence[Option], starting: float | Non
             "No law in hand tells how much of the source language is lost; the published study "
             f"advises {ADVISED_REPLAY} of source text, at little cost to the target."
         )
-    change = best.source_loss / starting - 1.0
+    change, within = _rise(best, starting), f"within {allowed * 100:g}%"
     end = f"the source loss goes from {starting:.3f} to {best.source_loss:.3f} ({change:+.1%})"
-    if not best.way.replay and change <= KEPT:
-        return f"None is needed to keep the source language within {KEPT:.0%}: {end}."
-    share = f"{best.way.replay:.0%}"
-    if change > KEPT:
-        return f"No share keeps the source language within {KEPT:.0%}; with {share}, {end}."
+    kept = change <= allowed + _ROUNDING
+    sure = _about_share(best)
+    if not best.way.replay and kept:
+        return f"None is needed to keep the source language {within}: {end}.{sure}"
+    share = f"{best.way.replay * 100:g}%"
+    if not kept:
+        return f"No share keeps the source language {within}; with {share}, {end}."
     cost = _cost_of_replay(best, options)
-    return f"{share} is the smallest share that keeps it within {KEPT:.0%}: {end}{cost}."
+    return f"{share} is the smallest share that keeps it {within}: {end}{cost}.{sure}"
+
+
+def _about_share(best: Option) -> str:
+    """Between what the share lies that was sought."""
+    advice = best.way.advice
+    if advice is None:
+        return ""
+    if advice.interval is None:
+        return " How sure that share is, is not known: the law has no intervals."
+    low, high = advice.interval
+    if math.isinf(high):
+        return f" It may be as little as {low * 100:.2g}%, and no share may suffice (95 %)."
+    return f" It lies between {low * 100:.2g}% and {high * 100:.2g}% (95 %)."
 
 
 def _cost_of_replay(best: Option, options: Sequence[Option]) -> str:

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from tongues.errors import Caution
 from tongues.laws import Law, preset
+from tongues.laws.replay import Advice
 from tongues.plan.amounts import USUAL_RATIO
 from tongues.plan.budget import Question
+from tongues.plan.keep import shares_to_keep
 from tongues.plan.laws import LawsInHand, of_compute
 from tongues.plan.repeats import Repeats, without_repeats
 from tongues.plan.ways import Way
@@ -20,10 +22,23 @@ _FAR = 2.0  # times that ratio beyond which a base is another kind of base
 
 
 def ways_of(laws: LawsInHand, question: Question) -> list[Way]:
-    """Every way of the laws in hand, continued ones from every base and at every replay share."""
+    """Every way of the laws in hand, continued ones from every base and at every replay share.
+
+    A UserError when a share is sought that keeps the source language, and there is none.
+    """
     found = [*_from_scratch(laws, question), *_continued(laws, question)]
-    shares = question.replay or (_REPLAY if laws.find("forgetting") else (0.0,))
-    return [whole for way in found for whole in _with_replay(way, shares)]
+    forgetting, kept = laws.find("forgetting"), {}
+    shares = question.replay or (_REPLAY if forgetting else (0.0,))
+    if question.keep is not None:
+        kept = shares_to_keep(
+            found,
+            forgetting.law if forgetting else None,
+            tolerance=question.keep,
+            starting=starting_loss(laws, question),
+            flops=question.flops,
+            target_loss=question.target_loss,
+        )
+    return [whole for way in found for whole in _with_replay(way, shares, kept.get(way.name))]
 
 
 def comparison(way: Way, ways: list[Way]) -> Way | None:
@@ -145,10 +160,12 @@ def _repeats(laws: LawsInHand, question: Question) -> Repeats | None:
     )
 
 
-def _with_replay(way: Way, shares: tuple[float, ...]) -> Iterator[Way]:
+def _with_replay(way: Way, shares: tuple[float, ...], advice: Advice | None) -> Iterator[Way]:
     if way.strategy == "scratch":
         yield way
         return
-    for share in shares:
+    wanted = {*shares, advice.share} if advice else set(shares)
+    for share in sorted(wanted):
         name = f"{way.name}, {share * 100:g}% replay" if share else way.name
-        yield replace(way, name=name, replay=share)
+        sought = advice if advice and advice.share == share else None
+        yield replace(way, name=name, replay=share, advice=sought)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.laws import Law, allocate
+from tongues.laws.replay import Advice
 from tongues.plan.amounts import USUAL_RATIO, Base
 from tongues.plan.laws import of_compute
 from tongues.plan.repeats import Repeats, filled_by
@@ -29,6 +30,7 @@ class Way:
     law: of loss by N and D, none of it read again, or by C alone.
     base: the checkpoint to continue from, which settles N.
     replay: share of the tokens that are source-language text.
+    advice: why that share, where it was sought to keep the source language.
     params, tokens: N and D where they are settled; otherwise they follow from the compute.
     repeats: how much different target text there is, and what a repeat is worth; None where there
         is no end of it.
@@ -40,6 +42,7 @@ class Way:
     law: Law
     base: Base | None = None
     replay: float = 0.0
+    advice: Advice | None = None
     params: float | None = None
     tokens: float | None = None
     repeats: Repeats | None = None

@@ -1,7 +1,8 @@
 """What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
 
 from tongues.recipe.loading import load_recipe, show_recipe
-from tongues.recipe.sections import (
+from tongues.recipe.studies import Grid, Pilot, Study, Sweep
+from tongues.recipe.texts import (
     Clean,
     Columns,
     Drift,
@@ -9,13 +10,11 @@ from tongues.recipe.sections import (
     Files,
     Hub,
     Made,
-    Model,
-    Recipe,
-    Study,
     Text,
     TokenSettings,
-    Train,
 )
+from tongues.recipe.training import Model, Train
+from tongues.recipe.whole import Recipe
 
 __all__ = [
     "Clean",
@@ -23,11 +22,14 @@ __all__ = [
     "Drift",
     "Extend",
     "Files",
+    "Grid",
     "Hub",
     "Made",
     "Model",
+    "Pilot",
     "Recipe",
     "Study",
+    "Sweep",
     "Text",
     "TokenSettings",
     "Train",

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tongues.errors import UserError, nearest
-from tongues.recipe.sections import Recipe
+from tongues.recipe.whole import Recipe
 
 __all__ = ["load_recipe", "show_recipe"]
 

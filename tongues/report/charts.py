@@ -64,13 +64,18 @@ class Figure:
     panels: tuple[alt.LayerChart, ...]
     rows: tuple[dict[str, Any], ...]
 
+    @property
+    def columns(self) -> int:
+        """Panels side by side where there is room: pairs of panels stay together."""
+        count = len(self.panels)
+        return min(count, 3) if count % 2 else 2
+
     def chart(self) -> alt.ConcatChart:
         """All panels in one chart of fixed width, with the caption, for files."""
         sized = [panel.properties(width=_FILE_WIDTH) for panel in self.panels]
-        columns = 2 if len(sized) in (2, 4) else min(len(sized), 3)
-        said = wrap(self.caption, width=int(columns * _FILE_WIDTH / _LETTER))
+        said = wrap(self.caption, width=int(self.columns * _FILE_WIDTH / _LETTER))
         title = alt.TitleParams(self.title, subtitle=said, fontSize=17, offset=18)
-        chart = alt.concat(*sized, columns=columns).properties(title=title)
+        chart = alt.concat(*sized, columns=self.columns).properties(title=title)
         return chart.resolve_scale(color="independent")  # as on a page, a legend to each panel
 
 

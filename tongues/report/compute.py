@@ -1,11 +1,10 @@
-"""The figures over compute: the losses it buys, and how much of it CPT saves."""
+"""The figure over compute: the losses it buys, with and without a model to continue from."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
-from tongues.laws.observed import size_order
 from tongues.laws.targets import TargetLaws
 from tongues.report.charts import (
     HEIGHT,
@@ -22,10 +21,10 @@ from tongues.report.charts import (
     points,
     tips,
 )
-from tongues.report.findings import Findings, Pair, Transfer
+from tongues.report.findings import Findings, Pair
 from tongues.report.theme import domain, series
 
-__all__ = ["loss_against_compute", "saved_through_training"]
+__all__ = ["loss_against_compute"]
 
 _COMPUTE = "Training compute (FLOPs)"
 
@@ -47,9 +46,10 @@ def loss_against_compute(findings: Findings) -> Figure | None:
         _all_runs(fitted, [row for row in rows if row["target"] == fitted.target], x, y, names)
         for fitted in findings.laws
     ]
+    ended = any("laws" in fitted.by_ends for fitted in findings.laws)
     caption = (
         "Each thin line is a run, larger sizes further right; dashed, the power law along the "
-        "lowest losses of all sizes."
+        f"lowest {'final ' if ended else ''}losses of all sizes."
     )
     alone = _clearest_pair(findings)
     if alone:
@@ -58,56 +58,6 @@ def loss_against_compute(findings: Findings) -> Figure | None:
     laws = [row for fitted in findings.laws for row in _law_rows(fitted)]
     title = "Loss against compute"
     return Figure("loss-against-compute", title, caption, tuple(panels), (*rows, *laws))
-
-
-def saved_through_training(findings: Findings) -> Figure | None:
-    """The share of compute saved at equal loss, as the twin from scratch trains on."""
-    transfers = [t for t in findings.transfers if not t.replay and t.saved]
-    rows = [row for t in transfers for row in _savings(t)]
-    if not rows:
-        return None
-    sizes = size_order(p.cpt for t in transfers for p in t.pairs)
-    needed = [row["tokens"] for row in rows]
-    saved = [row["saved"] for row in rows]
-    lowest, highest = max(-100.0, min(0.0, *saved)), min(100.0, max(10.0, 1.15 * max(saved)))
-    x = alt.X(
-        "tokens:Q",
-        title="Tokens the twin from scratch had seen",
-        scale=log_scale(needed),
-        axis=log_axis(needed, grid=False),
-    )
-    scale = alt.Scale(domain=[lowest, highest], clamp=True)
-    y = alt.Y("saved:Q", title="Compute saved (%)", scale=scale, axis=alt.Axis(tickCount=6))
-    shade = alt.Color(
-        "shape:O",
-        sort=sizes,
-        scale=alt.Scale(domain=sizes, range="ordinal"),
-        legend=alt.Legend(symbolType="stroke"),
-    )
-    panels = []
-    for transfer in transfers:
-        base = alt.Chart(data(row for row in rows if row["target"] == transfer.target))
-        nothing = alt.Chart(data([{"saved": 0}])).mark_rule(strokeWidth=1.2, style="quiet")
-        lines = base.mark_line(strokeWidth=1.6).encode(x, y, shade, alt.Detail("run:N"))
-        dots = base.mark_circle(size=24, opacity=1).encode(x, y, shade, tooltip=_SAVED_TIPS)
-        panels.append(panel(transfer.target, nothing.encode(y), lines, dots))
-    caption = (
-        "How much less compute CPT needed than its twin from scratch for each loss on the way, by "
-        "model size, a line per seed. Above 0 it saves; 100 % is a loss that the source model "
-        "had before its first step."
-    )
-    title = "Compute saved through training"
-    return Figure("saved-through-training", title, caption, tuple(panels), tuple(rows))
-
-
-_SAVED_TIPS = [
-    alt.Tooltip("run:N"),
-    alt.Tooltip("shape:N", title="size"),
-    alt.Tooltip("loss:Q", title="at loss", format=".3f"),
-    alt.Tooltip("tokens:Q", title="tokens from scratch", format=".3s"),
-    alt.Tooltip("tokens_cpt:Q", title="tokens of CPT", format=".3s"),
-    alt.Tooltip("saved:Q", title="saved (%)", format=".1f"),
-]
 
 
 def _axes(rows: Sequence[dict[str, Any]]) -> tuple[alt.X, alt.Y]:
@@ -189,22 +139,3 @@ def _one_size(pair: Pair, names: Sequence[str]) -> alt.LayerChart:
         *label(note.encode(x, y), "text:N", align="right", dx=-6, dy=13),
         height=HEIGHT,
     )
-
-
-def _savings(transfer: Transfer) -> list[dict[str, Any]]:
-    return [
-        {
-            "target": transfer.target,
-            "run": pair.cpt.name,
-            "shape": pair.cpt.shape,
-            "seed": pair.cpt.seed,
-            "loss": point.loss,
-            "tokens": point.tokens_scratch,
-            "tokens_cpt": point.tokens_cpt,
-            "tokens_transferred": point.transferred,
-            "saved": 100 * point.share,
-        }
-        for pair in transfer.pairs
-        for point in pair.points
-        if point.tokens_scratch >= pair.scratch.learned.tokens[1]  # earlier is a guess
-    ]

@@ -2,16 +2,18 @@
 
 from tongues.report.charts import Figure
 from tongues.report.clouds import clouds
-from tongues.report.compute import loss_against_compute, saved_through_training
+from tongues.report.compute import loss_against_compute
 from tongues.report.findings import Findings
 from tongues.report.forgotten import forgetting_law
 from tongues.report.law_series import of_findings
 from tongues.report.overview import overview
-from tongues.report.replay import forgetting
+from tongues.report.related import bases, relatedness
+from tongues.report.replay import by_language, forgetting
 from tongues.report.residuals import extrapolation, residuals
 from tongues.report.saved import saved_by_laws
 from tongues.report.surfaces import loss_surface
 from tongues.report.theme import domain
+from tongues.report.transferred import saved_through_training
 
 __all__ = ["figures"]
 
@@ -24,7 +26,10 @@ def figures(findings: Findings) -> list[Figure]:
         overview(findings),
         loss_against_compute(findings),
         saved_through_training(findings),
+        relatedness(findings),
+        bases(findings),
         forgetting(findings),
+        by_language(findings),
         forgetting_law(fitted),
         loss_surface(firm, names),
         saved_by_laws(firm),

@@ -1,27 +1,32 @@
 """The numbers of a study: what CPT saves, what it forgets, and the laws behind both."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from tongues.errors import UserError
-from tongues.laws import Saving, savings
-from tongues.laws.observed import Run, gather, twin
-from tongues.laws.targets import TargetLaws, fit_targets
-from tongues.report.statistics import Estimate, estimate
+from tongues.laws import Comparison, Curve, Saving, savings
+from tongues.laws.observed import Run, curve_of_ends, gather, twin, usual_bases
+from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
+from tongues.report.statistics import Estimate, by_unit, estimate
 
 __all__ = ["Findings", "Forgetting", "Nearer", "Pair", "ReplayEffect", "Transfer", "findings"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A CPT run and its twin from scratch, of the same target, shape and seed.
+    """A CPT run and its twin from scratch, of the same target, shape, seed and number of tokens.
 
+    Where no twin has that number of tokens, they are compared up to the end of the shorter.
     `saved` is the share of the twin's tokens that CPT did without, at the lowest loss both
     reached; one shape spends the same compute on every token, so it is the share of compute too.
-    `ahead` is how far CPT's final loss lies below the twin's, in nats per token. `points` are the
-    savings through training.
+    `ahead` is how far CPT's loss in the end lies below the twin's, in nats per token. `points` are
+    the savings through training. `apart` is what the model it continues has to learn of the target:
+    0 where it knows as much as the twin in the end, 1 where it knows no more than random weights.
     """
 
     cpt: Run
@@ -30,22 +35,30 @@ class Pair:
     reached: bool  # whether CPT got to the twin's final loss
     ahead: float
     points: tuple[Saving, ...]
+    apart: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What CPT at one replay ratio saved on one target, over its pairs."""
+    """What CPT at one replay ratio saved on one target, over its pairs.
+
+    by_ends: the share saved between final losses alone, where runs of several lengths allow it.
+    """
 
     target: str
     replay: float
     pairs: tuple[Pair, ...]
     saved: Estimate | None
     ahead: Estimate
+    by_ends: Estimate | None
 
 
 @dataclass(frozen=True, slots=True)
 class Nearer:
-    """By how much CPT (no replay) saved a larger share on `near` than on `far`, in paired runs."""
+    """By how much CPT (no replay) saved a larger share on `near` than on `far`, in paired runs.
+
+    The source model knew more of `near` before the first step (`Pair.apart`).
+    """
 
     near: str
     far: str
@@ -79,9 +92,15 @@ class ReplayEffect:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that the runs say. `targets` go from the most saved to the least."""
+    """All that the runs say. `targets` go from the most saved to the least.
+
+    All but `bases` is about runs that continue from the usual base of their shape; `bases` are
+    the pairs without replay of shapes that were continued from several. `compared` are the fitting
+    errors of every law, by target.
+    """
 
     runs: tuple[Run, ...]
+    usual: tuple[Run, ...]
     source: str | None
     targets: tuple[str, ...]
     ratios: tuple[float, ...]
@@ -89,7 +108,9 @@ class Findings:
     nearer: tuple[Nearer, ...]
     forgetting: tuple[Forgetting, ...]
     replay_effects: tuple[ReplayEffect, ...]
+    bases: tuple[Pair, ...]
     laws: tuple[TargetLaws, ...]
+    compared: dict[str, Comparison]
     left_out: tuple[str, ...]
 
     def transfer(self, target: str, replay: float = 0.0) -> Transfer | None:
@@ -100,7 +121,7 @@ class Findings:
     def of(self, target: str, strategy: str, replay: float = 0.0) -> list[Run]:
         """The runs of one target, strategy and replay ratio, smallest first."""
         wanted = (target, strategy, replay)
-        return [run for run in self.runs if (run.target, run.strategy, run.replay) == wanted]
+        return [run for run in self.usual if (run.target, run.strategy, run.replay) == wanted]
 
 
 def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
@@ -108,12 +129,13 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     runs = gather(rows)
     if not runs:
         raise UserError("there is no finished run to report on", hint="run `tongues study` first")
-    continued = [run for run in runs if run.strategy == "cpt"]
+    usual = usual_bases(runs)
+    continued = [run for run in usual if run.strategy == "cpt"]
     source = _one_source(continued)
     targets = sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
     ratios = tuple(sorted({run.replay for run in continued}))
     transfers = [
-        t for target in targets for ratio in ratios if (t := _transfer(target, ratio, runs))
+        t for target in targets for ratio in ratios if (t := _transfer(target, ratio, usual))
     ]
     saved = {t.target: t.saved.mean for t in transfers if t.saved and not t.replay}
     targets.sort(key=lambda target: (-saved.get(target, float("-inf")), target))
@@ -124,6 +146,7 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     ]
     return Findings(
         runs=tuple(runs),
+        usual=tuple(usual),
         source=source,
         targets=tuple(targets),
         ratios=ratios,
@@ -136,7 +159,13 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
             for ratio in ratios
             if ratio and (effect := _replay_effect(target, ratio, continued))
         ),
+        bases=tuple(_of_bases(runs)),
         laws=tuple(laws),
+        compared={
+            fitted.target: compared
+            for fitted in laws
+            if (compared := compare_laws(fitted, [r for r in usual if r.target == fitted.target]))
+        },
         left_out=(
             *_left_out(runs, targets, transfers, forgetting),
             *(sentence for fitted in laws for sentence in fitted.refused),
@@ -155,38 +184,94 @@ def _one_source(continued: Sequence[Run]) -> str | None:
 
 
 def _transfer(target: str, replay: float, runs: Sequence[Run]) -> Transfer | None:
-    pairs = [
-        _pair(run, other)
-        for run in runs
-        if (run.strategy, run.target, run.replay) == ("cpt", target, replay)
-        and (other := twin(run, runs))
+    continued = [
+        run for run in runs if (run.strategy, run.target, run.replay) == ("cpt", target, replay)
     ]
-    ahead = estimate(pair.ahead for pair in pairs)
+    pairs = _equally_long([_pair(run, other) for run in continued if (other := twin(run, runs))])
+    ahead = estimate(by_unit((pair.cpt.unit, pair.ahead) for pair in pairs))
     if ahead is None:
         return None
-    saved = estimate(pair.saved for pair in pairs if pair.saved is not None)
-    if saved and saved.high is not None:
-        saved = replace(saved, high=min(saved.high, 1.0))  # nobody saves more than all
-    return Transfer(target, replay, tuple(pairs), saved, ahead)
+    saved = _at_most_all((p.cpt.unit, p.saved) for p in pairs if p.saved is not None)
+    by_ends = _at_most_all(_saved_by_ends(continued, runs))
+    return Transfer(target, replay, tuple(pairs), saved, ahead, by_ends)
+
+
+def _equally_long(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs of one length, and the others of a shape and seed that has none."""
+    equal = {pair.cpt.unit for pair in pairs if pair.scratch.as_long_as(pair.cpt)}
+    return [p for p in pairs if p.cpt.unit not in equal or p.scratch.as_long_as(p.cpt)]
+
+
+def _at_most_all(shares: Iterable[tuple[Hashable, float]]) -> Estimate | None:
+    """The mean share saved; nobody saves more than all."""
+    found = estimate(by_unit(shares))
+    if found and found.high is not None:
+        return replace(found, high=min(found.high, 1.0))
+    return found
+
+
+def _saved_by_ends(
+    continued: Sequence[Run], runs: Sequence[Run]
+) -> Iterable[tuple[Hashable, float]]:
+    """The share saved by each shape and seed that has final losses at several lengths."""
+    for unit in dict.fromkeys(run.unit for run in continued):
+        own = [run for run in continued if run.unit == unit]
+        twins = [t for run in own if (t := twin(run, runs))]
+        cpt, scratch = curve_of_ends(own), curve_of_ends(twins)
+        points = savings(scratch, cpt).points if cpt and scratch else ()
+        if points:
+            yield unit, points[-1].share
 
 
 def _pair(cpt: Run, scratch: Run) -> Pair:
     points = savings(scratch.learned, cpt.learned).points
     saved = 1.0 - points[-1].tokens_cpt / points[-1].tokens_scratch if points else None
-    ahead = float(scratch.learned.loss[-1] - cpt.learned.loss[-1])
+    tokens = min(cpt.tokens, scratch.tokens)
+    ahead = _loss_at(scratch.learned, tokens) - _loss_at(cpt.learned, tokens)
     reached = bool(cpt.learned.loss.min() <= scratch.learned.loss[-1])
-    return Pair(cpt, scratch, saved, reached, ahead, points)
+    return Pair(cpt, scratch, saved, reached, ahead, points, _apart(cpt.learned, scratch.learned))
+
+
+def _loss_at(curve: Curve, tokens: float) -> float:
+    """Between evaluations along a straight line in logarithms."""
+    late = curve.tokens > 0
+    logs = np.log(curve.tokens[late]), np.log(curve.loss[late])
+    return float(np.exp(np.interp(np.log(tokens), *logs)))
+
+
+def _apart(cpt: Curve, scratch: Curve) -> float | None:
+    start, random, end = cpt.loss[0], scratch.loss[0], scratch.loss[-1]
+    if cpt.tokens[0] > 0 or scratch.tokens[0] > 0 or random <= end:
+        return None
+    return float((start - end) / (random - end))
+
+
+def _of_bases(runs: Sequence[Run]) -> Iterable[Pair]:
+    """The pairs of targets and shapes that several bases were continued to."""
+    plain = [run for run in runs if run.strategy == "cpt" and not run.replay and run.base]
+    for run in plain:
+        place = run.target, run.shape
+        several = {other.base for other in plain if (other.target, other.shape) == place}
+        if len(several) > 1 and (other := twin(run, runs)):
+            yield _pair(run, other)
 
 
 def _nearer(transfers: Sequence[Transfer]) -> Iterable[Nearer]:
-    """Each target against the next in the order of what was saved."""
-    for near, far in pairwise(transfers):
-        here, there = (
-            {(p.cpt.shape, p.cpt.seed): p.saved for p in t.pairs if p.saved is not None}
-            for t in (near, far)
+    """Each target against the next further off."""
+    known = {t.target: [p.apart for p in t.pairs if p.apart is not None] for t in transfers}
+    ordered = sorted(
+        (t for t in transfers if known[t.target]), key=lambda t: fmean(known[t.target])
+    )
+    for near, far in pairwise(ordered):
+        difference = estimate(
+            by_unit(
+                (here.cpt.unit, here.saved - there.saved)
+                for here in near.pairs
+                for there in far.pairs
+                if here.cpt.like(there.cpt)
+                if here.saved is not None and there.saved is not None
+            )
         )
-        both = sorted(here.keys() & there.keys())
-        difference = estimate(here[key] - there[key] for key in both)
         if difference:
             yield Nearer(near.target, far.target, difference)
 
@@ -201,7 +286,10 @@ def _forgetting(target: str, replay: float, continued: Sequence[Run]) -> Forgett
         and curve.tokens[0] == 0
     }
     rises = tuple(float(loss[-1] - loss[0]) for loss in known.values())
-    rise, peak = estimate(rises), estimate(float(loss.max() - loss[0]) for loss in known.values())
+    peaks = [(run.unit, float(loss.max() - loss[0])) for run, loss in known.items()]
+    units = [run.unit for run in known]
+    rise = estimate(by_unit(zip(units, rises, strict=True)))
+    peak = estimate(by_unit(peaks))
     if rise is None or peak is None:
         return None
     return Forgetting(target, replay, tuple(known), rises, rise, peak)
@@ -209,23 +297,23 @@ def _forgetting(target: str, replay: float, continued: Sequence[Run]) -> Forgett
 
 def _replay_effect(target: str, replay: float, continued: Sequence[Run]) -> ReplayEffect | None:
     without, with_replay = (
-        {(r.shape, r.seed): r for r in continued if (r.target, r.replay) == (target, ratio)}
+        [run for run in continued if (run.target, run.replay) == (target, ratio)]
         for ratio in (0.0, replay)
     )
-    both = [(without[key], with_replay[key]) for key in without.keys() & with_replay.keys()]
-    on_target = estimate(_differences(both, target))
+    both = [(before, after) for before in without for after in with_replay if before.like(after)]
+    on_target = estimate(by_unit(_differences(both, target)))
     if on_target is None:
         return None
     source = both[0][0].source
-    on_source = estimate(_differences(both, source)) if source else None
+    on_source = estimate(by_unit(_differences(both, source))) if source else None
     return ReplayEffect(target, replay, on_source, on_target)
 
 
-def _differences(pairs: Iterable[tuple[Run, Run]], lang: str) -> Iterable[float]:
+def _differences(pairs: Iterable[tuple[Run, Run]], lang: str) -> Iterable[tuple[Hashable, float]]:
     for without, with_replay in pairs:
         before, after = without.final(lang), with_replay.final(lang)
         if before is not None and after is not None:
-            yield after - before
+            yield without.unit, after - before
 
 
 def _left_out(

@@ -38,7 +38,8 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     if not rows:
         return None
     shares = sorted({row["replay"] for row in rows})
-    tokens, loss = [row["tokens"] for row in rows], [row["loss"] for row in rows]
+    tokens = [row["tokens"] for row in rows]
+    loss = [*(S for _, S, _ in drawn), *(row["loss"] for row in rows)]
     x = alt.X("tokens:Q", title="Tokens trained on, all languages", scale=log_scale(tokens, 0.13))
     x = x.axis(log_axis(tokens, grid=False))
     scale = log_scale(loss)
@@ -67,9 +68,12 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
 
 
 def _starts(one: LawSeries) -> list[float]:
-    """The losses before the first step that get a panel."""
+    """The losses before the first step that get a panel: those with the most shares of replay."""
     if one.rows is not None:
-        found = np.unique(one.rows.variables["S"])
+        known = one.rows.variables
+        starts = np.unique(known["S"])
+        shares = np.array([len(np.unique(known["r"][known["S"] == S])) for S in starts])
+        found = starts[shares == shares.max()]
         chosen = np.linspace(0, len(found) - 1, min(_PANELS, len(found))).round().astype(int)
         return found[chosen].tolist()
     return [float(np.mean(one.range["S"]))] if one.range else []

@@ -57,15 +57,13 @@ def number_card(number: str, between: str, what: str) -> str:
 
 def figure(drawn: Figure) -> str:
     """A figure with its caption, and its files to take away."""
-    count = len(drawn.panels)
-    columns = min(count, 3) if count % 2 else 2
     panels = "".join('<div class="panel"></div>' for _ in drawn.panels)
     path = f"figures/{drawn.name}"
     image = f'<img src="{path}.svg" alt="{escape(drawn.title)}">'
     return (
         f'<figure id="{drawn.name}"><h2>{escape(drawn.title)}</h2>'
         f"<figcaption>{prose(drawn.caption)}</figcaption>"
-        f'<div class="panels" style="--columns:{columns}">{panels}</div>'
+        f'<div class="panels" style="--columns:{drawn.columns}">{panels}</div>'
         f"<noscript>{image}</noscript>"
         f'<p class="links"><a href="{path}.svg">SVG</a> · <a href="{path}.png">PNG</a> · '
         f'<a href="{path}.csv">data</a></p></figure>'

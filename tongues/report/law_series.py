@@ -8,8 +8,9 @@ import numpy as np
 
 from tongues.laws import Law, envelope
 from tongues.laws.forms import find_form
+from tongues.laws.observed import usual_bases
 from tongues.laws.rows import Rows
-from tongues.laws.targets import settled, source_losses
+from tongues.laws.targets import law_rows, source_losses
 from tongues.report.findings import Findings
 from tongues.report.theme import domain, series
 
@@ -69,13 +70,14 @@ def of_findings(found: Findings) -> list[LawSeries]:
     """The laws of a study's targets, each with the evaluations it was fitted on."""
     fitted: list[LawSeries] = []
     for of_target in found.laws:
+        runs = [run for run in found.runs if run.target == of_target.target]
+        observed, _ = law_rows(runs)
         for strategy, law in of_target.laws.items():
-            N, D, _, loss, names = settled(found.of(of_target.target, strategy))
-            rows = _rows({"N": N, "D": D}, loss, names)
+            own = observed[strategy]
+            rows = _rows({"N": own.N, "D": own.D}, own.loss, own.runs)
             fitted.append(LawSeries(law, rows, series(strategy, 0.0)))
         if of_target.forgetting:
-            own = (of_target.target, "cpt")
-            continued = [run for run in found.runs if (run.target, run.strategy) == own]
+            continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
             D, r, S, loss, names = source_losses(continued)
             rows = _rows({"D": D, "r": r, "S": S}, loss, names)
             fitted.append(LawSeries(of_target.forgetting, rows, series("cpt", 0.0)))

@@ -12,6 +12,8 @@ from tongues.report.theme import domain, series
 
 __all__ = ["overview"]
 
+_FLOOR = -100.0  # percent; what lies below stands at the edge, with its number
+
 
 def overview(findings: Findings) -> Figure | None:
     """Tokens saved, and how much worse the source language became, per target with intervals."""
@@ -26,7 +28,8 @@ def overview(findings: Findings) -> Figure | None:
         for f in findings.forgetting
         for row in _dots(f.target, f.replay, f.rise, f.rises, 1, "{:+.2f}")
     ]
-    height = 30 + 52 * len(findings.targets) * max(len(findings.ratios), 1)
+    ratios = max(len(findings.ratios), 1)
+    height = 30 + (52 if ratios < 4 else 42) * len(findings.targets) * ratios
     panels, notes = [], []
     if saved:
         title, unit = "Tokens saved beside scratch", "share of tokens saved (%)"
@@ -75,9 +78,12 @@ def _intervals(
     findings: Findings, rows: Sequence[dict[str, Any]], title: str, unit: str, height: int
 ) -> alt.LayerChart:
     values = [row[key] for row in rows for key in ("value", "low", "high") if key in row]
+    if unit.endswith("(%)"):
+        values = [max(value, _FLOOR) for value in values]
     low, high = min(0.0, *values), max(0.0, *values)
     room = 0.2 * (high - low or 1.0)  # for the numbers above the outermost dots
-    scale = alt.Scale(domain=[low - room / (1 if low < 0 else 2), high + room], nice=False)
+    ends = [low - room / (1 if low < 0 else 2), high + room]
+    scale = alt.Scale(domain=ends, nice=False, clamp=True)
     x = alt.X("value:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=5))
     quiet = alt.Axis(
         labelFontSize=13.5, domain=False, ticks=False, labelPadding=10, grid=False, labelLimit=130

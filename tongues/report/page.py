@@ -1,7 +1,7 @@
 """The page of runs: what was found, its figures, the laws and how it was measured."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -9,17 +9,23 @@ from tongues.laws.observed import size_order
 from tongues.laws.targets import SETTLED
 from tongues.quantities import show_count
 from tongues.report.charts import Figure
+from tongues.report.claim_tables import claim_tables
 from tongues.report.findings import Findings
 from tongues.report.html import figure, footer, items, number_card, prose
 from tongues.report.statistics import Estimate
-from tongues.report.tables import law_notes, law_table, run_table
+from tongues.report.tables import error_table, law_notes, law_table, run_table
+from tongues.report.verdicts import Claim
 from tongues.report.words import findings_by_topic, nats, percent
 
 __all__ = ["page"]
 
+_FEW = 3  # shares of replay that are all told in words
+_MANY = 80  # runs whose table is folded away
+
 
 def page(
     findings: Findings,
+    claims: Sequence[Claim],
     figures: Sequence[Figure],
     title: str,
     settings: Mapping[str, Any],
@@ -27,14 +33,14 @@ def page(
 ) -> str:
     """The body of the page, in HTML.
 
-    `settings` are what all runs had in common, `versions` those of the software that trained
-    the runs and drew the page.
+    `claims` are findings of others put to the test. `settings` are what all runs had in common,
+    `versions` those of the software that trained the runs and drew the page.
     """
     return (
         f"<header><h1>{escape(title)}</h1>{_lead(findings)}</header>"
-        f"{_numbers(findings)}{_found(findings)}"
+        f"{_numbers(findings)}{_found(findings)}{_claims(findings, claims)}"
         f"{''.join(figure(drawn) for drawn in figures)}"
-        f"{_laws(findings)}{_method(settings)}{_runs(findings)}{footer(versions)}"
+        f"{_laws(findings)}{_method(findings, settings)}{_runs(findings)}{footer(versions)}"
     )
 
 
@@ -71,7 +77,8 @@ def _numbers(findings: Findings) -> str:
         for t in ends
         if t.saved
     ]
-    nearest = [f for f in findings.forgetting if f.target == findings.forgetting[0].target]
+    told = [f for f in findings.forgetting if f.replay in _told_shares(findings)]
+    nearest = [f for f in told if f.target == told[0].target]
     for f in [nearest[0], nearest[-1]] if len(nearest) > 1 else nearest:
         how = f"{f.replay * 100:.3g} % replay" if f.replay else "no replay"
         what = f"nats on `{findings.source}` after learning `{f.target}`, {how}"
@@ -90,12 +97,48 @@ def _plus(number: str) -> str:
 
 
 def _found(findings: Findings) -> str:
-    topics = findings_by_topic(findings) | {"Left out": list(findings.left_out)}
+    """The findings in words; of many shares of replay only none and the middle one."""
+    shares = _told_shares(findings)
+    topics = findings_by_topic(findings, shares)
+    rest = findings_by_topic(findings, set(findings.ratios) - set(shares))
+    topics["Left out"] = list(findings.left_out)
     del topics["Laws"]  # they stand beside their table
     rows = "".join(
-        f"<h3>{topic}</h3>{items(sentences)}" for topic, sentences in topics.items() if sentences
+        f"<h3>{topic}</h3><div>{items(told)}{_more(rest.get(topic, []), told)}</div>"
+        for topic, told in topics.items()
+        if told
     )
     return f'<div class="found">{rows}</div>'
+
+
+def _told_shares(findings: Findings) -> tuple[float, ...]:
+    """The shares of replay that are told first: all, or of many the least and the middle one."""
+    ratios = findings.ratios
+    return ratios if len(ratios) <= _FEW else (ratios[0], ratios[len(ratios) // 2])
+
+
+def _more(rest: Sequence[str], told: Sequence[str]) -> str:
+    """What else there is to say, folded away."""
+    others = [sentence for sentence in rest if sentence not in told]
+    if not others:
+        return ""
+    return f"<details><summary>At other shares of replay</summary>{items(others)}</details>"
+
+
+def _claims(findings: Findings, claims: Sequence[Claim]) -> str:
+    """The findings of others beside the numbers here, with their verdicts."""
+    found = claim_tables(claims, findings.targets)
+    if not found:
+        return ""
+    said = (
+        "What others report of continuing, put to the test on these runs. Each number has its "
+        "95 % interval and how many pairs, runs or sizes it is a mean over. A direction holds "
+        "where the whole interval lies on its side of nothing; that two things are alike, where "
+        "the interval lies within the tolerance named. Numbers by share of replay take the spread "
+        "among seeds and sizes to be the same at every share."
+    )
+    head = f'<h2>Which findings hold here</h2><p class="quiet">{prose(said)}</p>'
+    return f'<section id="claims" class="claims">{head}{found}</section>'
 
 
 def _laws(findings: Findings) -> str:
@@ -113,34 +156,56 @@ def _laws(findings: Findings) -> str:
     )
     cautions = f"<h3>What to doubt</h3>{items(notes, 'notes')}" if notes else ""
     head = f'<h2>Fitted laws</h2>{items(said, "plain")}<p class="quiet">{forms}</p>'
-    return f'<section id="laws">{head}{table}{cautions}</section>'
+    return f'<section id="laws">{head}{table}{_errors(findings)}{cautions}</section>'
+
+
+def _errors(findings: Findings) -> str:
+    """How well each form of law fits the runs of each strategy."""
+    table = error_table(findings)
+    if not table:
+        return ""
+    said = (
+        "The mean Huber error (of the log loss, threshold 0.001) of every form on the runs of each "
+        "strategy, in millionths: of the fit, and on runs left out of it. The extended form is "
+        "Chinchilla's with γ free, all else fitted anew; CPT's takes E, A and α from scratch. γ "
+        "with its 95 % interval. Bold: the best on left-out runs."
+    )
+    return f'<h3>Fitting errors</h3><p class="quiet">{prose(said)}</p>{table}'
 
 
 def _runs(findings: Findings) -> str:
+    rows = run_table(findings)
+    if len(findings.runs) > _MANY:
+        rows = f"<details><summary>All {len(findings.runs)} runs</summary>{rows}</details>"
     return (
         '<section id="runs"><h2>What was run</h2><p class="quiet">Final loss in nats per token on '
-        "the held-out text of each language, and bits per byte.</p>"
-        f"{run_table(findings)}</section>"
+        f"the held-out text of each language, and bits per byte.</p>{rows}</section>"
     )
 
 
-def _method(settings: Mapping[str, Any]) -> str:
+def _method(findings: Findings, settings: Mapping[str, Any]) -> str:
     points = [
-        "A pair is a CPT run and the run from scratch of the same target, shape and seed. The "
-        "share saved is read off both curves at the lowest loss both reached (the final loss of "
-        "the run from scratch, where CPT got there), between evaluations along straight lines in "
-        "logarithms. One shape spends the same compute on every token, so tokens and compute saved "
-        "are one share; what training the source model cost is not counted.",
+        "A pair is a CPT run and the run from scratch of the same target, shape, seed and number "
+        "of tokens; where there is none of that length, both are read up to the end of the "
+        "shorter. The share saved is read off both curves at the lowest loss both reached (the "
+        "final loss of the run from scratch, where CPT got there), between evaluations along "
+        "straight lines in logarithms. One shape spends the same compute on every token, so "
+        "tokens and compute saved are one share; what training the source model cost is not "
+        "counted.",
         "CPT's curve is read in mid-run, before its learning rate has come down, and scratch's at "
-        "its end, after it has: the saving is rather more than less than the one shown.",
-        "Intervals of means are Student's t over pairs or runs; those of laws are percentiles "
-        "over resamples of whole runs. Sizes and seeds are pooled: with one seed, intervals tell "
-        "the spread over sizes, not over seeds.",
-        f"Laws are fitted on evaluations after the first {SETTLED * 100:.0f} % of a run, those of "
-        "CPT on runs without replay. In mid-schedule, where the rate has not decayed yet, losses "
-        "lie above what a run of that length would end with.",
+        "its end, after it has: the saving is rather more than less than the one shown. Where "
+        "runs of several lengths allow it, the saving between final losses alone is told too.",
+        "Where shapes were continued from source models trained for different numbers of tokens, "
+        "all is about those that most runs continue from; only the figure of source models shows "
+        "the others.",
+        "Intervals of means are Student's t over pairs or runs, those of one shape and seed "
+        "counted as one; those of laws are percentiles over resamples of whole runs. Sizes and "
+        "seeds are pooled: with one seed, intervals tell the spread over sizes, not over seeds.",
+        *_law_points(findings),
         "Forgetting is the loss on the source language minus the same model's before its first "
         "step of CPT.",
+        "At equal compute on one language, a run with more replay is further on in its schedule, "
+        "its learning rate lower; only final losses are free of that.",
     ]
     shared = "".join(
         f"<dt>{escape(str(key).replace('_', ' '))}</dt><dd>{escape(_setting(value))}</dd>"
@@ -151,6 +216,24 @@ def _method(settings: Mapping[str, Any]) -> str:
         f'<section id="method"><h2>How it was measured</h2>{items(points, "notes")}'
         f"{common if shared else ''}</section>"
     )
+
+
+def _law_points(findings: Findings) -> Iterator[str]:
+    """On which losses the laws were fitted."""
+    ended = [f"`{fitted.target}`" for fitted in findings.laws if "laws" in fitted.by_ends]
+    others = [f"`{fitted.target}`" for fitted in findings.laws if "laws" not in fitted.by_ends]
+    if ended:
+        yield (
+            f"Laws of {' and '.join(ended)} are fitted on final losses alone, as runs of several "
+            "lengths allow it; those of CPT on runs without replay."
+        )
+    if others:
+        yield (
+            f"Laws of {' and '.join(others)} are fitted on evaluations after the first "
+            f"{SETTLED * 100:.0f} % of a run, those of CPT on runs without replay. In "
+            "mid-schedule, where the rate has not decayed yet, losses lie above what a run of "
+            "that length would end with; runs of two lengths a size would do without them."
+        )
 
 
 def _setting(value: Any) -> str:

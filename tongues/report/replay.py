@@ -1,14 +1,15 @@
-"""The figure of what is forgotten: both languages' losses through CPT, by replay ratio."""
+"""What replay does to both languages: their losses by tokens, and by compute on each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
 import altair as alt
 
-from tongues.laws.observed import size_order
+from tongues.laws.observed import Run, size_order
 from tongues.report.charts import (
     LOSS,
+    SCIENTIFIC,
     Figure,
     colour,
     data,
@@ -19,19 +20,18 @@ from tongues.report.charts import (
     tips,
 )
 from tongues.report.findings import Findings
+from tongues.report.meeting import meetings
+from tongues.report.statistics import by_unit
 from tongues.report.theme import domain
 
-__all__ = ["forgetting"]
+__all__ = ["by_language", "forgetting"]
 
 
 def forgetting(findings: Findings) -> Figure | None:
     """The losses on source and target language through CPT, with replay and without."""
-    source = findings.source
-    continued = [run for f in findings.forgetting for run in f.runs]
-    if not source or not continued:
+    source, shown = findings.source, _shown(findings)
+    if not source or not shown:
         return None
-    largest = size_order(continued)[-1]
-    shown = [run for run in continued if run.shape == largest]
     rows = [row for run in shown for lang in (source, run.target) for row in points(run, lang)]
     tokens = [row["tokens"] for row in rows]
     x = alt.X(
@@ -51,12 +51,98 @@ def forgetting(findings: Findings) -> Figure | None:
         panels.append(_through_training(title, on_source, x, names, start))
         panels.append(_through_training(f"Loss on {target}", on_target, x, names))
     caption = (
-        f"CPT of the largest size, {largest}; thin lines are seeds, thick ones their mean. The "
+        f"CPT of one size, {shown[0].shape}; thin lines are seeds, thick ones their mean. The "
         f"dashed line is the source model before the first step: what lies above it on {source} "
         "is forgotten."
     )
     return Figure(
         "forgetting", "What replay keeps, and what it costs", caption, tuple(panels), tuple(rows)
+    )
+
+
+def by_language(findings: Findings) -> Figure | None:
+    """Both losses against the compute spent on that language alone, a line a share of replay."""
+    source, shown = findings.source, _shown(findings)
+    if not source or len({run.replay for run in shown}) < 2:
+        return None
+    if not all(lang in run.seen for run in shown for lang in (source, run.target)):
+        return None
+    rows = [row for run in shown for lang in (run.target, source) for row in _on(run, lang)]
+    names, panels = domain(findings.ratios), []
+    for target in dict.fromkeys(run.target for run in shown):
+        own = [row for row in rows if row["target"] == target]
+        starts = [run.curves[source].loss[0] for run in shown if run.target == target]
+        for lang, start in ((target, None), (source, fmean(float(loss) for loss in starts))):
+            on = [row for row in own if row["lang"] == lang]
+            if on:
+                x = _compute_axis((row["own"] for row in rows if row["lang"] == lang), lang)
+                title = f"Loss on {lang}" + (f", while learning {target}" if start else "")
+                panels.append(_through_training(title, on, x, names, start))
+    caption = (
+        f"The same runs of {shown[0].shape}, against the part of their compute that went into the "
+        "language itself: total compute times its share. Thin lines are seeds, thick ones their "
+        f"mean; without replay nothing goes into {source}.{_met(shown)}"
+    )
+    title = "Each language by the compute spent on it"
+    return Figure("by-language", title, caption, tuple(panels), tuple(rows))
+
+
+def _shown(findings: Findings) -> list[Run]:
+    """The continued runs of one size, that of most shares of replay, and their longest length."""
+    continued = [run for f in findings.forgetting for run in f.runs]
+    if not continued:
+        return []
+    sizes = size_order(continued)
+    shares = {size: {run.replay for run in continued if run.shape == size} for size in sizes}
+    size = max(sizes, key=lambda size: (len(shares[size]), sizes.index(size)))
+    longest = max(
+        {run.tokens for run in continued if run.shape == size},
+        key=lambda tokens: (_shares_of(continued, size, tokens), tokens),
+    )
+    return [run for run in continued if (run.shape, run.tokens) == (size, longest)]
+
+
+def _shares_of(runs: Iterable[Run], size: str, tokens: float) -> int:
+    return len({run.replay for run in runs if (run.shape, run.tokens) == (size, tokens)})
+
+
+def _on(run: Run, lang: str) -> list[dict[str, Any]]:
+    """The evaluations on a language, with the compute that had gone into it by then.
+
+    Where none of it was read since the evaluation before, the later one counts.
+    """
+    curve, seen = run.curves[lang], run.seen[lang]
+    late = curve.tokens > 0
+    spent = curve.compute[late] * seen[late] / curve.tokens[late]
+    last = {
+        own: row | {"own": float(cost)}
+        for own, cost, row in zip(seen[late], spent, points(run, lang), strict=True)
+        if own > 0
+    }
+    return list(last.values())
+
+
+def _compute_axis(values: Iterable[float], lang: str) -> alt.X:
+    values = list(values)
+    axis = log_axis(values, SCIENTIFIC, grid=False)
+    title = f"Compute on {lang} (FLOPs)"
+    return alt.X("own:Q", title=title, scale=log_scale(values), axis=axis)
+
+
+def _met(shown: Sequence[Run]) -> str:
+    """By how much the losses on the targets differ at equal compute on them."""
+    found = meetings(shown)
+    if not found:
+        return ""
+    means: list[float] = []
+    for key in {(met.run.target, met.run.replay) for met in found}:
+        apart = [(m.run.unit, m.apart) for m in found if (m.run.target, m.run.replay) == key]
+        means.append(100.0 * fmean(by_unit(apart)))
+    least, most = (f"{end:+.1f}".replace("-", "−") for end in (min(means), max(means)))
+    between = f"{least} %" if least == most else f"{least} to {most} %"
+    return (
+        f" Past the warm-up, the loss on a target with replay lies {between} from that with the "
+        "least, at equal compute on it."
     )
 
 

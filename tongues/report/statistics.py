@@ -1,11 +1,14 @@
 """Means over pairs of runs, with the interval their spread allows."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import fmean, stdev
+from statistics import fmean, linear_regression, stdev
+from typing import TypeVar
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "by_unit", "estimate", "estimates", "slope"]
+
+Key = TypeVar("Key", bound=Hashable)
 
 # the 97.5 % point of Student's t for 1, 2, 3 ... degrees of freedom
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179)
@@ -37,7 +40,58 @@ def estimate(values: Iterable[float]) -> Estimate | None:
     mean, count = fmean(values), len(values)
     if count == 1:
         return Estimate(mean, None, None, 1)
-    freedom = count - 1
-    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.960 + 2.5 / freedom
-    half = student * stdev(values) / sqrt(count)
+    half = _student(count - 1) * stdev(values) / sqrt(count)
     return Estimate(mean, mean - half, mean + half, count)
+
+
+def estimates(groups: Mapping[Key, Sequence[float]]) -> dict[Key, Estimate]:
+    """The mean of every group, with the 95 % interval that the spread within all groups allows.
+
+    For groups that differ in their means but not in how far their values spread; so few values
+    in each still give an interval. Empty groups are left out.
+    """
+    groups = {key: list(values) for key, values in groups.items() if values}
+    means = {key: fmean(values) for key, values in groups.items()}
+    freedom = sum(len(values) - 1 for values in groups.values())
+    if freedom == 0:
+        return {key: Estimate(means[key], None, None, len(groups[key])) for key in groups}
+    squares = sum((value - means[key]) ** 2 for key in groups for value in groups[key])
+    reach = _student(freedom) * sqrt(squares / freedom)
+    return {
+        key: Estimate(
+            means[key],
+            means[key] - reach / sqrt(len(values)),
+            means[key] + reach / sqrt(len(values)),
+            len(values),
+        )
+        for key, values in groups.items()
+    }
+
+
+def slope(points: Sequence[tuple[float, float]]) -> Estimate | None:
+    """By how much y changes for one x, along the straight line through points (x, y).
+
+    With the 95 % interval of a regression from three points on; None where all have one x.
+    """
+    x, y = [point[0] for point in points], [point[1] for point in points]
+    if len(set(x)) < 2:
+        return None
+    line = linear_regression(x, y)
+    if len(points) < 3:
+        return Estimate(line.slope, None, None, len(points))
+    freedom, middle = len(points) - 2, fmean(x)
+    off = sum((b - line.slope * a - line.intercept) ** 2 for a, b in points)
+    half = _student(freedom) * sqrt(off / freedom / sum((a - middle) ** 2 for a in x))
+    return Estimate(line.slope, line.slope - half, line.slope + half, len(points))
+
+
+def by_unit(values: Iterable[tuple[Hashable, float]]) -> list[float]:
+    """One mean for each unit: values of one unit are not independent of each other."""
+    found: dict[Hashable, list[float]] = {}
+    for unit, value in values:
+        found.setdefault(unit, []).append(value)
+    return [fmean(of_unit) for of_unit in found.values()]
+
+
+def _student(freedom: int) -> float:
+    return _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.960 + 2.5 / freedom

@@ -9,7 +9,7 @@ from tongues.report.findings import Findings
 from tongues.report.html import table, word
 from tongues.report.theme import series
 
-__all__ = ["law_notes", "law_table", "run_table"]
+__all__ = ["error_table", "law_notes", "law_table", "run_table"]
 
 _SYMBOLS = {"E": "E", "A": "A", "alpha": "α", "B": "B", "beta": "β", "gamma": "γ"}
 
@@ -35,6 +35,23 @@ def law_table(findings: Findings) -> str:
     return table(head, rows) if rows else ""
 
 
+def error_table(findings: Findings) -> str:
+    """A row per target, strategy and form of law: its errors, and gamma where it has one."""
+    rows: list[list[str]] = []
+    for target, compared in findings.compared.items():
+        for entry in compared.entries:
+            left_out = f"{1e6 * entry.validated:.3g}"
+            name = f'<span class="{entry.strategy}">{series(entry.strategy, 0.0)}</span>'
+            gamma = entry.gamma and _number(entry.gamma[0], entry.gamma[1:])
+            cells = [word(escape(target)), word(name), word(entry.law), str(entry.n_rows)]
+            cells += [f"{1e6 * entry.mean_huber:.3g}", left_out, gamma or ""]
+            if entry.best:
+                cells[5] = f"<b>{left_out}</b>"
+            rows.append(cells)
+    head = [word("target"), word("runs of"), word("form"), "losses", "error", "on left-out runs"]
+    return table([*head, "γ"], rows) if rows else ""
+
+
 def law_notes(findings: Findings) -> list[str]:
     """The cautions of every fit, each told once with the fits it is about."""
     about: dict[str, list[str]] = {}
@@ -52,11 +69,12 @@ def law_notes(findings: Findings) -> list[str]:
 def run_table(findings: Findings) -> str:
     """Every run, with its final loss on each language."""
     langs = list(dict.fromkeys(lang for run in findings.runs for lang in run.curves))
+    several = bool(findings.bases)  # source models, so that they must be told apart
     order = {strategy: i for i, strategy in enumerate(("source", "scratch", "cpt"))}
     rows = []
     for run in sorted(
         findings.runs,
-        key=lambda r: (order.get(r.strategy, 9), r.target, r.replay, r.params, r.seed),
+        key=lambda r: (order.get(r.strategy, 9), r.target, r.replay, r.params, r.tokens, r.seed),
     ):
         name = series(run.strategy, run.replay)
         rows.append(
@@ -67,6 +85,7 @@ def run_table(findings: Findings) -> str:
                 f"{run.params:,}",
                 str(run.seed),
                 show_count(run.tokens),
+                *([show_count(run.base) if run.base else ""] if several else []),
                 f"{run.learned.compute[-1]:.2e}".replace("e+", "e"),
                 *(
                     ""
@@ -76,7 +95,8 @@ def run_table(findings: Findings) -> str:
                 ),
             ]
         )
-    head = [word("strategy"), word("learns"), "shape", "parameters", "seed", "tokens", "FLOPs"]
+    head = [word("strategy"), word("learns"), "shape", "parameters", "seed", "tokens"]
+    head += [*(["tokens before"] if several else []), "FLOPs"]
     return table([*head, *(f"loss, {escape(lang)}" for lang in langs)], rows)
 
 

@@ -1,6 +1,6 @@
 """Findings in plain sentences, each with its uncertainty, welcome or not."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from tongues.laws import allocate
 from tongues.laws.targets import TargetLaws
@@ -16,17 +16,26 @@ def sentences(findings: Findings) -> list[str]:
     return [sentence for topic in findings_by_topic(findings).values() for sentence in topic]
 
 
-def findings_by_topic(findings: Findings) -> dict[str, list[str]]:
-    """The same sentences under the words Saved, Forgotten and Laws."""
+def findings_by_topic(
+    findings: Findings, shares: Container[float] | None = None
+) -> dict[str, list[str]]:
+    """The same sentences under the words Saved, Forgotten and Laws.
+
+    shares: of replay, those that are told; by default all.
+    """
     source = findings.source
+
+    def told(replay: float) -> bool:
+        return shares is None or replay in shares
+
     return {
         "Saved": [
-            *(_transfer(t) for t in findings.transfers if t.saved),
+            *(_transfer(t) for t in findings.transfers if t.saved and told(t.replay)),
             *(_nearer(n) for n in findings.nearer),
         ],
         "Forgotten": [
-            *(_forgetting(f, source) for f in findings.forgetting),
-            *(_replay_effect(effect, source) for effect in findings.replay_effects),
+            *(_forgetting(f, source) for f in findings.forgetting if told(f.replay)),
+            *(_replay_effect(e, source) for e in findings.replay_effects if told(e.replay)),
         ],
         "Laws": [s for fitted in findings.laws for s in _laws(fitted)],
     }
@@ -105,8 +114,10 @@ def _nearer(nearer: Nearer) -> str:
             f"Whether CPT saves more on `{nearer.near}` than on `{nearer.far}` cannot be told: the "
             f"difference is {difference} percentage points ({_pairs(nearer.difference)})."
         )
+    less = nearer.difference.mean < 0
     return (
-        f"CPT saved more on `{nearer.near}` than on `{nearer.far}`, by {difference} percentage "
+        f"CPT saved {'less' if less else 'more'} on `{nearer.near}` than on `{nearer.far}`, by "
+        f"{_with_interval(nearer.difference, -100.0 if less else 100.0, '{:.0f}', '')} percentage "
         f"points ({_pairs(nearer.difference)})."
     )
 

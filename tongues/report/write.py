@@ -7,10 +7,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tongues.report.claims import claims
 from tongues.report.figures import figures
 from tongues.report.findings import Findings, findings
 from tongues.report.folder import check_folder, write_folder
 from tongues.report.page import page
+from tongues.report.verdicts import Claim
 from tongues.report.words import sentences
 from tongues.runs import find_runs, read_record, table
 
@@ -31,11 +33,12 @@ def write_report(
     check_folder(out)
     progress("reading runs")
     found = findings(table(places))
-    drawn = figures(found)
+    tested, drawn = claims(found), figures(found)
     title = title or _title(found)
     settings, versions = _common(places)
-    body = page(found, drawn, title, settings, versions)
-    return write_folder(out, title, body, drawn, _numbers(found, title, versions), progress)
+    body = page(found, tested, drawn, title, settings, versions)
+    numbers = _numbers(found, tested, title, versions)
+    return write_folder(out, title, body, drawn, numbers, progress)
 
 
 def _title(found: Findings) -> str:
@@ -63,12 +66,14 @@ def _common(places: Sequence[Path]) -> tuple[dict[str, Any], dict[str, str]]:
     return shared, versions | {"altair": version("altair")}
 
 
-def _numbers(found: Findings, title: str, versions: Mapping[str, str]) -> dict[str, Any]:
+def _numbers(
+    found: Findings, tested: Sequence[Claim], title: str, versions: Mapping[str, str]
+) -> dict[str, Any]:
     """The findings as plain JSON values."""
     estimates = {
         "saved": [
             {"target": t.target, "replay": t.replay, "share": t.saved and asdict(t.saved)}
-            | {"ahead": asdict(t.ahead)}
+            | {"ahead": asdict(t.ahead), "share_by_ends": t.by_ends and asdict(t.by_ends)}
             for t in found.transfers
         ],
         "nearer": [asdict(nearer) for nearer in found.nearer],
@@ -77,6 +82,9 @@ def _numbers(found: Findings, title: str, versions: Mapping[str, str]) -> dict[s
             for f in found.forgetting
         ],
         "replay": [asdict(effect) for effect in found.replay_effects],
+        "claims": [asdict(claim) | {"verdict": claim.verdict} for claim in tested],
+        "fitting_errors": {t: compared.to_json() for t, compared in found.compared.items()},
+        "laws_by_final_losses": {f.target: sorted(f.by_ends) for f in found.laws},
         "laws": {
             fitted.target: {
                 strategy: {k: v for k, v in law.to_json().items() if k != "draws"}

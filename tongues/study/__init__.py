@@ -1,6 +1,21 @@
-"""Many runs: which they are, and running them on this machine."""
+"""Many runs: which they are, and running them, here or on a cluster."""
 
+from tongues.study.choose import choose
+from tongues.study.cost import Cost, measure_cost
+from tongues.study.driver import State, run_all
 from tongues.study.grid import plan_runs
-from tongues.study.local import State, run_all
+from tongues.study.launchers import find_launcher
+from tongues.study.sweep import best_rates, plan_study, plan_sweep
 
-__all__ = ["State", "plan_runs", "run_all"]
+__all__ = [
+    "Cost",
+    "State",
+    "best_rates",
+    "choose",
+    "find_launcher",
+    "measure_cost",
+    "plan_runs",
+    "plan_study",
+    "plan_sweep",
+    "run_all",
+]

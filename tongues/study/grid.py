@@ -1,75 +1,139 @@
-"""The runs of a study: every shape, strategy, target, replay ratio and seed."""
+"""The runs of a study: every shape, strategy, target, replay ratio, budget and seed."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 
 from tongues.errors import UserError
-from tongues.models import Shape, find_shape
-from tongues.recipe import Recipe, Study, Train
+from tongues.models import find_shape
+from tongues.quantities import Budget
+from tongues.recipe import Grid, Recipe, Study, Train
 from tongues.train import RunPlan, run_of_recipe
 
-__all__ = ["plan_runs"]
+__all__ = ["plan_runs", "plan_source"]
+
+_SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
 
 
-def plan_runs(recipe: Recipe) -> list[RunPlan]:
+def plan_runs(recipe: Recipe, rates: dict[str, float] | None = None) -> list[RunPlan]:
     """The runs of a recipe, parents before children; a single one without a `study` section.
 
     A continued run starts from the source model of its own shape and seed, which is trained once.
+    Those of a pilot are chosen as it goes: there are none here.
+    A name says what sets a run apart, so that a study may grow without renaming what is there.
+    rates: the best ones of a sweep, by shape; they take the place of the recipe's.
     """
+    if recipe.pilot:
+        return []
     if recipe.study is None:
         return [run_of_recipe(recipe)]
-    study = recipe.study
-    train = recipe.train
-    named = (train.mixture, train.replay, train.init_from, train.run, train.evaluate)
+    study, train = recipe.study, recipe.train
+    named = (train.mixture, train.replay, train.init_from, train.run, train.evaluate, train.hold)
     if recipe.model.shape or any(named):
         raise UserError(
-            "a study sets shape, mixture, replay, init_from, run and evaluate of its runs itself",
+            "a study sets shape, mixture, replay, init_from, run, evaluate and hold of its runs "
+            "itself",
             where="study",
             hint="take them out of `model` and `train`",
         )
-    if study.source in study.targets:
-        raise UserError(f"`{study.source}` is source and target at once", where="study.targets")
+    if rates:
+        recipe = recipe.model_copy(update={"train": train.model_copy(update={"rate": rates})})
     runs: dict[str, RunPlan] = {}
-    for shape_name in study.shapes:
-        shape = find_shape(shape_name, where="study.shapes")
-        for seed in study.seeds:
-            for run in _family(recipe, study, shape, train.model_copy(update={"seed": seed})):
-                runs[run.name] = run
+    for grid in (study, *(_changed(study, grid) for grid in study.also)):
+        if study.source in grid.targets:
+            raise UserError(f"`{study.source}` is source and target at once", where="study.targets")
+        runs |= {run.name: run for run in _runs(recipe, grid)}
     return list(runs.values())
 
 
-def _family(recipe: Recipe, study: Study, shape: Shape, settings: Train) -> Iterator[RunPlan]:
-    """The runs of one shape and seed."""
+def plan_source(
+    recipe: Recipe, source: str, shape: str, seed: int, *, folder: str, name: str, settings: Train
+) -> RunPlan:
+    """A run of the source language alone, from random weights."""
+    alone = {"mixture": {source: 1.0}, "evaluate": [source], "seed": seed}
+    return RunPlan(
+        name=f"{folder}/{name}",
+        strategy="source",
+        target=source,
+        source=None,
+        replay=0.0,
+        parent=None,
+        tokens=recipe.name,
+        shape=find_shape(shape, where="study.shapes"),
+        tied_embeddings=recipe.model.tied_embeddings,
+        new_embeddings=recipe.model.new_embeddings,
+        settings=settings.model_copy(update=alone),
+    )
 
-    def run(name: str, strategy: str, lang: str, replay: float = 0.0) -> RunPlan:
-        continued = strategy == "cpt"
-        budget = study.source_budget if strategy == "source" else None
-        changes = {"mixture": {lang: 1.0}, "budget": budget or settings.budget}
-        changes["replay"] = {study.source: replay} if replay else {}
-        changes["evaluate"] = [lang, *([study.source] if continued else [])]
-        parent = f"{recipe.name}/{_name(study.source, 'source')}" if continued else None
-        return RunPlan(
-            name=f"{recipe.name}/{name}",
-            strategy=strategy,
-            target=lang,
-            source=study.source if continued else None,
-            replay=replay,
-            parent=parent,
-            tokens=recipe.name,
-            shape=shape,
-            tied_embeddings=recipe.model.tied_embeddings,
-            new_embeddings=recipe.model.new_embeddings,
-            settings=settings.model_copy(update=changes | {"init_from": parent}),
-        )
 
-    def _name(lang: str, strategy: str) -> str:
-        return f"{lang}-{strategy}-{shape.name}-s{settings.seed}"
+def _changed(study: Study, grid: Grid) -> Study:
+    """The study's own grid with the keys that a further one gives."""
+    return study.model_copy(update={key: getattr(grid, key) for key in grid.model_fields_set})
 
-    if "cpt" in study.strategies:
-        yield run(_name(study.source, "source"), "source", study.source)
-    for target in study.targets:
-        if "scratch" in study.strategies:
-            yield run(_name(target, "scratch"), "scratch", target)
-        if "cpt" in study.strategies:
-            for replay in study.replay:
+
+def _runs(recipe: Recipe, grid: Study) -> Iterator[RunPlan]:
+    """The runs of one grid."""
+    usual = recipe.train.budget
+    budgets, bases = grid.budgets or [usual], grid.source_budgets or [usual]
+    usual_base = _usual_base(recipe)
+    for shape, seed in product(grid.shapes, grid.seeds):
+        sources = {
+            base: _source(recipe, grid.source, shape, seed, base, usual_base) for base in bases
+        }
+        if "cpt" in grid.strategies:
+            yield from sources.values()
+        for target, budget in product(grid.targets, budgets):
+            settings = recipe.train.model_copy(
+                update={"mixture": {target: 1.0}, "budget": budget, "seed": seed}
+            )
+            end = f"{shape}{_label(budget, usual)}"
+            first = sources[bases[0]]
+            if "scratch" in grid.strategies:
+                scratch = settings.model_copy(update={"evaluate": [target]})
+                name = f"{recipe.name}/{target}-scratch-{end}-s{seed}"
+                yield replace(first, name=name, strategy="scratch", target=target, settings=scratch)
+            for base, replay in product(bases if "cpt" in grid.strategies else (), grid.replay):
                 kind = f"cpt-replay{replay * 100:g}" if replay else "cpt"
-                yield run(_name(target, kind), "cpt", target, replay)
+                origin = _label(base, usual_base).replace("-", "-from", 1)
+                parent = sources[base].name
+                changes = {
+                    "evaluate": [target, grid.source],
+                    "replay": {grid.source: replay} if replay else {},
+                    "init_from": parent,
+                }
+                yield replace(
+                    first,
+                    name=f"{recipe.name}/{target}-{kind}-{end}{origin}-s{seed}",
+                    strategy="cpt",
+                    target=target,
+                    source=grid.source,
+                    replay=replay,
+                    parent=parent,
+                    settings=settings.model_copy(update=changes),
+                )
+
+
+def _source(
+    recipe: Recipe, source: str, shape: str, seed: int, budget: Budget, usual: Budget
+) -> RunPlan:
+    """A source model, which several runs continue from."""
+    name = f"{source}-source-{shape}{_label(budget, usual)}-s{seed}"
+    settings = recipe.train.model_copy(update={"budget": budget})
+    return plan_source(
+        recipe, source, shape, seed, folder=recipe.name, name=name, settings=settings
+    )
+
+
+def _usual_base(recipe: Recipe) -> Budget:
+    """The source models' budget that no name tells."""
+    assert recipe.study
+    return (recipe.study.source_budgets or [recipe.train.budget])[0]
+
+
+def _label(budget: Budget, usual: Budget) -> str:
+    """What a name tells of a budget: `-5tpp`, `-3Mtokens`; nothing of the usual one."""
+    if budget == usual:
+        return ""
+    amount, unit = budget.amount, {"tokens per parameter": "tpp"}.get(budget.unit, budget.unit)
+    scale = next((s for s in ("G", "M", "k") if amount % _SCALES[s] == 0), "")
+    return f"-{amount / _SCALES.get(scale, 1):.12g}{scale}{unit}"

@@ -1,19 +1,20 @@
 """The deal: which window of which language every sample of a run is.
 
 It is a pure function of the sample's number, so a run resumes anywhere from its step alone,
-and a larger budget begins with the samples of a smaller one.
+and a larger budget begins with the samples of a smaller one. Where shares change on the way, it is
+one of the number and of the changes.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.randomness import derive_seed
 
-__all__ = ["Mixture"]
+__all__ = ["Course", "Mixture", "Stage"]
 
 _LONGEST_PERIOD = 2**16
 _ROUNDS = 4
@@ -33,12 +34,14 @@ class Mixture:
         numbers of a period of up to 65,536 samples, which is exact for 5% and for a third.)
     context: tokens that a sample predicts; windows overlap by the one token between them.
     seed: orders the windows, anew in each epoch.
+    before: samples of a language that were dealt before the first; none where it is not named.
     """
 
     sources: Mapping[str, np.ndarray]
     shares: Mapping[str, float]
     context: int
     seed: int
+    before: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for lang, share in self.shares.items():
@@ -86,7 +89,7 @@ class Mixture:
         order, rank, per_period = self._period
         place = samples % len(order)
         source = order[place]
-        drawn = samples // len(order) * per_period[source] + rank[place]
+        drawn = samples // len(order) * per_period[source] + rank[place] + self._before[source]
         windows = self._windows[source]
         epoch, position = np.divmod(drawn, windows)
         keys = _mix(self._keys[source] + epoch.astype(np.uint64) * _GOLDEN)
@@ -102,7 +105,10 @@ class Mixture:
 
     def epochs(self, samples: int) -> dict[str, float]:
         """How often each language's text is seen by the first `samples` samples."""
-        dealt = self.dealt(samples)
+        return self.passes(self.dealt(samples))
+
+    def passes(self, dealt: Mapping[str, int]) -> dict[str, float]:
+        """How often each language's text is seen by so many samples of it."""
         windows = zip(self.languages, self._windows.tolist(), strict=True)
         return {lang: dealt[lang] / count for lang, count in windows}
 
@@ -124,6 +130,10 @@ class Mixture:
         return np.array([len(view) for view in self._views])
 
     @cached_property
+    def _before(self) -> np.ndarray:
+        return np.array([self.before.get(lang, 0) for lang in self.languages])
+
+    @cached_property
     def _keys(self) -> np.ndarray:
         seeds = [derive_seed(self.seed, lang) for lang in self.languages]
         return np.array(seeds, dtype=np.uint64)
@@ -131,12 +141,75 @@ class Mixture:
     @cached_property
     def _period(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The recurring order of sources, each one's rank among its own, samples per period."""
-        per_period = _whole_shares(np.array([self.shares[lang] for lang in self.languages]))
-        order = _deal(per_period)
-        rank = np.empty_like(order)
-        for number, count in enumerate(per_period):
-            rank[order == number] = np.arange(count)
-        return order, rank, per_period
+        return _period_of(tuple(self.shares[lang] for lang in self.languages))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Shares by language that hold from a batch on, counted from 0."""
+
+    batch: int
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A mixture's batches where its shares change on the way.
+
+    Each language's windows go on where the stage before left them: none is dealt twice before all
+    of them were.
+
+    mixture: what is dealt until the first stage. stages: by rising batch; several of one batch
+        stand for the last of them. samples: of a batch.
+    """
+
+    mixture: Mixture
+    stages: Sequence[Stage]
+    samples: int
+
+    def batch(self, number: int) -> np.ndarray:
+        """The tokens of a batch, counted from 0: int64 of shape [samples, context + 1]."""
+        begun, mixture = self._at(number)
+        return mixture.batch(number - begun, self.samples)
+
+    def shares(self, number: int) -> Mapping[str, float]:
+        """The shares of a batch."""
+        return self._at(number)[1].shares
+
+    def dealt(self, batches: int) -> dict[str, int]:
+        """How many samples of the first `batches` batches are of each language."""
+        begun, mixture = self._at(batches)
+        since = mixture.dealt((batches - begun) * self.samples)
+        return {lang: mixture.before.get(lang, 0) + count for lang, count in since.items()}
+
+    def epochs(self, batches: int) -> dict[str, float]:
+        """How often each language's text is seen by the first `batches` batches."""
+        return self.mixture.passes(self.dealt(batches))
+
+    def _at(self, number: int) -> tuple[int, Mixture]:
+        """The batch at which the stage of a batch begins, and its mixture."""
+        return next(one for one in reversed(self._mixtures) if one[0] <= number)
+
+    @cached_property
+    def _mixtures(self) -> list[tuple[int, Mixture]]:
+        found = [(0, self.mixture)]
+        for stage in self.stages:
+            begun, last = found[-1]
+            since = last.dealt((stage.batch - begun) * self.samples)
+            before = {lang: last.before.get(lang, 0) + count for lang, count in since.items()}
+            found.append((stage.batch, replace(last, shares=stage.shares, before=before)))
+        return found
+
+
+@lru_cache(maxsize=64)
+def _period_of(shares: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Order, ranks and counts of a period with these shares."""
+    per_period = _whole_shares(np.array(shares))
+    order = _deal(per_period)
+    rank = np.empty_like(order)
+    for number, count in enumerate(per_period):
+        rank[order == number] = np.arange(count)
+    return order, rank, per_period
 
 
 def _whole_shares(shares: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.sharding import shard
+from tongues.train.hold import parts_of
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.rules import compile_pays
 from tongues.train.setup import Setup
@@ -94,6 +95,9 @@ def assemble(
         )
         for lang in settings.evaluate or tokens.languages
     }
+    checked = {
+        lang: parts_of(texts[lang], tokens.token_bytes, derived.tokens) for lang in settings.hold
+    }
     surgery = None
     if task.lacked and not operated:
         surgery = operate(plan, tokens, scorer, texts, task.lacked, task.processes, tell)
@@ -105,6 +109,7 @@ def assemble(
         tokens=tokens,
         mixture=make_mixture(plan, tokens),
         texts=texts,
+        checked=checked,
         scorer=scorer,
         optimizer=make_optimizer(scorer.model, settings, derived.rate),
         processor=processor,
@@ -115,8 +120,8 @@ def assemble(
     return Assembled(setup, used, surgery)
 
 
-def measure_speed(task: Task, tell: Tell) -> float:
-    """Tokens a second of the run, by some seconds of it that are thrown away."""
+def measure_speed(task: Task, tell: Tell, seconds: float = _TRIAL) -> float:
+    """Tokens a second of the run, by so many seconds of it that are thrown away."""
     derived = derive(task.plan, task.tokens.vocabulary_size, task.parent)
     setup = assemble(task, derived, lambda line: None, None, operated=True).setup
     dealer, step, start = Dealer(setup), 0, 0.0
@@ -124,11 +129,11 @@ def measure_speed(task: Task, tell: Tell) -> float:
     while going:
         if step == _WARM:
             start = time.monotonic()
-        late = step > _WARM and time.monotonic() - start > _TRIAL
+        late = step > _WARM and time.monotonic() - start > seconds
         going = not gradient(setup, dealer, step, (late,)).wished[0]
         update(setup, step, 0.0)
         step += 1
-    seconds = task.processes.sum([time.monotonic() - start])[0] / task.processes.count
-    speed = (step - _WARM) * derived.batch / seconds
+    taken = task.processes.sum([time.monotonic() - start])[0] / task.processes.count
+    speed = (step - _WARM) * derived.batch / taken
     tell(f"{speed:,.0f} tokens/s measured, for a budget of {task.plan.settings.budget}")
     return speed

@@ -31,10 +31,12 @@ from transformers import (
 
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
+from tongues.tokens.mixture import Stage
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import kept_buffers, reshard
 from tongues.train.engine.storage import SharesWriter
+from tongues.train.hold import Held
 from tongues.train.spikes import Recent
 
 __all__ = [
@@ -56,7 +58,8 @@ _GENERATION = "generation_config.json"
 class Position:
     """How far a run has come; with weights and moments it is the run's whole state.
 
-    The mixture is a function of the step, and nothing else in training draws random numbers.
+    The deal is a function of the step and the stages, and nothing else in training draws random
+    numbers.
     """
 
     step: int
@@ -65,6 +68,8 @@ class Position:
     skipped: list[list[int]] = field(default_factory=list)  # batches passed over: [from, to)
     went_back: int = 0  # times, after a spike
     recent: Recent = field(default_factory=Recent)
+    stages: list[Stage] = field(default_factory=list)  # shares that were changed
+    held: Held = field(default_factory=Held)
 
     @property
     def batch(self) -> int:
@@ -296,8 +301,9 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
         if stored.pop("fingerprint") != fingerprint(stored):
             return None, {}
         position = stored["position"]
-        recent = Recent(**position.pop("recent"))
-        return Position(**position, recent=recent), stored["files"]
+        recent, held = Recent(**position.pop("recent")), Held(**position.pop("held", {}))
+        stages = [Stage(**stage) for stage in position.pop("stages", [])]
+        return Position(**position, recent=recent, stages=stages, held=held), stored["files"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None, {}
 

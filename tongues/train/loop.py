@@ -1,15 +1,17 @@
 """The steps of a run: deal, train, log, evaluate, checkpoint, and what a spike calls for."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
+from tongues.tokens.mixture import Stage
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.directory import roll_back
 from tongues.train.engine.processor import ceiling
+from tongues.train.hold import begin, check, check_steps
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
 from tongues.train.setup import Setup
@@ -18,7 +20,7 @@ from tongues.train.spikes import Recent, Spike, judge
 from tongues.train.step import Dealer, Gradient, forget, gradient, update
 from tongues.train.validation import validate
 
-__all__ = ["Watch", "train_steps"]
+__all__ = ["Watch", "dealt", "train_steps"]
 
 _LOGGED = 200  # lines of metrics a run
 _ANCHORS = 20  # places a run can go back to after a spike
@@ -33,6 +35,7 @@ class _Places:
     """Steps after which something is done, besides the step."""
 
     evaluated: frozenset[int]
+    checked: frozenset[int]  # of what is held
     milestones: frozenset[int]
     anchor_every: int  # 0: none
     log_every: int
@@ -45,8 +48,8 @@ def train_steps(
     position: Position | None,
     watch: Watch,
     tell: Tell,
-) -> float:
-    """Every step from `position` (None: the start) to the end; returns seconds of training.
+) -> Position:
+    """Every step from `position` (None: the start) to the end; returns where it ended.
 
     anchors: what the run goes back to after a spike, if its recipe says so.
     """
@@ -55,6 +58,7 @@ def train_steps(
     if position is None:
         position = Position(step=0, seconds=0.0, loss_sum=0.0)
         losses = _evaluate(setup, position)
+        position = replace(position, held=begin(setup))
     else:
         losses = _last_losses(setup)
     meter = Meter(
@@ -66,7 +70,7 @@ def train_steps(
         ceiling=setup.processes.sum([ceiling(setup.processor)])[0],
         memory=lambda: peak_memory(setup.processor.device.type),
     )
-    dealer, spikes, saved = Dealer(setup), 0, time.monotonic()
+    dealer, spikes, saved = Dealer(setup, position.stages), 0, time.monotonic()
     with StopSignal() as stop, checkpoints, anchors:
         if places.anchor_every and position.step % places.anchor_every == 0:
             anchors.save(position)
@@ -78,6 +82,7 @@ def train_steps(
                 spikes += 1
                 if _bear(setup, spike, position, tell) == "back":
                     position = _go_back(setup, checkpoints, anchors, position, tell)
+                    dealer = Dealer(setup, position.stages)
                     meter.go_back(position.step)
                     continue
             rate = rate_at(position.step, steps, setup.derived.rate, settings)
@@ -97,7 +102,17 @@ def train_steps(
                 position = replace(position, loss_sum=0.0)
             if step in places.evaluated:
                 losses = _evaluate(setup, position)
-            progress = meter.read(step, loss=found.loss, losses=losses, rate=rate, spikes=spikes)
+            if step in places.checked:
+                position = _hold(setup, position)
+                dealer = Dealer(setup, position.stages)
+            progress = meter.read(
+                step,
+                loss=found.loss,
+                losses=losses,
+                rate=rate,
+                spikes=spikes,
+                held={lang: _shares(setup, position)[lang] for lang in settings.hold},
+            )
             if progress:
                 if meter.keeps(progress):
                     setup.log("timing.jsonl", progress.timing())
@@ -113,7 +128,7 @@ def train_steps(
                 saved = time.monotonic()
                 if stopping:
                     raise Stopped(f"{setup.plan.name} stopped at step {step} of {steps}")
-    return meter.seconds
+    return replace(position, seconds=meter.seconds)
 
 
 def _places(setup: Setup) -> _Places:
@@ -121,6 +136,7 @@ def _places(setup: Setup) -> _Places:
     back = settings.on_spike == "back"
     return _Places(
         evaluated=frozenset(evaluation_steps(steps, settings.evaluations)),
+        checked=frozenset(check_steps(steps) if settings.hold else ()),
         milestones=frozenset(max(1, round(share * steps)) for share in settings.milestones),
         anchor_every=max(1, steps // _ANCHORS) if back else 0,
         log_every=max(1, steps // _LOGGED),
@@ -167,12 +183,31 @@ def _go_back(
     for places in (checkpoints, anchors):
         places.cut(anchor.step)
     left_out = [anchor.batch, position.batch + 1]
+    stages = position.stages  # by which the batches left out were dealt
+    if len(stages) > len(anchor.stages):
+        stages = [*stages, Stage(left_out[1], _shares(setup, anchor))]
     if setup.processes.first:
         roll_back(setup.directory, anchor.step)
     tell(f"back to step {anchor.step}; {left_out[1] - left_out[0]} batches are left out")
     setup.log("events.jsonl", {"step": anchor.step + 1, "left_out": left_out})
     skipped = [*anchor.skipped, left_out]
-    return replace(anchor, skipped=skipped, went_back=position.went_back + 1)
+    return replace(anchor, skipped=skipped, stages=stages, went_back=position.went_back + 1)
+
+
+def _shares(setup: Setup, position: Position) -> Mapping[str, float]:
+    """Share of the tokens by language from here on."""
+    return position.stages[-1].shares if position.stages else setup.plan.shares
+
+
+def _hold(setup: Setup, position: Position) -> Position:
+    """Look at the languages that are held, and change what is replayed of them from here on."""
+    shares = _shares(setup, position)
+    held, changed = check(setup, position.held, position.step, shares)
+    if changed == shares:
+        return replace(position, held=held)
+    replayed = {lang: changed[lang] for lang in setup.plan.settings.hold}
+    setup.log("events.jsonl", {"step": position.step, "replay": replayed})
+    return replace(position, held=held, stages=[*position.stages, Stage(position.batch, changed)])
 
 
 def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
@@ -180,13 +215,13 @@ def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
     settings, derived = setup.plan.settings, setup.derived
     tokens = position.step * derived.batch
     per_token = float(derived.anatomy.flops_per_token(settings.context))
-    dealt, epochs = _dealt(setup, position)
+    samples, epochs = dealt(setup, position)
     losses = validate(setup.scorer, setup.texts, setup.processes)
     for lang, loss in losses.items():
         row = {
             "step": position.step,
             "tokens": tokens,
-            "tokens_lang": dealt.get(lang, 0) * settings.context,
+            "tokens_lang": samples.get(lang, 0) * settings.context,
             "epochs_lang": epochs.get(lang, 0.0),
             "flops": per_token * tokens,
             "lang": lang,
@@ -204,12 +239,12 @@ def _last_losses(setup: Setup) -> dict[str, float]:
     return {row["lang"]: row["loss"] for row in reversed(rows)}
 
 
-def _dealt(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
+def dealt(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
     """Samples of each language that were trained on, and how often its text was read."""
-    mixture, samples = setup.mixture, setup.samples
-    dealt = whole = mixture.dealt(position.batch * samples)
-    for begin, end in position.skipped:
-        before, after = mixture.dealt(begin * samples), mixture.dealt(end * samples)
-        dealt = {lang: count - after[lang] + before[lang] for lang, count in dealt.items()}
-    epochs = mixture.epochs(position.batch * samples)
-    return dealt, {lang: epochs[lang] * dealt[lang] / max(whole[lang], 1) for lang in epochs}
+    course = setup.course(position.stages)
+    trained = whole = course.dealt(position.batch)
+    for first, end in position.skipped:
+        before, after = course.dealt(first), course.dealt(end)
+        trained = {lang: count - after[lang] + before[lang] for lang, count in trained.items()}
+    epochs = course.epochs(position.batch)
+    return trained, {lang: epochs[lang] * trained[lang] / max(whole[lang], 1) for lang in epochs}

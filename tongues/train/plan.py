@@ -1,5 +1,6 @@
 """One run before it runs: what it trains on, and the numbers that follow from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -46,9 +47,25 @@ class RunPlan:
         mixed = {lang: rest * share for lang, share in self.settings.mixture.items()}
         return mixed | self.settings.replay
 
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        plain = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        return plain | {
+            "shape": self.shape.name if self.shape else None,
+            "settings": self.settings.model_dump(mode="json"),
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "RunPlan":
+        """The plan that `to_json` wrote."""
+        shape = find_shape(plain["shape"]) if plain["shape"] else None
+        settings = Train.model_validate(plain["settings"])
+        return cls(**{**plain, "shape": shape, "settings": settings})
+
     def identity(self) -> dict[str, Any]:
         """The settings that decide the bytes of the result."""
-        settings = self.settings.model_dump(mode="json", exclude=_MACHINES)
+        unused = set() if self.settings.hold else {"hold"}  # runs were made before it was
+        settings = self.settings.model_dump(mode="json", exclude=_MACHINES | unused)
         return {
             "strategy": self.strategy,
             "target": self.target,
@@ -183,6 +200,7 @@ def run_of_recipe(recipe: Recipe) -> RunPlan:
         example = f"such as `mixture: {{{recipe.text.languages[0]}: 100%}}`"
         raise UserError("`mixture` is missing", where="train.mixture", hint=example)
     _check_replay(settings)
+    _check_hold(settings)
     target = max(settings.mixture, key=lambda lang: settings.mixture[lang])
     continued = settings.init_from is not None
     others = {lang: share for lang, share in settings.mixture.items() if lang != target}
@@ -216,3 +234,23 @@ def _check_replay(settings: Train) -> None:
     if twice:
         what = f"`{min(twice)}` is in the mixture and replayed"
         raise UserError(what, where=where, hint="give it one share, in the one or the other")
+
+
+def _check_hold(settings: Train) -> None:
+    """What is held is replayed from the start, and the end of the run tells whether it was."""
+    for lang in settings.hold:
+        if settings.init_from is None:
+            what = "a run from random weights has nothing to hold"
+            hint = "name its parent by `train.init_from`"
+        elif lang in settings.mixture:
+            what = f"`{lang}` is learned by this run, and only what is replayed can be held"
+            hint = f"take it out of `train.mixture`, and start with `replay: {{{lang}: 5%}}`"
+        elif not settings.replay.get(lang):
+            what = f"`{lang}` is to be held and is not replayed"
+            hint = f"start with `replay: {{{lang}: 5%}}`"
+        elif settings.evaluate and lang not in settings.evaluate:
+            what = f"`{lang}` is to be held and is not evaluated"
+            hint = "add it to `train.evaluate`"
+        else:
+            continue
+        raise UserError(what, where="train.hold", hint=hint)

@@ -4,8 +4,9 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tongues.quantities import show_bytes, show_count, show_seconds
@@ -32,6 +33,7 @@ class Progress:
     seconds_left: float
     memory: int  # bytes, at the peak of this process
     spikes: int  # so far, in this sitting
+    held: Mapping[str, float] = field(default_factory=dict)  # shares of languages that are held
 
     @property
     def share(self) -> float:
@@ -46,6 +48,7 @@ class Progress:
             f"{show_seconds(self.seconds_left)} left",
             f"loss {self.loss:.3f}",
             *(f"{lang} {loss:.3f}" for lang, loss in self.losses.items()),
+            *(f"{share * 100:.3g}% replay of {lang}" for lang, share in self.held.items()),
             f"rate {self.rate:.2g}",
             f"{show_count(self.tokens_per_second)} tokens/s",
             *([] if self.utilization is None else [f"MFU {self.utilization:.0%}"]),
@@ -105,7 +108,14 @@ class Meter:
         return self._clock() - self._started
 
     def read(
-        self, step: int, *, loss: float, losses: Mapping[str, float], rate: float, spikes: int
+        self,
+        step: int,
+        *,
+        loss: float,
+        losses: Mapping[str, float],
+        rate: float,
+        spikes: int,
+        held: Mapping[str, float] = MappingProxyType({}),
     ) -> Progress | None:
         """How the run stands after `step`; None when it was read less than a second ago."""
         now = self._clock()
@@ -128,6 +138,7 @@ class Meter:
             seconds_left=(self._steps - step) * pace,
             memory=self._memory(),
             spikes=spikes,
+            held=held,
         )
 
     def go_back(self, step: int) -> None:

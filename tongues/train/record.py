@@ -7,33 +7,29 @@ import torch
 import transformers
 
 from tongues import __version__
-from tongues.files import file_hash, fingerprint
-from tongues.runs import Record, read_record
+from tongues.runs import Record
 from tongues.tokens import Mixture, Tokens
+from tongues.train.fingerprints import parent_fingerprint, run_fingerprint
 from tongues.train.plan import Derived, RunPlan
 
-__all__ = ["make_record", "run_fingerprint"]
-
-
-def run_fingerprint(plan: RunPlan, tokens: Tokens, parent: Path | None) -> str:
-    """Changes when the settings, the tokens or the parent do: all that decides the result."""
-    return fingerprint([plan.identity(), tokens.fingerprint, _parent_fingerprint(parent)])
+__all__ = ["make_record"]
 
 
 def make_record(
     plan: RunPlan, derived: Derived, tokens: Tokens, mixture: Mixture, parent: Path | None
 ) -> Record:
     """`run.json` of a run that has not begun."""
+    origin = parent_fingerprint(parent)
     return Record(
         run=plan.name,
-        fingerprint=run_fingerprint(plan, tokens, parent),
+        fingerprint=run_fingerprint(plan, tokens, origin),
         status="running",
         strategy=plan.strategy,
         target=plan.target,
         source=plan.source,
         replay=plan.replay,
         parent=plan.parent,
-        parent_fingerprint=_parent_fingerprint(parent),
+        parent_fingerprint=origin,
         shape=derived.anatomy.name,
         family=derived.anatomy.family,
         params=derived.parameters,
@@ -58,12 +54,3 @@ def make_record(
         },
         seconds=None,
     )
-
-
-def _parent_fingerprint(parent: Path | None) -> str | None:
-    """Of the run that is the parent, or of a folder's weights."""
-    if parent is None:
-        return None
-    if (parent / "run.json").is_file():
-        return read_record(parent)["fingerprint"]
-    return fingerprint([file_hash(file) for file in sorted(parent.glob("*.safetensors"))])

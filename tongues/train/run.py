@@ -13,16 +13,17 @@ from tongues.ranks import core_count
 from tongues.runs import Record, read_record, write_record
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.assemble import Task, assemble, make_mixture, measure_speed
-from tongues.train.checkpoint import Checkpoints, remove_passing
+from tongues.train.checkpoint import Checkpoints, Position, remove_passing
 from tongues.train.directory import find_parent, open_directory, roll_back
 from tongues.train.engine.processes import Processes, join, leave, lost_another
 from tongues.train.engine.sharding import gather
 from tongues.train.export import write_model
-from tongues.train.loop import train_steps
+from tongues.train.fingerprints import parent_fingerprint, run_fingerprint
+from tongues.train.loop import dealt, train_steps
 from tongues.train.memory import enough_memory
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.progress import Progress
-from tongues.train.record import make_record, run_fingerprint
+from tongues.train.record import make_record
 from tongues.train.setup import Setup
 from tongues.train.start import check_parent, seen_by_parent
 from tongues.train.watch import check_tracker, tracked
@@ -140,17 +141,28 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
     failure.unlink(missing_ok=True)
     try:
         with enough_memory(setup.plan.name, setup.plan.settings, setup.derived):
-            seconds = train_steps(setup, checkpoints, anchors, position, watch, tell)
+            ended = train_steps(setup, checkpoints, anchors, position, watch, tell)
     except UserError as error:
         if processes.first:
             write_record(directory, {**record, "status": "failed"})
             write_text(failure, error.what)
         raise
+    if setup.plan.settings.hold:
+        record = _as_dealt(record, setup, ended)
     model = gather(setup.scorer, processes)
     if model is not None:
         write_model(model, setup.tokens.path, record, directory / "model")
-        write_record(directory, {**record, "status": "finished", "seconds": round(seconds, 3)})
+        seconds = round(ended.seconds, 3)
+        write_record(directory, {**record, "status": "finished", "seconds": seconds})
         remove_passing(directory)
+
+
+def _as_dealt(record: Record, setup: Setup, ended: Position) -> Record:
+    """The record of a run that changed its shares, with those of all its tokens."""
+    samples, epochs = dealt(setup, ended)
+    shares = {lang: samples[lang] / sum(samples.values()) for lang in setup.plan.shares}
+    replay = sum(shares[lang] for lang in setup.plan.settings.replay)
+    return {**record, "shares": shares, "replay": round(replay, 9), "epochs": epochs}
 
 
 def _divides(task: Task) -> None:
@@ -178,7 +190,8 @@ def _begun(task: Task) -> Record | None:
     if not (task.directory / "run.json").is_file():
         return None
     record = read_record(task.directory)
-    same = record["fingerprint"] == run_fingerprint(task.plan, task.tokens, task.parent)
+    origin = parent_fingerprint(task.parent)
+    same = record["fingerprint"] == run_fingerprint(task.plan, task.tokens, origin)
     return record if same else None
 
 

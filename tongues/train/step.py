@@ -1,11 +1,13 @@
 """One step: batches dealt ahead, a gradient in micro-batches, an update."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tongues.tokens.mixture import Stage
 from tongues.train.engine.optimizer import set_rate
 from tongues.train.engine.sharding import synchronize, whole
 from tongues.train.schedule import embeddings_alone
@@ -15,10 +17,13 @@ __all__ = ["Dealer", "Gradient", "gradient", "update"]
 
 
 class Dealer:
-    """Deals this process's samples of a batch, the next one while the device is still busy."""
+    """Deals this process's samples of a batch, the next one while the device is still busy.
 
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
+    stages: of the shares, where they change.
+    """
+
+    def __init__(self, setup: Setup, stages: Sequence[Stage] = ()) -> None:
+        self._setup, self._course = setup, setup.course(stages)
         self._ahead: tuple[int, Tensor] | None = None
 
     def deal(self, number: int) -> Tensor:
@@ -33,7 +38,7 @@ class Dealer:
     def _deal(self, number: int) -> Tensor:
         setup = self._setup
         share = setup.samples // setup.processes.count
-        dealt = setup.mixture.batch(number, setup.samples)
+        dealt = self._course.batch(number)
         ours = np.ascontiguousarray(dealt[setup.processes.rank * share :][:share])
         batch = torch.from_numpy(ours)
         if setup.processor.device.type == "cuda":

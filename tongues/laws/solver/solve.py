@@ -83,7 +83,8 @@ def descend(
         trial = np.clip(_moved(here, step, pivot), problem.low, problem.high)
         before = objective(residual, w, problem.delta)
         ahead = problem.predict(trial, around) - problem.log_loss
-        after = objective(ahead, w, problem.delta)
+        with np.errstate(invalid="ignore"):  # a step out of all bounds is no better
+            after = objective(ahead, w, problem.delta)
         better = after <= before * (1 + 1e-14)
         theta[live[better]] = trial[better]
         spent = better & (after > before * (1 - gain)) & (damping[live] < _UNDAMPED)

@@ -1,0 +1,131 @@
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tongues.report.claims import claims
+from tongues.report.findings import Findings, findings
+from tongues.report.statistics import Estimate
+from tongues.report.verdicts import Claim, Part, above, below, within
+from tongues.runs import table
+
+
+def asked(found: Findings) -> dict[str, Claim]:
+    return {claim.name: claim for claim in claims(found)}
+
+
+def of(place: Path) -> dict[str, Claim]:
+    return asked(findings(table([place])))
+
+
+@pytest.fixture(scope="module")
+def found(long_findings: Findings) -> dict[str, Claim]:
+    return asked(long_findings)
+
+
+def value(claim: Claim, target: str, replay: float | None = None) -> Estimate:
+    return next(p.value for p in claim.parts if (p.target, p.replay) == (target, replay))
+
+
+def test_every_finding_is_asked_about_once(found: dict[str, Claim]):
+    assert list(found) == [
+        "below-scratch",
+        "saves",
+        "saves-by-ends",
+        "saving-lasts",
+        "transferred-grows",
+        "larger-transfers-more",
+        "gamma-cpt",
+        "gamma-scratch",
+        "nearer-gains",
+        "forgets",
+        "targets-meet",
+        "targets-meet-by-ends",
+        "source-rises",
+        "source-falls",
+        "source-ends-below",
+        "more-keeps-more",
+    ]
+    for claim in found.values():
+        assert claim.finding.endswith(".")
+        assert claim.measure
+
+
+def test_what_the_runs_were_made_with_holds(found: dict[str, Claim]):
+    # they save a fixed share of the tokens at every size, and gamma is 0 on either strategy
+    told = {name: claim.verdict for name, claim in found.items()}
+    open_ones = {"larger-transfers-more", "gamma-cpt"}
+    assert {name for name, verdict in told.items() if verdict != "holds"} == open_ones
+
+
+def test_numbers_are_those_the_runs_were_made_with(found: dict[str, Claim], truth: SimpleNamespace):
+    for target in ("near", "far"):
+        assert value(found["saves"], target).mean == pytest.approx(truth.saved[target], abs=0.03)
+        assert value(found["transferred-grows"], target).mean == pytest.approx(1, abs=0.05)
+        assert abs(value(found["saving-lasts"], target).mean) < 0.02
+        assert abs(value(found["gamma-scratch"], target).mean) < 0.02
+        assert value(found["forgets"], target).mean == pytest.approx(truth.rise[0.0])
+        ends = value(found["source-ends-below"], target, 0.2)
+        assert ends.mean == pytest.approx(truth.rise[0.2])
+        step = value(found["more-keeps-more"], target, 0.2)
+        assert step.mean == pytest.approx(truth.rise[0.2] - truth.rise[0.0])
+        assert abs(value(found["targets-meet"], target, 0.2).mean) < 0.002
+    (nearer,) = found["nearer-gains"].parts
+    assert (nearer.target, nearer.beside) == ("near", "far")
+    assert nearer.value.mean == pytest.approx(0.25, abs=0.03)
+
+
+def test_nothing_saved_is_not_said_to_hold(make_study: Callable[..., Path], tmp_path: Path):
+    same = of(make_study(tmp_path / "same", saved=0.0, noise=0.01, replay=(0.0,)))
+    assert same["saves"].verdict == same["below-scratch"].verdict == "cannot be told"
+    assert same["nearer-gains"].verdict == "cannot be told"
+    worse = of(make_study(tmp_path / "worse", saved=-0.5, replay=(0.0,)))
+    assert worse["saves"].verdict == worse["below-scratch"].verdict == "does not hold"
+    assert "targets-meet" not in worse  # one share of replay alone meets nothing
+
+
+def test_one_pair_tells_nothing(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, shapes=("0.2M",), seeds=(1,), targets=("near",)))
+    assert {claim.verdict for claim in found.values()} == {"cannot be told"}
+    assert "gamma-cpt" not in found
+
+
+def test_scratch_alone_asks_about_scratch(make_study: Callable[..., Path], tmp_path: Path):
+    assert list(of(make_study(tmp_path, strategies=("scratch",)))) == ["gamma-scratch"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "more", "less", "alike"),
+    [
+        (0.1, 0.3, "holds", "does not hold", "does not hold"),
+        (-0.3, -0.1, "does not hold", "holds", "does not hold"),
+        (-0.1, 0.3, "cannot be told", "cannot be told", "cannot be told"),
+        (-0.02, 0.03, "cannot be told", "cannot be told", "holds"),
+        (0.01, 0.04, "holds", "does not hold", "holds"),
+        (0.02, 0.09, "holds", "does not hold", "cannot be told"),
+        (0.0, 0.0, "does not hold", "does not hold", "holds"),
+        (None, None, "cannot be told", "cannot be told", "cannot be told"),
+    ],
+)
+def test_verdicts_follow_the_interval(
+    low: float | None, high: float | None, more: str, less: str, alike: str
+):
+    one = Estimate(0.02, low, high, 4)
+    assert (above(one), below(one), within(0.05)(one)) == (more, less, alike)
+
+
+def test_alike_may_be_to_one():
+    assert within(0.1, of=1.0)(Estimate(0.98, 0.95, 1.02, 4)) == "holds"
+    assert within(0.1, of=1.0)(Estimate(0.5, 0.4, 0.6, 4)) == "does not hold"
+
+
+def test_a_mixed_verdict_says_where():
+    one = Estimate(1.0, 0.9, 1.1, 4)
+    parts = (
+        Part("xx", 0.05, one, "holds"),
+        Part("xx", 0.2, one, "cannot be told"),
+        Part("yy", 0.05, one, "holds"),
+    )
+    claim = Claim("name", "It is so.", "a number", "", parts)
+    assert claim.verdict == "holds: `xx` at 5 %, `yy` at 5 %; cannot be told: `xx` at 20 %"

@@ -1,0 +1,133 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tongues.laws import Law
+from tongues.study.pilot.belief import Belief, learn
+from tongues.study.pilot.prior import BLOCKS, Point, Scale, log_losses
+
+SCALE = Scale(2e5, 4e5, 3.0)
+LAWS = {
+    "scratch": Law("chinchilla", {"E": 1.8, "A": 60.0, "alpha": 0.4, "B": 150.0, "beta": 0.4}),
+    "cpt": Law("cpt", {"E": 1.8, "A": 60.0, "alpha": 0.4, "B": 20.0, "beta": 0.25, "gamma": 0.03}),
+}
+START = 10.5
+
+
+def point(role: str, N: float, D: float) -> Point:
+    return Point(role, N, D, 6 * N * D)
+
+
+def small_runs(seed: int, spread: float = 0.008) -> tuple[list[Point], list[float]]:
+    """Seven runs of each strategy from three sizes, with noise."""
+    random = np.random.default_rng(seed)
+    points = [
+        point(role, N, D)
+        for role in LAWS
+        for N, D in ((1e5, 1e5), (1e5, 4e5), (1e5, 1e6), (2e5, 1e5), (2e5, 5e5), (4e5, 1e5))
+    ]
+    noise = np.exp(spread * random.standard_normal(len(points)))
+    losses = [float(LAWS[p.role].loss(p.N, p.D)) for p in points]
+    return points, (np.array(losses) * noise).tolist()
+
+
+def belief_of(seed: int, spread: float = 0.008) -> Belief:
+    return learn(BLOCKS["target"], *small_runs(seed, spread), SCALE, START, seed, draws=300)
+
+
+@pytest.fixture(scope="module")
+def beliefs() -> list[Belief]:
+    return [belief_of(seed) for seed in range(5)]
+
+
+def test_what_is_foretold_ten_times_further_holds_the_truth(beliefs: list[Belief]) -> None:
+    inside = []
+    for role, law in LAWS.items():
+        far = point(role, 7e5, 1.4e6)
+        for belief in beliefs:
+            low, high = np.percentile(belief.foretold(far), (2.5, 97.5))
+            inside.append(low < law.loss(far.N, far.D) < high)
+    assert sum(inside) >= 9
+
+
+def test_without_runs_little_is_believed_and_runs_narrow_it(beliefs: list[Belief]) -> None:
+    before = learn(BLOCKS["target"], [], [], SCALE, START, 1, draws=300)
+    far = point("scratch", 7e5, 1.4e6)
+    spread = [np.log(belief.foretold(far)).std() for belief in (before, beliefs[0])]
+    assert spread[1] < spread[0] / 4
+
+
+def test_an_interval_widens_with_distance_and_with_noise(beliefs: list[Belief]) -> None:
+    near, far = point("scratch", 4e5, 4e5), point("scratch", 4e6, 4e7)
+    widths = [np.log(beliefs[0].foretold(one)).std() for one in (near, far)]
+    assert widths[0] < widths[1]
+    noisy = belief_of(0, spread=0.04)
+    assert np.log(noisy.foretold(near)).std() > 2 * widths[0]
+    assert np.median(noisy.scatter) > 2 * np.median(beliefs[0].scatter)
+
+
+def test_a_law_that_bends_away_is_followed_by_the_drift() -> None:
+    points, losses = small_runs(1, spread=0.0)
+    bent = [
+        loss * 1.02 ** max(0.0, np.log10(p.flops) - 11)
+        for p, loss in zip(points, losses, strict=True)
+    ]
+    block = replace(BLOCKS["target"], drift=3.0)
+    far = point("scratch", 7e5, 1.4e6)
+    straight = learn(block, points, losses, SCALE, START, 1, draws=300)
+    followed = learn(block, points, bent, SCALE, START, 1, draws=300)
+    assert np.median(followed.foretold(far)) > np.median(straight.foretold(far))
+
+
+def test_the_law_for_the_planner_is_that_of_the_draws(beliefs: list[Belief]) -> None:
+    far = point("cpt", 7e5, 1.4e6)
+    law, draws = beliefs[0].law(far), beliefs[0].expected(far)
+    assert law.loss(far.N, far.D) == pytest.approx(np.median(draws))
+    np.testing.assert_allclose(law.loss_draws(far.N, far.D), draws, rtol=1e-9)
+    assert law.range["N"] == (1e5, 4e5)
+
+
+def test_the_same_runs_leave_the_same_belief(beliefs: list[Belief]) -> None:
+    again = belief_of(0)
+    np.testing.assert_array_equal(again.z, beliefs[0].z)
+    far = point("cpt", 7e5, 1.4e6)
+    np.testing.assert_array_equal(again.foretold(far), beliefs[0].foretold(far))
+
+
+def test_the_loss_on_the_source_takes_up_how_unsure_its_start_is() -> None:
+    block, law = BLOCKS["forgetting"], {"F": 8e3, "A": 0.2, "kappa": 0.13, "W": 0.2, "B": 1.5e5}
+    truth = Law("forgetting", law | {"beta": 0.095})
+    points = [
+        Point("forgetting", 1e5, D, 6e5 * D, r, 3.1)
+        for D in (1e5, 3e5)
+        for r in (0.0, 0.05, 0.2, 0.5)
+    ]
+    losses = [float(truth.loss(D=p.D, r=p.r, S=p.S)) for p in points]
+    belief = learn(block, points, losses, SCALE, START, 1, draws=300)
+    sure = Point("forgetting", 1e5, 1e6, 6e11, 0.1, 3.0)
+    start = 3.0 * np.exp(0.05 * np.random.default_rng(0).standard_normal(300))
+    unsure = replace(sure, S=start)
+    spread = [np.log(belief.foretold(one)).std() for one in (sure, unsure)]
+    assert spread[1] > spread[0] + 0.005
+    assert np.median(belief.foretold(sure)) == pytest.approx(
+        float(truth.loss(D=1e6, r=0.1, S=3.0)), rel=0.05
+    )
+
+
+def test_log_losses_are_those_of_the_forms() -> None:
+    block = BLOCKS["target"]
+    z = block.middle[None]
+    points = [point(role, 3e5, 5e5) for role in LAWS]
+    belief = learn(block, [], [], SCALE, START, 1, draws=100)
+    for i, one in enumerate(points):
+        params = {
+            n: float(v[0])
+            for n, v in block.params(
+                one.role, dict(zip(block.spread, z.T, strict=True)), SCALE
+            ).items()
+        }
+        form = block.roles[one.role]
+        expected = np.log(Law(form, params).loss(one.N, one.D))
+        assert log_losses(block, z, points, SCALE)[0, i] == pytest.approx(float(expected))
+    assert belief.z.shape == (100, len(block.spread))

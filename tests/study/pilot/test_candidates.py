@@ -1,0 +1,66 @@
+from collections.abc import Callable
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.recipe import Recipe
+from tongues.study.pilot.candidates import Candidate, candidates, means_of
+from tongues.study.pilot.design import with_parents
+
+RecipeOf = Callable[..., Recipe]
+TEXT = {"qaa": 2_500_000, "qab": 2_500_000}
+
+
+def options(recipe: Recipe, text: dict[str, int] | None = None) -> list[Candidate]:
+    return candidates(recipe, means_of(recipe, 512, TEXT if text is None else text))
+
+
+def test_the_budget_is_a_share_of_the_real_run(recipe_of: RecipeOf) -> None:
+    assert means_of(recipe_of(), 512).budget == pytest.approx(0.4 * 6e12)
+    settled = recipe_of("model.shape=1.4M", "train.budget=2M tokens")
+    by_tokens = means_of(settled, 512)
+    assert 0.7 < by_tokens.real / (6 * 1.57e6 * 2e6) < 1.2  # 6 N D, about
+    per_parameter = recipe_of("model.shape=1.4M", "train.budget=2 tokens per parameter")
+    assert means_of(per_parameter, 512).real == pytest.approx(by_tokens.real * 1.57 / 1, rel=0.02)
+
+
+def test_tokens_alone_are_no_budget_while_the_size_is_open(recipe_of: RecipeOf) -> None:
+    with pytest.raises(UserError, match="only where its size is settled"):
+        means_of(recipe_of("train.budget=2M tokens"), 512)
+
+
+def test_each_fits_and_brings_its_base(recipe_of: RecipeOf) -> None:
+    found = options(recipe_of())
+    assert len({one.plan.shape for one in found}) >= 3
+    assert {one.plan.strategy for one in found} == {"scratch", "cpt"}
+    assert len({one.name for one in found}) == len(found)
+    for one in with_parents(found):
+        assert one.flops <= 0.4 * 6e12 / 6 + 1
+        assert one.points[-1].D >= 400 * 256
+    for one in found:
+        assert (one.parent is not None) == (one.plan.strategy == "cpt")
+        if one.parent:
+            assert one.parent.name == one.plan.parent
+            assert [point.role for point in one.points] == ["cpt", "forgetting"]
+            assert pytest.approx((1 - one.plan.replay) * one.points[1].D) == one.points[0].D
+
+
+def test_text_is_not_read_twice(recipe_of: RecipeOf) -> None:
+    few = options(recipe_of("pilot.source_budget=110k tokens"), {"qaa": 10**9, "qab": 250_000})
+    many = options(recipe_of("pilot.source_budget=110k tokens"))
+    for one in few:
+        assert one.plan.shares["qab"] * one.points[-1].D <= 250_000
+    assert len(few) < len(many)
+
+
+def test_shapes_and_seeds_are_the_ones_asked_for(recipe_of: RecipeOf) -> None:
+    asked = recipe_of("pilot.shapes=[0.05M, 0.1M, 0.2M]", "pilot.seeds=[3, 4]")
+    found = options(asked)
+    assert {one.plan.settings.seed for one in found} == {3, 4}
+    names = {one.plan.shape.name for one in found if one.plan.shape}
+    assert names <= {"0.05M", "0.1M", "0.2M"}
+
+
+def test_too_small_a_share_is_refused(recipe_of: RecipeOf) -> None:
+    with pytest.raises(UserError, match="no small runs of three sizes fit"):
+        options(recipe_of("pilot.share=1%"))

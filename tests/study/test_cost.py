@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakeRecipe
+from tongues.check import check_recipe
+from tongues.errors import UserError
+from tongues.study import choose, measure_cost, run_all
+
+STUDY = (
+    "model={}",
+    "train.mixture={}",
+    "train.budget=4k tokens",
+    "study={source: qaa, targets: [qab], shapes: [0.05M, 0.1M, 0.2M], replay: [0%, 25%]}",
+)
+
+
+def test_what_is_left_to_train_is_reckoned(make_recipe: MakeRecipe, workspace: Path) -> None:
+    pairs = check_recipe(make_recipe(*STUDY), workspace).runs
+    whole = measure_cost(pairs, workspace, at_once=2)
+    assert whole.runs == len(pairs) == 12
+    assert whole.flops == sum(derived.flops for _, derived in pairs)
+    longest = max(whole.run_seconds.values())
+    alone = sum(whole.run_seconds.values())
+    assert 0.999 * max(alone / 2, 2 * longest) <= whole.seconds <= alone / 2 + 2 * longest
+    small = [pair for pair in pairs if pair[1].anatomy.name == "0.05M"]
+    run_all([plan for plan, _ in small], workspace)
+    left = measure_cost(pairs, workspace, at_once=2)
+    assert left.runs == 8
+    assert left.run_seconds.keys() == {plan.name for plan, _ in pairs if (plan, _) not in small}
+
+
+def test_runs_are_chosen_with_their_parents(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    pairs = check_recipe(make_recipe(*STUDY), tmp_path).runs
+
+    def chosen(condition: str) -> list[str]:
+        return [plan.name.removeprefix("small/") for plan, _ in choose(pairs, condition)]
+
+    assert chosen("shape == '0.1M' and replay > 0") == [
+        "qaa-source-0.1M-s1",
+        "qab-cpt-replay25-0.1M-s1",
+    ]
+    assert chosen("strategy == 'scratch' and params < 1e5") == ["qab-scratch-0.05M-s1"]
+    with pytest.raises(UserError, match="none of the 12 rows"):
+        choose(pairs, "target == 'fr'")
+    with pytest.raises(UserError, match="shape"):
+        choose(pairs, "shap == '0.1M'")

@@ -1,0 +1,104 @@
+"""What Slurm is asked for, and what its answers mean, by commands that stand in for Slurm's."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import MakeRecipe
+from tongues.errors import UserError
+from tongues.study import find_launcher
+from tongues.study.launchers import Job, Launcher
+from tongues.train import run_of_recipe
+
+missing = "submitit is not installed: pip install 'tongues[cluster]'"
+submitit: Any = pytest.importorskip("submitit", reason=missing)
+slurm: Any = importlib.import_module("tongues.study.launchers.slurm")
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The only folder in which commands are looked for: a queue that is empty, and GPUs."""
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(slurm, "_LOOK_EVERY", 0.0)
+    stand_in(folder, sinfo="echo gpu:8", squeue="exit 0", srun="exit 0")
+    stand_in(folder, sbatch=f'/bin/cat "$1" > {folder}/asked; echo Submitted batch job 7')
+    return folder
+
+
+def stand_in(folder: Path, **commands: str) -> None:
+    for name, lines in commands.items():
+        (folder / name).write_text(f"#!/bin/sh\n{lines}\n")
+        (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def job(make_recipe: MakeRecipe, tmp_path: Path) -> Job:
+    plan = run_of_recipe(make_recipe("train.threads=3"))
+    return Job(plan, tmp_path, threads=1, memory=3 * 2**30)
+
+
+def launch(**asked: Any) -> Launcher:
+    return find_launcher("slurm", partition="long", **asked)
+
+
+def test_a_job_asks_for_what_its_run_takes(commands: Path, job: Job) -> None:
+    launcher = launch(limit="1:30:00", processes=2, workers=1)
+    assert launcher.has_room(job)
+    launcher.start(job)
+    assert not launcher.has_room(job)
+    asked = (commands / "asked").read_text().splitlines()
+    for option in ("partition=long", "time=1:30:00", "gpus-per-node=2", "cpus-per-task=3"):
+        assert f"#SBATCH --{option}" in asked
+    assert "#SBATCH --mem=8GB" in asked  # of two processes, with a margin
+    assert "#SBATCH --signal=TERM@60" in asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("JobId=7 JobState=COMPLETED ExitCode=0:0", ""),
+        ("JobId=7 JobState=TIMEOUT ExitCode=0:15", ""),
+        ("JobId=7 JobState=NODE_FAIL ExitCode=0:0", ""),
+        ("JobId=7 JobState=OUT_OF_MEMORY ExitCode=0:125", "killed for lack of memory"),
+        ("JobId=7 JobState=CANCELLED ExitCode=0:15", "ended as CANCELLED"),
+        ("JobId=7 JobState=FAILED ExitCode=1:0", "was killed by signal 9"),
+    ],
+)
+def test_the_end_of_a_job_in_words(commands: Path, job: Job, answer: str, reason: str) -> None:
+    launcher = launch()
+    launcher.start(job)
+    log = job.directory.parent / ".slurm/7_0_log.out"
+    log.write_text("subprocess.CalledProcessError: ['…'] died with <Signals.SIGKILL: 9>.\n")
+    stand_in(commands, squeue="echo 7 small-123456")
+    assert launcher.ended(0.0) == {}
+    stand_in(commands, squeue="exit 0", scontrol=f"echo {answer}")
+    (told,) = launcher.ended(0.0).values()
+    assert reason in told and bool(reason) == bool(told)
+
+
+def test_a_job_that_an_earlier_command_queued_is_waited_for(commands: Path, job: Job) -> None:
+    launch().start(job)
+    (name,) = (
+        line.split("=")[1]
+        for line in (commands / "asked").read_text().splitlines()
+        if "--job-name=" in line
+    )
+    stand_in(commands, squeue=f"echo 5 {name}", sbatch="exit 1", scontrol="exit 1")
+    launcher = launch()
+    launcher.start(job)
+    assert launcher.ended(0.0) == {}
+    stand_in(commands, squeue="exit 0")
+    assert launcher.ended(0.0) == {job.run: ""}
+
+
+def test_what_slurm_refuses_is_told(commands: Path, job: Job) -> None:
+    stand_in(commands, sbatch="echo 'invalid partition' >&2; exit 1")
+    with pytest.raises(UserError, match=r"Slurm refused a job.*invalid partition"):
+        launch().start(job)
+    stand_in(commands, squeue="echo 'slurm is down' >&2; exit 1")
+    with pytest.raises(UserError, match="slurm is down"):
+        launch()

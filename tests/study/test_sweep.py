@@ -1,0 +1,70 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakeRecipe
+from tongues.errors import UserError
+from tongues.files import append_line, write_json
+from tongues.runs import read_record
+from tongues.study import best_rates, plan_study, plan_sweep, run_all
+from tongues.train.rules import rate_at_size
+
+SWEEP = (
+    "model={}",
+    "train.mixture={}",
+    "train.budget=4k tokens",
+    "study={source: qaa, targets: [qab], shapes: [0.2M], sweep: {shapes: [0.05M, 0.1M], "
+    "rates: [0.001, 0.004, 0.016]}}",
+)
+
+
+def finish(workspace: Path, name: str, loss: float) -> None:
+    """A finished run as far as a sweep reads it."""
+    place = workspace / "runs" / name
+    place.mkdir(parents=True)
+    keys = ("run", "strategy", "target", "source", "replay", "parent", "shape", "seed")
+    record = dict.fromkeys((*keys, "tokens_fingerprint")) | {"status": "finished"}
+    write_json(place / "run.json", record | {"params": {"total": 1, "non_embedding": 1}})
+    append_line(place / "evals.jsonl", {"step": 0, "loss": 9.0})
+    append_line(place / "evals.jsonl", {"step": 7, "loss": loss})
+
+
+def test_the_bottom_of_the_parabola_is_found(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    recipe = make_recipe(*SWEEP)
+    for plan in plan_sweep(recipe):
+        assert isinstance(plan.settings.rate, float)
+        bottom = {"small-sweep/0.05M": 6e-3, "small-sweep/0.1M": 3e-3}[plan.name.split("-rate")[0]]
+        finish(tmp_path, plan.name, 3 + 0.1 * math.log(plan.settings.rate / bottom) ** 2)
+    rates, doubts = best_rates(plan_sweep(recipe), tmp_path)
+    assert rates == {"0.05M": pytest.approx(6e-3), "0.1M": pytest.approx(3e-3)}
+    assert not doubts
+    assert all(plan.settings.rate == rates for plan in plan_study(recipe, tmp_path))
+
+
+def test_a_rate_at_the_end_of_what_was_tried_is_doubted(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    recipe = make_recipe(*SWEEP, "study.sweep.shapes=[0.1M]")
+    low, middle, _ = plan_sweep(recipe)
+    finish(tmp_path, low.name, 3.0)
+    finish(tmp_path, middle.name, 3.5)  # the third diverged
+    rates, (doubt,) = best_rates(plan_sweep(recipe), tmp_path)
+    assert rates == {"0.1M": 0.001}
+    assert "lowest that was tried" in doubt
+    with pytest.raises(UserError, match="no run of shape"):
+        best_rates(plan_sweep(recipe), tmp_path / "nowhere")
+
+
+def test_every_run_takes_the_rate_that_the_sweep_leads_to(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    recipe = make_recipe(*SWEEP, "study.strategies=[scratch]")
+    assert all(plan.settings.rate == 3e-3 for plan in plan_study(recipe, workspace))
+    run_all(plan_sweep(recipe), workspace)
+    (plan,) = plan_study(recipe, workspace)
+    rates, _ = best_rates(plan_sweep(recipe), workspace)
+    assert plan.settings.rate == rates
+    run_all([plan], workspace)
+    record = read_record(workspace / "runs" / plan.name)
+    assert record["rate"] == rate_at_size(rates, record["params"]["non_embedding"])

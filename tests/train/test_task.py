@@ -1,0 +1,101 @@
+"""The process of a run: what it leaves behind however it ends."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakeRecipe
+from tongues.files import only_one
+from tongues.runs import FAILURE
+from tongues.states import state_of
+from tongues.train import RunPlan, run_of_recipe
+from tongues.train.task import command_line, leave_plans, run_task, why_ended
+
+
+@pytest.fixture
+def plan(make_recipe: MakeRecipe) -> RunPlan:
+    return replace(run_of_recipe(make_recipe("train.budget=2k tokens")), name="study/run")
+
+
+def test_several_processes_train_a_run_by_its_name(plan: RunPlan, workspace: Path) -> None:
+    leave_plans([plan], workspace)
+    start = command_line(workspace, plan.name, threads=2, processes=2)
+    subprocess.run(start, check=True, capture_output=True)
+    assert state_of(workspace / "runs" / plan.name).state == "finished"
+
+
+def test_a_run_that_is_no_longer_meant_is_not_trained(plan: RunPlan, workspace: Path) -> None:
+    leave_plans([plan], workspace)
+    start = command_line(workspace, "study/other", threads=1)
+    done = subprocess.run(start, capture_output=True, text=True, check=True)
+    assert "no longer meant" in done.stderr
+
+
+def test_a_failure_leaves_its_reason(plan: RunPlan, workspace: Path) -> None:
+    elsewhere = replace(plan, tokens="nowhere")
+    assert run_task(elsewhere, workspace, threads=1) == 1
+    failure = workspace / "runs" / plan.name / FAILURE
+    assert failure.read_text() == "there are no prepared tokens"
+    assert run_task(plan, workspace, threads=1) == 0
+    assert not failure.exists()
+
+
+def test_a_run_in_other_hands_is_left_to_them(plan: RunPlan, workspace: Path) -> None:
+    directory = workspace / "runs" / plan.name
+    with only_one(directory):
+        assert run_task(plan, workspace, threads=1) == 0
+    assert not directory.exists()
+
+
+def test_a_reason_that_the_disk_does_not_take_is_told_by_the_exit_code(
+    plan: RunPlan, workspace: Path
+) -> None:
+    place = workspace / "runs" / plan.name
+    place.parent.mkdir(parents=True)
+    place.write_text("in the way")
+    code = run_task(replace(plan, tokens="nowhere"), workspace, threads=1)
+    assert "disk did not take the reason" in why_ended(code)
+
+
+def test_a_run_does_not_outlive_what_started_it(plan: RunPlan, workspace: Path) -> None:
+    budget = plan.settings.model_validate({"budget": "2M tokens"}).budget
+    plan = replace(plan, settings=plan.settings.model_copy(update={"budget": budget}))
+    leave_plans([plan], workspace)
+    start = command_line(workspace, plan.name, threads=1)
+    script = f"import subprocess; print(subprocess.Popen({start!r}).pid, flush=True); input()"
+    starter = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    )
+    assert starter.stdout
+    run = os.pidfd_open(int(starter.stdout.readline()))
+    deadline = time.monotonic() + 60
+    while not (workspace / "runs" / plan.name / "timing.jsonl").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    starter.kill()
+    starter.communicate()
+    assert select.select([run], [], [], 30.0)[0]
+    os.close(run)
+    state = state_of(workspace / "runs" / plan.name)
+    assert (state.state, state.step) != ("stopped", 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (0, ""),
+        (-signal.SIGTERM, ""),
+        (-signal.SIGKILL, "its process was killed by signal 9, as by lack of memory"),
+        (-signal.SIGSEGV, "its process was killed by signal 11 (Segmentation fault)"),
+        (3, "its process ended with exit code 3"),
+    ],
+)
+def test_the_end_of_a_process_in_words(code: int, said: str) -> None:
+    assert why_ended(code) == said

@@ -1,0 +1,236 @@
+"""Verbs of many runs: study, demo."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tongues.cli.options import (
+    json_option,
+    overrides_argument,
+    rebuild_option,
+    recipe_argument,
+    workspace_option,
+)
+from tongues.errors import UserError
+
+__all__ = ["demo", "study"]
+
+
+@click.command()
+@recipe_argument
+@overrides_argument
+@workspace_option
+@rebuild_option
+@click.option("--where", metavar="CONDITION", help="""Which runs, as in "shape == '0.1M'".""")
+@click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
+@click.option("--pilot", is_flag=True, help="Small runs that decide about the recipe's real one.")
+@click.option(
+    "--on",
+    type=click.Choice(["local", "ray", "slurm"]),
+    default="local",
+    show_default=True,
+    help="What starts the runs.",
+)
+@click.option("--processes", type=click.IntRange(min=1), help="Of each run, by torchrun.")
+@click.option("--partition", metavar="NAME", help="Slurm's partition.")
+@click.option("--time", "limit", metavar="H:MM:SS", help="Slurm's limit of a run.")
+@json_option
+def study(
+    recipe: Path,
+    overrides: tuple[str, ...],
+    workspace: Path,
+    rebuild: bool,
+    where: str | None,
+    dry_run: bool,
+    pilot: bool,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Train all runs of RECIPE; interrupted, the same command goes on.
+
+    With --dry-run nothing is trained: one sees the runs and what they take.
+    """
+    from tongues.recipe import load_recipe
+    from tongues.terminal import hint
+
+    loaded = load_recipe(recipe, overrides)
+    if as_json and not dry_run:
+        raise UserError("`--json` shows what is to be trained", hint="add `--dry-run`")
+    if bool(loaded.pilot) != pilot:
+        has = "`pilot`" if loaded.pilot else "no `pilot`"
+        wanted = "add --pilot" if loaded.pilot else "leave out --pilot"
+        raise UserError(f"the recipe has {has} section", where=str(recipe), hint=wanted)
+    if dry_run:
+        _show(loaded, workspace, where, as_json)
+        return
+    if pilot:
+        click.echo(_pilot(loaded, workspace))
+        return
+    directory = _study(loaded, workspace, rebuild, where, **how)
+    click.echo(directory)
+    hint(f"tongues report {directory}")
+
+
+@click.command()
+@click.option(
+    "--in",
+    "workspace",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for all that the demo makes.",
+)
+@overrides_argument
+@rebuild_option
+def demo(workspace: Path, overrides: tuple[str, ...], rebuild: bool) -> None:
+    """Run it all on three small made languages: from text to a page of laws, in minutes."""
+    from importlib.resources import as_file, files
+
+    from tongues.files import read_json
+    from tongues.recipe import load_recipe
+    from tongues.report import write_report
+    from tongues.terminal import say
+    from tongues.text import describe_made
+    from tongues.tokens import prepare_tokens
+
+    with as_file(files("tongues.study") / "demo.yaml") as path:
+        loaded = load_recipe(path, overrides)
+    prepare_tokens(loaded, workspace, say, rebuild=rebuild)
+    runs = _study(loaded, workspace, rebuild)
+    page = write_report([runs], workspace / "reports" / loaded.name, progress=say)
+    related = describe_made(loaded.text.made) if loaded.text.made else []
+    click.echo("")
+    for sentence in [*related, *read_json(page.with_name("report.json"))["sentences"]]:
+        click.echo(f"- {sentence}")
+    click.echo(f"\nthe page: {page}")
+
+
+def _study(
+    recipe: Any,
+    workspace: Path,
+    rebuild: bool = False,
+    where: str | None = None,
+    *,
+    on: str = "local",
+    **how: Any,
+) -> Path:
+    """Train the runs of a study with a live line; returns their folder."""
+    from tongues.check import check_recipe
+    from tongues.quantities import show_bytes
+    from tongues.study import best_rates, find_launcher, measure_cost, run_all
+    from tongues.terminal import progress_line, say
+    from tongues.tokens import check_tokens
+
+    if recipe.study is None:
+        what, hint = "there is no `study` section", "see `tongues train`"
+        raise UserError(what, where=recipe.name, hint=hint)
+    checked = check_recipe(recipe, workspace)
+    check_tokens(recipe, workspace)
+    launcher = find_launcher(on, workers=recipe.study.workers, **how)
+
+    def run(pairs: Sequence[Any], what: str) -> None:
+        with progress_line(f"{what}: {len(pairs)} runs") as show:
+            run_all(
+                [plan for plan, _ in pairs],
+                workspace,
+                launcher=launcher,
+                watch=lambda state: show(state.share, *state.words()),
+                tell=say,
+                rebuild=rebuild,
+            )
+
+    pairs = _pairs(checked, where)
+    cost = measure_cost([*checked.sweep, *pairs], workspace, checked.at_once)
+    if cost.runs:
+        say(f"{cost}; {show_bytes(checked.disk)} of disk at the most")
+    if checked.sweep:
+        with _failed_runs_are_told():
+            run(checked.sweep, f"{recipe.name}, the rate")
+        rates, doubts = best_rates([plan for plan, _ in checked.sweep], workspace)
+        shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
+        for line in (f"best rates: {shown}", *doubts):
+            say(line)
+        pairs = _pairs(check_recipe(recipe, workspace), where)
+    run(pairs, recipe.name)
+    return workspace / "runs" / recipe.name
+
+
+@contextmanager
+def _failed_runs_are_told() -> Iterator[None]:
+    """Go on where some rates were too high to train with."""
+    try:
+        yield
+    except UserError as error:
+        if error.code != "runs_failed":
+            raise
+
+
+def _pairs(checked: Any, where: str | None) -> Sequence[Any]:
+    """The study's runs, or those that a condition chooses."""
+    from tongues.study import choose
+
+    return choose(checked.runs, where) if where else checked.runs
+
+
+def _show(recipe: Any, workspace: Path, where: str | None, as_json: bool) -> None:
+    """The runs, how they stand, and what those to be trained take."""
+    from tongues.check import check_recipe
+    from tongues.quantities import show_bytes, show_count, show_seconds
+    from tongues.study import measure_cost
+    from tongues.terminal import print_json, print_table
+    from tongues.tokens import check_tokens
+
+    checked = check_recipe(recipe, workspace)
+    check_tokens(recipe, workspace)
+    pairs = [*checked.sweep, *_pairs(checked, where)]
+    cost = measure_cost(pairs, workspace, checked.at_once)
+    rows = [
+        {
+            "run": plan.name,
+            "strategy": plan.strategy,
+            "shape": derived.anatomy.name,
+            "tokens": derived.tokens,
+            "flops": derived.flops,
+            "seconds": cost.run_seconds.get(plan.name),
+        }
+        for plan, derived in pairs
+    ]
+    if as_json:
+        totals = {"to_train": cost.runs, "flops": cost.flops, "seconds": cost.seconds}
+        print_json(totals | {"disk": checked.disk, "runs": rows})
+        return
+    print_table(
+        [
+            {
+                "run": row["run"],
+                "strategy": row["strategy"],
+                "shape": row["shape"],
+                "tokens": show_count(row["tokens"]),
+                "FLOPs": f"{row['flops']:.3g}",
+                "takes": "finished" if row["seconds"] is None else show_seconds(row["seconds"]),
+            }
+            for row in rows
+        ]
+    )
+    click.echo(f"\n{cost}; {show_bytes(checked.disk)} of disk at the most" if cost.runs else "")
+
+
+def _pilot(recipe: Any, workspace: Path) -> Path:
+    """Run a pilot with a live line; returns its plan."""
+    from tongues.check import check_recipe
+    from tongues.study.pilot import run_pilot
+    from tongues.terminal import progress_line, say
+    from tongues.tokens import check_tokens
+
+    check_recipe(recipe, workspace)
+    check_tokens(recipe, workspace)
+    with progress_line(f"{recipe.name}, pilot") as show:
+        return run_pilot(
+            recipe,
+            workspace,
+            watch=lambda state: show(state.share, *state.words()),
+            tell=say,
+        )

@@ -1,0 +1,148 @@
+"""The sections on text: where it comes from, what of it is kept, how it becomes tokens."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from tongues.quantities import Amount, Bytes, Share, Threshold, Tokens
+from tongues.recipe.base import Section
+
+__all__ = [
+    "Clean",
+    "Columns",
+    "Drift",
+    "Extend",
+    "Files",
+    "Hub",
+    "Made",
+    "Text",
+    "TokenSettings",
+]
+
+Off = Literal["off"]
+
+
+class Drift(Section):
+    """How a made language came to be: its mother and how far it drifted from her."""
+
+    mother: str | None = None
+    distance: float = Field(default=0.0, ge=0, le=1, strict=False)
+
+
+class Made(Section):
+    """A family of made languages that speak about one made-up world."""
+
+    seed: int = Field(default=1, ge=0)
+    size: Bytes = 6_000_000  # of text, per language
+    languages: dict[str, Drift]
+
+
+class Columns(Section):
+    """What a source calls the parts of a document; `id` and `group` may be missing there."""
+
+    text: str = "text"
+    id: str = "id"
+    group: str = "group"
+
+
+class Files(Section):
+    """The files of a language."""
+
+    paths: list[str] = Field(min_length=1)  # files, directories and globs
+    columns: Columns = Columns()
+    documents: Literal["files", "paragraphs"] = "files"  # what a document of a .txt is
+    at_most: Amount | None = None  # the first so many documents or bytes, or tokens by hash order
+
+    @field_validator("paths", mode="before")
+    @classmethod
+    def _one_path_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+
+class Hub(Section):
+    """A data set of the hub, or a folder laid out like one, read as a stream."""
+
+    dataset: str
+    subset: str | None = None
+    split: str = "train"
+    columns: Columns = Columns()
+    at_most: Amount | None = None
+
+
+class Clean(Section):
+    """What is dropped: documents beyond these thresholds; `off` switches one off.
+
+    A percentile such as `p99` is taken among the language's own documents.
+    """
+
+    language: Share | Off = 0.5  # least share of a document identified as its own language
+    script: Share | Off = "off"  # least share of its letters in the language's main script
+    characters: Threshold | Off = "p0.5"  # fewest characters
+    repetition: Threshold | Off = "p99.5"  # largest share of what a document says again
+    repeated_lines: Threshold | Off = "p99.5"  # largest share of it in lines said before
+    symbols: Threshold | Off = "p99.5"  # largest share of symbols and punctuation
+    digits: Threshold | Off = "p99.5"
+    near: Share | Off = 0.7  # Jaccard similarity from which one of two documents goes
+    benchmark: Annotated[int, Field(ge=1)] | Off = 1  # n-grams shared with a named benchmark
+
+
+class Text(Section):
+    """Where the text of each language comes from, and what of it is kept."""
+
+    made: Made | None = None
+    files: dict[str, Files] = Field(default={})
+    hub: dict[str, Hub] = Field(default={})
+    clean: Clean = Clean()
+    benchmarks: list[str] = Field(default=[])  # files whose text must not be trained on
+    identifier: str | None = None  # a fastText model such as GlotLID's; py3langid without
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Every language that has text, in the order written."""
+        made = self.made.languages if self.made else ()
+        return tuple(dict.fromkeys((*made, *self.files, *self.hub)))
+
+    @model_validator(mode="after")
+    def _some_text(self) -> "Text":
+        if not self.languages:
+            raise ValueError("no language has text; give `made.languages`, `files` or `hub`")
+        twice = set(self.made.languages if self.made else ()) & {*self.files, *self.hub}
+        if twice:
+            raise ValueError(f"`{min(twice)}` is both a made language and one from files")
+        return self
+
+    @field_validator("files", mode="before")
+    @classmethod
+    def _paths_alone(cls, value: Any) -> Any:
+        """A path or a list of paths stands for files with nothing else said."""
+        if not isinstance(value, Mapping):
+            return value
+        lists = {lang: [x] if isinstance(x, str) else x for lang, x in value.items()}
+        return {lang: {"paths": x} if isinstance(x, list) else x for lang, x in lists.items()}
+
+
+class Extend(Section):
+    """New pieces for some languages, which leave the segmentation of others as it is."""
+
+    pieces: int = Field(ge=1, le=1_000_000)
+    languages: list[str] = Field(min_length=1)  # that the new pieces are for
+    keep: list[str] = Field(min_length=1)  # whose segmentation must not change
+
+
+class TokenSettings(Section):
+    """How text becomes tokens."""
+
+    base: str | None = None  # a tokenizer to take: a Hugging Face folder or a tokenizer.json
+    extend: Extend | None = None  # adds pieces to the base
+    vocabulary: int = Field(default=1024, ge=260, le=1_000_000)  # of a tokenizer trained anew
+    sample: Bytes = 5_000_000  # of each language, to train it on
+    sampling: float = Field(default=0.0, ge=0, le=1, strict=False)  # 0: equal bytes; 1: as sizes
+    spelling: Literal["refuse", "allow"] = "refuse"  # of a language at about a byte per token
+    held_out: Tokens = 1_000_000  # per language, never trained on
+
+    @model_validator(mode="after")
+    def _something_to_extend(self) -> "TokenSettings":
+        if self.extend and self.base is None:
+            raise ValueError("there is no `base` to extend; name one, or leave out `extend`")
+        return self

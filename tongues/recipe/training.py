@@ -1,0 +1,95 @@
+"""The sections on a run: its model and how it is trained."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from tongues.quantities import Budget, Seconds, Share, Tokens
+from tongues.recipe.base import Section, readable_name
+
+__all__ = ["Model", "Train"]
+
+_Rate = Annotated[float, Field(gt=0, lt=1)]
+Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
+
+
+class Model(Section):
+    """The model of a run."""
+
+    shape: str | None = None  # a name from `tongues.models.SHAPES`
+    tied_embeddings: bool = False
+    new_embeddings: Literal["mean", "similar", "plain"] = "similar"  # of pieces the parent lacks
+
+
+class Train(Section):
+    """One run, or what all runs of a study have in common."""
+
+    run: str | None = None  # its name; by default the recipe's
+    mixture: dict[str, Share] = Field(default={})
+    replay: dict[str, Share] = Field(default={})  # of all tokens; the mixture shares out the rest
+    hold: dict[str, Share] = Field({})  # languages replayed so that their loss rises by no more
+    documents: Literal["joined", "apart"] = "joined"  # whether a sample's documents attend across
+    init_from: str | None = None  # a run of the store, or a Hugging Face folder
+    budget: Budget
+    batch: Tokens | Literal["by size"] = 2048
+    context: Tokens = 128
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    rate: Rate = 3e-3  # at its peak; or the best rates found at smaller shapes, by shape
+    schedule: Literal["cosine", "linear", "wsd", "infinite"] = "cosine"
+    warmup: Share = 0.05  # of the steps
+    cooldown: Share = 0.25  # infinite: of the steps, from the peak down to the plateau
+    plateau: Share = 0.5  # infinite: the constant rate, of the peak
+    decay: Share = 0.2  # wsd, infinite: of the steps, the last ones, down to the final rate
+    final_rate: Share = 0.1  # of the peak rate
+    weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
+    clip: float = Field(default=1.0, gt=0, strict=False)
+    z_loss: float = Field(default=0.0, ge=0, lt=1, strict=False)
+    embeddings_first: Share = 0.0  # of the steps, the first ones, in which only embeddings learn
+    on_spike: Literal["tell", "back", "stop"] = "tell"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    evaluate: list[str] = Field(
+        default=[]
+    )  # languages whose held-out loss is taken; all when empty
+    scored: Tokens = 250_000  # of each one's held-out text, the same at each evaluation
+    evaluations: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
+    seed: int = 1
+    # The machine's business: no part of what the run is.
+    checkpoint_every: Seconds = 60.0
+    keep: int = Field(default=2, ge=1, le=1000)  # newest checkpoints
+    milestones: list[Share] = Field(
+        default=[]
+    )  # of the steps: after these the checkpoint is kept for good
+    micro_batch: Tokens | None = None  # computed at a time in each process; its share of the batch
+    recompute: bool = False  # layers anew in the backward pass: less memory, more work
+    compile: Literal["auto", "on", "off"] = "auto"
+    threads: int | None = Field(default=None, ge=1)
+    track: Literal["trackio", "tensorboard"] | None = None
+
+    @field_validator("run")
+    @classmethod
+    def _readable(cls, value: str | None) -> str | None:
+        return None if value is None else readable_name(value)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Train":
+        for what, size in (("batch", self.batch), ("micro-batch", self.micro_batch)):
+            if isinstance(size, int) and size % self.context:
+                near = max(round(size / self.context), 1) * self.context
+                reason = f"a {what} of {size} tokens is no whole number of contexts"
+                hint = f"of {self.context} tokens; the nearest is `{near} tokens`"
+                raise ValueError(f"{reason} {hint}")
+        if isinstance(self.batch, int) and (self.micro_batch or 0) > self.batch:
+            reason = f"a micro-batch of {self.micro_batch} tokens is more than the batch"
+            raise ValueError(f"{reason} of {self.batch} tokens that it is a part of")
+        if 0.0 in self.milestones:
+            raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
+        stages = {"wsd": self.warmup + self.decay}
+        stages["infinite"] = self.warmup + self.cooldown + self.decay
+        if stages.get(self.schedule, 0.0) > 1 + 1e-9:
+            taken = stages[self.schedule] * 100
+            raise ValueError(f"warm-up, cooldown and decay take {taken:.4g}% of the steps")
+        if self.schedule == "infinite" and self.plateau < self.final_rate:
+            raise ValueError("the plateau lies below the final rate")
+        if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
+            raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
+        return self

@@ -1,0 +1,43 @@
+"""The whole of a recipe."""
+
+from pydantic import field_validator, model_validator
+
+from tongues.recipe.base import Section, readable_name
+from tongues.recipe.studies import Pilot, Study
+from tongues.recipe.texts import Text, TokenSettings
+from tongues.recipe.training import Model, Train
+
+__all__ = ["Recipe"]
+
+
+class Recipe(Section):
+    """All of it. `name` becomes the folder of what is made."""
+
+    name: str
+    text: Text
+    tokens: TokenSettings = TokenSettings()
+    model: Model = Model()
+    train: Train
+    study: Study | None = None
+    pilot: Pilot | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return readable_name(value)
+
+    @model_validator(mode="after")
+    def _extended_for_languages_there_are(self) -> "Recipe":
+        extend = self.tokens.extend
+        for lang in (*extend.languages, *extend.keep) if extend else ():
+            if lang not in self.text.languages:
+                raise ValueError(f"`tokens.extend` names `{lang}`, which has no text")
+        return self
+
+    @model_validator(mode="after")
+    def _many_runs_or_a_pilot(self) -> "Recipe":
+        if self.study and self.pilot:
+            raise ValueError("a recipe has a `study` or a `pilot`, not both")
+        if self.pilot and self.train.budget.unit == "seconds":
+            raise ValueError("a pilot spends a share of `train.budget`; give it in FLOPs or tokens")
+        return self

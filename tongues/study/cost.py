@@ -1,0 +1,121 @@
+"""What a study takes before it starts: runs, operations, hours and disk."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from tongues.quantities import show_seconds
+from tongues.ranks import core_count
+from tongues.runs import read_record
+from tongues.train import Derived, RunPlan
+
+__all__ = ["Cost", "measure_cost"]
+
+Pair = tuple[RunPlan, Derived]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of the runs that are still to be trained."""
+
+    runs: int
+    flops: float
+    run_seconds: dict[str, float]  # by run
+    seconds: float  # until the last one ends, so many at a time
+
+    def __str__(self) -> str:
+        """Such as `28 runs to train: 1.2e13 FLOPs, about 3 min on this machine`."""
+        runs = f"{self.runs} run{'s' * (self.runs > 1)} to train"
+        return f"{runs}: {self.flops:.2g} FLOPs, about {show_seconds(self.seconds)} on this machine"
+
+
+def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> Cost:
+    """The cost of those runs that are not finished in `workspace`, so many at a time here.
+
+    Speeds are those of finished runs, else of short trials of the smallest, the middle and the
+    largest shape; others lie between. Their text must be prepared.
+    """
+    to_do = [pair for pair in pairs if not _finished(workspace / "runs" / pair[0].name)]
+    threads = max(1, core_count() // at_once)
+    speeds = _measured_speeds(pairs, workspace, threads) if to_do else {}
+    seconds = {
+        plan.name: derived.tokens / _speed_at(speeds, derived, pairs) for plan, derived in to_do
+    }
+    return Cost(
+        runs=len(to_do),
+        flops=sum(derived.flops for _, derived in to_do),
+        run_seconds=seconds,
+        seconds=_until_the_last([plan for plan, _ in to_do], seconds, at_once),
+    )
+
+
+def _speed_at(speeds: Mapping[str, float], derived: Derived, pairs: Sequence[Pair]) -> float:
+    """Tokens a second of a shape: as measured, or by a power law through its neighbours."""
+    if speed := speeds.get(derived.anatomy.name):
+        return speed
+    sizes = {other.anatomy.name: other.flops / other.tokens for _, other in pairs}
+    known = sorted((math.log(sizes[name]), math.log(speeds[name])) for name in speeds)
+    logs, values = zip(*known, strict=True)
+    return math.exp(np.interp(math.log(derived.flops / derived.tokens), logs, values))
+
+
+def _measured_speeds(pairs: Sequence[Pair], workspace: Path, threads: int) -> dict[str, float]:
+    """Tokens a second by shape; brings torch where anything must be tried."""
+    found: dict[str, list[float]] = {}
+    for plan, derived in pairs:
+        directory = workspace / "runs" / plan.name
+        if _finished(directory):
+            record = read_record(directory)
+            if record["seconds"]:
+                speed = record["tokens"] / record["seconds"]
+                found.setdefault(derived.anatomy.name, []).append(speed)
+    speeds = {name: median(values) for name, values in found.items()}
+    firsts = {derived.anatomy.name: (plan, derived) for plan, derived in pairs if not plan.parent}
+    by_size = sorted(firsts.values(), key=lambda pair: pair[1].flops / pair[1].tokens)
+    unknown = [pair for pair in by_size if pair[1].anatomy.name not in speeds]
+    for place in sorted({0, len(unknown) // 2, len(unknown) - 1} if unknown else ()):
+        plan, derived = unknown[place]
+        speeds[derived.anatomy.name] = _tried(plan, workspace, threads)
+    return speeds
+
+
+def _tried(plan: RunPlan, workspace: Path, threads: int) -> float:
+    from tongues.tokens import open_tokens
+    from tongues.train.assemble import Task, measure_speed
+    from tongues.train.engine.processes import Processes
+
+    settings = plan.settings.model_copy(update={"compile": "off"})  # its start would take longest
+    task = Task(
+        plan=replace(plan, settings=settings),
+        tokens=open_tokens(workspace / "tokens" / plan.tokens),
+        parent=None,
+        lacked=None,
+        directory=workspace / "runs" / plan.name,
+        processes=Processes(),
+        threads=threads,
+    )
+    return measure_speed(task, lambda line: None, seconds=1.0)
+
+
+def _until_the_last(plans: Sequence[RunPlan], seconds: Mapping[str, float], at_once: int) -> float:
+    """When the last run ends, each started as soon as its parent and a place allow."""
+    places, ended = [0.0] * at_once, dict.fromkeys((plan.name for plan in plans), math.inf)
+    waiting = sorted(plans, key=lambda plan: -seconds[plan.name])
+    while waiting:
+        now = min(places)
+        ready = [p for p in waiting if p.parent not in ended or ended[p.parent] <= now]
+        if not ready:
+            later = [ended[p.parent] for p in waiting if p.parent and ended[p.parent] < math.inf]
+            places[places.index(now)] = min(later)
+            continue
+        waiting.remove(ready[0])
+        ended[ready[0].name] = places[places.index(now)] = now + seconds[ready[0].name]
+    return max(places)
+
+
+def _finished(directory: Path) -> bool:
+    return (directory / "run.json").is_file() and read_record(directory)["status"] == "finished"

@@ -1,0 +1,274 @@
+"""Train many runs: one loop for every launcher, which reads how a run stands from its directory.
+
+It keeps no state of a study anywhere, so any launcher, or another command at the same time, goes
+on from what the directories say.
+"""
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tongues.errors import Stopped, UserError
+from tongues.files import is_held, newest_lines, write_text
+from tongues.ranks import stop_on_sigterm
+from tongues.runs import FAILURE, read_record
+from tongues.states import state_of
+from tongues.study.launchers import Job, Launcher, find_launcher
+from tongues.tokens import open_tokens
+from tongues.train import Derived, RunPlan, derive
+from tongues.train.directory import find_parent
+from tongues.train.fingerprints import parent_fingerprint, run_fingerprint
+from tongues.train.task import leave_plans
+
+__all__ = ["State", "run_all"]
+
+_SPEED = 10_000.0  # tokens per second, to compare budgets of time with others
+_TURN = 0.5  # seconds between looks at the directories
+_PATIENCE = 3  # times a run may be stopped without having come further
+
+Stand = Literal["finished", "running", "failed", "blocked", "waiting", "ready"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a study stands."""
+
+    runs: int
+    finished: int
+    running: dict[str, float]  # share of its steps done, by run
+    queued: int  # given to the launcher, and not begun
+    failed: int
+    blocked: int  # left out, since the run that they continue failed
+    share: float  # of the study's work done
+
+    def words(self) -> tuple[str, ...]:
+        """For a live line, the names of runs without their folder."""
+        counts = {"finished": self.finished, "queued": self.queued, "failed": self.failed}
+        told = [f"{count} {what}" for what, count in counts.items() if count or what == "finished"]
+        running = [f"{name.rpartition('/')[2]} {share:.0%}" for name, share in self.running.items()]
+        return (*told, *running)
+
+
+def run_all(
+    plans: Sequence[RunPlan],
+    workspace: Path,
+    *,
+    launcher: Launcher | None = None,
+    watch: Callable[[State], None] = lambda state: None,
+    tell: Callable[[str], None] = lambda line: None,
+    rebuild: bool = False,
+) -> None:
+    """Train every run, parents first, the longest chain of work first among those that can start.
+
+    launcher: by default this machine's. Stopped or killed, the same call goes on where each run
+    was. A run that fails does not stop the others; in the end a UserError names it, and the same
+    call tries it again.
+    """
+    launcher = launcher or find_launcher()
+    study = _Study(plans, workspace, launcher.threads(len(plans)), rebuild, tell)
+    stopped = False
+    before = stop_on_sigterm()
+    try:
+        while True:
+            stands = study.look()
+            for job in study.jobs.values():
+                if stands[job.run] == "ready" and launcher.has_room(job):
+                    study.started(job.run)
+                    launcher.start(job)
+            watch(study.state(stands))
+            if not {"ready", "running"} & set(stands.values()):
+                break
+            for run, reason in launcher.ended(_TURN).items():
+                study.ended(run, reason)
+    except KeyboardInterrupt:
+        stopped = True
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+        launcher.stop()
+    if stopped:
+        finished = Counter(study.look().values())["finished"]
+        raise Stopped(f"stopped with {finished} of {len(plans)} runs finished")
+    study.check()
+
+
+class _Study:
+    """The runs of a study, those with the longest chain of work first, and how they stand.
+
+    What is remembered besides the directories is what this command itself has in hand.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[RunPlan],
+        workspace: Path,
+        threads: int,
+        rebuild: bool,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._plans, self._tell = {plan.name: plan for plan in plans}, tell
+        self._fingerprints: dict[str, str] = {}
+        derived: dict[str, Derived] = {}
+        opened = {
+            name: open_tokens(workspace / "tokens" / name)
+            for name in {plan.tokens for plan in plans}
+        }
+        for plan in self._parents_first():
+            origin = self._fingerprints.get(plan.parent or "")
+            parent = None if origin else find_parent(plan.parent, workspace)
+            tokens = opened[plan.tokens]
+            self._fingerprints[plan.name] = run_fingerprint(
+                plan, tokens, origin or parent_fingerprint(parent)
+            )
+            derived[plan.name] = derive(
+                plan, tokens.vocabulary_size, parent, tokens_per_second=_SPEED
+            )
+        self._work = {name: numbers.flops for name, numbers in derived.items()}
+        self.jobs = {
+            name: Job(self._plans[name], workspace, threads, derived[name].memory, rebuild)
+            for name in self._by_chain()
+        }
+        self._finished: set[str] = set()
+        self._in_hand: set[str] = set()
+        self._failed: dict[str, str] = {}
+        self._tries: Counter[tuple[str, int]] = Counter()  # of a run from a step
+        self._elsewhere: set[str] = set()
+        leave_plans(plans, workspace)
+
+    def look(self) -> dict[str, Stand]:
+        """How every run stands now."""
+        stands: dict[str, Stand] = {}
+        for name in self.jobs:
+            self._look_at(name, stands)
+        return stands
+
+    def started(self, run: str) -> None:
+        """Note that a run is given to the launcher."""
+        self._in_hand.add(run)
+        self._tries[run, self._step(run)] += 1
+
+    def ended(self, run: str, reason: str) -> None:
+        """Judge a run whose process is gone, by its directory and what is known of the process."""
+        self._in_hand.discard(run)
+        failure = self.jobs[run].directory / FAILURE
+        if self._is_finished(run):
+            return
+        if failure.is_file():
+            reason = failure.read_text(encoding="utf-8").strip()
+        elif not reason and self._tries[run, self._step(run)] >= _PATIENCE:
+            reason = f"it was stopped {_PATIENCE} times without having come further"
+        if not reason:
+            return  # stopped, not failed: it is ready again
+        if not failure.is_file():
+            with suppress(OSError):  # a full disk
+                write_text(failure, reason)
+        self._failed[run] = reason
+        blocked = Counter(self.look().values())["blocked"]
+        left_out = f"; {blocked} runs that continue failed ones are left out" if blocked else ""
+        self._tell(f"{run} failed: {_last_line(reason)}{left_out}")
+
+    def state(self, stands: dict[str, Stand]) -> State:
+        """All of it in numbers."""
+        counts = Counter(stands.values())
+        running = {
+            name: _share(job.directory)
+            for name, job in self.jobs.items()
+            if (stands[name] == "running" or name in self._in_hand) and is_held(job.directory)
+        }
+        done = sum(self._work[name] for name in self._finished)
+        done += sum(self._work[name] * share for name, share in running.items())
+        return State(
+            runs=len(self.jobs),
+            finished=counts["finished"],
+            running=running,
+            queued=len(self._in_hand - running.keys()),
+            failed=counts["failed"],
+            blocked=counts["blocked"],
+            share=done / sum(self._work.values()),
+        )
+
+    def check(self) -> None:
+        """Raise what failed, if anything did."""
+        if not self._failed:
+            return
+        name, reason = next(iter(self._failed.items()))
+        blocked = Counter(self.look().values())["blocked"]
+        what = f"{len(self._failed)} of {len(self.jobs)} runs failed"
+        what += f", and {blocked} that continue them were left out" if blocked else ""
+        what += f"; the first: {_last_line(reason)}"
+        hint = f"mend it ({self.jobs[name].directory / FAILURE}) and give the same command: "
+        raise UserError(what, where=name, hint=hint + "the rest is kept", code="runs_failed")
+
+    def _look_at(self, name: str, stands: dict[str, Stand]) -> Stand:
+        if name not in stands:
+            stands[name] = self._stand(name, stands)
+        return stands[name]
+
+    def _stand(self, name: str, stands: dict[str, Stand]) -> Stand:
+        if name in self._failed:
+            return "failed"
+        if name in self._in_hand:
+            return "running"
+        if self._is_finished(name):
+            return "finished"
+        parent = self._plans[name].parent
+        of_parent = self._look_at(parent, stands) if parent in self.jobs else "finished"
+        if of_parent in ("failed", "blocked"):
+            return "blocked"
+        if is_held(self.jobs[name].directory):
+            if name not in self._elsewhere:
+                self._tell(f"{name} is trained by another command; it is waited for")
+            self._elsewhere.add(name)
+            return "running"
+        return "ready" if of_parent == "finished" else "waiting"
+
+    def _is_finished(self, name: str) -> bool:
+        directory = self.jobs[name].directory
+        if name not in self._finished and (directory / "run.json").is_file():
+            with suppress(ValueError, KeyError):  # damaged: its own process says how
+                record = read_record(directory)
+                same = record["fingerprint"] == self._fingerprints[name]
+                if same and record["status"] == "finished":
+                    self._finished.add(name)
+        return name in self._finished
+
+    def _parents_first(self) -> list[RunPlan]:
+        ordered: dict[str, RunPlan] = {}
+
+        def add(plan: RunPlan) -> None:
+            if plan.parent in self._plans and plan.parent not in ordered:
+                add(self._plans[plan.parent])
+            ordered[plan.name] = plan
+
+        for plan in self._plans.values():
+            add(plan)
+        return list(ordered.values())
+
+    def _by_chain(self) -> list[str]:
+        """Names by the work of a run and the longest chain of runs that continue from it."""
+        children: dict[str, list[str]] = {}
+        for plan in self._plans.values():
+            children.setdefault(plan.parent or "", []).append(plan.name)
+
+        def chain(name: str) -> float:
+            return self._work[name] + max(map(chain, children.get(name, ())), default=0.0)
+
+        return sorted(self._plans, key=chain, reverse=True)
+
+    def _step(self, name: str) -> int:
+        """Where the run would go on from."""
+        directory = self.jobs[name].directory
+        return (state_of(directory).step or 0) if (directory / "run.json").is_file() else 0
+
+
+def _last_line(reason: str) -> str:
+    return reason.strip().rpartition("\n")[2].strip()
+
+
+def _share(directory: Path) -> float:
+    row = next(newest_lines(directory / "timing.jsonl"), None)
+    return row["step"] / row["steps"] if row else 0.0

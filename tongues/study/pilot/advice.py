@@ -1,0 +1,201 @@
+"""What a pilot's laws say about the real run: the options, which to take, and what it will cost."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.models import SHAPES, of_folder, of_shape
+from tongues.plan import Base, Known, Option, Plan, Question, gather_laws, make_plan
+from tongues.plan.memory import nearest_shape
+from tongues.plan.recommend import KEPT
+from tongues.recipe import Recipe
+from tongues.runs import read_record
+from tongues.study.pilot.belief import Belief
+from tongues.study.pilot.candidates import Means, base_budget
+from tongues.study.pilot.prior import Point
+from tongues.train.directory import find_parent, model_folder
+
+__all__ = ["Advice", "Settled", "advise", "around", "first_guess", "settle"]
+
+_USUAL = 20.0  # tokens per parameter, before any law is in hand
+_SOME_REPLAY = 0.2  # where no share keeps the source
+_AROUND = (1 / 9, 1 / 3, 3.0, 9.0)  # times the size, at which the law must hold about as well
+_ROUNDS = 2  # the laws are those at the real run, whose size they tell
+Array = np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What the recipe leaves no choice about: the size, and the base to continue from."""
+
+    params: float | None
+    base: Base | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Advice:
+    """The planner's options by the pilot's laws, and what the real run will end at.
+
+    points: the real run by role: `scratch`, `cpt` and what it does to the source (`forgetting`),
+    and its base (`source`). foretold: losses of one run there in every draw, nats per token.
+    share: of draws in which continuing ends lower than starting from scratch. kept: whether some
+    share of replay keeps the source language.
+    """
+
+    plan: Plan
+    points: Mapping[str, Point]
+    foretold: Mapping[str, Array]
+    options: Mapping[str, Option]
+    share: float
+    keep: float
+    kept: bool
+
+    @property
+    def taken(self) -> Option:
+        """The option to take."""
+        return self.plan.recommendation.option
+
+
+def around(point: Point, factors: Sequence[float]) -> list[Point]:
+    """The same compute in sizes so many times its own, and tokens so many times fewer."""
+    return [replace(point, N=point.N * f, D=point.D / f) for f in factors]
+
+
+def settle(recipe: Recipe, workspace: Path, vocabulary: int) -> Settled:
+    """Size and base of the real run, as far as the recipe has them."""
+    start, shape, params = recipe.train.init_from, recipe.model.shape, None
+    if shape:
+        anatomy = of_shape(SHAPES[shape], vocabulary, recipe.model.tied_embeddings)
+        params = float(anatomy.parameters["total"])
+    if start is None:
+        return Settled(params, None)
+    parent = find_parent(start, workspace)
+    assert parent
+    size = float(of_folder(model_folder(parent), vocabulary).parameters["total"])
+    run = parent / "run.json"
+    tokens = float(read_record(parent)["tokens"]) if run.is_file() else _USUAL * size
+    return Settled(params, Base(start, size, tokens))
+
+
+def first_guess(recipe: Recipe, means: Means, settled: Settled) -> dict[str, Point]:
+    """The real run before anything is known: 20 tokens per parameter, a little replay."""
+    N = settled.params or math.sqrt(means.real / (6.0 * _USUAL))
+    continued = settled.base.params if settled.base else N
+    return _points(recipe, means, settled, {"scratch": N, "cpt": continued}, 0.05)
+
+
+def advise(recipe: Recipe, means: Means, settled: Settled, beliefs: Mapping[str, Belief]) -> Advice:
+    """Lay out the options for the real budget by what is believed, and recommend one."""
+    assert recipe.pilot
+    points = first_guess(recipe, means, settled)
+    keep = KEPT if recipe.pilot.keep is None else recipe.pilot.keep
+    question = Question(
+        flops=means.real,
+        params=settled.params,
+        bases=(settled.base,) if settled.base else (),
+        keep=keep,
+    )
+    plan, kept = _plan(means, recipe, question, beliefs, points)
+    for _ in range(_ROUNDS):
+        points = _points_of(plan, recipe, means, settled, points)
+        plan, kept = _plan(means, recipe, question, beliefs, points)
+    points = _points_of(plan, recipe, means, settled, points)
+    text = means.available.get(recipe.pilot.target, math.inf)
+    if any(o.tokens_target and o.tokens_target > text for o in _options(plan).values()):
+        question = replace(question, available=float(text))
+        plan, kept = _plan(means, recipe, question, beliefs, points)
+        points = _points_of(plan, recipe, means, settled, points)
+    foretold = {name: beliefs["target"].foretold(points[name]) for name in ("scratch", "cpt")}
+    foretold["source"] = beliefs["source"].foretold(points["source"])
+    points["forgetting"] = replace(points["forgetting"], S=foretold["source"])
+    foretold["forgetting"] = beliefs["forgetting"].foretold(points["forgetting"])
+    ends = {name: beliefs["target"].expected(points[name]) for name in ("scratch", "cpt")}
+    share = float(np.mean(ends["cpt"] < ends["scratch"]))
+    return Advice(plan, points, foretold, _options(plan), share, keep, kept)
+
+
+def _plan(
+    means: Means,
+    recipe: Recipe,
+    question: Question,
+    beliefs: Mapping[str, Belief],
+    points: Mapping[str, Point],
+) -> tuple[Plan, bool]:
+    """The options by the laws as they are at these points; whether the source can be kept."""
+    laws = gather_laws(
+        [
+            Known(role, beliefs[block].law(points[role], around(points[role], _AROUND)), strategy)
+            for block, role, strategy in (
+                ("target", "scratch", "scratch"),
+                ("target", "cpt", "cpt"),
+                ("forgetting", "forgetting", ""),
+            )
+        ]
+    )
+    asked = replace(
+        question,
+        flops=_by_rule(means, recipe, points["cpt"].N),
+        source_loss=float(np.median(beliefs["source"].expected(points["source"]))),
+    )
+    try:
+        return make_plan(laws, asked), True
+    except UserError as error:
+        if error.code != "cannot_keep":
+            raise
+        return make_plan(laws, replace(asked, keep=None, replay=(_SOME_REPLAY,))), False
+
+
+def _points_of(
+    plan: Plan,
+    recipe: Recipe,
+    means: Means,
+    settled: Settled,
+    before: Mapping[str, Point],
+) -> dict[str, Point]:
+    """The real run as the plan has it, from scratch and continued."""
+    options = _options(plan)
+    sizes = {name: before[name].N for name in ("scratch", "cpt")}
+    sizes |= {name: option.params for name, option in options.items() if option.params}
+    replay = options["cpt"].way.replay if "cpt" in options else _SOME_REPLAY
+    return _points(recipe, means, settled, sizes, replay)
+
+
+def _options(plan: Plan) -> dict[str, Option]:
+    """The option of each strategy that counts: continued ones at the share that was sought."""
+    found = {o.way.strategy: o for o in plan.options if o.way.strategy == "scratch"}
+    continued = [o for o in plan.options if o.way.strategy == "cpt"]
+    sought = [o for o in continued if o.way.advice] or continued
+    return found | ({"cpt": sought[0]} if sought else {})
+
+
+def _points(
+    recipe: Recipe, means: Means, settled: Settled, sizes: Mapping[str, float], replay: float
+) -> dict[str, Point]:
+    """The real run, from scratch and continued, for all of its budget."""
+    assert recipe.pilot
+    D = {name: means.real / _per_token(recipe, means, N) for name, N in sizes.items()}
+    N, per_token = sizes["cpt"], _per_token(recipe, means, sizes["cpt"])
+    budget = base_budget(recipe.pilot)
+    base = settled.base.tokens if settled.base else budget.tokens(round(N), per_token)
+    return {
+        "scratch": Point("scratch", sizes["scratch"], D["scratch"], means.real),
+        "cpt": Point("cpt", N, (1.0 - replay) * D["cpt"], means.real, replay),
+        "source": Point("source", N, float(base), per_token * base),
+        "forgetting": Point("forgetting", N, D["cpt"], means.real, replay, 1.0),
+    }
+
+
+def _per_token(recipe: Recipe, means: Means, N: float) -> float:
+    """Operations a token of a model of so many parameters, about."""
+    shape, count = nearest_shape(N, means.vocabulary)
+    anatomy = of_shape(shape, means.vocabulary, recipe.model.tied_embeddings)
+    return float(anatomy.flops_per_token(recipe.train.context)) * N / count
+
+
+def _by_rule(means: Means, recipe: Recipe, N: float) -> float:
+    """The budget as the planner counts it, C = 6 N D."""
+    return means.real * 6.0 * N / _per_token(recipe, means, N)

@@ -1,0 +1,199 @@
+"""Which runs to train: those after which the losses of the real run are known best, for the price.
+
+Around each draw of the laws, every loss is taken as normal together with those of the real run:
+its slopes by the parameters times their spread, and the drift that it shares with others. What a
+set of runs leaves unknown follows in closed form, and is averaged over the draws.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tongues.study.pilot.belief import Belief, strays
+from tongues.study.pilot.candidates import Candidate
+from tongues.study.pilot.prior import Point, log_losses
+
+__all__ = ["Forecast", "choose_runs", "cost_of", "forecast", "with_parents"]
+
+_DRAWS = 12  # of the laws, over which what is left unknown is averaged
+_STEP = 1e-4
+_ROUNDS = 3  # of exchanges
+_WORTH = 1e-3  # a smaller gain in log variance is none
+Array = np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forecast:
+    """How the losses of candidates go together with those of the real run, in log loss.
+
+    rows: the losses of each candidate, by name. real: those of the real run.
+    slopes: of every loss by every parameter, times its spread, (draws, losses, parameters).
+    strayed: covariance of the drifts, (losses, losses). noise: variance of each loss's scatter.
+    """
+
+    rows: Mapping[str, tuple[int, ...]]
+    real: tuple[int, ...]
+    slopes: Array
+    strayed: Array
+    noise: Array
+
+    def left(self, names: Iterable[str]) -> Array:
+        """Variance of each log loss of the real run after these runs, (draws, losses)."""
+        variance, _ = self._after(names)
+        real = list(self.real)
+        return variance[:, real] + self.noise[real]
+
+    def unknown(self, names: Iterable[str]) -> float:
+        """What is to be made small: the sum of their logarithms, averaged over the draws."""
+        return float(np.log(self.left(names)).sum(-1).mean())
+
+    def gains(self, names: Collection[str], options: Iterable[Candidate]) -> dict[str, float]:
+        """By how much each option, trained after these runs, would lower what is unknown."""
+        variance, shared = self._after(names)
+        real = list(self.real)
+        total = variance[:, real] + self.noise[real]
+        told = shared**2 / (variance + self.noise)[:, :, None] / total[:, None, :]
+        found: dict[str, float] = {}
+        for option in options:
+            new = [one.name for one in with_parents([option]) if one.name not in names]
+            rows = [row for name in new for row in self.rows[name]]
+            part = np.minimum(told[:, rows].sum(1), 0.99)
+            found[option.name] = float(-np.log1p(-part).sum(-1).mean())
+        return found
+
+    def _after(self, names: Iterable[str]) -> tuple[Array, Array]:
+        """Variances of all losses after these runs, and covariances with the real run's."""
+        real = list(self.real)
+        variance = (self.slopes**2).sum(-1) + np.diag(self.strayed)
+        shared = np.stack([self._with(row) for row in real], axis=-1)
+        known = np.empty((0, *variance.shape))
+        for row in (row for name in names for row in self.rows[name]):
+            column = self._with(row) - np.einsum("kmn,km->mn", known, known[:, :, row])
+            one = column / np.sqrt(column[:, row, None] + self.noise[row])
+            known = np.concatenate([known, one[None]])
+            variance = variance - one**2
+            shared = shared - one[:, :, None] * one[:, None, real]
+        return np.maximum(variance, 0.0), shared
+
+    def _with(self, row: int) -> Array:
+        """Covariances of a loss with all, (draws, losses)."""
+        return np.einsum("mnp,mp->mn", self.slopes, self.slopes[:, row]) + self.strayed[row]
+
+
+def with_parents(runs: Iterable[Candidate]) -> list[Candidate]:
+    """The runs, each base before those that need it, none twice."""
+    found: dict[str, Candidate] = {}
+    for run in runs:
+        if run.parent:
+            found.setdefault(run.parent.name, run.parent)
+        found.setdefault(run.name, run)
+    return list(found.values())
+
+
+def cost_of(runs: Iterable[Candidate]) -> float:
+    """FLOPs of the runs and of the bases they need."""
+    return sum(run.flops for run in with_parents(runs))
+
+
+def forecast(
+    beliefs: Mapping[str, Belief], options: Sequence[Candidate], real: Sequence[Point]
+) -> Forecast:
+    """The losses of all options and of the real run, as the laws believed in have them."""
+    everything = with_parents(options)
+    points, rows = list(real), {}
+    for one in everything:
+        rows[one.name] = tuple(range(len(points), len(points) + len(one.points)))
+        points += one.points
+    slopes = np.concatenate([_slopes(belief, points) for belief in beliefs.values()], axis=-1)
+    strayed, noise = np.zeros((len(points), len(points))), np.zeros(len(points))
+    for belief in beliefs.values():
+        own = [i for i, point in enumerate(points) if point.role in belief.block.roles]
+        scatter = float(np.median(belief.scatter**2))
+        strayed[np.ix_(own, own)] = scatter * strays(belief, [points[i] for i in own])
+        noise[own] = scatter
+    return Forecast(rows, tuple(range(len(real))), slopes, strayed, noise)
+
+
+def _slopes(belief: Belief, points: Sequence[Point]) -> Array:
+    """Slopes of all log losses by a block's coordinates, times their spread beforehand."""
+    block, found = belief.block, np.zeros((_DRAWS, len(points), len(belief.block.spread)))
+    z = _some(belief.z)
+    own = [i for i, point in enumerate(points) if point.role in block.roles]
+    chosen = [points[i] for i in own]
+    here = log_losses(block, z, chosen, belief.scale)
+    for i, deviation in enumerate(block.deviation):
+        moved = z.copy()
+        moved[:, i] += _STEP
+        rise = log_losses(block, moved, chosen, belief.scale) - here
+        found[:, own, i] = rise / _STEP * deviation
+    return found
+
+
+def _some(z: Array) -> Array:
+    return z[np.linspace(0, len(z) - 1, _DRAWS).astype(int)]
+
+
+def choose_runs(
+    forecast: Forecast,
+    options: Sequence[Candidate],
+    budget: float,
+    trained: Sequence[Candidate] = (),
+) -> list[Candidate]:
+    """The runs to train for at most `budget` FLOPs besides those `trained` already.
+
+    First whatever tells most, or most for its price, one after another; then runs are exchanged
+    as long as that helps.
+    """
+    before = with_parents(trained)
+
+    def unknown(runs: Sequence[Candidate]) -> float:
+        return forecast.unknown(one.name for one in with_parents([*before, *runs]))
+
+    starts = [
+        _filled(forecast, options, budget, before, [], by_price=by_price)
+        for by_price in (True, False)
+    ]
+    best, chosen = min(((unknown(start), start) for start in starts), key=lambda pair: pair[0])
+    for _ in range(_ROUNDS):
+        improved = False
+        for run in list(chosen):
+            rest = [one for one in chosen if one is not run]
+            others = [one for one in options if one is not run]
+            tried = _filled(forecast, others, budget, before, rest, by_price=False)
+            left = unknown(tried)
+            if left < best - _WORTH:
+                chosen, best, improved = tried, left, True
+        if not improved:
+            break
+    return chosen
+
+
+def _filled(
+    forecast: Forecast,
+    options: Sequence[Candidate],
+    budget: float,
+    before: Sequence[Candidate],
+    chosen: Sequence[Candidate],
+    *,
+    by_price: bool,
+) -> list[Candidate]:
+    """The chosen and whatever else the budget has room for, what tells most first."""
+    chosen = list(chosen)
+    paid = {one.name for one in before}
+    while True:
+        there = with_parents([*before, *chosen])
+        names = {one.name for one in there}
+        spent = sum(one.flops for one in there if one.name not in paid)
+        prices = {
+            one.name: sum(new.flops for new in with_parents([one]) if new.name not in names)
+            for one in options
+            if one.name not in names
+        }
+        affordable = [one for one in options if prices.get(one.name, budget + 1) + spent <= budget]
+        gains = forecast.gains(names, affordable)
+        worth = [one for one in affordable if gains[one.name] > _WORTH]
+        if not worth:
+            return chosen
+        price = prices if by_price else dict.fromkeys(prices, 1.0)
+        chosen.append(max(worth, key=lambda one: gains[one.name] / price[one.name]))

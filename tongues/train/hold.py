@@ -1,0 +1,168 @@
+"""Holding a language: what is replayed of it, adjusted on the way by its held-out loss.
+
+The loss on a parent's language first rises with the rate, then falls as the rate comes down, so
+what a check measures says little by itself. Its rise is taken for a straight line in the rate and
+in the logarithm of the share, of which the newest counts most; the line is fitted to all checks,
+and from each on that share is dealt which ends at the tolerance if it is kept.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tongues.recipe import Train
+from tongues.train.schedule import rate_at
+from tongues.train.setup import Setup
+from tongues.train.validation import HeldOut, validate
+
+__all__ = ["Held", "begin", "check", "check_steps", "next_share", "parts_of"]
+
+_CHECKS = 20  # parts of a run, between which there is a check
+_COST = 0.015  # of the run's operations, for all checks; and at most as much before the first step
+_FORWARD = 1 / 3  # of a step's operations
+_SETTLED = 0.075  # share of the run up to which a check tells of its start alone
+_FEWEST = 2  # later checks before the share is changed
+_HALF = 0.08  # of the run, in which a new share comes to count half
+_MARGIN = 0.005  # below the tolerance that is aimed at: as much as checks leave open
+_LEAST, _MOST = 0.001, 0.8  # share of one language; of all that is replayed
+_FASTEST = math.log(2)  # by which the logarithm of a share changes at a check
+# What is believed of the line before any check, and how firmly (benchmarks/forgetting.py): the rise
+# without any rate under source text alone, what the peak rate adds, and each factor e less replay.
+_BELIEVED, _FIRMLY = np.array([-0.1, 0.15, 0.1]), np.array([0.1, 0.04, 0.04])
+_LEAST_SLOPE = 0.02  # of the last
+_NOISE, _DRIFT = 0.012, 0.05  # of a check; of the line, from one end of a run to the other
+
+Check = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What was seen of the languages that are held, by language; goes into a checkpoint.
+
+    starts: nats per token of each part of its text before the first step.
+    checks: of each the step, the rise (the logarithm of the loss over that before the first step),
+        and the share since the check before.
+    """
+
+    starts: Mapping[str, list[float]] = field(default_factory=dict)
+    checks: Mapping[str, list[list[float]]] = field(default_factory=dict)
+
+
+def check_steps(steps: int) -> list[int]:
+    """The steps after which held languages are looked at: evenly spaced, not at the end."""
+    return sorted({round(steps * n / _CHECKS) for n in range(1, _CHECKS)} - {0, steps})
+
+
+def parts_of(text: HeldOut, token_bytes: np.ndarray, budget: int) -> tuple[HeldOut, ...]:
+    """A language's held-out text in parts, which the checks of a run score by turns.
+
+    It is one part where a run of `budget` tokens is long enough for that, else parts so small that
+    checks are cheap; what is odd about one of them passes.
+    """
+    count, context = text.windows.shape[0], text.windows.shape[1] - 1
+    at_a_time = max(1, int(_COST / _FORWARD * budget / _CHECKS) // context)
+    every = math.ceil(count / at_a_time)
+    number = min(every, _CHECKS)
+    parts = [text.windows[place * every // number :: every] for place in range(number)]
+    return tuple(HeldOut(part, int(token_bytes[part[:, 1:].numpy()].sum())) for part in parts)
+
+
+def begin(setup: Setup) -> Held:
+    """Score all parts before the first step."""
+    starts = {lang: _losses(setup, parts) for lang, parts in setup.checked.items()}
+    return Held(starts, {lang: [] for lang in starts})
+
+
+def check(
+    setup: Setup, held: Held, step: int, shares: Mapping[str, float]
+) -> tuple[Held, Mapping[str, float]]:
+    """Look at what is held after `step`; returns what was seen, and the shares from here on.
+
+    shares: of all tokens by language, since the check before.
+    """
+    checks = dict(held.checks)
+    for lang, parts in setup.checked.items():
+        part = len(checks[lang]) % len(parts)
+        (loss,) = _losses(setup, parts[part : part + 1])
+        rise = math.log(loss / held.starts[lang][part])
+        checks[lang] = [*checks[lang], [step, rise, shares[lang]]]
+    # One process decides: another machine may round otherwise.
+    changed = setup.processes.once(lambda: _changed(setup, checks, shares))
+    return Held(held.starts, checks), changed
+
+
+def _losses(setup: Setup, parts: Sequence[HeldOut]) -> list[float]:
+    """Nats per token of each part."""
+    texts = {str(number): part for number, part in enumerate(parts)}
+    return [loss.nats_per_token for loss in validate(setup.scorer, texts, setup.processes).values()]
+
+
+def _changed(
+    setup: Setup, checks: Mapping[str, Sequence[Check]], shares: Mapping[str, float]
+) -> dict[str, float]:
+    """The shares by language after a check; the mixture shares out what replay leaves, as ever."""
+    settings, steps = setup.plan.settings, setup.derived.steps
+    replayed = {lang: shares[lang] for lang in settings.replay}
+    for lang, tolerance in settings.hold.items():
+        replayed[lang] = next_share(checks[lang], tolerance, settings, steps)
+    most = max(_MOST, sum(shares[lang] for lang in replayed))
+    over = max(1.0, sum(replayed.values()) / most)
+    replayed = {lang: share / over for lang, share in replayed.items()}
+    rest = 1 - sum(replayed.values())
+    return {lang: rest * share for lang, share in settings.mixture.items()} | replayed
+
+
+def next_share(checks: Sequence[Check], tolerance: float, settings: Train, steps: int) -> float:
+    """The share of a language's replay from its last check on.
+
+    checks: of this language, as in `Held`. tolerance: rise of its loss at the end, 0.01 for 1 %.
+    """
+    last, _, share = checks[-1]
+    settled = [number for number, check in enumerate(checks) if check[0] >= _SETTLED * steps]
+    if len(settled) < _FEWEST:
+        return share
+    floor, by_rate, by_share = _line(checks, settled, settings, steps)
+    highest = floor + by_rate * _rate(steps, settings, steps)  # at the end, of source text alone
+    counted = (highest - math.log1p(tolerance) + _MARGIN) / by_share
+    wanted = (counted - _counted(checks, steps, steps)) / _weight(steps - last, steps)
+    change = min(max(wanted - math.log(share), -_FASTEST), _FASTEST)
+    return round(min(max(share * math.exp(change), _LEAST), _MOST), 3)
+
+
+def _line(
+    checks: Sequence[Check], settled: Sequence[int], settings: Train, steps: int
+) -> tuple[float, float, float]:
+    """Three numbers of the line; the older a check, the less it tells."""
+    steps_of, rises = (np.array([checks[number][part] for number in settled]) for part in (0, 1))
+    rates = [_rate(int(step), settings, steps) for step in steps_of]
+    counted = [_counted(checks[: n + 1], checks[n][0], steps) for n in settled]
+    columns = np.stack([np.ones_like(rises), rates, np.negative(counted)], axis=1)
+    age = (steps_of[-1] - steps_of) / steps
+    trust = 1.0 / (_NOISE**2 + (_DRIFT * age) ** 2)
+    firmness = np.diag(_FIRMLY**-2.0)
+    line = np.linalg.solve(
+        columns.T @ (trust[:, None] * columns) + firmness,
+        columns.T @ (trust * rises) + firmness @ _BELIEVED,
+    )
+    return float(line[0]), float(line[1]), max(float(line[2]), _LEAST_SLOPE)
+
+
+def _rate(done: int, settings: Train, steps: int) -> float:
+    """The rate of the last of so many steps that are done, of the peak."""
+    return rate_at(done - 1, steps, 1.0, settings)
+
+
+def _counted(checks: Sequence[Check], at: float, steps: int) -> float:
+    """The logarithm of the share that counts at step `at`, of all dealt up to the last check."""
+    begun = (0.0, *(step for step, _, _ in checks))
+    return math.fsum(
+        (_weight(at - since, steps) - _weight(at - until, steps)) * math.log(share)
+        for since, (until, _, share) in zip(begun, checks, strict=False)
+    )
+
+
+def _weight(passed: float, steps: int) -> float:
+    """How much all counts that was dealt in so many steps."""
+    return passed / (passed + _HALF * steps)
