@@ -2,10 +2,10 @@
 
 usage: python benchmarks/pilot.py [WORKSPACE] [--workers 2] [--worlds 5]
 
-Each world is a seed and a distance of the target: its pilot may cost 60 % of a real run of 505k
-parameters and 4.8e12 FLOPs, a run of it a sixth of that, a tenth of the real run. Then the real run
-is trained, from scratch and continued, with the replay the pilot advises, and its four losses (both
-on the target; of the base and of the continued run on the source) are held against what was
+Each world is a seed and a distance of the target. Its pilot may cost 60 % of a real run of 505k
+parameters and 2.5M tokens, each of its runs a sixth of that, a tenth of the real run. Then the real
+run is trained, from scratch and continued, with the replay the pilot advises, and its four losses
+(both on the target; of the base and of the continued run on the source) are held against what was
 foretold.
 Half an hour on two idle cores; what is finished is not done again. The same laws are then learned
 from 8 or 9 runs, drawn at random, of published scaling studies, where those are at hand, and held
@@ -41,21 +41,21 @@ name: world{seed}
 text:
   made:
     seed: {seed}
-    size: 16 MB
+    size: 20 MB
     languages: {{qaa: {{}}, qab: {{mother: qaa, distance: {distance}}}}}
 tokens: {{vocabulary: 512, held_out: 16384 tokens}}
 model: {{shape: 0.4M}}
 train:
-  budget: 4.8 TFLOPs
-  batch: 256 tokens
-  context: 64 tokens
-  rate: 4.0e-3
+  budget: 5 tokens per parameter
+  batch: by size
+  context: 128 tokens
+  rate: 5.0e-3
   seed: {seed}
 pilot:
   source: qaa
   target: qab
   share: 60%
-  source_budget: 128k tokens
+  source_budget: 2 tokens per parameter
   seeds: [{seed}]
 """
 SCALING = Path(__file__).parents[1] / "../shared/data/scaling"
@@ -119,6 +119,7 @@ def real_runs(pilot: Pilot) -> list[RunPlan]:
         )
         train = pilot.recipe.train.model_copy(update={"evaluations": 1})
         changed = {"pilot": None, "study": study, "train": train}
+        changed["model"] = pilot.recipe.model.model_copy(update={"shape": None})
         found += plan_runs(pilot.recipe.model_copy(update=changed))
     return found
 

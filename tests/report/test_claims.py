@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -77,10 +78,11 @@ def test_numbers_are_those_the_runs_were_made_with(found: dict[str, Claim], trut
 
 
 def test_nothing_saved_is_not_said_to_hold(make_study: Callable[..., Path], tmp_path: Path):
-    same = of(make_study(tmp_path / "same", saved=0.0, noise=0.01, replay=(0.0,)))
+    few: dict[str, Any] = {"shapes": ("0.1M", "0.6M"), "replay": (0.0,)}
+    same = of(make_study(tmp_path / "same", saved=0.0, noise=0.01, **few))
     assert same["saves"].verdict == same["below-scratch"].verdict == "cannot be told"
     assert same["nearer-gains"].verdict == "cannot be told"
-    worse = of(make_study(tmp_path / "worse", saved=-0.5, replay=(0.0,)))
+    worse = of(make_study(tmp_path / "worse", saved=-0.5, **few))
     assert worse["saves"].verdict == worse["below-scratch"].verdict == "does not hold"
     assert "targets-meet" not in worse  # one share of replay alone meets nothing
 

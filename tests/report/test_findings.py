@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -166,13 +167,14 @@ def test_twins_are_of_one_length_where_there_are_such(long_findings: Findings):
 def test_a_twin_of_another_length_is_read_up_to_the_shorter(
     make_study: Callable[..., Path], tmp_path: Path, truth: SimpleNamespace
 ):
-    make_study(tmp_path / "a", strategies=("scratch",), lengths=(8_000_000,))
-    make_study(tmp_path / "b", strategies=("cpt",), replay=(0.0,))
+    few: dict[str, Any] = {"shapes": ("0.1M", "0.6M"), "targets": ("near",)}
+    make_study(tmp_path / "a", strategies=("scratch",), lengths=(8_000_000,), **few)
+    make_study(tmp_path / "b", strategies=("cpt",), replay=(0.0,), **few)
     found = findings(table([tmp_path / "a", tmp_path / "b"]))
     transfer = found.transfer("near")
     assert transfer
     assert near(transfer.saved, truth.saved["near"] - 0.01, 0.03)
-    short = of(make_study(tmp_path / "c", replay=(0.0,))).transfer("near")
+    short = of(make_study(tmp_path / "c", replay=(0.0,), **few)).transfer("near")
     assert short and near(transfer.ahead, short.ahead.mean, 0.02)
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tongues.report import findings, sentences
+from tongues.report import Findings, findings, sentences
 from tongues.report.statistics import Estimate
 from tongues.report.words import nats, percent
 from tongues.runs import table
@@ -30,8 +30,8 @@ def test_nats_turned_swap_the_ends():
     assert nats(Estimate(-0.83, -0.9, -0.71, 8), turned=True) == "0.83 [0.71, 0.90]"
 
 
-def test_sentences_carry_interval_and_pairs(made_study: Path):
-    text = said(made_study)
+def test_sentences_carry_interval_and_pairs(made_findings: Findings):
+    text = "\n".join(sentences(made_findings))
     assert "On `near`, CPT reached the loss of training from scratch with 4" in text
     assert "fewer tokens (8 pairs)." in text
     assert "CPT saved more on `near` than on `far`, by 2" in text

@@ -16,6 +16,7 @@ import pytest
 from tests.conftest import MakeRecipe
 from tongues.errors import Stopped, UserError
 from tongues.files import is_held, only_one
+from tongues.models import find_shape
 from tongues.quantities import Budget
 from tongues.recipe import Train
 from tongues.runs import FAILURE
@@ -27,7 +28,7 @@ from tongues.train import RunPlan
 STUDY = (
     "model={}",
     "train.mixture={}",
-    "train.threads=null",
+    "train.threads=1",
     "train.budget=4k tokens",
     "train.evaluations=1",
     "study={source: qaa, targets: [qab], shapes: [0.1M]}",
@@ -156,15 +157,24 @@ def test_a_run_that_is_killed_tells_so_and_goes_on_with_the_next_command(
 
 
 def test_a_run_that_gets_no_more_memory_tells_so(plans: list[RunPlan], workspace: Path) -> None:
-    def starve(pid: int) -> None:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
-        limit = pages * resource.getpagesize() + 2**16
-        resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
+    starved: list[int] = []
 
-    plans = [plan for plan in long(plans, SCRATCH) if plan.name == SCRATCH]
-    with pytest.raises(UserError, match="memory"):
-        run_all(plans, workspace, watch=once(SCRATCH, starve))
-    assert found(workspace)[SCRATCH].state == "failed"
+    def watch(state: State) -> None:
+        if SCRATCH in state.running and not starved:
+            (process,) = (p for p in multiprocessing.active_children() if p.name == SCRATCH)
+            assert process.pid
+            starved.append(process.pid)
+            pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[0])
+            limit = pages * resource.getpagesize() + 2**25
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (limit, limit))
+
+    large = [replace(plan, shape=find_shape("22M")) for plan in plans if plan.name == SCRATCH]
+    plans = [*changed(large, SCRATCH, budget=budget(1_000)), plans[0]]
+    with pytest.raises(UserError, match="1 of 2 runs failed; the first: out of memory"):
+        run_all(plans, workspace, watch=watch)
+    listed = found(workspace)
+    assert (listed[SCRATCH].state, listed[SOURCE].state) == ("failed", "finished")
+    assert listed[SCRATCH].reason.startswith("out of memory")
     run_all(plans, workspace)
     assert found(workspace)[SCRATCH].state == "finished"
 

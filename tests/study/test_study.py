@@ -18,7 +18,6 @@ from tongues.study import State, plan_runs, run_all
 STUDY = (
     "model={}",
     "train.mixture={}",
-    "train.threads=null",
     "train.budget=4k tokens",
     "study={source: qaa, targets: [qab], shapes: [0.1M], replay: [0%, 25%]}",
 )

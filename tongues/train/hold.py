@@ -24,15 +24,16 @@ _COST = 0.015  # of the run's operations, for all checks; and at most as much be
 _FORWARD = 1 / 3  # of a step's operations
 _SETTLED = 0.075  # share of the run up to which a check tells of its start alone
 _FEWEST = 2  # later checks before the share is changed
-_HALF = 0.08  # of the run, in which a new share comes to count half
+_HALF = 0.03  # of the run, in which a new share comes to count half
 _MARGIN = 0.005  # below the tolerance that is aimed at: as much as checks leave open
 _LEAST, _MOST = 0.001, 0.8  # share of one language; of all that is replayed
 _FASTEST = math.log(2)  # by which the logarithm of a share changes at a check
 # What is believed of the line before any check, and how firmly (benchmarks/forgetting.py): the rise
 # without any rate under source text alone, what the peak rate adds, and each factor e less replay.
-_BELIEVED, _FIRMLY = np.array([-0.1, 0.15, 0.1]), np.array([0.1, 0.04, 0.04])
+_BELIEVED, _FIRMLY = np.array([-0.09, 0.15, 0.09]), np.array([0.05, 0.04, 0.04])
 _LEAST_SLOPE = 0.02  # of the last
 _NOISE, _DRIFT = 0.012, 0.05  # of a check; of the line, from one end of a run to the other
+_BEND = 0.02  # of the line, at a factor e from the share that counts now: it is no line far from it
 
 Check = Sequence[float]
 
@@ -137,10 +138,10 @@ def _line(
     """Three numbers of the line; the older a check, the less it tells."""
     steps_of, rises = (np.array([checks[number][part] for number in settled]) for part in (0, 1))
     rates = [_rate(int(step), settings, steps) for step in steps_of]
-    counted = [_counted(checks[: n + 1], checks[n][0], steps) for n in settled]
-    columns = np.stack([np.ones_like(rises), rates, np.negative(counted)], axis=1)
-    age = (steps_of[-1] - steps_of) / steps
-    trust = 1.0 / (_NOISE**2 + (_DRIFT * age) ** 2)
+    counted = np.array([_counted(checks[: n + 1], checks[n][0], steps) for n in settled])
+    columns = np.stack([np.ones_like(rises), rates, -counted], axis=1)
+    age, distance = (steps_of[-1] - steps_of) / steps, counted[-1] - counted
+    trust = 1.0 / (_NOISE**2 + (_DRIFT * age) ** 2 + (_BEND * distance**2) ** 2)
     firmness = np.diag(_FIRMLY**-2.0)
     line = np.linalg.solve(
         columns.T @ (trust[:, None] * columns) + firmness,

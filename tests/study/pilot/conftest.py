@@ -17,8 +17,8 @@ RECIPE = """
 name: pil
 text: {made: {seed: 1, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}
 tokens: {vocabulary: 512}
-train: {budget: 6 TFLOPs, batch: 256 tokens, context: 64 tokens}
-pilot: {source: qaa, target: qab, share: 40%, source_budget: 300k tokens}
+train: {budget: 60 TFLOPs, batch: by size, context: 64 tokens}
+pilot: {source: qaa, target: qab, share: 15%, source_budget: 3 tokens per parameter}
 """
 SIZES = {"E": 1.8, "A": 60.0, "alpha": 0.4}
 TRUTH = {

@@ -8,7 +8,7 @@ from tongues.study.pilot.candidates import Candidate, candidates, means_of
 from tongues.study.pilot.design import with_parents
 
 RecipeOf = Callable[..., Recipe]
-TEXT = {"qaa": 2_500_000, "qab": 2_500_000}
+TEXT = {"qaa": 20_000_000, "qab": 20_000_000}
 
 
 def options(recipe: Recipe, text: dict[str, int] | None = None) -> list[Candidate]:
@@ -16,7 +16,7 @@ def options(recipe: Recipe, text: dict[str, int] | None = None) -> list[Candidat
 
 
 def test_the_budget_is_a_share_of_the_real_run(recipe_of: RecipeOf) -> None:
-    assert means_of(recipe_of(), 512).budget == pytest.approx(0.4 * 6e12)
+    assert means_of(recipe_of(), 512).budget == pytest.approx(0.15 * 60e12)
     settled = recipe_of("model.shape=1.4M", "train.budget=2M tokens")
     by_tokens = means_of(settled, 512)
     assert 0.7 < by_tokens.real / (6 * 1.57e6 * 2e6) < 1.2  # 6 N D, about
@@ -35,9 +35,9 @@ def test_each_fits_and_brings_its_base(recipe_of: RecipeOf) -> None:
     assert {one.plan.strategy for one in found} == {"scratch", "cpt"}
     assert len({one.name for one in found}) == len(found)
     for one in with_parents(found):
-        assert one.flops <= 0.4 * 6e12 / 6 + 1
-        assert one.points[-1].D >= 400 * 256
+        assert one.flops <= 0.15 * 60e12 / 6 + 1
     for one in found:
+        assert 20 / 8 <= one.points[-1].D / one.points[-1].N <= 20 * 8
         assert (one.parent is not None) == (one.plan.strategy == "cpt")
         if one.parent:
             assert one.parent.name == one.plan.parent
@@ -45,11 +45,17 @@ def test_each_fits_and_brings_its_base(recipe_of: RecipeOf) -> None:
             assert pytest.approx((1 - one.plan.replay) * one.points[1].D) == one.points[0].D
 
 
+def test_tokens_per_parameter_are_like_those_of_a_settled_run(recipe_of: RecipeOf) -> None:
+    settled = recipe_of("model.shape=1.4M", "train.budget=10 tokens per parameter")
+    for one in options(settled, {"qaa": 10**9, "qab": 10**9}):
+        assert 2.5 * 0.99 <= one.points[-1].D / one.points[-1].N <= 40
+
+
 def test_text_is_not_read_twice(recipe_of: RecipeOf) -> None:
-    few = options(recipe_of("pilot.source_budget=110k tokens"), {"qaa": 10**9, "qab": 250_000})
-    many = options(recipe_of("pilot.source_budget=110k tokens"))
+    few = options(recipe_of("pilot.source_budget=400k tokens"), {"qaa": 10**9, "qab": 700_000})
+    many = options(recipe_of("pilot.source_budget=400k tokens"))
     for one in few:
-        assert one.plan.shares["qab"] * one.points[-1].D <= 250_000
+        assert one.plan.shares["qab"] * one.points[-1].D <= 700_000
     assert len(few) < len(many)
 
 

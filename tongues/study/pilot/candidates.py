@@ -31,7 +31,8 @@ _PER_PARAMETER = (
     32.0,
 )  # tokens of a run, by its parameters
 _USUAL = 20  # of a base model, where the recipe does not say
-_FEWEST_STEPS = 400  # fewer are warm-up, and no law
+_FEWEST_STEPS = 80  # fewer are warm-up, and no law
+_WINDOW, _WIDE = 4.0, 8.0  # times the real run's tokens per parameter, once settled and before
 _LARGEST = 1 / 6  # of all a pilot may cost, for one run: a law takes several
 _LEAST = 1 / 400  # a run that is cheaper costs more in starting than it tells
 _MOST_EPOCHS = 1.0  # times the text is read: a law of unseen text is learned from unseen text
@@ -42,11 +43,13 @@ _BUDGET: TypeAdapter[Budget] = TypeAdapter(Budget)
 class Means:
     """What a pilot may spend, and for what.
 
-    real: FLOPs of the real run. budget: FLOPs of all small runs together, parents included.
+    real: FLOPs of the real run. per_parameter: between what tokens per parameter small runs lie,
+    about those of the real one. budget: FLOPs of all small runs together, parents included.
     vocabulary: pieces. available: tokens to train on by language, where they are counted.
     """
 
     real: float
+    per_parameter: tuple[float, float]
     budget: float
     vocabulary: int
     available: Mapping[str, int]
@@ -70,19 +73,22 @@ class Candidate:
 def means_of(recipe: Recipe, vocabulary: int, available: Mapping[str, int] | None = None) -> Means:
     """The real run's FLOPs, exact where its shape is settled, and what its pilot may cost."""
     pilot, budget, shape = _pilot(recipe), recipe.train.budget, recipe.model.shape
-    if budget.unit == "FLOPs":
-        real = float(budget.amount)
-    elif shape is None:
+    ratio, window = float(_USUAL), _WIDE
+    if shape is None and budget.unit != "FLOPs":
         raise UserError(
             f"a budget in {budget.unit} says how much a run costs only where its size is settled",
             where="train.budget",
             hint="give it in FLOPs, or settle `model.shape`",
         )
-    else:
+    real = float(budget.amount)
+    if shape:
         anatomy = of_shape(SHAPES[shape], vocabulary, recipe.model.tied_embeddings)
+        total = anatomy.parameters["total"]
         per_token = float(anatomy.flops_per_token(recipe.train.context))
-        real = per_token * budget.tokens(anatomy.parameters["total"], per_token)
-    return Means(real, pilot.share * real, vocabulary, available or {})
+        tokens = budget.tokens(total, per_token)
+        real, ratio, window = per_token * tokens, tokens / total, _WINDOW
+    near = ratio / window, ratio * window
+    return Means(real, near, pilot.share * real, vocabulary, available or {})
 
 
 def candidates(recipe: Recipe, means: Means) -> list[Candidate]:
@@ -138,13 +144,15 @@ def _of_shape(recipe: Recipe, means: Means, shape: str, seed: int) -> Iterator[C
 
 def _fits(plan: RunPlan, derived: Derived, means: Means) -> bool:
     """Whether a run is long enough to tell, cheap enough, and has the text."""
+    ratio, (low, high) = derived.tokens / derived.parameters["total"], means.per_parameter
     enough = derived.steps >= _FEWEST_STEPS
+    like = plan.strategy == "source" or low <= ratio <= high
     affordable = _LEAST * means.budget <= derived.flops <= _LARGEST * means.budget
     text = all(
         derived.tokens * share <= _MOST_EPOCHS * means.available.get(lang, float("inf"))
         for lang, share in plan.shares.items()
     )
-    return enough and affordable and text
+    return enough and like and affordable and text
 
 
 def _points(plan: RunPlan, derived: Derived) -> tuple[Point, ...]:
