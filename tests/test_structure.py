@@ -123,7 +123,9 @@ PUBLIC = {
         "plan_study",
         "plan_sweep",
         "run_all",
+        "unfinished",
     },
+    "tongues.study.pilot": {"Pilot", "plan_pilot", "run_pilot"},
     "tongues.study.launchers": {"Job", "Launcher", "find_launcher"},
     "tongues.text": {
         "Document",

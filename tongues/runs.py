@@ -21,6 +21,7 @@ __all__ = [
     "Surgery",
     "find_runs",
     "read_record",
+    "status_of",
     "table",
     "write_record",
 ]
@@ -50,7 +51,7 @@ class Record(TypedDict):
 
     run: str  # unique in the store: `<study>/<run>`
     fingerprint: str  # of the settings, the tokens and the parent
-    status: str  # running, finished or failed
+    status: str  # running, finished, failed; diverged, which no other machine would mend
     strategy: str  # source, scratch or cpt
     target: str  # the language that is learned
     source: str | None  # cpt: the language the parent knows
@@ -92,6 +93,11 @@ def read_record(directory: Path) -> Record:
         hint = nearest(directory.name, others)
         raise UserError("there is no such run", where=str(directory), hint=hint)
     return read_json(path)
+
+
+def status_of(directory: Path) -> str | None:
+    """As the record of a run says; None where there is none yet."""
+    return read_record(directory)["status"] if (directory / "run.json").is_file() else None
 
 
 def find_runs(places: Iterable[Path]) -> list[Path]:

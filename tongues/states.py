@@ -117,7 +117,7 @@ def _standing(directory: Path, record: Record) -> dict[str, Any]:
         clock["seconds_left"] = None if finished else (steps - step) * seconds / done
     if finished or running:
         return {"state": "finished" if finished else "running", "step": step} | clock
-    failed = record["status"] == "failed" or why
+    failed = record["status"] in ("failed", "diverged") or why
     return {"state": "failed" if failed else "stopped", "step": step, "reason": why} | clock
 
 

@@ -78,3 +78,8 @@ def test_mistakes_in_a_further_grid_are_told(make_recipe: MakeRecipe) -> None:
         make_recipe(*STUDY, "study.also=[{shape: [0.1M]}]")
     with pytest.raises(UserError, match="not both"):
         make_recipe(*STUDY, "pilot={source: qaa, target: qab}")
+
+
+def test_shares_that_no_name_tells_apart_are_refused(make_recipe: MakeRecipe) -> None:
+    with pytest.raises(UserError, match="two runs would both be called"):
+        plan_runs(make_recipe(*STUDY, "study.replay=[12.34567%, 12.34568%]"))

@@ -6,8 +6,8 @@ import pytest
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError
 from tongues.files import append_line, write_json
-from tongues.runs import read_record
-from tongues.study import best_rates, plan_study, plan_sweep, run_all
+from tongues.runs import read_record, write_record
+from tongues.study import best_rates, plan_study, plan_sweep, run_all, unfinished
 from tongues.train.rules import rate_at_size
 
 SWEEP = (
@@ -68,3 +68,19 @@ def test_every_run_takes_the_rate_that_the_sweep_leads_to(
     run_all([plan], workspace)
     record = read_record(workspace / "runs" / plan.name)
     assert record["rate"] == rate_at_size(rates, record["params"]["non_embedding"])
+
+
+def test_a_run_that_did_not_end_is_no_verdict_on_its_rate(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    recipe = make_recipe(*SWEEP, "study.sweep.shapes=[0.1M]")
+    plans = plan_sweep(recipe)
+    for plan, loss in zip(plans, (3.1, 3.0, 3.2), strict=True):
+        finish(tmp_path, plan.name, loss)
+    assert not unfinished(plans, tmp_path)
+    record = read_record(tmp_path / "runs" / plans[2].name)
+    write_record(tmp_path / "runs" / plans[2].name, {**record, "status": "running"})  # killed
+    assert unfinished(plans, tmp_path) == [plans[2].name]
+    assert plan_study(recipe, tmp_path)[0].settings.rate == 3e-3  # as the recipe says, so far
+    write_record(tmp_path / "runs" / plans[2].name, {**record, "status": "diverged"})
+    assert plan_study(recipe, tmp_path)[0].settings.rate == {"0.1M": 0.004}

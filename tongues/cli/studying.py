@@ -1,7 +1,6 @@
 """Verbs of many runs: study, demo."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +62,20 @@ def study(
         has = "`pilot`" if loaded.pilot else "no `pilot`"
         wanted = "add --pilot" if loaded.pilot else "leave out --pilot"
         raise UserError(f"the recipe has {has} section", where=str(recipe), hint=wanted)
+    if pilot:
+        for flag, given in (("--where", where), ("--rebuild", rebuild)):
+            if given:
+                raise UserError("a pilot chooses its runs itself", where=flag, hint="leave it out")
+        if dry_run:
+            _show_pilot(loaded, workspace, as_json)
+        else:
+            click.echo(_pilot(loaded, workspace, **how))
+        return
+    if loaded.study is None:
+        what, hint = "there is no `study` section", "see `tongues train`"
+        raise UserError(what, where=str(recipe), hint=hint)
     if dry_run:
         _show(loaded, workspace, where, as_json)
-        return
-    if pilot:
-        click.echo(_pilot(loaded, workspace))
         return
     directory = _study(loaded, workspace, rebuild, where, **how)
     click.echo(directory)
@@ -120,13 +128,10 @@ def _study(
     """Train the runs of a study with a live line; returns their folder."""
     from tongues.check import check_recipe
     from tongues.quantities import show_bytes
-    from tongues.study import best_rates, find_launcher, measure_cost, run_all
+    from tongues.study import best_rates, find_launcher, measure_cost, run_all, unfinished
     from tongues.terminal import progress_line, say
     from tongues.tokens import check_tokens
 
-    if recipe.study is None:
-        what, hint = "there is no `study` section", "see `tongues train`"
-        raise UserError(what, where=recipe.name, hint=hint)
     checked = check_recipe(recipe, workspace)
     check_tokens(recipe, workspace)
     launcher = find_launcher(on, workers=recipe.study.workers, **how)
@@ -147,25 +152,19 @@ def _study(
     if cost.runs:
         say(f"{cost}; {show_bytes(checked.disk)} of disk at the most")
     if checked.sweep:
-        with _failed_runs_are_told():
+        sweep = [plan for plan, _ in checked.sweep]
+        try:
             run(checked.sweep, f"{recipe.name}, the rate")
-        rates, doubts = best_rates([plan for plan, _ in checked.sweep], workspace)
+        except UserError:
+            if unfinished(sweep, workspace):
+                raise
+        rates, doubts = best_rates(sweep, workspace)
         shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
         for line in (f"best rates: {shown}", *doubts):
             say(line)
         pairs = _pairs(check_recipe(recipe, workspace), where)
     run(pairs, recipe.name)
     return workspace / "runs" / recipe.name
-
-
-@contextmanager
-def _failed_runs_are_told() -> Iterator[None]:
-    """Go on where some rates were too high to train with."""
-    try:
-        yield
-    except UserError as error:
-        if error.code != "runs_failed":
-            raise
 
 
 def _pairs(checked: Any, where: str | None) -> Sequence[Any]:
@@ -178,15 +177,44 @@ def _pairs(checked: Any, where: str | None) -> Sequence[Any]:
 def _show(recipe: Any, workspace: Path, where: str | None, as_json: bool) -> None:
     """The runs, how they stand, and what those to be trained take."""
     from tongues.check import check_recipe
-    from tongues.quantities import show_bytes, show_count, show_seconds
-    from tongues.study import measure_cost
-    from tongues.terminal import print_json, print_table
     from tongues.tokens import check_tokens
 
     checked = check_recipe(recipe, workspace)
     check_tokens(recipe, workspace)
     pairs = [*checked.sweep, *_pairs(checked, where)]
-    cost = measure_cost(pairs, workspace, checked.at_once)
+    _show_cost(pairs, workspace, checked.at_once, as_json, checked.disk)
+
+
+def _show_pilot(recipe: Any, workspace: Path, as_json: bool) -> None:
+    """The runs of a pilot's first round, and what they take."""
+    from tongues.check import check_recipe
+    from tongues.ranks import core_count
+    from tongues.study.pilot import plan_pilot
+    from tongues.tokens import check_tokens, open_tokens
+    from tongues.train import derive
+
+    check_recipe(recipe, workspace)
+    check_tokens(recipe, workspace)
+    vocabulary = open_tokens(workspace / "tokens" / recipe.name).vocabulary_size
+    pairs = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(recipe, workspace).plans]
+    _show_cost(pairs, workspace, core_count(), as_json)
+    if not as_json:
+        click.echo("the first of two rounds; the second is chosen by what it teaches")
+
+
+def _show_cost(
+    pairs: Sequence[tuple[Any, Any]],
+    workspace: Path,
+    at_once: int,
+    as_json: bool,
+    disk: int | None = None,
+) -> None:
+    """A row a run, and what is still to be trained."""
+    from tongues.quantities import show_bytes, show_count, show_seconds
+    from tongues.study import measure_cost
+    from tongues.terminal import print_json, print_table
+
+    cost = measure_cost(pairs, workspace, at_once)
     rows = [
         {
             "run": plan.name,
@@ -200,7 +228,7 @@ def _show(recipe: Any, workspace: Path, where: str | None, as_json: bool) -> Non
     ]
     if as_json:
         totals = {"to_train": cost.runs, "flops": cost.flops, "seconds": cost.seconds}
-        print_json(totals | {"disk": checked.disk, "runs": rows})
+        print_json(totals | {"disk": disk, "runs": rows})
         return
     print_table(
         [
@@ -215,12 +243,14 @@ def _show(recipe: Any, workspace: Path, where: str | None, as_json: bool) -> Non
             for row in rows
         ]
     )
-    click.echo(f"\n{cost}; {show_bytes(checked.disk)} of disk at the most" if cost.runs else "")
+    if cost.runs:
+        click.echo(f"\n{cost}" + (f"; {show_bytes(disk)} of disk at the most" if disk else ""))
 
 
-def _pilot(recipe: Any, workspace: Path) -> Path:
+def _pilot(recipe: Any, workspace: Path, *, on: str, **how: Any) -> Path:
     """Run a pilot with a live line; returns its plan."""
     from tongues.check import check_recipe
+    from tongues.study import find_launcher
     from tongues.study.pilot import run_pilot
     from tongues.terminal import progress_line, say
     from tongues.tokens import check_tokens
@@ -231,6 +261,7 @@ def _pilot(recipe: Any, workspace: Path) -> Path:
         return run_pilot(
             recipe,
             workspace,
+            launcher=find_launcher(on, **how),
             watch=lambda state: show(state.share, *state.words()),
             tell=say,
         )

@@ -5,7 +5,7 @@ from tongues.study.cost import Cost, measure_cost
 from tongues.study.driver import State, run_all
 from tongues.study.grid import plan_runs
 from tongues.study.launchers import find_launcher
-from tongues.study.sweep import best_rates, plan_study, plan_sweep
+from tongues.study.sweep import best_rates, plan_study, plan_sweep, unfinished
 
 __all__ = [
     "Cost",
@@ -18,4 +18,5 @@ __all__ = [
     "plan_study",
     "plan_sweep",
     "run_all",
+    "unfinished",
 ]

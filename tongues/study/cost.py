@@ -10,7 +10,7 @@ import numpy as np
 
 from tongues.quantities import show_seconds
 from tongues.ranks import core_count
-from tongues.runs import read_record
+from tongues.runs import read_record, status_of
 from tongues.train import Derived, RunPlan
 
 __all__ = ["Cost", "measure_cost"]
@@ -39,7 +39,7 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> Cost:
     Speeds are those of finished runs, else of short trials of the smallest, the middle and the
     largest shape; others lie between. Their text must be prepared.
     """
-    to_do = [pair for pair in pairs if not _finished(workspace / "runs" / pair[0].name)]
+    to_do = [pair for pair in pairs if status_of(workspace / "runs" / pair[0].name) != "finished"]
     threads = max(1, core_count() // at_once)
     speeds = _measured_speeds(pairs, workspace, threads) if to_do else {}
     seconds = {
@@ -68,7 +68,7 @@ def _measured_speeds(pairs: Sequence[Pair], workspace: Path, threads: int) -> di
     found: dict[str, list[float]] = {}
     for plan, derived in pairs:
         directory = workspace / "runs" / plan.name
-        if _finished(directory):
+        if status_of(directory) == "finished":
             record = read_record(directory)
             if record["seconds"]:
                 speed = record["tokens"] / record["seconds"]
@@ -115,7 +115,3 @@ def _until_the_last(plans: Sequence[RunPlan], seconds: Mapping[str, float], at_o
         waiting.remove(ready[0])
         ended[ready[0].name] = places[places.index(now)] = now + seconds[ready[0].name]
     return max(places)
-
-
-def _finished(directory: Path) -> bool:
-    return (directory / "run.json").is_file() and read_record(directory)["status"] == "finished"

@@ -42,7 +42,10 @@ def plan_runs(recipe: Recipe, rates: dict[str, float] | None = None) -> list[Run
     for grid in (study, *(_changed(study, grid) for grid in study.also)):
         if study.source in grid.targets:
             raise UserError(f"`{study.source}` is source and target at once", where="study.targets")
-        runs |= {run.name: run for run in _runs(recipe, grid)}
+        for run in _runs(recipe, grid):
+            if runs.setdefault(run.name, run) != run:
+                what = f"two runs would both be called `{run.name}`"
+                raise UserError(what, where="study", hint="shares and rates tell four digits apart")
     return list(runs.values())
 
 
@@ -93,7 +96,7 @@ def _runs(recipe: Recipe, grid: Study) -> Iterator[RunPlan]:
                 name = f"{recipe.name}/{target}-scratch-{end}-s{seed}"
                 yield replace(first, name=name, strategy="scratch", target=target, settings=scratch)
             for base, replay in product(bases if "cpt" in grid.strategies else (), grid.replay):
-                kind = f"cpt-replay{replay * 100:g}" if replay else "cpt"
+                kind = f"cpt-replay{replay * 100:.4g}" if replay else "cpt"
                 origin = _label(base, usual_base).replace("-", "-from", 1)
                 parent = sources[base].name
                 changes = {

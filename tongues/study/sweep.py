@@ -8,18 +8,24 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.recipe import Recipe
-from tongues.runs import read_record, table
+from tongues.runs import status_of, table
 from tongues.study.grid import plan_runs, plan_source
 from tongues.train import RunPlan
 
-__all__ = ["best_rates", "plan_study", "plan_sweep"]
+__all__ = ["best_rates", "plan_study", "plan_sweep", "unfinished"]
 
 
 def plan_study(recipe: Recipe, workspace: Path) -> list[RunPlan]:
     """The runs of a recipe, at the rates that its sweep found, once all of that is done."""
     sweep = plan_sweep(recipe)
-    done = sweep and all(_status(workspace / "runs" / plan.name) != "running" for plan in sweep)
+    done = sweep and not unfinished(sweep, workspace)
     return plan_runs(recipe, best_rates(sweep, workspace)[0] if done else None)
+
+
+def unfinished(plans: Sequence[RunPlan], workspace: Path) -> list[str]:
+    """The runs of a sweep that have still something to tell: neither finished nor diverged."""
+    told = ("finished", "diverged")
+    return [plan.name for plan in plans if status_of(workspace / "runs" / plan.name) not in told]
 
 
 def plan_sweep(recipe: Recipe) -> list[RunPlan]:
@@ -49,7 +55,7 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
     """The best rate of each shape, and what to doubt in it, from the finished runs of a sweep.
 
     The lowest point of a parabola in the logarithm of the rate, through the lowest loss and its
-    two neighbours; runs that failed count as worse than any.
+    two neighbours; runs that diverged count as worse than any.
     """
     found: dict[str, float] = {}
     doubts: list[str] = []
@@ -88,11 +94,6 @@ def _lowest(logs: Sequence[float], losses: Sequence[float]) -> float:
 
 def _final_loss(directory: Path) -> float:
     """On held-out text at the end; infinite of a run that is not finished."""
-    if _status(directory) != "finished":
+    if status_of(directory) != "finished":
         return math.inf
     return max(table([directory]), key=lambda row: row["step"])["loss"]
-
-
-def _status(directory: Path) -> str:
-    """As its record says; a run that has none may still come."""
-    return read_record(directory)["status"] if (directory / "run.json").is_file() else "running"

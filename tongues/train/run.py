@@ -144,7 +144,8 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
             ended = train_steps(setup, checkpoints, anchors, position, watch, tell)
     except UserError as error:
         if processes.first:
-            write_record(directory, {**record, "status": "failed"})
+            status = "diverged" if error.code == "spike" else "failed"
+            write_record(directory, {**record, "status": status})
             write_text(failure, error.what)
         raise
     if setup.plan.settings.hold:
