@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,17 @@ def test_what_is_forgotten_is_told_by_ends_where_lengths_and_shares_are_enough()
     assert len(source_losses(runs[:6])[0]) > 6
 
 
+def test_runs_of_one_shape_and_seed_are_resampled_together():
+    (found,) = fit_targets(SEVERAL, draws=40)
+    law = found.laws["scratch"]
+    assert law.n_runs == 24
+    assert {one.run for one in law.leverage} <= {f"{run.shape}, seed 1" for run in SEVERAL}
+    same = [replace(run, shape="one", seed=1) for run in SEVERAL]
+    (together,) = fit_targets(same, draws=40)
+    assert not together.laws["scratch"].draws  # one unit: nothing to resample
+    assert compare_laws(together, same, draws=40) is None
+
+
 def test_every_form_is_compared_on_the_losses_the_laws_are_of():
     (found,) = fit_targets(SEVERAL, draws=20)
     compared = compare_laws(found, SEVERAL, draws=20)
@@ -178,5 +191,5 @@ def test_every_form_is_compared_on_the_losses_the_laws_are_of():
         *(("scratch", law) for law in ("chinchilla", "extended")),
         *(("cpt", law) for law in ("chinchilla", "extended", "cpt")),
     }
-    assert all(entry.n_rows == 24 for entry in compared.entries)
+    assert {(entry.n_rows, entry.n_runs) for entry in compared.entries} == {(24, 6)}
     assert compare_laws(found, SEVERAL[:2]) is None

@@ -20,7 +20,7 @@ TRUTH = SimpleNamespace(
     B=90.0,
     beta=0.33,
     saved={"near": 0.45, "far": 0.2},  # share of scratch's tokens, at every loss
-    apart={"near": 0.8, "far": 0.95},  # of the way from random weights, before the first step
+    apart={"near": 0.8, "far": 0.95},  # of the loss of random weights, before the first step
     longer=0.1,  # more of it saved from a base of the second length
     rise={0.0: 0.8, 0.2: -0.03},  # of the source language's loss at the end
     peak={0.0: 0.8, 0.2: 0.12},
@@ -101,8 +101,7 @@ def write_run(
     wobble = rng.normal(0, 0.3 * noise) + rng.normal(0, noise, len(D))
     loss = np.minimum(scratch_loss(N, np.maximum(spoken, 1.0)), TRUTH.start) * np.exp(wobble)
     if cpt:
-        end = float(scratch_loss(N, np.array([tokens]))[0])
-        loss[0] = end + TRUTH.apart.get(target, 1.0) * (TRUTH.start - end)
+        loss[0] = TRUTH.apart.get(target, 1.0) * TRUTH.start
     languages = {target: (loss, D * (1 - replay))}
     if cpt:
         end = float(scratch_loss(N, np.array([tokens]))[0])

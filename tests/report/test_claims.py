@@ -56,7 +56,7 @@ def test_every_finding_is_asked_about_once(found: dict[str, Claim]):
 def test_what_the_runs_were_made_with_holds(found: dict[str, Claim]):
     # they save a fixed share of the tokens at every size, and gamma is 0 on either strategy
     told = {name: claim.verdict for name, claim in found.items()}
-    open_ones = {"larger-transfers-more", "gamma-cpt"}
+    open_ones = {"larger-transfers-more", "gamma-cpt", "targets-meet"}
     assert {name for name, verdict in told.items() if verdict != "holds"} == open_ones
 
 
@@ -85,6 +85,30 @@ def test_nothing_saved_is_not_said_to_hold(make_study: Callable[..., Path], tmp_
     worse = of(make_study(tmp_path / "worse", saved=-0.5, **few))
     assert worse["saves"].verdict == worse["below-scratch"].verdict == "does not hold"
     assert "targets-meet" not in worse  # one share of replay alone meets nothing
+
+
+def test_losses_of_mid_schedule_get_no_verdict(
+    found: dict[str, Claim], make_study: Callable[..., Path], tmp_path: Path
+):
+    assert {part.verdict for part in found["targets-meet"].parts} == {"cannot be told"}
+    assert all("learning rates" in part.reason for part in found["targets-meet"].parts)
+    few: dict[str, Any] = {"shapes": ("0.1M", "0.6M"), "targets": ("near",)}
+    make_study(tmp_path / "a", strategies=("scratch",), lengths=(8_000_000,), **few)
+    make_study(tmp_path / "b", strategies=("cpt",), replay=(0.0,), **few)
+    unequal = of(tmp_path)
+    for name in ("below-scratch", "saves", "saving-lasts"):
+        (part,) = unequal[name].parts
+        assert (part.verdict, "different numbers" in part.reason) == ("cannot be told", True)
+
+
+def test_pairs_with_nothing_transferred_are_counted(
+    make_study: Callable[..., Path], tmp_path: Path
+):
+    few: dict[str, Any] = {"shapes": ("0.1M", "0.6M"), "targets": ("near",), "replay": (0.0,)}
+    some = of(make_study(tmp_path, saved=0.1, noise=0.008, **few))["transferred-grows"]
+    count = int(some.measure.partition("; ")[2].partition(" of 4 pairs left out")[0])
+    assert 0 < count < 4
+    assert some.parts[0].value.pairs == 4 - count
 
 
 def test_one_pair_tells_nothing(make_study: Callable[..., Path], tmp_path: Path):

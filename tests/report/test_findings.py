@@ -178,6 +178,20 @@ def test_a_twin_of_another_length_is_read_up_to_the_shorter(
     assert short and near(transfer.ahead, short.ahead.mean, 0.02)
 
 
+def test_unequal_twins_are_left_out_where_there_are_equal_ones(
+    make_study: Callable[..., Path], tmp_path: Path
+):
+    few: dict[str, Any] = {"shapes": ("0.1M", "0.6M"), "targets": ("near",)}
+    make_study(tmp_path / "a", replay=(0.0,), seeds=(1,), **few)
+    make_study(tmp_path / "b", strategies=("scratch",), seeds=(2,), lengths=(8_000_000,), **few)
+    make_study(tmp_path / "c", strategies=("cpt",), replay=(0.0,), seeds=(2,), **few)
+    unequal = findings(table([tmp_path / "b", tmp_path / "c"])).transfer("near")
+    assert unequal and not unequal.equally_long
+    mixed = findings(table([tmp_path / "a", tmp_path / "b", tmp_path / "c"])).transfer("near")
+    assert mixed and mixed.equally_long
+    assert {pair.cpt.seed for pair in mixed.pairs} == {1}
+
+
 def test_final_losses_alone_tell_the_saving_too(long_findings: Findings, truth: SimpleNamespace):
     for transfer in long_findings.transfers:
         if not transfer.replay:
@@ -197,7 +211,9 @@ def test_only_runs_from_the_usual_source_models_count(
     assert near(found.transfers[0].saved, truth.saved["near"] - 0.01, 0.02)
 
 
-def test_what_the_source_model_has_to_learn_is_measured(found: Findings, truth: SimpleNamespace):
+def test_how_near_a_target_is_is_told_by_the_source_model_alone(
+    found: Findings, truth: SimpleNamespace
+):
     for transfer in found.transfers:
         for pair in transfer.pairs:
             assert pair.apart == pytest.approx(truth.apart[transfer.target], abs=0.01)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.report.statistics import Estimate, by_unit, estimate, estimates, slope
+from tongues.report.statistics import Estimate, by_unit, estimate, over_sizes, slope
 
 
 def test_interval_is_the_textbook_one():
@@ -48,29 +48,45 @@ def test_sign_is_that_of_an_interval_on_one_side():
     assert Estimate(0.5, -1.0, 2.0, 4).sign == 0
 
 
-def test_groups_share_their_spread():
-    # within the groups 1, 3 and 10, 12, 14 the squares are 2 and 8, on 1 + 2 degrees of freedom
-    found = estimates({"a": [1, 3], "b": [10, 12, 14], "c": [7], "d": []})
-    reach = 3.182 * np.sqrt(10 / 3)
-    assert found.keys() == {"a", "b", "c"}
-    for key, mean, count in (("a", 2, 2), ("b", 12, 3), ("c", 7, 1)):
-        assert (found[key].mean, found[key].pairs) == (mean, count)
-        assert found[key].high == pytest.approx(mean + reach / np.sqrt(count), rel=1e-3)
-        assert found[key].low == pytest.approx(mean - reach / np.sqrt(count), rel=1e-3)
+def test_a_mean_over_sizes_has_the_spread_among_seeds():
+    # within the sizes 1, 3 and 10, 12, 14 the squares are 2 and 8, on 1 + 2 degrees of freedom
+    units = {("a", 1): 1, ("a", 2): 3, ("b", 1): 10, ("b", 2): 12, ("b", 3): 14}
+    found = over_sizes(units.items())
+    assert found and found.high is not None and found.low is not None
+    assert (found.mean, found.pairs) == (7, 5)  # halfway between 2 and 12
+    reach = 3.182 * np.sqrt(10 / 3 * (1 / 2 + 1 / 3)) / 2
+    assert found.high - found.mean == pytest.approx(reach, rel=1e-3)
+    assert found.mean - found.low == pytest.approx(reach, rel=1e-3)
 
 
-def test_groups_of_one_each_have_no_interval():
-    assert estimates({"a": [1.0], "b": [2.0]})["a"] == Estimate(1.0, None, None, 1)
+def test_values_of_one_unit_count_once():
+    twice = over_sizes([(("a", 1), 1.0), (("a", 1), 3.0), (("a", 2), 5.0)])
+    assert twice == over_sizes([(("a", 1), 2.0), (("a", 2), 5.0)])
+    assert over_sizes([(("a", 1), 1.0), (("a", 1), 3.0)]) == Estimate(2.0, None, None, 1)
+    assert over_sizes([]) is None
+    assert by_unit([("a", 1.0), ("b", 5.0), ("a", 3.0)]) == [2.0, 5.0]
 
 
-def test_intervals_of_groups_cover_the_truth_95_times_in_100():
-    random = np.random.default_rng(0)
+def test_where_seeds_are_too_few_all_units_are_one_spread():
+    single = over_sizes([((shape, 1), float(value)) for value, shape in enumerate("abcde", 1)])
+    assert single == estimate([1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize(
+    ("shapes", "seeds", "least"), [(3, 2, 0.94), (1, 3, 0.94), (5, 2, 0.94), (5, 1, 0.98)]
+)
+def test_means_over_sizes_that_differ_cover_the_truth(shapes: int, seeds: int, least: float):
+    random = np.random.default_rng(shapes)
     inside = []
-    for row in random.normal(0.0, 2.0, (2000, 5, 2)):
-        for truth, one in estimates({i: (row[i] + i).tolist() for i in range(5)}).items():
-            assert one.low is not None and one.high is not None
-            inside.append(one.low <= truth <= one.high)
-    assert np.mean(inside) == pytest.approx(0.95, abs=0.01)
+    for noise in random.normal(0.0, 1.0, (1500, shapes, seeds)):
+        found = over_sizes(
+            ((str(i), j), float(noise[i, j] + 3 * i)) for i in range(shapes) for j in range(seeds)
+        )
+        assert found and found.low is not None and found.high is not None
+        inside.append(found.low <= 1.5 * (shapes - 1) <= found.high)
+    assert np.mean(inside) >= least
+    if seeds > 1:
+        assert np.mean(inside) == pytest.approx(0.95, abs=0.015)
 
 
 def test_slope_is_that_of_a_regression():
@@ -86,7 +102,3 @@ def test_slope_is_that_of_a_regression():
 def test_slope_needs_two_places_and_for_an_interval_three_points():
     assert slope([(1.0, 2.0), (1.0, 3.0)]) is None
     assert slope([(1.0, 2.0), (2.0, 4.0)]) == Estimate(2.0, None, None, 2)
-
-
-def test_values_of_one_unit_count_once():
-    assert by_unit([("a", 1.0), ("b", 5.0), ("a", 3.0)]) == [2.0, 5.0]

@@ -81,10 +81,13 @@ def found(workspace: Path) -> dict[str, RunState]:
 
 
 class Recorded:
-    """A launcher that starts nothing; asked what has ended, it is interrupted."""
+    """A launcher that starts nothing; asked what has ended, it does not say, but raises."""
 
-    def __init__(self, room: int) -> None:
-        self.room, self.started = room, []
+    def __init__(
+        self, room: int, raises: type[BaseException] = KeyboardInterrupt, lasting: bool = False
+    ) -> None:
+        self.room, self.raises, self.lasting = room, raises, lasting
+        self.started, self.stopped = [], False
 
     def threads(self, runs: int) -> int:
         return 1
@@ -96,10 +99,10 @@ class Recorded:
         self.started.append(job.run)
 
     def ended(self, seconds: float) -> dict[str, str]:
-        raise KeyboardInterrupt
+        raise self.raises
 
     def stop(self) -> None:
-        pass
+        self.stopped = True
 
 
 def test_the_longest_chain_of_work_starts_first(plans: list[RunPlan], workspace: Path) -> None:
@@ -112,6 +115,38 @@ def test_the_longest_chain_of_work_starts_first(plans: list[RunPlan], workspace:
     with pytest.raises(Stopped):
         run_all(longer[::-1], workspace, launcher=launcher)
     assert launcher.started == [SOURCE, SCRATCH]  # the third waits for the first
+
+
+@pytest.mark.parametrize(
+    ("raises", "lasting", "stopped"),
+    [(KeyboardInterrupt, True, True), (OSError, True, False), (OSError, False, True)],
+)
+def test_an_error_does_not_cancel_what_lasts(
+    plans: list[RunPlan],
+    workspace: Path,
+    raises: type[BaseException],
+    lasting: bool,
+    stopped: bool,
+) -> None:
+    launcher = Recorded(1, raises, lasting)
+    with pytest.raises((Stopped, OSError)):
+        run_all(plans, workspace, launcher=launcher)
+    assert launcher.stopped == stopped
+
+
+def test_nothing_to_train_is_done_at_once(workspace: Path) -> None:
+    run_all([], workspace)
+
+
+def test_a_run_that_is_started_again_forgets_why_it_failed(
+    plans: list[RunPlan], workspace: Path
+) -> None:
+    failure = workspace / "runs" / SOURCE / FAILURE
+    failure.parent.mkdir(parents=True)
+    failure.write_text("an old reason")
+    with pytest.raises(Stopped):
+        run_all(plans, workspace, launcher=Recorded(room=9))
+    assert not failure.exists()
 
 
 def test_runs_not_begun_are_listed_as_waiting(plans: list[RunPlan], workspace: Path) -> None:
@@ -133,7 +168,8 @@ def test_a_run_that_diverges_fails_and_the_rest_goes_on(
     assert caught.value.where == SOURCE
     assert "at step" in caught.value.what
     assert any(line.startswith(f"{SOURCE} failed: at step") for line in told)
-    assert (seen[-1].failed, seen[-1].blocked, seen[-1].finished) == (1, 1, 1)
+    assert (seen[-1].failed.keys(), seen[-1].blocked, seen[-1].finished) == ({SOURCE}, 1, 1)
+    assert "at step" in seen[-1].failed[SOURCE]
     listed = found(workspace)
     assert listed[SOURCE].state == "failed" and "at step" in listed[SOURCE].reason
     assert listed[SCRATCH].state == "finished"

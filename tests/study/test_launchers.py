@@ -82,3 +82,15 @@ def test_several_runs_share_a_gpu_as_far_as_its_memory_goes(
             free[gpu] -= 30 * GIB
     assert choose_gpus({"0": 5.0, "1": 9.0, "2": 7.0}, 6.0, 2) == ["1", "2"]
     assert choose_gpus({}, 6.0, 0) == []
+
+
+def test_a_gpu_that_does_not_tell_its_memory_is_passed_over(commands: Path) -> None:
+    stand_in(commands, nvidia_smi="echo '0, GPU-a, [N/A]'; echo '1, GPU-b, 1'")
+    assert free_memory() == {"1": 2**20}
+
+
+def test_every_process_of_a_run_has_a_gpu_of_its_own(commands: Path) -> None:
+    stand_in(commands, nvidia_smi="echo '0, GPU-a, 80000'")
+    with pytest.raises(UserError, match="2 processes of a run take as many GPUs, and here are 1"):
+        find_launcher(processes=2)
+    assert find_launcher(processes=1)

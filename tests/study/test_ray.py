@@ -18,6 +18,8 @@ from tongues.train import RunPlan
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tongues[cluster]'")
 
+launcher: Any = importlib.import_module("tongues.study.launchers.ray")
+
 STUDY = (
     "model={}",
     "train.mixture={}",
@@ -77,6 +79,33 @@ def bytes_of(workspace: Path, plans: list[RunPlan]) -> dict[str, bytes]:
         for plan in plans
         for name in SAME
     }
+
+
+@pytest.mark.parametrize(
+    ("there", "workers", "processes", "share"),
+    [
+        (0, 1, 2, 0),
+        (4, 1, 2, 2),
+        (4, 3, 2, 2),
+        (4, 3, 1, 1),
+        (2, 3, 1, 0.6666),
+        (1, 30_000, 1, 1e-4),
+    ],
+)
+def test_gpus_are_asked_for_as_ray_takes_them(
+    there: float, workers: int, processes: int, share: float
+) -> None:
+    assert launcher._gpu_share(there, workers, processes) == share
+
+
+def test_one_machine_has_room_for_all_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, cores, gpus = {"memory": 9.0}, {"CPU": 8.0, "memory": 2.0}, {"CPU": 2.0, "GPU": 1.0}
+    nodes = [{"Alive": True, "Resources": each} for each in (head, cores, gpus)]
+    monkeypatch.setattr(launcher.ray, "nodes", lambda: nodes)
+    assert launcher._roomiest(4.0, 0, 1.0) == cores
+    assert launcher._roomiest(4.0, 1, 1.0) == gpus
+    with pytest.raises(UserError, match="no machine of the Ray cluster has 2 GPUs"):
+        launcher._roomiest(4.0, 2, 1.0)
 
 
 def test_a_lost_node_changes_no_byte(

@@ -1,6 +1,7 @@
 """What Slurm is asked for, and what its answers mean, by commands that stand in for Slurm's."""
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_a_job_asks_for_what_its_run_takes(commands: Path, job: Job) -> None:
     launcher.start(job)
     assert not launcher.has_room(job)
     asked = (commands / "asked").read_text().splitlines()
-    for option in ("partition=long", "time=1:30:00", "gpus-per-node=2", "cpus-per-task=3"):
+    for option in ("partition=long", "time=1:30:00", "gpus-per-node=2", "cpus-per-task=6"):
         assert f"#SBATCH --{option}" in asked
     assert "#SBATCH --mem=8GB" in asked  # of two processes, with a margin
     assert "#SBATCH --signal=TERM@60" in asked
@@ -80,25 +81,82 @@ def test_the_end_of_a_job_in_words(commands: Path, job: Job, answer: str, reason
     assert reason in told and bool(reason) == bool(told)
 
 
-def test_a_job_that_an_earlier_command_queued_is_waited_for(commands: Path, job: Job) -> None:
+def name_of_job(commands: Path) -> str:
+    """Of the one that was submitted last."""
+    asked = (commands / "asked").read_text().splitlines()
+    (name,) = (line.split("=")[1] for line in asked if "--job-name=" in line)
+    return name
+
+
+def test_a_job_that_another_command_queued_is_waited_for_and_left_alone(
+    commands: Path, job: Job
+) -> None:
     launch().start(job)
-    (name,) = (
-        line.split("=")[1]
-        for line in (commands / "asked").read_text().splitlines()
-        if "--job-name=" in line
-    )
-    stand_in(commands, squeue=f"echo 5 {name}", sbatch="exit 1", scontrol="exit 1")
+    queue = f"echo 5 {name_of_job(commands)}; echo 6"  # one without a name beside it
     launcher = launch()
+    stand_in(commands, squeue=queue, sbatch="exit 1", scancel=f"echo > {commands}/cancelled")
     launcher.start(job)
     assert launcher.ended(0.0) == {}
-    stand_in(commands, squeue="exit 0")
-    assert launcher.ended(0.0) == {job.run: ""}
+    launcher.stop()
+    assert not (commands / "cancelled").exists()
+    launcher.start(job)
+    stand_in(commands, squeue="exit 0", scontrol="echo JobId=5 JobState=CANCELLED")
+    assert launcher.ended(0.0) == {job.run: ""}  # the other command was stopped
 
 
-def test_what_slurm_refuses_is_told(commands: Path, job: Job) -> None:
+def test_a_job_of_other_settings_is_not_waited_for(commands: Path, job: Job) -> None:
+    launch().start(job)
+    name = name_of_job(commands)
+    settings = job.plan.settings.model_copy(update={"seed": 7})
+    launch().start(replace(job, plan=replace(job.plan, settings=settings)))
+    assert name_of_job(commands) != name
+
+
+def test_what_was_submitted_here_is_cancelled_even_where_slurm_does_not_clear_it_away(
+    commands: Path, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "_CANCELLED", 0.1)
+    launcher = launch()
+    launcher.start(job)
+    stand_in(commands, squeue="echo 7 stuck", scancel=f'echo "$@" > {commands}/cancelled')
+    launcher.stop()
+    assert (commands / "cancelled").read_text() == "7\n"
+
+
+def test_slurm_may_be_silent_for_a_while(
+    commands: Path, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher = launch()
+    stand_in(commands, squeue="echo 'slurm is down' >&2; exit 1")
+    launcher.start(job)
+    assert not launcher.has_room(job)
+    assert launcher.ended(0.0) == {}
+    stand_in(commands, squeue="exit 0", scontrol="exit 1")
+    assert launcher.ended(0.0) == {job.run: ""}  # submitted after all, and gone
+    assert launcher.has_room(job)
+    stand_in(commands, squeue="echo 'slurm is down' >&2; exit 1")
+    monkeypatch.setattr(slurm, "_PATIENCE", 0.0)
+    with pytest.raises(UserError, match="slurm is down"):
+        launcher.ended(0.0)
+    launcher.stop()
+
+
+def test_what_slurm_refuses_is_told_unless_jobs_are_queued(commands: Path, job: Job) -> None:
+    launcher, more = launch(), replace(job, plan=replace(job.plan, name="more"))
+    launcher.start(job)
+    taken = (commands / "sbatch").read_text().partition("\n")[2]
+    stand_in(commands, sbatch="echo 'too many jobs' >&2; exit 1", squeue="echo 7 first")
+    launcher.start(more)
+    assert not launcher.has_room(more)
+    assert launcher.ended(0.0) == {}
+    stand_in(commands, sbatch=taken.replace("job 7", "job 8"), squeue="echo 7 first; echo 8 more")
+    assert launcher.ended(0.0) == {}
+    assert launcher.has_room(more)
+    stand_in(commands, squeue="echo 7 first", scontrol="exit 1")
+    assert launcher.ended(0.0) == {more.run: ""}
     stand_in(commands, sbatch="echo 'invalid partition' >&2; exit 1")
     with pytest.raises(UserError, match=r"Slurm refused a job.*invalid partition"):
         launch().start(job)
-    stand_in(commands, squeue="echo 'slurm is down' >&2; exit 1")
+    stand_in(commands, sinfo="echo 'slurm is down' >&2; exit 1")
     with pytest.raises(UserError, match="slurm is down"):
         launch()

@@ -13,8 +13,8 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tongues.files import only_one
-from tongues.runs import FAILURE
-from tongues.states import state_of
+from tongues.runs import FAILURE, read_record
+from tongues.states import state_of, states
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.task import command_line, leave_plans, run_task, why_ended
 
@@ -25,17 +25,32 @@ def plan(make_recipe: MakeRecipe) -> RunPlan:
 
 
 def test_several_processes_train_a_run_by_its_name(plan: RunPlan, workspace: Path) -> None:
-    leave_plans([plan], workspace)
-    start = command_line(workspace, plan.name, threads=2, processes=2)
+    start = command_line(plan, workspace, threads=2, processes=2)
     subprocess.run(start, check=True, capture_output=True)
     assert state_of(workspace / "runs" / plan.name).state == "finished"
 
 
-def test_a_run_that_is_no_longer_meant_is_not_trained(plan: RunPlan, workspace: Path) -> None:
-    leave_plans([plan], workspace)
-    start = command_line(workspace, "study/other", threads=1)
-    done = subprocess.run(start, capture_output=True, text=True, check=True)
-    assert "no longer meant" in done.stderr
+def test_a_queued_run_is_trained_as_it_was_meant(plan: RunPlan, workspace: Path) -> None:
+    start = command_line(plan, workspace, threads=1)
+    settings = plan.settings.model_copy(update={"seed": 7})
+    edited = replace(plan, settings=settings)
+    assert command_line(edited, workspace, threads=1) != start
+    leave_plans([edited, replace(plan, name="study/other")], workspace)
+    subprocess.run(start, check=True)
+    assert read_record(workspace / "runs" / plan.name)["seed"] == plan.settings.seed
+
+
+def test_a_part_of_a_study_leaves_the_rest_listed(plan: RunPlan, workspace: Path) -> None:
+    one, two, three = (replace(plan, name=f"study/{name}") for name in ("one", "two", "three"))
+
+    def listed() -> set[str]:
+        return {state.run for state in states([workspace / "runs"])}
+
+    leave_plans([one, two], workspace, whole=True)
+    leave_plans([two], workspace)
+    assert listed() == {one.name, two.name}
+    leave_plans([two, three], workspace, whole=True)
+    assert listed() == {two.name, three.name}
 
 
 def test_a_failure_leaves_its_reason(plan: RunPlan, workspace: Path) -> None:
@@ -64,14 +79,20 @@ def test_a_reason_that_the_disk_does_not_take_is_told_by_the_exit_code(
     assert "disk did not take the reason" in why_ended(code)
 
 
-def test_a_run_does_not_outlive_what_started_it(plan: RunPlan, workspace: Path) -> None:
+@pytest.mark.parametrize("of_torchrun", [False, True])
+def test_a_run_does_not_outlive_what_started_it(
+    plan: RunPlan, workspace: Path, of_torchrun: bool
+) -> None:
     budget = plan.settings.model_validate({"budget": "2M tokens"}).budget
     plan = replace(plan, settings=plan.settings.model_copy(update={"budget": budget}))
-    leave_plans([plan], workspace)
-    start = command_line(workspace, plan.name, threads=1)
+    start = command_line(plan, workspace, threads=1)
     script = f"import subprocess; print(subprocess.Popen({start!r}).pid, flush=True); input()"
     starter = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "RANK": "0"} if of_torchrun else None,
     )
     assert starter.stdout
     run = os.pidfd_open(int(starter.stdout.readline()))

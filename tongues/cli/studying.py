@@ -145,6 +145,7 @@ def _study(
                 watch=lambda state: show(state.share, *state.words()),
                 tell=say,
                 rebuild=rebuild,
+                whole=where is None,
             )
 
     pairs = _pairs(checked, where)

@@ -29,6 +29,7 @@ class Entry:
     """One law on one strategy's runs.
 
     mean_huber: of the fit. validated: the same on runs left out of it, in folds.
+    n_runs: that were resampled; runs that are so together count as one.
     beyond: `validated` minus that of the strategy's best law, with the 95 % interval over runs;
     zero for the best itself. gamma: its value and 95 % interval, where the law has one.
     """
@@ -71,7 +72,8 @@ def compare(
 ) -> Comparison:
     """Which law the runs of each strategy support.
 
-    by_strategy: columns `N`, `D`, `loss` and, where rows are checkpoints, `runs`, by strategy.
+    by_strategy: columns `N`, `D`, `loss` and `runs`, by strategy: rows of the same run, or of runs
+        that are not independent of each other, are resampled and left out together.
     base: the scratch law that the `cpt` law stands on; without it that law is left out.
     delta, draws, seed: as for `fit`. forms: the laws to compare, by their names.
     """

@@ -76,7 +76,8 @@ def fit_targets(runs: Sequence[Run], draws: int = 400) -> list[TargetLaws]:
     """Fit, for every language that was learned, loss over size and tokens, and the envelope.
 
     N counts all parameters, D all tokens of the run. CPT is fitted on the runs without replay, and
-    on those of the usual base. Intervals come from `draws` resamples of the runs.
+    on those of the usual base. Intervals come from `draws` resamples of shapes and seeds, the runs
+    of one of them taken together.
     """
     targets = sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
     return [_fit(target, [r for r in runs if r.target == target], draws) for target in targets]
@@ -98,10 +99,13 @@ def _fit(target: str, runs: Sequence[Run], draws: int) -> TargetLaws:
         form, base = ("chinchilla", None) if strategy == "scratch" else ("cpt", laws.get("scratch"))
         if strategy == "cpt" and base is None:
             raise UserError("it builds on the scratch law, which is missing")
-        return fit(form, rows.loss, rows.runs, base=base, draws=draws, N=rows.N, D=rows.D)
+        fitted = fit(
+            form, rows.loss, _units(runs, rows.runs), base=base, draws=draws, N=rows.N, D=rows.D
+        )
+        return replace(fitted, n_runs=len(set(rows.runs)))
 
     def power(rows: Settled) -> Law:
-        return fit("power", rows.loss, rows.runs, draws=draws, C=rows.C)
+        return fit("power", rows.loss, _units(runs, rows.runs), draws=draws, C=rows.C)
 
     by_strategy, ended = law_rows(runs)
     by_ends = {"laws"} if ended else set()
@@ -119,17 +123,25 @@ def _fit(target: str, runs: Sequence[Run], draws: int) -> TargetLaws:
 
 def _forgetting(runs: Sequence[Run], draws: int) -> Law:
     D, r, S, loss, names = source_losses(runs)
-    return fit("forgetting", loss, names, draws=draws, D=D, r=r, S=S)
+    fitted = fit("forgetting", loss, _units(runs, names), draws=draws, D=D, r=r, S=S)
+    return replace(fitted, n_runs=len(set(names)))
+
+
+def _units(runs: Iterable[Run], names: Iterable[str]) -> list[str]:
+    """What is resampled as one: all runs of a shape and seed, of whatever length and replay."""
+    of = {run.name: f"{run.shape}, seed {run.seed}" for run in runs}
+    return [of[name] for name in names]
 
 
 def compare_laws(fitted: TargetLaws, runs: Sequence[Run], draws: int = 400) -> Comparison | None:
     """The fitting errors of the forms with and without gamma on the runs of one target.
 
-    On the very losses its laws were fitted on; None where there is too little to compare.
+    On the very losses its laws were fitted on; None where there is too little to compare. Runs of
+    one shape and seed are resampled and left out together, and count as one.
     """
     rows, _ = law_rows(runs)
     columns = {
-        name: {"N": own.N, "D": own.D, "loss": own.loss, "runs": own.runs}
+        name: {"N": own.N, "D": own.D, "loss": own.loss, "runs": _units(runs, own.runs)}
         for name, own in rows.items()
     }
     try:

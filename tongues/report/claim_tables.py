@@ -9,6 +9,14 @@ from tongues.report.verdicts import Claim, Part
 
 __all__ = ["claim_tables"]
 
+_SAID = (
+    "Means are over the sizes that were trained, as they are: intervals come from the spread among "
+    "seeds of a size, and where seeds are too few, from that among all runs, which is rather too "
+    "wide. Each verdict is for itself: of many findings without any effect, about one in forty "
+    "would still be said to hold. All runs of a target share its text, about whose choice the "
+    "intervals say nothing."
+)
+
 
 def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> str:
     """Two tables: what is about a target as a whole, and what is about each share of replay."""
@@ -24,7 +32,7 @@ def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> str:
         head += [word(f"{share * 100:.3g}\u00a0%") for share in shares]
         rows = [row for claim in shared for row in _rows(claim, targets, shares)]
         found += f'<div class="by-share">{table(head, rows)}</div>'
-    return found
+    return found + (f'<p class="quiet">{prose(_SAID)}</p>' if found else "")
 
 
 def _row(claim: Claim, targets: Iterable[str]) -> list[str]:
@@ -56,7 +64,8 @@ def _cell(claim: Claim, part: Part) -> str:
     number, between = _number(part.value, claim.unit), _interval(part.value, claim.unit)
     verdict = f'<b class="{kind}">{part.verdict}</b>'
     count = f'<small class="n">n\u00a0=\u00a0{part.value.pairs}</small>'
-    return f"{number}{beside}<small>{between}</small> {verdict} {count}"
+    why = f" <small>{prose(part.reason)}</small>" if part.reason else ""
+    return f"{number}{beside}<small>{between}</small> {verdict}{why} {count}"
 
 
 def _number(value: Estimate, unit: str) -> str:

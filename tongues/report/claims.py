@@ -4,17 +4,19 @@ Each finding becomes a number with a 95 % interval for every target, and for eve
 where it is about that.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import log10
+from statistics import fmean
 
 import numpy as np
 
+from tongues.laws import Curve, Saving
 from tongues.laws.observed import Run
 from tongues.laws.targets import SETTLED
 from tongues.report.findings import Findings, Pair, Transfer
 from tongues.report.meeting import meetings, meetings_of_ends
-from tongues.report.statistics import Estimate, by_unit, estimate, estimates, slope
+from tongues.report.statistics import Estimate, Unit, over_sizes, slope
 from tongues.report.verdicts import Cells, Claim, Judge, Part, above, below, parts, within
 
 __all__ = ["claims"]
@@ -24,6 +26,10 @@ _LINEAR = 0.1  # around a power of 1
 _NOTHING = 0.05  # of gamma
 _ALIKE = 0.02  # of a loss
 _FEWEST = 3  # points of a curve that tell a power
+_EARLY = 0.1  # share of a run's tokens at which its source's loss is asked whether it rose
+_ABOUT_EARLY = 0.05, 0.25  # the evaluation nearest to that must lie between these
+_UNEQUAL = "runs and twins end after different numbers of tokens, each with its rate down"
+_MID_SCHEDULE = "at equal compute on the target, learning rates are down to different degrees"
 
 
 def claims(findings: Findings) -> list[Claim]:
@@ -35,7 +41,14 @@ def _of_learning(findings: Findings) -> Iterator[Claim]:
     plain = [t for t in findings.transfers if not t.replay]
 
     def each(found: Callable[[Transfer], Estimate | None], judge: Judge) -> tuple[Part, ...]:
-        return parts({(t.target, None): found(t) for t in plain}, judge)
+        """Without verdict where one of a pair is mid-schedule when the other ends."""
+        return tuple(
+            part
+            for t in plain
+            for part in parts(
+                {(t.target, None): found(t)}, judge, "" if t.equally_long else _UNEQUAL
+            )
+        )
 
     yield Claim(
         "below-scratch",
@@ -56,7 +69,7 @@ def _of_learning(findings: Findings) -> Iterator[Claim]:
         "The same between final losses alone.",
         "share saved between runs of several lengths",
         "%",
-        each(lambda t: t.by_ends, above),
+        parts({(t.target, None): t.by_ends for t in plain}, above),
     )
     yield Claim(
         "saving-lasts",
@@ -68,16 +81,16 @@ def _of_learning(findings: Findings) -> Iterator[Claim]:
     yield Claim(
         "transferred-grows",
         "Effectively transferred data grow in proportion to the tokens.",
-        f"their power of scratch's tokens, 1 within {_LINEAR:g}",
+        f"their power of scratch's tokens, 1 within {_LINEAR:g}{_without(plain)}",
         "",
-        each(lambda t: estimate(by_unit(_growth(t.pairs))), within(_LINEAR, of=1.0)),
+        each(lambda t: over_sizes(_growth(t.pairs)), within(_LINEAR, of=1.0)),
     )
     yield Claim(
         "larger-transfers-more",
         "Larger models transfer more.",
         "change of the share transferred for ten times the parameters, at equal tokens",
         "points",
-        each(lambda t: estimate(by_unit(_larger(t.pairs))), above),
+        each(lambda t: over_sizes(_larger(t.pairs)), above),
     )
     yield Claim(
         "gamma-cpt",
@@ -112,18 +125,20 @@ def _of_learning(findings: Findings) -> Iterator[Claim]:
 
 
 def _of_replay(findings: Findings) -> Iterator[Claim]:
-    for name, finding, which, met in (
+    for name, finding, which, met, reason in (
         (
             "targets-meet",
             "At equal compute on the target its loss is the same, whatever the replay.",
             "through training",
             meetings(findings.usual),
+            _MID_SCHEDULE,
         ),
         (
             "targets-meet-by-ends",
             "The same between final losses alone.",
             "in runs of several lengths",
             meetings_of_ends(findings.usual),
+            "",
         ),
     ):
         yield Claim(
@@ -131,39 +146,39 @@ def _of_replay(findings: Findings) -> Iterator[Claim]:
             finding,
             f"loss beside that with the least replay, {which}, alike within {_ALIKE * 100:g} %",
             "%",
-            parts(_cells((one.run, one.apart) for one in met), within(_ALIKE)),
+            parts(_cells((one.run, one.apart) for one in met), within(_ALIKE), reason),
         )
     curves = [
-        (run, run.curves[run.source].loss)
+        (run, run.curves[run.source])
         for f in findings.forgetting
         for run in f.runs
         if run.source and f.replay
     ]
-    shown: list[tuple[str, str, str, Callable[[np.ndarray], float], Judge]] = [
+    start = [(run, float(curve.loss[0])) for run, curve in curves]
+    early = [(run, loss) for run, curve in curves if (loss := _early(curve)) is not None]
+    end = [(run, float(curve.loss[-1])) for run, curve in curves]
+    at = f"{_EARLY * 100:g} % into the run"
+    for name, finding, measure, after, before, judge in (
         (
             "source-rises",
             "Replayed, the source's loss first rises.",
-            "peak less start",
-            lambda loss: loss.max() - loss[0],
+            f"loss {at} less that at the start",
+            early,
+            start,
             above,
         ),
-        (
-            "source-falls",
-            "Then it falls.",
-            "end less peak",
-            lambda loss: loss[-1] - loss.max(),
-            below,
-        ),
+        ("source-falls", "Then it falls.", f"end less {at}", end, early, below),
         (
             "source-ends-below",
             "In the end it lies below its start.",
             "end less start",
-            lambda loss: loss[-1] - loss[0],
+            end,
+            start,
             below,
         ),
-    ]
-    for name, finding, measure, change, judge in shown:
-        cells = _cells((run, float(change(loss))) for run, loss in curves)
+    ):
+        known = dict(before)
+        cells = _cells((run, loss - known[run]) for run, loss in after if run in known)
         yield Claim(name, finding, measure, "nats per token", parts(cells, judge))
     yield Claim(
         "more-keeps-more",
@@ -174,38 +189,62 @@ def _of_replay(findings: Findings) -> Iterator[Claim]:
     )
 
 
-def _cells(values: Iterable[tuple[Run, float]]) -> dict[tuple[str, float | None], Estimate]:
-    """One estimate for each target and share of replay; at every share the same spread."""
-    found: dict[str, dict[float, list[tuple[Hashable, float]]]] = {}
+def _cells(values: Iterable[tuple[Run, float]]) -> Cells:
+    """One estimate for each target and share of replay, each from its own runs alone."""
+    found: dict[tuple[str, float | None], list[tuple[Unit, float]]] = {}
     for run, value in values:
-        found.setdefault(run.target, {}).setdefault(run.replay, []).append((run.unit, value))
-    return {
-        (target, replay): of_share
-        for target, cells in found.items()
-        for replay, of_share in estimates({r: by_unit(cells[r]) for r in sorted(cells)}).items()
-    }
+        found.setdefault((run.target, run.replay), []).append((run.unit, value))
+    places = sorted(found, key=lambda place: (place[0], place[1] or 0.0))
+    return {place: over_sizes(found[place]) for place in places}
+
+
+def _early(curve: Curve) -> float | None:
+    """The loss at a place fixed beforehand: a peak sought in the curve is one of noise too."""
+    share = curve.tokens / curve.tokens[-1]
+    near = int(np.argmin(np.abs(np.log(np.maximum(share, 1e-9) / _EARLY))))
+    first, last = _ABOUT_EARLY
+    return float(curve.loss[near]) if first <= share[near] <= last else None
 
 
 def _by_compute(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
+    """One point a size: seeds and lengths of a size are not independent of each other."""
+    sizes: dict[str, list[tuple[float, float]]] = {}
     for pair in pairs:
         if pair.saved is not None:
-            yield log10(pair.points[-1].compute_scratch), pair.saved
+            point = log10(pair.points[-1].compute_scratch), pair.saved
+            sizes.setdefault(pair.cpt.shape, []).append(point)
+    for points in sizes.values():
+        yield fmean(x for x, _ in points), fmean(y for _, y in points)
 
 
-def _growth(pairs: Sequence[Pair]) -> Iterator[tuple[Hashable, float]]:
+def _past_warm_up(pair: Pair) -> list[Saving]:
+    return [p for p in pair.points if p.tokens_scratch >= SETTLED * pair.scratch.tokens]
+
+
+def _has_none(pair: Pair) -> bool:
+    """Whether nothing was transferred somewhere past the warm-up, so that there is no power."""
+    return any(point.transferred <= 0 for point in _past_warm_up(pair))
+
+
+def _without(transfers: Sequence[Transfer]) -> str:
+    """How many pairs have no power, which without them looks better than it is."""
+    pairs = [pair for transfer in transfers for pair in transfer.pairs]
+    count = sum(map(_has_none, pairs))
+    return f"; {count} of {len(pairs)} pairs left out, with none at times" if count else ""
+
+
+def _growth(pairs: Sequence[Pair]) -> Iterator[tuple[Unit, float]]:
     """The power of the tokens from scratch by which transferred data grow, past the warm-up."""
     for pair in pairs:
-        points = [
-            (log10(point.tokens_scratch), log10(point.transferred))
-            for point in pair.points
-            if point.tokens_scratch >= SETTLED * pair.scratch.tokens and point.transferred > 0
-        ]
+        if _has_none(pair):
+            continue
+        points = [(log10(p.tokens_scratch), log10(p.transferred)) for p in _past_warm_up(pair)]
         power = slope(points) if len(points) >= _FEWEST else None
         if power:
             yield pair.cpt.unit, power.mean
 
 
-def _larger(pairs: Sequence[Pair]) -> Iterator[tuple[Hashable, float]]:
+def _larger(pairs: Sequence[Pair]) -> Iterator[tuple[Unit, float]]:
     """Each size beside the next smaller one: shares transferred, halfway through the smaller.
 
     There neither has its learning rate down yet; sizes of which the larger is still in its warm-up
@@ -220,7 +259,7 @@ def _larger(pairs: Sequence[Pair]) -> Iterator[tuple[Hashable, float]]:
             for other in others:
                 if tokens >= SETTLED * other.scratch.tokens:
                     gain = _share_at(other, tokens) - _share_at(one, tokens)
-                    yield (small, one.cpt.seed), gain / log10(large / small)
+                    yield one.cpt.unit, gain / log10(large / small)
 
 
 def _share_at(pair: Pair, tokens: float) -> float:

@@ -1,6 +1,6 @@
 """The numbers of a study: what CPT saves, what it forgets, and the laws behind both."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
@@ -12,7 +12,7 @@ from tongues.errors import UserError
 from tongues.laws import Comparison, Curve, Saving, savings
 from tongues.laws.observed import Run, curve_of_ends, gather, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
-from tongues.report.statistics import Estimate, by_unit, estimate
+from tongues.report.statistics import Estimate, Unit, over_sizes
 
 __all__ = ["Findings", "Forgetting", "Nearer", "Pair", "ReplayEffect", "Transfer", "findings"]
 
@@ -25,8 +25,9 @@ class Pair:
     `saved` is the share of the twin's tokens that CPT did without, at the lowest loss both
     reached; one shape spends the same compute on every token, so it is the share of compute too.
     `ahead` is how far CPT's loss in the end lies below the twin's, in nats per token. `points` are
-    the savings through training. `apart` is what the model it continues has to learn of the target:
-    0 where it knows as much as the twin in the end, 1 where it knows no more than random weights.
+    the savings through training. `apart` is the loss on the target of the model it continues,
+    before its first step, as a share of that of the twin's random weights: 1 where it knows no more
+    than these. It knows nothing of how either run goes on.
     """
 
     cpt: Run
@@ -52,12 +53,17 @@ class Transfer:
     ahead: Estimate
     by_ends: Estimate | None
 
+    @property
+    def equally_long(self) -> bool:
+        """Whether each run is compared with a twin that ends where it does."""
+        return all(pair.scratch.as_long_as(pair.cpt) for pair in self.pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Nearer:
     """By how much CPT (no replay) saved a larger share on `near` than on `far`, in paired runs.
 
-    The source model knew more of `near` before the first step (`Pair.apart`).
+    The source model had the lower loss on `near` before the first step (`Pair.apart`).
     """
 
     near: str
@@ -188,7 +194,7 @@ def _transfer(target: str, replay: float, runs: Sequence[Run]) -> Transfer | Non
         run for run in runs if (run.strategy, run.target, run.replay) == ("cpt", target, replay)
     ]
     pairs = _equally_long([_pair(run, other) for run in continued if (other := twin(run, runs))])
-    ahead = estimate(by_unit((pair.cpt.unit, pair.ahead) for pair in pairs))
+    ahead = over_sizes((pair.cpt.unit, pair.ahead) for pair in pairs)
     if ahead is None:
         return None
     saved = _at_most_all((p.cpt.unit, p.saved) for p in pairs if p.saved is not None)
@@ -197,22 +203,19 @@ def _transfer(target: str, replay: float, runs: Sequence[Run]) -> Transfer | Non
 
 
 def _equally_long(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs of one length, and the others of a shape and seed that has none."""
-    equal = {pair.cpt.unit for pair in pairs if pair.scratch.as_long_as(pair.cpt)}
-    return [p for p in pairs if p.cpt.unit not in equal or p.scratch.as_long_as(p.cpt)]
+    """The pairs of one length; where there is none, all."""
+    return [pair for pair in pairs if pair.scratch.as_long_as(pair.cpt)] or list(pairs)
 
 
-def _at_most_all(shares: Iterable[tuple[Hashable, float]]) -> Estimate | None:
+def _at_most_all(shares: Iterable[tuple[Unit, float]]) -> Estimate | None:
     """The mean share saved; nobody saves more than all."""
-    found = estimate(by_unit(shares))
+    found = over_sizes(shares)
     if found and found.high is not None:
         return replace(found, high=min(found.high, 1.0))
     return found
 
 
-def _saved_by_ends(
-    continued: Sequence[Run], runs: Sequence[Run]
-) -> Iterable[tuple[Hashable, float]]:
+def _saved_by_ends(continued: Sequence[Run], runs: Sequence[Run]) -> Iterable[tuple[Unit, float]]:
     """The share saved by each shape and seed that has final losses at several lengths."""
     for unit in dict.fromkeys(run.unit for run in continued):
         own = [run for run in continued if run.unit == unit]
@@ -240,10 +243,8 @@ def _loss_at(curve: Curve, tokens: float) -> float:
 
 
 def _apart(cpt: Curve, scratch: Curve) -> float | None:
-    start, random, end = cpt.loss[0], scratch.loss[0], scratch.loss[-1]
-    if cpt.tokens[0] > 0 or scratch.tokens[0] > 0 or random <= end:
-        return None
-    return float((start - end) / (random - end))
+    measured = cpt.tokens[0] == scratch.tokens[0] == 0
+    return float(cpt.loss[0] / scratch.loss[0]) if measured else None
 
 
 def _of_bases(runs: Sequence[Run]) -> Iterable[Pair]:
@@ -263,14 +264,12 @@ def _nearer(transfers: Sequence[Transfer]) -> Iterable[Nearer]:
         (t for t in transfers if known[t.target]), key=lambda t: fmean(known[t.target])
     )
     for near, far in pairwise(ordered):
-        difference = estimate(
-            by_unit(
-                (here.cpt.unit, here.saved - there.saved)
-                for here in near.pairs
-                for there in far.pairs
-                if here.cpt.like(there.cpt)
-                if here.saved is not None and there.saved is not None
-            )
+        difference = over_sizes(
+            (here.cpt.unit, here.saved - there.saved)
+            for here in near.pairs
+            for there in far.pairs
+            if here.cpt.like(there.cpt)
+            if here.saved is not None and there.saved is not None
         )
         if difference:
             yield Nearer(near.target, far.target, difference)
@@ -288,8 +287,8 @@ def _forgetting(target: str, replay: float, continued: Sequence[Run]) -> Forgett
     rises = tuple(float(loss[-1] - loss[0]) for loss in known.values())
     peaks = [(run.unit, float(loss.max() - loss[0])) for run, loss in known.items()]
     units = [run.unit for run in known]
-    rise = estimate(by_unit(zip(units, rises, strict=True)))
-    peak = estimate(by_unit(peaks))
+    rise = over_sizes(zip(units, rises, strict=True))
+    peak = over_sizes(peaks)
     if rise is None or peak is None:
         return None
     return Forgetting(target, replay, tuple(known), rises, rise, peak)
@@ -301,15 +300,15 @@ def _replay_effect(target: str, replay: float, continued: Sequence[Run]) -> Repl
         for ratio in (0.0, replay)
     )
     both = [(before, after) for before in without for after in with_replay if before.like(after)]
-    on_target = estimate(by_unit(_differences(both, target)))
+    on_target = over_sizes(_differences(both, target))
     if on_target is None:
         return None
     source = both[0][0].source
-    on_source = estimate(by_unit(_differences(both, source))) if source else None
+    on_source = over_sizes(_differences(both, source)) if source else None
     return ReplayEffect(target, replay, on_source, on_target)
 
 
-def _differences(pairs: Iterable[tuple[Run, Run]], lang: str) -> Iterable[tuple[Hashable, float]]:
+def _differences(pairs: Iterable[tuple[Run, Run]], lang: str) -> Iterable[tuple[Unit, float]]:
     for without, with_replay in pairs:
         before, after = without.final(lang), with_replay.final(lang)
         if before is not None and after is not None:

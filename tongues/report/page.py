@@ -134,8 +134,7 @@ def _claims(findings: Findings, claims: Sequence[Claim]) -> str:
         "What others report of continuing, put to the test on these runs. Each number has its "
         "95 % interval and how many pairs, runs or sizes it is a mean over. A direction holds "
         "where the whole interval lies on its side of nothing; that two things are alike, where "
-        "the interval lies within the tolerance named. Numbers by share of replay take the spread "
-        "among seeds and sizes to be the same at every share."
+        "the interval lies within the tolerance named."
     )
     head = f'<h2>Which findings hold here</h2><p class="quiet">{prose(said)}</p>'
     return f'<section id="claims" class="claims">{head}{found}</section>'

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 def relatedness(findings: Findings) -> Figure | None:
-    """Saved and forgotten against how much of the target the source model does not know."""
+    """Saved and forgotten against the source model's loss on the target before the first step."""
     pairs = [p for t in findings.transfers if not t.replay for p in t.pairs]
     rows = [
         _row(pair, findings) | {"apart": 100.0 * pair.apart}
@@ -26,17 +26,18 @@ def relatedness(findings: Findings) -> Figure | None:
     ]
     if len({row["target"] for row in rows}) < 2:
         return None
-    values = [0.0, 100.0, *(row["apart"] for row in rows)]
-    scale = alt.Scale(domain=[min(values) - 3.0, max(values) + 6.0], nice=False)
-    title = "What the source model has to learn of the target (%)"
+    values = [100.0, *(row["apart"] for row in rows)]
+    room = 0.08 * (max(values) - min(values) or 1.0)
+    scale = alt.Scale(domain=[min(values) - room, max(values) + 2.0 * room], nice=False)
+    title = "The source model's loss on the target before the first step (%)"
     x = alt.X("apart:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5))
     sizes = size_order(pair.cpt for pair in pairs)
     panels = _panels(rows, x, sizes, findings.source)
     caption = (
-        "Each dot is a pair of runs, without replay. The share to learn is that of the way from "
-        "random weights to the end of the twin from scratch which the source model's loss on the "
-        "target leaves before its first step: at 0 % it knows as much as the twin in the end, at "
-        "100 % no more than random weights, and beyond it is surer than it should be."
+        "Each dot is a pair of runs, without replay. The source model's loss on the target, before "
+        "its first step, is given in per cent of that of random weights: the lower, the nearer the "
+        "target; at 100 % it knows no more than random weights, and beyond it is surer than it "
+        "should be."
     )
     said = "The nearer the target: saved and forgotten"
     return Figure("relatedness", said, caption, tuple(panels), tuple(rows))

@@ -1,14 +1,15 @@
 """Means over pairs of runs, with the interval their spread allows."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, linear_regression, stdev
-from typing import TypeVar
 
-__all__ = ["Estimate", "by_unit", "estimate", "estimates", "slope"]
+__all__ = ["Estimate", "Unit", "by_unit", "estimate", "over_sizes", "slope"]
 
-Key = TypeVar("Key", bound=Hashable)
+Unit = tuple[str, int]  # shape and seed
+
+_FEWEST_FREE = 2  # degrees of freedom among seeds of a size, for their spread to be known
 
 # the 97.5 % point of Student's t for 1, 2, 3 ... degrees of freedom
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179)
@@ -44,28 +45,32 @@ def estimate(values: Iterable[float]) -> Estimate | None:
     return Estimate(mean, mean - half, mean + half, count)
 
 
-def estimates(groups: Mapping[Key, Sequence[float]]) -> dict[Key, Estimate]:
-    """The mean of every group, with the 95 % interval that the spread within all groups allows.
+def over_sizes(values: Iterable[tuple[Unit, float]]) -> Estimate | None:
+    """The mean over the sizes there are, with its 95 % interval, or None when there is no value.
 
-    For groups that differ in their means but not in how far their values spread; so few values
-    in each still give an interval. Empty groups are left out.
+    Values of one unit, a shape and a seed, count as one. Sizes are taken as they are: what differs
+    from one to the next is no error of a mean over them, only the spread among seeds of a size is.
+    Where too few sizes have several seeds, the spread among all units stands for that; it is
+    rather too wide.
     """
-    groups = {key: list(values) for key, values in groups.items() if values}
-    means = {key: fmean(values) for key, values in groups.items()}
-    freedom = sum(len(values) - 1 for values in groups.values())
-    if freedom == 0:
-        return {key: Estimate(means[key], None, None, len(groups[key])) for key in groups}
-    squares = sum((value - means[key]) ** 2 for key in groups for value in groups[key])
-    reach = _student(freedom) * sqrt(squares / freedom)
-    return {
-        key: Estimate(
-            means[key],
-            means[key] - reach / sqrt(len(values)),
-            means[key] + reach / sqrt(len(values)),
-            len(values),
-        )
-        for key, values in groups.items()
-    }
+    units: dict[Unit, list[float]] = {}
+    for unit, value in values:
+        units.setdefault(unit, []).append(value)
+    sizes: dict[str, list[float]] = {}
+    for (shape, _), of_unit in units.items():
+        sizes.setdefault(shape, []).append(fmean(of_unit))
+    if not sizes:
+        return None
+    mean, count = fmean(map(fmean, sizes.values())), len(units)
+    if count == 1:
+        return Estimate(mean, None, None, 1)
+    groups, freedom = list(sizes.values()), count - len(sizes)
+    if freedom < _FEWEST_FREE:
+        groups, freedom = [[value for size in groups for value in size]], count - 1
+    variance = sum((value - fmean(group)) ** 2 for group in groups for value in group) / freedom
+    error = sqrt(variance * sum(1.0 / len(size) for size in sizes.values())) / len(sizes)
+    half = _student(freedom) * error
+    return Estimate(mean, mean - half, mean + half, count)
 
 
 def slope(points: Sequence[tuple[float, float]]) -> Estimate | None:

@@ -22,7 +22,8 @@ Cells = Mapping[tuple[str, float | None], Estimate | None]  # by target and shar
 class Part:
     """A finding on one target, at one share of replay where it is about that.
 
-    beside: the target it was compared with, if any.
+    beside: the target it was compared with, if any. reason: why no verdict is given, where the
+    number cannot tell however narrow its interval.
     """
 
     target: str
@@ -30,6 +31,7 @@ class Part:
     value: Estimate
     verdict: Verdict
     beside: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,10 @@ def within(tolerance: float, of: float = 0.0) -> Judge:
     return judge
 
 
-def parts(cells: Cells, judge: Judge) -> tuple[Part, ...]:
-    """A part for every number there is."""
+def parts(cells: Cells, judge: Judge, reason: str = "") -> tuple[Part, ...]:
+    """A part for every number there is; given a reason, none of them gets a verdict."""
     return tuple(
-        Part(target, replay, value, judge(value))
+        Part(target, replay, value, "cannot be told" if reason else judge(value), reason=reason)
         for (target, replay), value in cells.items()
         if value
     )

@@ -41,13 +41,13 @@ class State:
     finished: int
     running: dict[str, float]  # share of its steps done, by run
     queued: int  # given to the launcher, and not begun
-    failed: int
+    failed: dict[str, str]  # why, by run
     blocked: int  # left out, since the run that they continue failed
     share: float  # of the study's work done
 
     def words(self) -> tuple[str, ...]:
         """For a live line, the names of runs without their folder."""
-        counts = {"finished": self.finished, "queued": self.queued, "failed": self.failed}
+        counts = {"finished": self.finished, "queued": self.queued, "failed": len(self.failed)}
         told = [f"{count} {what}" for what, count in counts.items() if count or what == "finished"]
         running = [f"{name.rpartition('/')[2]} {share:.0%}" for name, share in self.running.items()]
         return (*told, *running)
@@ -61,15 +61,20 @@ def run_all(
     watch: Callable[[State], None] = lambda state: None,
     tell: Callable[[str], None] = lambda line: None,
     rebuild: bool = False,
+    whole: bool = False,
 ) -> None:
     """Train every run, parents first, the longest chain of work first among those that can start.
 
     launcher: by default this machine's. Stopped or killed, the same call goes on where each run
-    was. A run that fails does not stop the others; in the end a UserError names it, and the same
-    call tries it again.
+    was. A run that fails does not stop the others; in the end a UserError (`runs_failed`) names
+    the first, `State.failed` all of them, and the same call tries them again. whole: these are
+    all that their recipe means; others of their folder that have not begun wait no longer.
     """
+    if not plans:
+        return
     launcher = launcher or find_launcher()
     study = _Study(plans, workspace, launcher.threads(len(plans)), rebuild, tell)
+    leave_plans(plans, workspace, whole=whole)
     stopped = False
     before = stop_on_sigterm()
     try:
@@ -89,7 +94,8 @@ def run_all(
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)
-        launcher.stop()
+        if stopped or not launcher.lasting:
+            launcher.stop()
     if stopped:
         finished = Counter(study.look().values())["finished"]
         raise Stopped(f"stopped with {finished} of {len(plans)} runs finished")
@@ -137,7 +143,6 @@ class _Study:
         self._failed: dict[str, str] = {}
         self._tries: Counter[tuple[str, int]] = Counter()  # of a run from a step
         self._elsewhere: set[str] = set()
-        leave_plans(plans, workspace)
 
     def look(self) -> dict[str, Stand]:
         """How every run stands now."""
@@ -147,7 +152,9 @@ class _Study:
         return stands
 
     def started(self, run: str) -> None:
-        """Note that a run is given to the launcher."""
+        """Note that a run is given to the launcher, and forget why it failed before."""
+        with suppress(OSError):
+            (self.jobs[run].directory / FAILURE).unlink()
         self._in_hand.add(run)
         self._tries[run, self._step(run)] += 1
 
@@ -186,7 +193,7 @@ class _Study:
             finished=counts["finished"],
             running=running,
             queued=len(self._in_hand - running.keys()),
-            failed=counts["failed"],
+            failed=dict(self._failed),
             blocked=counts["blocked"],
             share=done / sum(self._work.values()),
         )

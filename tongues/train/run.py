@@ -10,7 +10,7 @@ import torch
 from tongues.errors import UserError
 from tongues.files import only_one, write_text
 from tongues.ranks import core_count
-from tongues.runs import Record, read_record, write_record
+from tongues.runs import FAILURE, Record, read_record, write_record
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.assemble import Task, assemble, make_mixture, measure_speed
 from tongues.train.checkpoint import Checkpoints, Position, remove_passing
@@ -137,7 +137,7 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
     if position:
         tell(f"{setup.plan.name} goes on from step {position.step} of {setup.derived.steps}")
     processes.once(lambda: roll_back(directory, position.step if position else -1))
-    failure = directory / "failure.txt"
+    failure = directory / FAILURE
     failure.unlink(missing_ok=True)
     try:
         with enough_memory(setup.plan.name, setup.plan.settings, setup.derived):

@@ -1,4 +1,4 @@
-"""The process of one run, wherever it was started: `python -m tongues.train.task WORKSPACE RUN`.
+"""The process of one run, wherever: `python -m tongues.train.task WORKSPACE RUN FINGERPRINT`.
 
 What became of the run stands in its directory; the exit code says only what could not be left
 there.
@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tongues.errors import Stopped, UserError
-from tongues.files import is_held, read_json, write_json, write_text
+from tongues.files import fingerprint, is_held, only_one, read_json, write_json, write_text
 from tongues.ranks import stop_after
 from tongues.runs import FAILURE, PLANS
 from tongues.train.plan import RunPlan
@@ -25,23 +25,35 @@ __all__ = ["command_line", "leave_plans", "run_task", "why_ended"]
 _ENDED, _FAILED, _UNTOLD = 0, 1, 74  # exit codes; stopped, and held by another, are ends too
 _ASKED = {-signal.SIGTERM, -signal.SIGINT}  # before the run could take them for a request
 _LAST_CHECKPOINT = 3600  # seconds that torchrun grants its processes to leave one
+_PLANS = ".plans"  # in a study's folder: a file a plan that is trained by its name
 
 
-def leave_plans(plans: Iterable[RunPlan], workspace: Path) -> None:
-    """Write down the runs that are meant, for processes that are told no more than a name."""
+def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, whole: bool = False) -> None:
+    """List the runs that are meant, beside those listed before.
+
+    whole: they are all that their recipe means; others listed before are meant no longer.
+    """
     folders: dict[Path, dict[str, object]] = {}
     for plan in plans:
         folder = (workspace / "runs" / plan.name).parent
         folders.setdefault(folder, {})[plan.name] = plan.to_json()
     for folder, meant in folders.items():
-        write_json(folder / PLANS, meant)
+        with only_one(folder / PLANS):
+            listed = {} if whole or not (folder / PLANS).exists() else read_json(folder / PLANS)
+            others = {run: plan for run, plan in listed.items() if run not in meant}
+            write_json(folder / PLANS, meant | others)
 
 
 def command_line(
-    workspace: Path, run: str, *, threads: int, processes: int = 1, rebuild: bool = False
+    plan: RunPlan, workspace: Path, *, threads: int, processes: int = 1, rebuild: bool = False
 ) -> list[str]:
-    """What starts a run that `leave_plans` wrote down as a process of its own."""
-    start = [sys.executable, "-m", "tongues.train.task", str(workspace.resolve()), run]
+    """What starts a run as a process of its own, whose plan is left for it in a file.
+
+    The file is named by what it holds: a job in a queue trains what it was meant to.
+    """
+    name = fingerprint(plan.to_json())
+    write_json(_plan_file(workspace, plan.name, name), plan.to_json())
+    start = [sys.executable, "-m", "tongues.train.task", str(workspace.resolve()), plan.name, name]
     start += ["--threads", str(threads), "--processes", str(processes)]
     return [*start, "--rebuild"] if rebuild else start
 
@@ -104,17 +116,19 @@ def _train_together(
     from torch.distributed.run import parse_args, run
 
     each = max(1, threads // processes)
-    start = command_line(workspace, plan.name, threads=each, rebuild=rebuild)
     options = ["--standalone", "--nproc-per-node", str(processes)]
     options += ["--shutdown-timeout", str(_LAST_CHECKPOINT)]
     try:
+        start = command_line(plan, workspace, threads=each, rebuild=rebuild)
         run(parse_args([*options, *start[1:]]))
         return _ENDED
     except SignalException:
         return _ENDED
+    except OSError as error:
+        reason = str(error)
     except ChildFailedError as error:
-        code = error.get_first_failure()[1].exitcode
-    return _leave(workspace / "runs" / plan.name, why_ended(code)) if why_ended(code) else _ENDED
+        reason = why_ended(error.get_first_failure()[1].exitcode)
+    return _leave(workspace / "runs" / plan.name, reason) if reason else _ENDED
 
 
 def _leave(directory: Path, reason: str) -> int:
@@ -127,23 +141,32 @@ def _leave(directory: Path, reason: str) -> int:
         return _UNTOLD
 
 
+def _plan_file(workspace: Path, run: str, name: str) -> Path:
+    return (workspace / "runs" / run).parent / _PLANS / f"{name}.json"
+
+
+def _stop_with_starter() -> None:
+    """Have this process stop with the one that started it: no kill leaves orphans."""
+    number = os.getppid()
+    starter = os.pidfd_open(number)
+    if os.getppid() != number:  # gone meanwhile, and another took its place
+        raise SystemExit(_ENDED)
+    stop_after(lambda: select.select([starter], [], []))
+
+
 def _main() -> int:
     parser = ArgumentParser("tongues.train.task")
     parser.add_argument("workspace", type=Path)
     parser.add_argument("run")
+    parser.add_argument("fingerprint")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--rebuild", action="store_true")
     asked = parser.parse_args()
-    meant = read_json((asked.workspace / "runs" / asked.run).parent / PLANS)
-    if asked.run not in meant:
-        print(f"{asked.run} is no longer meant to be trained", file=sys.stderr)
-        return _ENDED
-    plan = RunPlan.from_json(meant[asked.run])
+    _stop_with_starter()
+    plan = RunPlan.from_json(read_json(_plan_file(asked.workspace, asked.run, asked.fingerprint)))
     if "RANK" in os.environ:
         return _train(plan, asked.workspace, asked.threads, asked.rebuild)
-    starter = os.pidfd_open(os.getppid())
-    stop_after(lambda: select.select([starter], [], []))  # no kill leaves orphans
     return run_task(
         plan,
         asked.workspace,

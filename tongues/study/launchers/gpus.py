@@ -9,7 +9,10 @@ __all__ = ["choose_gpus", "free_memory"]
 
 
 def free_memory() -> dict[str, float]:
-    """Bytes free on each GPU that this process may use; torch is not asked, for it is slow."""
+    """Bytes free on each GPU that this process may use and that tells them.
+
+    torch is not asked, for it is slow.
+    """
     if not which("nvidia-smi"):
         return {}
     command = ["nvidia-smi", "--query-gpu=index,uuid,memory.free"]
@@ -21,7 +24,7 @@ def free_memory() -> dict[str, float]:
     return {
         index: float(mebibytes) * 2**20
         for index, uuid, mebibytes in rows
-        if wanted is None or index in wanted or uuid in wanted
+        if mebibytes.isdigit() and (wanted is None or index in wanted or uuid in wanted)
     }
 
 

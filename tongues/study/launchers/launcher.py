@@ -24,10 +24,10 @@ class Job:
         """Its name in the run store."""
         return self.plan.name
 
-    @property
-    def cores(self) -> int:
-        """That it should be given: its recipe's number of threads counts first."""
-        return self.plan.settings.threads or self.threads
+    def cores(self, processes: int) -> int:
+        """That it should be given; threads that its recipe names are those of each process."""
+        named = self.plan.settings.threads
+        return named * processes if named else self.threads
 
     @property
     def directory(self) -> Path:
@@ -37,6 +37,8 @@ class Job:
 
 class Launcher(Protocol):
     """Starts runs somewhere, and tells which of them have ended."""
+
+    lasting: bool  # whether its runs go on when this process ends, and another can wait for them
 
     def threads(self, runs: int) -> int:
         """How many threads each of so many runs should compute on."""

@@ -5,6 +5,7 @@ import os
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 
+from tongues.errors import UserError
 from tongues.ranks import core_count, stop_with_parent
 from tongues.study.launchers.gpus import choose_gpus, free_memory
 from tongues.study.launchers.launcher import Job
@@ -25,6 +26,8 @@ class Local:
     processes: of each run, started by torchrun where there are several.
     """
 
+    lasting = False
+
     def __init__(self, workers: int | None = None, processes: int = 1) -> None:
         self._processes = processes
         self._workers = workers or max(1, core_count() // processes)
@@ -33,6 +36,12 @@ class Local:
         self._context.set_forkserver_preload(["tongues.train.run"])
         self._running: dict[str, tuple[BaseProcess, Job, list[str]]] = {}  # with its GPUs
         self._free = free_memory()
+        if self._free and processes > len(self._free):
+            what = (
+                f"{processes} processes of a run take as many GPUs, and here are {len(self._free)}"
+            )
+            hint = "ask for fewer, or hide the GPUs with `CUDA_VISIBLE_DEVICES=`"
+            raise UserError(what, where="--processes", hint=hint)
 
     def threads(self, runs: int) -> int:
         """An even share of the cores."""
@@ -78,7 +87,7 @@ class Local:
 
     def _place(self, job: Job) -> list[str] | None:
         """The GPUs for a run, none of a machine without; None where it has to wait."""
-        count = min(self._processes, len(self._free))
+        count = self._processes if self._free else 0
         need = job.memory + _ON_GPU if self._running else 0.0  # alone it may try
         return choose_gpus(self._free, need, count)
 

@@ -1,6 +1,7 @@
 """Runs as tasks of a Ray cluster whose machines see one workspace."""
 
 import logging
+import math
 import os
 import time
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import ray
 from ray.exceptions import OutOfMemoryError, RayError, RayTaskError, TaskCancelledError
 
+from tongues.errors import UserError
 from tongues.study.launchers.launcher import Job
 from tongues.study.launchers.local import Local
 
@@ -30,6 +32,8 @@ class Ray:
     processes: of each run, started by torchrun where there are several.
     """
 
+    lasting = False
+
     def __init__(self, workers: int | None = None, processes: int = 1) -> None:
         if not ray.is_initialized():
             ray.init(log_to_driver=False, logging_level=logging.ERROR)
@@ -40,7 +44,8 @@ class Ray:
         """An even share of the cluster's cores, on one machine."""
         cores = round(ray.cluster_resources().get("CPU", 1))
         share = cores // min(self._workers or cores, runs)
-        return max(1, min(share, round(_most("CPU"))))
+        most = max((machine.get("CPU", 0.0) for machine in _machines()), default=1.0)
+        return max(1, min(share, round(most)))
 
     def has_room(self, job: Job) -> bool:
         """Always, but for more runs at a time than were asked for: Ray queues them."""
@@ -48,11 +53,14 @@ class Ray:
 
     def start(self, job: Job) -> None:
         """Queue a task; one that is too large for every machine takes a whole one."""
+        cpus, memory = float(job.cores(self._processes)), float(job.memory * self._processes)
+        gpus = self._gpus()
+        room = _roomiest(cpus, gpus, memory)
         task = ray.remote(_train).options(
             name=job.run,
-            num_cpus=min(job.cores, _most("CPU")),
-            num_gpus=self._gpus(),
-            memory=min(job.memory * self._processes, _most("memory")),
+            num_cpus=min(cpus, room["CPU"]),
+            num_gpus=gpus,
+            memory=min(memory, room.get("memory", 0.0)),
             max_retries=0,
         )
         given = replace(job, workspace=job.workspace.resolve())
@@ -78,14 +86,33 @@ class Ray:
     def _gpus(self) -> float:
         """Of a run: one a process, less where more runs at a time were asked for than GPUs."""
         there = ray.cluster_resources().get("GPU", 0)
-        share = min(1.0, there / (self._workers or 1) / self._processes)
-        return self._processes if there and share == 1 else round(share * self._processes, 2)
+        return _gpu_share(there, self._workers or 1, self._processes)
 
 
-def _most(resource: str) -> float:
-    """Of a resource on the machine that has most of it."""
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    return max((node.get(resource, 0.0) for node in nodes), default=1.0)
+def _gpu_share(there: float, workers: int, processes: int) -> float:
+    """GPUs of one run as Ray takes them: whole ones, or less than one to four digits."""
+    if not there or processes > 1:
+        return processes if there else 0
+    return min(1.0, max(1e-4, math.floor(there / workers * 1e4) / 1e4))
+
+
+def _machines() -> list[dict[str, float]]:
+    """What each machine of the cluster has that can train."""
+    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return [machine for machine in alive if machine.get("CPU")]
+
+
+def _roomiest(cpus: float, gpus: float, memory: float) -> dict[str, float]:
+    """A machine with so many GPUs that has all of the rest, or most of it."""
+    able = [machine for machine in _machines() if machine.get("GPU", 0.0) >= gpus]
+    if not able:
+        what = f"no machine of the Ray cluster has {gpus:g} GPUs and a core for one run"
+        raise UserError(what, where="--on ray", hint="ask for fewer `--processes`")
+
+    def has(machine: dict[str, float]) -> float:
+        return min(machine["CPU"] / cpus, machine.get("memory", 0.0) / memory, 1.0)
+
+    return max(able, key=has)
 
 
 def _train(job: Job, processes: int, place: Path) -> str:
@@ -95,8 +122,8 @@ def _train(job: Job, processes: int, place: Path) -> str:
     """
     os.chdir(place)
     here = Local(1, processes)
-    here.start(job)
     try:
+        here.start(job)
         while not (ended := here.ended(_LOOK_EVERY)):
             pass
         return ended[job.run]
