@@ -217,3 +217,11 @@ def test_without_a_change_it_is_the_mixture() -> None:
 def test_of_two_changes_at_one_batch_the_later_holds() -> None:
     deal = course([0.1, 0.9, 0.5], [10, 10], [7, 9], samples=20)
     assert deal.dealt(20)["qa"] == 20 + 100
+
+
+def test_a_language_that_pauses_goes_on_where_it_was() -> None:
+    deal = course([0.5, 0.0, 0.5], [2, 4], [40, 40], samples=6)
+    deal.mixture.sources["qb"][:] += 10**6
+    assert [deal.dealt(batches)["qa"] for batches in (2, 4, 6)] == [6, 6, 12]
+    own = [window for lang, window in places_of(deal, batches=6) if lang == 0]
+    assert len(set(own)) == len(own) == 12

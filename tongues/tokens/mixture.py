@@ -180,7 +180,7 @@ class Course:
         """How many samples of the first `batches` batches are of each language."""
         begun, mixture = self._at(batches)
         since = mixture.dealt((batches - begun) * self.samples)
-        return {lang: mixture.before.get(lang, 0) + count for lang, count in since.items()}
+        return _together(mixture.before, since)
 
     def epochs(self, batches: int) -> dict[str, float]:
         """How often each language's text is seen by the first `batches` batches."""
@@ -196,9 +196,14 @@ class Course:
         for stage in self.stages:
             begun, last = found[-1]
             since = last.dealt((stage.batch - begun) * self.samples)
-            before = {lang: last.before.get(lang, 0) + count for lang, count in since.items()}
+            before = _together(last.before, since)
             found.append((stage.batch, replace(last, shares=stage.shares, before=before)))
         return found
+
+
+def _together(before: Mapping[str, int], since: Mapping[str, int]) -> dict[str, int]:
+    """The sum by language, of which some may pause for a stage."""
+    return {lang: before.get(lang, 0) + since.get(lang, 0) for lang in {**before, **since}}
 
 
 @lru_cache(maxsize=64)
