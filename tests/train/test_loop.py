@@ -68,7 +68,7 @@ def test_a_run_stops_at_a_spike_with_its_weights_unharmed(
     with pytest.raises(UserError, match=f"at step {SPIKES[0]}") as caught:
         train(plan_of(make_recipe, "stop", name="small"), noisy)
     assert caught.value.code == "spike"
-    assert read_record(noisy / "runs/small")["status"] == "failed"
+    assert read_record(noisy / "runs/small")["status"] == "diverged"
 
 
 def test_a_run_goes_back_and_passes_over_what_made_the_spike(
