@@ -76,6 +76,8 @@ def study(
         raise UserError(what, where=str(recipe), hint=hint)
     if dry_run:
         _show(loaded, workspace, where, as_json)
+        if not as_json:
+            hint(f"tongues study {recipe}")
         return
     directory = _study(loaded, workspace, rebuild, where, **how)
     click.echo(directory)
