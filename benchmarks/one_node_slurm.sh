@@ -1,8 +1,8 @@
 #!/bin/bash
 # A real Slurm of one node on this machine (Debian or Ubuntu, as root), for `slurm.py`.
-# usage: one_node_slurm.sh [FOLDER FOR ITS STATE]
+# usage: one_node_slurm.sh FOLDER (for its state)
 set -e
-state=${1:-/var/tmp/one_node_slurm}
+state=${1:?name a folder for its state}
 if ! command -v slurmctld slurmd munged > /dev/null; then
     apt-get update -q
     DEBIAN_FRONTEND=noninteractive apt-get install -y -q slurm-wlm munge
