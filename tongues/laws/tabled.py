@@ -13,7 +13,7 @@ from tongues.laws.forms import AnyForm, find_form
 from tongues.laws.law import Law
 from tongues.laws.observed import gather, usual_bases
 from tongues.laws.rows import Rows
-from tongues.laws.targets import law_rows, source_losses
+from tongues.laws.targets import law_rows, source_losses, units_of
 from tongues.laws.trust import fit_examined
 from tongues.tables import Table, find_columns, number, observe, select
 
@@ -55,11 +55,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Rows to fit on: variables by name, losses, the run of each row (None: one each)."""
+    """Rows to fit on: variables by name, losses, the run of each row (None: one each).
+
+    units: what is resampled as one, of each row; the runs where it is not given.
+    """
 
     variables: Mapping[str, np.ndarray]
     loss: np.ndarray
     runs: Sequence[str] | None
+    units: Sequence[str] | None = None
 
     def take(self, rows: np.ndarray) -> Self:
         """The rows of a mask."""
@@ -67,13 +71,18 @@ class Columns:
         return type(self)(
             {name: values[index] for name, values in self.variables.items()},
             self.loss[index],
-            None if self.runs is None else [self.runs[i] for i in index.tolist()],
+            _at(self.runs, index),
+            _at(self.units, index),
         )
 
     def without_highest(self, count: int) -> Self:
         """Without so many of the highest losses."""
         order = np.argsort(self.loss, kind="stable")
         return self.take(np.isin(np.arange(len(order)), order[: max(len(order) - count, 0)]))
+
+
+def _at(names: Sequence[str] | None, index: np.ndarray) -> list[str] | None:
+    return None if names is None else [names[i] for i in index.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,7 @@ def _unused_strategies(table: Table) -> tuple[Caution, ...]:
 def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[str, Columns], str]:
     """What finished runs learned, by strategy, and their one target.
 
+    Runs of a shape and seed share their text and their base, and are resampled together.
     rows: of `tongues.runs.table`. Continued runs with replay are left out, but for the law of
     forgetting, which is about what they lost of their source.
     """
@@ -158,9 +168,15 @@ def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[s
     if law == "forgetting":
         continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
         D, r, S, loss, names = source_losses(continued)
-        return {"cpt": Columns({"D": D, "r": r, "S": S}, loss, names)}, targets[0]
+        units = units_of(continued, names)
+        return {"cpt": Columns({"D": D, "r": r, "S": S}, loss, names, units)}, targets[0]
     found = {
-        strategy: Columns({"N": rows.N, "D": rows.D, "C": rows.C}, rows.loss, rows.runs)
+        strategy: Columns(
+            {"N": rows.N, "D": rows.D, "C": rows.C},
+            rows.loss,
+            rows.runs,
+            units_of(runs, rows.runs),
+        )
         for strategy, rows in law_rows(runs)[0].items()
     }
     return found, targets[0]
@@ -257,7 +273,10 @@ def _fit(
     base_rows: Rows | None = None,
 ) -> Fitted:
     form, rows, manner = _prepare(law, columns, base, request)
-    return Fitted(fit_examined(form, rows, base, manner, base_rows), rows)
+    fitted = fit_examined(form, rows, base, manner, base_rows)
+    if columns.units and columns.runs:
+        fitted = replace(fitted, n_runs=len(set(columns.runs)))
+    return Fitted(fitted, rows)
 
 
 def _prepare(
@@ -267,7 +286,7 @@ def _prepare(
         law,
         columns.variables,
         columns.loss,
-        columns.runs,
+        columns.units or columns.runs,
         base,
         delta=request.delta,
         draws=request.draws,

@@ -27,6 +27,7 @@ __all__ = [
     "fit_targets",
     "law_rows",
     "source_losses",
+    "units_of",
 ]
 
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
@@ -100,12 +101,12 @@ def _fit(target: str, runs: Sequence[Run], draws: int) -> TargetLaws:
         if strategy == "cpt" and base is None:
             raise UserError("it builds on the scratch law, which is missing")
         fitted = fit(
-            form, rows.loss, _units(runs, rows.runs), base=base, draws=draws, N=rows.N, D=rows.D
+            form, rows.loss, units_of(runs, rows.runs), base=base, draws=draws, N=rows.N, D=rows.D
         )
         return replace(fitted, n_runs=len(set(rows.runs)))
 
     def power(rows: Settled) -> Law:
-        return fit("power", rows.loss, _units(runs, rows.runs), draws=draws, C=rows.C)
+        return fit("power", rows.loss, units_of(runs, rows.runs), draws=draws, C=rows.C)
 
     by_strategy, ended = law_rows(runs)
     by_ends = {"laws"} if ended else set()
@@ -123,12 +124,12 @@ def _fit(target: str, runs: Sequence[Run], draws: int) -> TargetLaws:
 
 def _forgetting(runs: Sequence[Run], draws: int) -> Law:
     D, r, S, loss, names = source_losses(runs)
-    fitted = fit("forgetting", loss, _units(runs, names), draws=draws, D=D, r=r, S=S)
+    fitted = fit("forgetting", loss, units_of(runs, names), draws=draws, D=D, r=r, S=S)
     return replace(fitted, n_runs=len(set(names)))
 
 
-def _units(runs: Iterable[Run], names: Iterable[str]) -> list[str]:
-    """What is resampled as one: all runs of a shape and seed, of whatever length and replay."""
+def units_of(runs: Iterable[Run], names: Iterable[str]) -> list[str]:
+    """What is resampled as one, by run: all of a shape and seed, of whatever length and replay."""
     of = {run.name: f"{run.shape}, seed {run.seed}" for run in runs}
     return [of[name] for name in names]
 
@@ -141,7 +142,7 @@ def compare_laws(fitted: TargetLaws, runs: Sequence[Run], draws: int = 400) -> C
     """
     rows, _ = law_rows(runs)
     columns = {
-        name: {"N": own.N, "D": own.D, "loss": own.loss, "runs": _units(runs, own.runs)}
+        name: {"N": own.N, "D": own.D, "loss": own.loss, "runs": units_of(runs, own.runs)}
         for name, own in rows.items()
     }
     try:
