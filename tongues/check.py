@@ -66,8 +66,11 @@ def _passing(plan: RunPlan) -> int:
     return plan.settings.keep + 1 + anchors
 
 
-def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
-    """Look for mistakes across the whole recipe; a UserError names the first."""
+def check_recipe(recipe: Recipe, workspace: Path, *, here: bool = True) -> Checked:
+    """Look for mistakes across the whole recipe; a UserError names the first.
+
+    here: whether the runs are computed on this machine, whose memory must then hold them.
+    """
     check_text(recipe.text)
     sizes = text_bytes(recipe.text)
     sweep = plan_sweep(recipe)
@@ -87,7 +90,8 @@ def check_recipe(recipe: Recipe, workspace: Path) -> Checked:
     disk = text * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
     at_once = min(recipe.study.workers or core_count(), len(pairs)) if recipe.study else 1
     checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk))
-    _fits_in_memory(checked)
+    if here:
+        _fits_in_memory(checked)
     _fits_on_disk(checked, workspace, recipe.name)
     return checked
 

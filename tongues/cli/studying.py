@@ -134,7 +134,7 @@ def _study(
     from tongues.terminal import progress_line, say
     from tongues.tokens import check_tokens
 
-    checked = check_recipe(recipe, workspace)
+    checked = check_recipe(recipe, workspace, here=on == "local")
     check_tokens(recipe, workspace)
     launcher = find_launcher(on, workers=recipe.study.workers, **how)
 
@@ -165,7 +165,7 @@ def _study(
         shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
         for line in (f"best rates: {shown}", *doubts):
             say(line)
-        pairs = _pairs(check_recipe(recipe, workspace), where)
+        pairs = _pairs(check_recipe(recipe, workspace, here=on == "local"), where)
     run(pairs, recipe.name)
     return workspace / "runs" / recipe.name
 
@@ -258,7 +258,7 @@ def _pilot(recipe: Any, workspace: Path, *, on: str, **how: Any) -> Path:
     from tongues.terminal import progress_line, say
     from tongues.tokens import check_tokens
 
-    check_recipe(recipe, workspace)
+    check_recipe(recipe, workspace, here=on == "local")
     check_tokens(recipe, workspace)
     with progress_line(f"{recipe.name}, pilot") as show:
         return run_pilot(
