@@ -40,7 +40,7 @@ WAYS = {  # evaluations besides the start, seconds between checkpoints, tracker
     "all": (10, EVERY, "tensorboard"),
 }
 # Of a run with the default settings: tokens scored a language, evaluations, seconds.
-DEFAULT_SCORED, DEFAULT_EVALUATIONS, DEFAULT_EVERY = 250_000, 11, 60
+DEFAULT_SCORED, DEFAULT_EVALUATIONS, DEFAULT_EVERY = 100_000, 11, 60
 SHAPES = ("0.4M", "1.4M", "5M", "22M")
 
 

@@ -50,7 +50,7 @@ class Train(Section):
     evaluate: list[str] = Field(
         default=[]
     )  # languages whose held-out loss is taken; all when empty
-    scored: Tokens = 250_000  # of each one's held-out text, the same at each evaluation
+    scored: Tokens = 100_000  # of each one's held-out text, the same at each evaluation
     evaluations: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
     seed: int = 1
     # The machine's business: no part of what the run is.
