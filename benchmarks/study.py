@@ -2,10 +2,11 @@
 
 usage: python benchmarks/study.py [--in WORKSPACE] [RECIPE]
 
-Prepares `study.yaml` (or another recipe) and runs `tongues study` and `tongues report` on it as a
-user would, then prints how long the study took and what became of each of the method's findings,
-with intervals; also to the file of the recipe's name beside this script. Stopped, it goes on, and
-the time is that of the last sitting alone.
+Prepares `study.yaml` (or another recipe, such as `real_text.yaml`) and runs `tongues study` and
+`tongues report` on it as a user would, then prints how long the study took and what became of each
+of the method's findings, with intervals; also to the file of the recipe's name beside this script.
+Stopped, it goes on, and the time is that of the last sitting alone. Start it in the project's root,
+from where the recipes' paths go.
 """
 
 import argparse
@@ -23,10 +24,10 @@ from tongues.recipe import load_recipe
 from tongues.runs import find_runs, read_record
 
 
-def tongues(*arguments: str, folder: Path) -> None:
+def tongues(*arguments: str) -> None:
     """Run a verb; what it says goes to standard error."""
     command = [sys.executable, "-m", "tongues", *arguments]
-    done = subprocess.run(command, cwd=folder, stdout=sys.stderr, check=False)
+    done = subprocess.run(command, stdout=sys.stderr, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(arguments)} ended with exit code {done.returncode}")
 
@@ -55,12 +56,12 @@ def lines_of(claim: dict[str, Any]) -> list[str]:
 def main(recipe: Path, workspace: Path) -> None:
     """Prepare, train, report; keep the outcome."""
     name = load_recipe(recipe).name
-    tongues("prepare", str(recipe), "--in", str(workspace), folder=workspace)
+    tongues("prepare", str(recipe), "--in", str(workspace))
     started = time.monotonic()
-    tongues("study", str(recipe), "--in", str(workspace), folder=workspace)
+    tongues("study", str(recipe), "--in", str(workspace))
     minutes = (time.monotonic() - started) / 60
     runs = workspace / "runs" / name
-    tongues("report", str(runs), "-o", str(workspace / "report"), folder=workspace)
+    tongues("report", str(runs), "-o", str(workspace / "report"))
     report = json.loads((workspace / "report" / "report.json").read_text())
     records = [read_record(place) for place in find_runs([runs])]
     hours = sum(record["seconds"] or 0.0 for record in records) / 3600
