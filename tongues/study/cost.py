@@ -74,7 +74,8 @@ def _measured_speeds(pairs: Sequence[Pair], workspace: Path, threads: int) -> di
                 speed = record["tokens"] / record["seconds"]
                 found.setdefault(derived.anatomy.name, []).append(speed)
     speeds = {name: median(values) for name, values in found.items()}
-    firsts = {derived.anatomy.name: (plan, derived) for plan, derived in pairs if not plan.parent}
+    alone_last = sorted(pairs, key=lambda pair: pair[0].parent is None)
+    firsts = {derived.anatomy.name: (plan, derived) for plan, derived in alone_last}
     by_size = sorted(firsts.values(), key=lambda pair: pair[1].flops / pair[1].tokens)
     unknown = [pair for pair in by_size if pair[1].anatomy.name not in speeds]
     for place in sorted({0, len(unknown) // 2, len(unknown) - 1} if unknown else ()):
@@ -86,13 +87,14 @@ def _measured_speeds(pairs: Sequence[Pair], workspace: Path, threads: int) -> di
 def _tried(plan: RunPlan, workspace: Path, threads: int) -> float:
     from tongues.tokens import open_tokens
     from tongues.train.assemble import Task, measure_speed
+    from tongues.train.directory import find_parent
     from tongues.train.engine.processes import Processes
 
     settings = plan.settings.model_copy(update={"compile": "off"})  # its start would take longest
     task = Task(
         plan=replace(plan, settings=settings),
         tokens=open_tokens(workspace / "tokens" / plan.tokens),
-        parent=None,
+        parent=find_parent(plan.parent, workspace),
         lacked=None,
         directory=workspace / "runs" / plan.name,
         processes=Processes(),

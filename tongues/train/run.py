@@ -11,7 +11,7 @@ from tongues.errors import UserError
 from tongues.files import only_one, write_text
 from tongues.ranks import core_count
 from tongues.runs import FAILURE, Record, read_record, write_record
-from tongues.tokens import Tokens, load_tokenizer, open_tokens
+from tongues.tokens import Tokens, load_tokenizer, open_part, open_tokens
 from tongues.train.assemble import Task, assemble, make_mixture, measure_speed
 from tongues.train.checkpoint import Checkpoints, Position, remove_passing
 from tongues.train.directory import find_parent, open_directory, roll_back
@@ -75,6 +75,8 @@ def _train(
     rebuild: bool,
 ) -> Path:
     tokens = open_tokens(workspace / "tokens" / plan.tokens)
+    if plan.part:
+        tokens = open_part(tokens, plan.part)
     parent = find_parent(plan.parent, workspace)
     task = Task(
         plan=plan,
@@ -182,7 +184,9 @@ def _derived(task: Task, tell: Tell) -> Derived:
     if plan.settings.budget.seconds is not None:
         begun = _begun(task)
         tokens = begun["tokens"] / plan.settings.budget.seconds if begun else None
-        speed = tokens or measure_speed(task, tell)
+        guessed = derive(plan, task.tokens.vocabulary_size, task.parent)
+        with enough_memory(plan.name, plan.settings, guessed):
+            speed = tokens or measure_speed(task, tell)
     return derive(plan, task.tokens.vocabulary_size, task.parent, tokens_per_second=speed)
 
 
