@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError, nearest
+from tongues.experts import plan_rounds
 from tongues.quantities import show_bytes, show_count
 from tongues.ranks import core_count
 from tongues.recipe import Recipe
@@ -74,7 +75,11 @@ def check_recipe(recipe: Recipe, workspace: Path, *, here: bool = True) -> Check
     check_text(recipe.text)
     sizes = text_bytes(recipe.text)
     sweep = plan_sweep(recipe)
-    plans = [*sweep, *plan_study(recipe, workspace)]
+    if recipe.experts:
+        rounds = plan_rounds(recipe, workspace, sizes, make=False)
+        plans = [run for made in rounds for run in made.runs]
+    else:
+        plans = [*sweep, *plan_study(recipe, workspace)]
     for plan in plans:
         _languages_have_text(plan, recipe)
     _a_context_is_held_out(recipe)
@@ -88,7 +93,8 @@ def check_recipe(recipe: Recipe, workspace: Path, *, here: bool = True) -> Check
     two_or_four = 2 if vocabulary <= 65_536 else 4
     text = sum(sizes.values())
     disk = text * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
-    at_once = min(recipe.study.workers or core_count(), len(pairs)) if recipe.study else 1
+    many = recipe.study or recipe.experts
+    at_once = min(many.workers or core_count(), len(pairs)) if many else 1
     checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk))
     if here:
         _fits_in_memory(checked)

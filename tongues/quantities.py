@@ -180,6 +180,11 @@ class _Budget(BaseModel):
                     raise ValueError("a time is no number of tokens before a speed was measured")
                 return round(self.amount * tokens_per_second)
 
+    def shared(self, count: int) -> "_Budget":
+        """What each of so many gets of it."""
+        each = self.amount / count
+        return _Budget(amount=round(each) if self.unit == "tokens" else each, unit=self.unit)
+
     def __str__(self) -> str:
         """As it is written in a recipe."""
         return f"{repr(self.amount).removesuffix('.0')} {self.unit}"

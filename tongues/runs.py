@@ -52,7 +52,7 @@ class Record(TypedDict):
     run: str  # unique in the store: `<study>/<run>`
     fingerprint: str  # of the settings, the tokens and the parent
     status: str  # running, finished, failed; diverged, which no other machine would mend
-    strategy: str  # source, scratch or cpt
+    strategy: str  # source, scratch, cpt or expert
     target: str  # the language that is learned
     source: str | None  # cpt: the language the parent knows
     replay: float  # cpt: share of the parent's languages in the mixture

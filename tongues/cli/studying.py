@@ -15,7 +15,7 @@ from tongues.cli.options import (
 )
 from tongues.errors import UserError
 
-__all__ = ["demo", "study"]
+__all__ = ["demo", "show_cost", "study"]
 
 
 @click.command()
@@ -185,7 +185,7 @@ def _show(recipe: Any, workspace: Path, where: str | None, as_json: bool) -> Non
     checked = check_recipe(recipe, workspace)
     check_tokens(recipe, workspace)
     pairs = [*checked.sweep, *_pairs(checked, where)]
-    _show_cost(pairs, workspace, checked.at_once, as_json, checked.disk)
+    show_cost(pairs, workspace, checked.at_once, as_json, checked.disk)
 
 
 def _show_pilot(recipe: Any, workspace: Path, as_json: bool) -> None:
@@ -200,12 +200,12 @@ def _show_pilot(recipe: Any, workspace: Path, as_json: bool) -> None:
     check_tokens(recipe, workspace)
     vocabulary = open_tokens(workspace / "tokens" / recipe.name).vocabulary_size
     pairs = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(recipe, workspace).plans]
-    _show_cost(pairs, workspace, core_count(), as_json)
+    show_cost(pairs, workspace, core_count(), as_json)
     if not as_json:
         click.echo("the first of two rounds; the second is chosen by what it teaches")
 
 
-def _show_cost(
+def show_cost(
     pairs: Sequence[tuple[Any, Any]],
     workspace: Path,
     at_once: int,

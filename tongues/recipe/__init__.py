@@ -1,5 +1,6 @@
 """What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
 
+from tongues.recipe.experts import Division, Experts
 from tongues.recipe.loading import load_recipe, show_recipe
 from tongues.recipe.studies import Grid, Pilot, Study, Sweep
 from tongues.recipe.texts import (
@@ -19,7 +20,9 @@ from tongues.recipe.whole import Recipe
 __all__ = [
     "Clean",
     "Columns",
+    "Division",
     "Drift",
+    "Experts",
     "Extend",
     "Files",
     "Grid",

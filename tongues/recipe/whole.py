@@ -3,6 +3,7 @@
 from pydantic import field_validator, model_validator
 
 from tongues.recipe.base import Section, readable_name
+from tongues.recipe.experts import Experts
 from tongues.recipe.studies import Pilot, Study
 from tongues.recipe.texts import Text, TokenSettings
 from tongues.recipe.training import Model, Train
@@ -20,6 +21,7 @@ class Recipe(Section):
     train: Train
     study: Study | None = None
     pilot: Pilot | None = None
+    experts: Experts | None = None
 
     @field_validator("name")
     @classmethod
@@ -35,9 +37,12 @@ class Recipe(Section):
         return self
 
     @model_validator(mode="after")
-    def _many_runs_or_a_pilot(self) -> "Recipe":
-        if self.study and self.pilot:
-            raise ValueError("a recipe has a `study` or a `pilot`, not both")
+    def _one_kind_of_work(self) -> "Recipe":
+        kinds = [name for name in ("study", "pilot", "experts") if getattr(self, name)]
+        if len(kinds) > 1:
+            raise ValueError(f"a recipe has a `{kinds[0]}` or `{kinds[1]}`, not both")
+        if self.experts and bool(self.train.init_from) == bool(self.experts.grow):
+            raise ValueError("experts branch from `train.init_from`, or from those of `grow`")
         if self.pilot and self.train.budget.unit == "seconds":
             raise ValueError("a pilot spends a share of `train.budget`; give it in FLOPs or tokens")
         return self

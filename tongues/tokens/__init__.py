@@ -2,7 +2,7 @@
 
 from tongues.tokens.mixture import Mixture
 from tongues.tokens.prepare import check_tokens, prepare_tokens
-from tongues.tokens.store import Counts, Split, Tokens, open_tokens
+from tongues.tokens.store import Counts, Split, Tokens, open_part, open_tokens
 from tongues.tokens.tokenizer import (
     END_ID,
     load_tokenizer,
@@ -18,6 +18,7 @@ __all__ = [
     "Tokens",
     "check_tokens",
     "load_tokenizer",
+    "open_part",
     "open_tokens",
     "prepare_tokens",
     "tokenizer_files",

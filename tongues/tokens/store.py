@@ -1,7 +1,7 @@
 """Prepared tokens, opened: what training and evaluation read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -13,7 +13,7 @@ from tongues.tokens.pieces import token_bytes
 from tongues.tokens.shards import Shard, open_shard
 from tongues.tokens.tokenizer import load_tokenizer
 
-__all__ = ["Counts", "Manifest", "Split", "Tokens", "open_tokens", "read_manifest"]
+__all__ = ["Counts", "Manifest", "Split", "Tokens", "open_part", "open_tokens", "read_manifest"]
 
 Split = Literal["train", "valid"]
 
@@ -107,6 +107,25 @@ def open_tokens(path: Path) -> Tokens:
         counts=manifest["languages"],
         shards=shards,
     )
+
+
+def open_part(tokens: Tokens, part: str) -> Tokens:
+    """The same with the training text of one part of a division alone, `<division>/<number>`.
+
+    Held-out text is that of all, so losses compare.
+    """
+    folder, number = (tokens.path / "parts" / part).parent, part.rpartition("/")[2]
+    try:
+        held: dict[str, Counts] = read_json(folder / "counts.json")[number]
+    except (OSError, ValueError, KeyError):
+        what, hint = f"there is no part `{part}` of these tokens", "make the partition again"
+        raise UserError(what, where=str(folder), hint=hint) from None
+    counts = {
+        lang: {"train": held[lang], "valid": splits["valid"]} if lang in held else splits
+        for lang, splits in tokens.counts.items()
+    }
+    own = {(lang, "train"): open_shard(folder / number / lang / "train") for lang in held}
+    return replace(tokens, counts=counts, shards={**tokens.shards, **own})
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -29,7 +29,7 @@ class RunPlan:
     """A run, wholly determined but for the tokens it reads."""
 
     name: str  # `<folder>/<run>` in the run store
-    strategy: str  # source, scratch or cpt
+    strategy: str  # source, scratch, cpt or expert
     target: str  # the language that is learned
     source: str | None  # cpt: the language the parent knows
     replay: float  # cpt: share of that language in the mixture
@@ -39,6 +39,7 @@ class RunPlan:
     tied_embeddings: bool
     new_embeddings: Literal["mean", "similar", "plain"]  # of pieces the parent lacks
     settings: Train
+    part: str | None = None  # expert: of a division of the training text by documents
 
     @property
     def shares(self) -> dict[str, float]:
@@ -66,7 +67,8 @@ class RunPlan:
         """The settings that decide the bytes of the result."""
         unused = set() if self.settings.hold else {"hold"}  # runs were made before it was
         settings = self.settings.model_dump(mode="json", exclude=_MACHINES | unused)
-        return {
+        part = {"part": self.part} if self.part else {}
+        return part | {
             "strategy": self.strategy,
             "target": self.target,
             "source": self.source,

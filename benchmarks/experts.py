@@ -1,0 +1,198 @@
+"""Language experts on made languages: every division and routing, then two new languages.
+
+usage: python benchmarks/experts.py [--in WORKSPACE] [--workers 2]
+
+A seed model is trained on eight languages. From it a dense model, pairs by typology, pairs by
+kinship, topics and monolingual experts are trained, each division on the same tokens in all, twice.
+Then two languages that nobody has seen are added to the typological experts, each branched from
+its donor's, and, for the same tokens, both at once to the dense model. The tables are what
+`tongues experts measure` finds; they also go to the file beside this script. Stopped, it goes on.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+TEXT = """\
+text:
+  made:
+    seed: 8
+    size: 4 MB
+    languages:
+      qaa: {}
+      qab: {mother: qaa, distance: 0.2}
+      qac: {mother: qaa, distance: 0.4}
+      qad: {mother: qac, distance: 0.2}
+      qae: {mother: qaa, distance: 0.7}
+      qaf: {mother: qae, distance: 0.2}
+      qag: {mother: qae, distance: 0.4}
+      qah: {mother: qag, distance: 0.2}
+"""
+NEW = """\
+      qai: {mother: qab, distance: 0.25}
+      qaj: {mother: qag, distance: 0.25}
+"""
+OLD = ("qaa", "qab", "qac", "qad", "qae", "qaf", "qag", "qah")
+ADDED = {"qai": "typology", "qaj": "loss"}
+USUAL = "batch: 2048 tokens, context: 128 tokens, evaluations: 2, scored: 8k tokens"
+SEED = f"""\
+name: family
+{TEXT}tokens: {{vocabulary: 1024, held_out: 20k tokens}}
+model: {{shape: 0.2M}}
+train: {{run: seed, mixture: {{{", ".join(f"{lang}: 12.5%" for lang in OLD)}}}, budget: 3M tokens,
+  rate: 6.0e-3, {USUAL}}}
+"""
+EXPERTS = f"""\
+name: family
+{TEXT}tokens: {{vocabulary: 1024, held_out: 20k tokens}}
+train: {{init_from: seed, budget: 3M tokens, rate: 3.0e-3, {USUAL}}}
+experts:
+  divisions:
+    - {{by: dense}}
+    - {{by: typology, k: 4}}
+    - {{by: kinship, k: 4}}
+    - {{by: topics, k: 4}}
+    - {{by: languages}}
+  seeds: [1, 2]
+  workers: WORKERS
+"""
+GROWN = f"""\
+name: NAME
+{TEXT}{NEW}tokens: {{base: WORKSPACE/tokens/family/tokenizer.json, held_out: 20k tokens}}
+train: {{budget: 600k tokens, rate: 3.0e-3, {USUAL}}}
+experts:
+  grow: ENSEMBLE
+  add: {ADDED}
+  seeds: [1, 2]
+  workers: WORKERS
+"""
+
+
+def tongues(*arguments: str) -> None:
+    """Run a verb; what it says goes to standard error."""
+    done = subprocess.run([sys.executable, "-m", "tongues", *arguments], stdout=sys.stderr)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)} ended with exit code {done.returncode}")
+
+
+def interval(of: dict[str, float] | None) -> str:
+    """A difference in nats per token with its interval."""
+    return f"{of['mean']:+.3f} [{of['low']:+.3f}, {of['high']:+.3f}]" if of else ""
+
+
+def table_of_settings(found: dict[str, Any]) -> list[str]:
+    """Mean over the languages of each division and routing."""
+    lines = [
+        f"{'division':<12}{'routing':<11}{'experts run':>12}{'loss':>8}{'perplexity':>12}"
+        f"{'bits/byte':>11}  {'lower than the seed by':<26}lower than dense by"
+    ]
+    for one in found["settings"]:
+        mean = one["mean"]
+        if mean is None:
+            continue
+        lines.append(
+            f"{one['division']:<12}{one['routing']:<11}{one['experts_run']:>12.2f}"
+            f"{mean['loss']:>8.3f}{mean['perplexity']:>12.2f}{mean['bits_per_byte']:>11.3f}  "
+            f"{interval(mean.get('less_than_seed')):<26}{interval(mean.get('less_than_dense'))}"
+        )
+    return lines
+
+
+def table_of_languages(found: dict[str, Any], routings: tuple[str, ...]) -> list[str]:
+    """The loss of every language under the settings with these routings."""
+    chosen = [one for one in found["settings"] if one["routing"] in routings]
+    head = [f"{one['division']}/{one['routing']}".strip("/") for one in chosen]
+    lines = [f"{'nats per token':<15}" + "".join(f"{name:>21}" for name in head)]
+    for lang in found["text"]:
+        cells = [one["languages"].get(lang) for one in chosen]
+        lines.append(
+            f"{lang:<15}"
+            + "".join(f"{cell['loss'] if cell else float('nan'):>21.3f}" for cell in cells)
+        )
+    return lines
+
+
+def forgetting(found: dict[str, Any]) -> list[str]:
+    """How often an expert became worse than the seed, and by how much."""
+    lines = []
+    for division in dict.fromkeys(cell["division"] for cell in found["forgetting"]):
+        rises = [c["perplexity_rise"] for c in found["forgetting"] if c["division"] == division]
+        worse = [rise for rise in rises if rise > 0]
+        mean = sum(worse) / len(worse) if worse else 0.0
+        lines.append(
+            f"{division}: {len(worse)} of {len(rises)} pairs of expert and language became worse "
+            f"({len(worse) / len(rises):.1%}), in the mean by {mean:.1f} of perplexity"
+        )
+    return lines
+
+
+def main(workspace: Path, workers: int) -> None:
+    """Train and measure all of it; keep the outcome."""
+    started = time.monotonic()
+
+    def made(name: str, text: str, *changes: tuple[str, str]) -> str:
+        for old, new in (("WORKERS", str(workers)), ("WORKSPACE", str(workspace)), *changes):
+            text = text.replace(old, new)
+        (workspace / name).write_text(text)
+        return str(workspace / name)
+
+    where = ("--in", str(workspace))
+    seed, divided = made("seed.yaml", SEED), made("experts.yaml", EXPERTS)
+    tongues("prepare", seed, *where)
+    tongues("train", seed, *where)
+    tongues("experts", "partition", divided, *where)
+    tongues("experts", "train", divided, *where)
+    tongues("experts", "measure", divided, *where)
+    for name, ensemble, together in (
+        ("added", "family/typology-4-s1", ""),
+        ("adapted", "family/dense-s1", "  together: true\n"),
+    ):
+        recipe = made(f"{name}.yaml", GROWN + together, ("NAME", name), ("ENSEMBLE", ensemble))
+        tongues("prepare", recipe, *where)
+        tongues("experts", "train", recipe, *where)
+        tongues("experts", "measure", recipe, *where)
+    minutes = (time.monotonic() - started) / 60
+    found = {
+        name: json.loads((workspace / "ensembles" / name / "measures.json").read_text())
+        for name in ("family", "added", "adapted")
+    }
+    partitions = {
+        label: [" ".join(cluster) for cluster in partition["clusters"]]
+        for label, partition in found["family"]["partitions"].items()
+    }
+    lines = [
+        f"{date.today()}  seed of 0.2M on eight languages; every division 3M tokens in all, two "
+        f"seeds; {minutes:.0f} minutes for all of this sitting",
+        *(f"{label}: {', '.join(parts)}" for label, parts in partitions.items()),
+        "",
+        *table_of_settings(found["family"]),
+        "",
+        *table_of_languages(found["family"], ("", "language", "uniform")),
+        "",
+        *forgetting(found["family"]),
+        "",
+        "two unseen languages, qai and qaj: before, and after 600k tokens on them and their donors",
+        *table_of_languages(found["added"], ("", "text", "tfidf")),
+        "",
+        "the dense model before and after the same tokens (dense LAPT)",
+        *table_of_languages(found["adapted"], ("", "uniform")),
+    ]
+    print("\n".join(lines))
+    Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--in", dest="workspace", type=Path)
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = (given.workspace or Path(folder)).absolute()
+        place.mkdir(parents=True, exist_ok=True)
+        main(place, given.workers)

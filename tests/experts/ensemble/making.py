@@ -1,0 +1,104 @@
+"""Small ensembles: random experts with decided opinions, as folders a user could have."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tongues.experts.ensemble import (
+    Expert,
+    Lineage,
+    Router,
+    describe_expert,
+    router_file,
+    save_router,
+    write_lineage,
+)
+from tongues.experts.ensemble.router import Power
+from tongues.files import file_hash
+from tongues.models import find_shape
+from tongues.models.huggingface import build_model, save_model
+from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+
+VOCABULARY, CONTEXT, WIDTH = 300, 96, 12
+LANGUAGES = ("qaa", "qab", "qac", "qad")
+TEXT = "the ban of a mal is an art and so on we go to the end of all that is said here. "
+
+
+def make_tokenizer(folder: Path, text: str = TEXT) -> Path:
+    save_tokenizer(train_tokenizer({"qaa": [text]}, {"qaa": 400}, VOCABULARY), folder)
+    return folder / "tokenizer.json"
+
+
+def make_expert(folder: Path, tokenizer: Path, seed: int, shape: str = "0.05M") -> Path:
+    """A random model whose predictions differ from token to token."""
+    model = build_model(find_shape(shape), VOCABULARY, CONTEXT, seed=seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(4 if weight.ndim == 2 else 1)
+    save_model(model, folder)
+    (folder / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+    return folder
+
+
+def make_terms() -> tuple[np.ndarray, np.ndarray]:
+    """An idf and a direction of each token."""
+    chance = np.random.default_rng(2)
+    return chance.uniform(1, 5, VOCABULARY), chance.normal(size=(VOCABULARY, WIDTH))
+
+
+def make_router(k: int, *, temperature: float = 0.1, power: Power = 2) -> Router:
+    idf, projection = make_terms()
+    chance = np.random.default_rng(3)
+    centres = chance.normal(size=(k, WIDTH))
+    return Router(
+        vectors=(idf[:, None] * projection).astype(np.float32),
+        centres=centres / np.linalg.norm(centres, axis=1, keepdims=True),
+        prior=np.arange(1, k + 1) / (k * (k + 1) / 2),
+        temperature=temperature,
+        power=power,
+    )
+
+
+def make_ensemble(
+    workspace: Path,
+    experts: Sequence[Path],
+    tokenizer: Path,
+    *,
+    router: Router | None = None,
+    name: str = "small",
+) -> Path:
+    """Write `ensemble.json` and the router for experts that lie in the workspace."""
+    folder = workspace / "ensembles/small" / name
+    folder.mkdir(parents=True)
+    described: list[Expert] = [
+        describe_expert(
+            f"e{number}",
+            expert,
+            workspace,
+            languages={LANGUAGES[number % len(LANGUAGES)]: 1.0},
+            parent="seed",
+            run=None,
+            tokens=1000,
+        )
+        for number, expert in enumerate(experts)
+    ]
+    save_router(router or make_router(len(experts)), folder / "router.safetensors")
+    lineage = Lineage(
+        experts=tuple(described),
+        languages={lang: expert.name for expert in described for lang in expert.languages},
+        seed="seed",
+        tokenizer_sha256=file_hash(tokenizer),
+        router=router_file(folder / "router.safetensors"),
+        partition={"by": "languages"},
+    )
+    write_lineage(lineage, folder)
+    return folder
+
+
+def texts(count: int, length: int, seed: int = 0) -> list[np.ndarray]:
+    """Documents of token ids, of lengths up to twice as long as others."""
+    chance = np.random.default_rng(seed)
+    sizes = chance.integers(length // 2, length + 1, count)
+    return [chance.integers(1, VOCABULARY, size).astype(np.uint16) for size in sizes]

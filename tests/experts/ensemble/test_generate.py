@@ -1,0 +1,194 @@
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.experts.ensemble.making import CONTEXT, VOCABULARY, make_ensemble, texts
+from tests.models.families import FAMILIES, tiny
+from tongues.errors import UserError
+from tongues.experts.ensemble import Routing, parse_routing
+from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
+from tongues.experts.ensemble.generate import Generated, Sampling, generate
+from tongues.experts.ensemble.opened import open_model
+from tongues.experts.ensemble.score import score
+
+GREEDY = Sampling(temperature=0)
+WAYS = ("tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform", "random")
+
+
+def prompts() -> list[np.ndarray]:
+    return [text.astype(np.int64) for text in texts(4, 30)]
+
+
+def same(found: Generated, expected: Generated) -> None:
+    assert found.tokens.tolist() == expected.tokens.tolist()
+    np.testing.assert_allclose(found.nats, expected.nats, atol=1e-4)
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-5)
+
+
+def as_transformers(folder: Path, prompt: np.ndarray, most: int) -> list[int]:
+    """What its own generation writes."""
+    model: Any = open_model(folder)
+    given = torch.tensor([[0, *prompt]])
+    found = model.generate(given, max_new_tokens=most, do_sample=False, eos_token_id=None)
+    return found[0, 1 + len(prompt) :].tolist()
+
+
+@pytest.mark.parametrize(
+    ("way", "sampling"),
+    [
+        ("tfidf", GREEDY),
+        ("tfidf:1", GREEDY),
+        ("tfidf:2", Sampling(top_k=20, top_p=0.9, seed=5)),
+        ("text", Sampling(temperature=0.8)),
+        ("posterior", Sampling(top_p=0.9)),
+        ("random", GREEDY),
+    ],
+)
+def test_a_batch_equals_one_by_one(ensemble: Ensemble, way: str, sampling: Sampling) -> None:
+    routing = parse_routing(way)
+    together = generate(ensemble, prompts(), routing, most=12, sampling=sampling)
+    for prompt, found in zip(prompts(), together, strict=True):
+        same(found, generate(ensemble, [prompt], routing, most=12, sampling=sampling)[0])
+        np.testing.assert_allclose(found.weights.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "tfidf:2", "posterior"])
+def test_what_is_written_has_the_probabilities_that_scoring_finds(
+    ensemble: Ensemble, way: str
+) -> None:
+    routing = parse_routing(way)
+    for prompt, found in zip(
+        prompts(), generate(ensemble, prompts(), routing, most=20), strict=True
+    ):
+        whole = np.concatenate([prompt, found.tokens])
+        scored = score(ensemble, [whole], routing)[0]
+        np.testing.assert_allclose(scored.nats[len(prompt) :], found.nats, atol=1e-4)
+        np.testing.assert_allclose(scored.weights[len(prompt) :], found.weights, atol=1e-5)
+
+
+def test_copies_of_a_model_write_what_it_writes(copies: Ensemble, folders: list[Path]) -> None:
+    expected = [as_transformers(folders[1], prompt, 20) for prompt in prompts()]
+    for way in WAYS:
+        found = generate(copies, prompts(), parse_routing(way), most=20, sampling=GREEDY, stop=())
+        assert [one.tokens.tolist() for one in found] == expected
+
+
+def test_all_experts_kept_is_the_dense_mixture(ensemble: Ensemble) -> None:
+    dense = generate(ensemble, prompts(), Routing("tfidf"), most=15)
+    kept = generate(ensemble, prompts(), Routing("tfidf", m=3), most=15)
+    for one, other in zip(dense, kept, strict=True):
+        same(one, other)
+
+
+def test_only_experts_with_a_weight_run(ensemble: Ensemble) -> None:
+    for m in (1, 2):
+        found = generate(ensemble, prompts(), Routing("tfidf", m=m), most=40)
+        for one in found:
+            assert ((one.weights > 0).sum(axis=1) == m).all()
+    assert found[0].computed < 3 * (30 + 40)
+
+
+def test_a_memory_that_is_dropped_and_read_again_changes_nothing(
+    ensemble: Ensemble, folder: Path
+) -> None:
+    for way in ("tfidf:1", "tfidf:2", "uniform"):
+        routing = parse_routing(way)
+        expected = generate(ensemble, prompts(), routing, most=15)
+        dropped = generate(ensemble, prompts(), routing, most=15, kept=1)
+        closed = generate(open_ensemble(folder, memory=1), prompts(), routing, most=15)
+        for one, two, three in zip(expected, dropped, closed, strict=True):
+            same(two, one)
+            same(three, one)
+
+
+def test_languages_choose_their_experts(ensemble: Ensemble) -> None:
+    found = generate(ensemble, prompts()[:2], Routing("language"), most=5, languages=["qab", "qac"])
+    assert [one.weights[0].argmax() for one in found] == [1, 2]
+    with pytest.raises(UserError, match="no expert learned `qad`"):
+        generate(ensemble, prompts()[:1], Routing("language"), most=5, languages=["qad"])
+    with pytest.raises(UserError, match="languages are not said"):
+        generate(ensemble, prompts()[:1], Routing("language"), most=5)
+
+
+def test_a_stop_token_ends_a_text_alone(ensemble: Ensemble) -> None:
+    free = generate(ensemble, prompts(), Routing("tfidf"), most=30, stop=())
+    assert not any(one.stopped for one in free)
+    token = int(free[0].tokens[10])
+    found = generate(ensemble, prompts(), Routing("tfidf"), most=30, stop={token})
+    for one, whole in zip(found, free, strict=True):
+        written = whole.tokens.tolist()
+        assert one.stopped == (token in written)
+        expected = written[: written.index(token)] if one.stopped else written
+        assert one.tokens.tolist() == expected
+
+
+def test_a_prompt_that_comes_twice_gives_two_texts(ensemble: Ensemble) -> None:
+    one, other = generate(ensemble, prompts()[:1] * 2, Routing("uniform"), most=20)
+    again = generate(ensemble, prompts()[:1] * 2, Routing("uniform"), most=20)
+    assert one.tokens.tolist() != other.tokens.tolist()
+    assert [each.tokens.tolist() for each in again] == [one.tokens.tolist(), other.tokens.tolist()]
+
+
+def test_tokens_are_drawn_as_the_mixture_says(copies: Ensemble, folders: list[Path]) -> None:
+    prompt = prompts()[0]
+    with torch.no_grad():
+        model: Any = open_model(folders[1])
+        logits = model(torch.tensor([[0, *prompt]])).logits[0, -1]
+    count = 1000
+    sampling = Sampling(temperature=0.7)
+    drawn = generate(copies, [prompt] * count, Routing("text"), most=1, sampling=sampling, stop=())
+    found = np.bincount([int(one.tokens[0]) for one in drawn], minlength=VOCABULARY) / count
+    expected = (logits / 0.7).softmax(0).numpy()
+    assert np.abs(found - expected).max() < 4 * (0.25 / count) ** 0.5
+    sampling = Sampling(top_p=0.5)
+    drawn = generate(copies, [prompt] * 300, Routing("text"), most=1, sampling=sampling, stop=())
+    order = logits.softmax(0).sort(descending=True)
+    few = order.indices[: int((order.values.cumsum(0) < 0.5).sum()) + 1].tolist()
+    found = {int(one.tokens[0]) for one in drawn}
+    assert set(few[:5]) <= found <= set(few)
+
+
+def test_what_cannot_be_written_is_refused(ensemble: Ensemble) -> None:
+    write = partial(generate, ensemble, prompts(), Routing("uniform"))
+    with pytest.raises(UserError, match=f"experts see {CONTEXT}"):
+        write(most=CONTEXT)
+    with pytest.raises(UserError, match="nothing to write"):
+        write(most=0)
+    for wrong in (Sampling(temperature=-1), Sampling(top_k=0), Sampling(top_p=0)):
+        with pytest.raises(UserError):
+            write(most=3, sampling=wrong)
+    assert generate(ensemble, [], Routing("uniform"), most=3) == []
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_any_family_writes_what_transformers_writes(
+    workspace: Path, tokenizer: Path, tmp_path: Path, name: str
+) -> None:
+    for number in range(2):
+        model = tiny(name, VOCABULARY)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.add_(torch.randn_like(weight), alpha=0.1 * (number + 1))
+        model.save_pretrained(tmp_path / f"runs/e{number}")
+        (tmp_path / f"runs/e{number}/tokenizer.json").write_bytes(tokenizer.read_bytes())
+    places = [tmp_path / f"runs/e{number}" for number in range(2)]
+    ensemble = open_ensemble(make_ensemble(tmp_path, places, tokenizer))
+    given = [prompt[:20] for prompt in prompts()]
+    found = generate(
+        ensemble,
+        given,
+        Routing("language"),
+        most=20,
+        languages=["qaa", "qab", "qaa", "qab"],
+        sampling=GREEDY,
+        stop=(),
+    )
+    for number, prompt, one in zip((0, 1, 0, 1), given, found, strict=True):
+        assert one.tokens.tolist() == as_transformers(places[number], prompt, 20)
+    together = generate(ensemble, given[:2], Routing("tfidf", m=1), most=10, stop=())
+    for prompt, one in zip(given, together, strict=False):
+        same(one, generate(ensemble, [prompt], Routing("tfidf", m=1), most=10, stop=())[0])

@@ -1,0 +1,109 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
+from tongues.errors import UserError
+from tongues.experts.ensemble import best_experts, read_lineage
+from tongues.experts.ensemble.ensemble import open_ensemble
+from tongues.files import file_hash
+
+
+@pytest.fixture
+def own(workspace: Path, folders: list[Path], tokenizer: Path, tmp_path: Path) -> Path:
+    """An ensemble of two experts that may be spoiled."""
+    places = []
+    for number, folder in enumerate(folders[:2]):
+        place = tmp_path / f"runs/e{number}/model"
+        shutil.copytree(folder, place)
+        places.append(place)
+    return make_ensemble(tmp_path, places, tokenizer)
+
+
+def test_an_ensemble_says_what_it_is_made_of(own: Path, tmp_path: Path) -> None:
+    lineage = read_lineage(own)
+    assert [expert.folder for expert in lineage.experts] == ["runs/e0/model", "runs/e1/model"]
+    for expert in lineage.experts:
+        for name, digest in expert.sha256.items():
+            assert file_hash(tmp_path / expert.folder / name) == digest
+        assert set(expert.sha256) == {"config.json", "model.safetensors"}
+    assert lineage.number_of("qab") == 1
+    assert best_experts(lineage.experts) == {"qaa": "e0", "qab": "e1"}
+    assert lineage == read_lineage(own)
+
+
+def test_an_ensemble_moves_with_its_workspace(own: Path, tmp_path: Path) -> None:
+    moved = tmp_path.with_name(f"{tmp_path.name}-moved")
+    shutil.copytree(tmp_path, moved)
+    shutil.rmtree(tmp_path / "runs")
+    assert open_ensemble(moved / own.relative_to(tmp_path)).k == 2
+    with pytest.raises(UserError, match="expert `e0` is gone"):
+        open_ensemble(own)
+    assert open_ensemble(own, moved).k == 2
+
+
+def test_a_changed_byte_of_an_expert_is_found(own: Path, tmp_path: Path) -> None:
+    file = tmp_path / "runs/e1/model/model.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-7] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=r"`e1` is not what it was: `model.safetensors`"):
+        open_ensemble(own)
+    assert open_ensemble(own, verified=False).k == 2
+
+
+def test_a_changed_configuration_is_found(own: Path, tmp_path: Path) -> None:
+    file = tmp_path / "runs/e0/model/config.json"
+    file.write_text(file.read_text().replace('"rms_norm_eps": 1e-05', '"rms_norm_eps": 1e-06'))
+    with pytest.raises(UserError, match=r"`e0` is not what it was: `config.json`"):
+        open_ensemble(own)
+
+
+def test_lost_files_are_named(own: Path, tmp_path: Path) -> None:
+    router = own / "router.safetensors"
+    content = router.read_bytes()
+    router.unlink()
+    with pytest.raises(UserError, match="the router is gone"):
+        open_ensemble(own)
+    router.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(UserError, match="the router is not what it was"):
+        open_ensemble(own)
+    router.write_bytes(content)
+    (tmp_path / "runs/e1/model/model.safetensors").unlink()
+    with pytest.raises(UserError, match=r"`e1` lacks `model.safetensors`"):
+        open_ensemble(own)
+
+
+def test_a_foreign_tokenizer_is_refused(own: Path, tmp_path: Path) -> None:
+    other = make_tokenizer(tmp_path / "other", "um dois feijao com arroz " * 3)
+    file = tmp_path / "runs/e1/model/tokenizer.json"
+    file.write_bytes(other.read_bytes())
+    with pytest.raises(UserError, match="`e1` has another tokenizer"):
+        open_ensemble(own)
+    file.unlink()
+    with pytest.raises(UserError, match="`e1` has no tokenizer"):
+        open_ensemble(own)
+
+
+def test_vocabularies_of_other_sizes_are_refused(
+    folders: list[Path], tokenizer: Path, tmp_path: Path
+) -> None:
+    from transformers import AutoModelForCausalLM
+
+    make_expert(tmp_path / "small", tokenizer, seed=5)
+    model = AutoModelForCausalLM.from_pretrained(folders[0])
+    model.resize_token_embeddings(320, mean_resizing=False)
+    model.save_pretrained(tmp_path / "wide")
+    shutil.copyfile(tokenizer, tmp_path / "wide/tokenizer.json")
+    own = make_ensemble(tmp_path, [tmp_path / "small", tmp_path / "wide"], tokenizer)
+    with pytest.raises(UserError, match="`e0` has 300 rows and `e1` has 320"):
+        open_ensemble(own)
+
+
+def test_what_is_no_ensemble_is_refused(own: Path) -> None:
+    with pytest.raises(UserError, match="there is no ensemble"):
+        open_ensemble(own.parent / "smal")
+    (own / "ensemble.json").write_text('{"experts": [')
+    with pytest.raises(UserError, match="cannot be read"):
+        open_ensemble(own)

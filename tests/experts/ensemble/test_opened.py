@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from tests.experts.ensemble.making import VOCABULARY
+from tests.models.families import FAMILIES, tiny
+from tongues.errors import UserError
+from tongues.experts.ensemble.opened import Opened, mapped_weights, open_model
+
+STORED = [("float32", name) for name in FAMILIES]
+STORED += [(way, name) for way in ("bfloat16", "sharded") for name in ("llama-tied", "gpt2")]
+
+
+@pytest.mark.parametrize(("stored", "name"), STORED)
+def test_any_family_opens_as_transformers_opens_it(tmp_path: Path, stored: str, name: str) -> None:
+    model = tiny(name, VOCABULARY)
+    if stored == "bfloat16":
+        model.bfloat16()
+    model.save_pretrained(tmp_path, max_shard_size="20kB" if stored == "sharded" else "1GB")
+    own = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    tokens = torch.arange(20)[None]
+    with torch.no_grad():
+        expected, found = own(tokens).logits, open_model(tmp_path)(tokens).logits
+    assert torch.equal(found, expected)
+
+
+def test_weights_lie_in_their_file(folders: list[Path]) -> None:
+    model, weights = open_model(folders[0]), mapped_weights(folders[0])
+    assert not model.training
+    for name, weight in model.named_parameters():
+        assert torch.equal(weight, weights[name])
+        assert not weight.requires_grad
+    assert str(folders[0] / "model.safetensors") in Path("/proc/self/maps").read_text()
+
+
+def test_the_least_recently_used_is_let_go_of(folders: list[Path]) -> None:
+    size = (folders[0] / "model.safetensors").stat().st_size
+    models = Opened(folders, memory=2 * size)
+    assert models.held == ()
+    first = models[0]
+    for number in (1, 0, 2):
+        assert models[number].config.vocab_size == VOCABULARY
+    assert models.held == (0, 2)
+    assert models[0] is first
+    tight = Opened(folders, memory=1)
+    assert [tight[number].num_parameters() for number in range(3)]
+    assert tight.held == (2,)
+
+
+def test_weights_that_are_not_the_models_are_refused(folders: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(
+        (folders[0] / "config.json")
+        .read_text()
+        .replace('"num_hidden_layers": 2', '"num_hidden_layers": 3')
+    )
+    (tmp_path / "model.safetensors").write_bytes((folders[0] / "model.safetensors").read_bytes())
+    with pytest.raises(UserError, match=r"not those of its config.json"):
+        open_model(tmp_path)

@@ -1,0 +1,139 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.experts.ensemble.making import VOCABULARY, WIDTH, make_router, make_terms, texts
+from tongues.errors import UserError
+from tongues.experts.ensemble import (
+    Router,
+    fit_router,
+    fit_temperature,
+    load_router,
+    save_router,
+)
+from tongues.experts.ensemble.router import Power, distance_weights
+
+POWERS: tuple[Power, ...] = (2, 4)
+
+
+def from_scratch(router: Router, before: np.ndarray) -> np.ndarray:
+    """Weights by counting the terms of the whole text before, as TF-IDF is told in books."""
+    idf, projection = make_terms()
+    row = np.bincount(before.astype(np.int64), minlength=VOCABULARY) * idf
+    if not row.any():
+        return router.prior
+    row /= np.linalg.norm(row)
+    embedding = row @ projection
+    embedding /= np.linalg.norm(embedding)
+    distances = np.linalg.norm(embedding - router.centres, axis=1) ** router.power
+    weights = np.exp(-distances / router.temperature)
+    return weights / weights.sum()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    k=st.integers(1, 6),
+    temperature=st.sampled_from([0.02, 0.1, 2.0]),
+    power=st.sampled_from(POWERS),
+    tokens=st.lists(st.integers(0, VOCABULARY - 1), max_size=40),
+)
+def test_one_token_at_a_time_is_a_recount_at_every_position(
+    k: int, temperature: float, power: int, tokens: list[int]
+) -> None:
+    router = make_router(k, temperature=temperature, power=power)
+    text = np.array(tokens, dtype=np.int64)
+    whole = router.document_weights(text)
+    state = router.start()
+    for place, token in enumerate(tokens):
+        expected = from_scratch(router, text[:place])
+        np.testing.assert_allclose(router.weights(state), expected, atol=1e-6)
+        np.testing.assert_allclose(whole[place], expected, atol=1e-6)
+        router.push(state, token)
+    np.testing.assert_allclose(router.weights(state), from_scratch(router, text), atol=1e-6)
+    assert router.weights(state).sum() == pytest.approx(1)
+
+
+def test_long_documents_are_weighed_in_blocks() -> None:
+    router, text = make_router(3), texts(1, 20_000)[0]
+    found = router.document_weights(text)
+    for place in (0, 1, 4095, 4096, 4097, len(text) - 1):
+        np.testing.assert_allclose(found[place], from_scratch(router, text[:place]), atol=1e-6)
+
+
+def test_texts_side_by_side_are_as_alone() -> None:
+    router, given_texts = make_router(4), [text[:20] for text in texts(5, 40)]
+    state = router.start(5)
+    for tokens in np.stack(given_texts, axis=1):
+        router.push(state, tokens)
+    for found, text in zip(router.weights(state), given_texts, strict=True):
+        np.testing.assert_allclose(found, from_scratch(router, text), atol=1e-6)
+
+
+def test_far_and_near_are_told_apart_at_any_temperature() -> None:
+    near = distance_weights(np.array([0.2, 0.3]), 1e-6, 4)
+    np.testing.assert_array_equal(near, [1, 0])
+    even = distance_weights(np.array([0.2, 0.3]), 1e6, 2)
+    np.testing.assert_allclose(even, [0.5, 0.5], atol=1e-6)
+
+
+def test_without_a_word_the_prior_speaks() -> None:
+    router = make_router(3)
+    np.testing.assert_array_equal(router.weights(router.start()), router.prior)
+    np.testing.assert_array_equal(router.weights(router.start(2)), [router.prior] * 2)
+    router.vectors[7] = 0.0
+    state = router.start()
+    router.push(state, 7)
+    np.testing.assert_array_equal(router.weights(state), router.prior)
+
+
+def test_centres_are_the_means_of_the_experts_documents() -> None:
+    idf, projection = make_terms()
+    documents = [texts(10, 30, seed=1), texts(7, 30, seed=2)]
+    router = fit_router(idf, projection, documents, prior=[3, 1])
+    for centre, sample in zip(router.centres, documents, strict=True):
+        rows = [np.bincount(text, minlength=VOCABULARY) * idf for text in sample]
+        embedded = [row @ projection / np.linalg.norm(row @ projection) for row in rows]
+        np.testing.assert_allclose(centre, np.mean(embedded, axis=0), atol=1e-6)
+    assert router.prior.tolist() == [0.75, 0.25]
+    assert router.centres.shape == (2, WIDTH)
+
+
+def test_the_temperature_fits_what_made_the_text() -> None:
+    """Experts that tell texts apart by their centres want a low one; useless weights a high one."""
+    router = make_router(3)
+    documents = texts(30, 60)
+    chance = np.random.default_rng(1)
+    found = {}
+    for truth in (0.03, 0.3, 3.0):
+        told = make_router(3, temperature=truth)
+        log_probs = []
+        for text in documents:  # the expert drawn by the weights finds its token likely
+            weights = told.document_weights(text)
+            drawn = (weights.cumsum(axis=1) < chance.random((len(text), 1))).sum(axis=1)
+            log_probs.append(np.log(np.where(np.arange(3) == drawn[:, None], 0.9, 1e-3)))
+        for power in POWERS:
+            fitted = fit_temperature(router, documents, log_probs, power=power)
+            assert fitted.power == power
+            found[truth, power] = fitted.temperature
+        assert found[truth, 2] == pytest.approx(truth, rel=0.3)
+    assert found[0.03, 4] < found[0.3, 4] < found[3.0, 4]
+
+
+def test_a_router_comes_back_from_its_file(tmp_path: Path) -> None:
+    router = make_router(3, temperature=0.37, power=4)
+    save_router(router, tmp_path / "router.safetensors")
+    found = load_router(tmp_path / "router.safetensors")
+    assert (found.temperature, found.power) == (router.temperature, 4)
+    text = texts(1, 50)[0]
+    np.testing.assert_array_equal(found.document_weights(text), router.document_weights(text))
+
+
+def test_a_router_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not there"):
+        load_router(tmp_path / "router.safetensors")
+    (tmp_path / "router.safetensors").write_bytes(b"no router")
+    with pytest.raises(UserError, match="no router"):
+        load_router(tmp_path / "router.safetensors")

@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.experts.ensemble.making import CONTEXT, texts
+from tongues.experts.ensemble import Routing, parse_routing
+from tongues.experts.ensemble import score as room
+from tongues.experts.ensemble.ensemble import Ensemble
+from tongues.experts.ensemble.opened import open_model
+from tongues.experts.ensemble.score import expert_log_probs, score
+
+
+def documents() -> list[np.ndarray]:
+    """Shorter and longer than a window, exactly one, of one token, of none."""
+    long = texts(6, 3 * CONTEXT)
+    return [*long, long[0][:CONTEXT], long[1][:1], long[2][:0], *texts(3, 20)]
+
+
+def plain(folder: Path, document: np.ndarray) -> Tensor:
+    """Log-probabilities by the model alone, window by window."""
+    model, found = open_model(folder), []
+    text = torch.tensor([0, *document.tolist()])
+    for start in range(0, len(document), CONTEXT):
+        window = text[start : start + CONTEXT + 1]
+        with torch.no_grad():
+            logs = model(window[None, :-1]).logits[0].log_softmax(1)
+        found.append(logs.gather(1, window[1:, None])[:, 0])
+    return torch.cat(found) if found else torch.zeros(0)
+
+
+def test_every_expert_is_scored_as_it_scores_itself(
+    ensemble: Ensemble, folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = expert_log_probs(ensemble, documents())
+    monkeypatch.setattr(room, "_LOGITS", 5000)  # a few tokens at a time
+    apart = expert_log_probs(ensemble, documents())
+    for document, whole, parts in zip(documents(), found, apart, strict=True):
+        for number, folder in enumerate(folders):
+            expected = plain(folder, document)
+            np.testing.assert_allclose(whole[:, number], expected, atol=1e-4)
+            np.testing.assert_allclose(parts[:, number], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "tfidf:2", "text", "uniform", "random"])
+def test_the_mixture_is_of_probabilities(ensemble: Ensemble, way: str) -> None:
+    likely = expert_log_probs(ensemble, documents())
+    for scored, own in zip(score(ensemble, documents(), parse_routing(way)), likely, strict=True):
+        expected = -np.log((scored.weights * np.exp(own)).sum(axis=1))
+        np.testing.assert_allclose(scored.nats, expected, atol=1e-6)
+        np.testing.assert_allclose(scored.weights.sum(axis=1), 1)
+
+
+def test_the_posterior_beats_each_expert_less_its_prior(ensemble: Ensemble) -> None:
+    """Bayes: the mixture's likelihood is the prior's mean of the experts'."""
+    likely = expert_log_probs(ensemble, documents())
+    found = score(ensemble, documents(), Routing("posterior"))
+    for scored, own in zip(found, likely, strict=True):
+        expected = np.logaddexp.reduce(np.log(ensemble.prior) + own.sum(axis=0))
+        assert -scored.nats.sum() == pytest.approx(expected, abs=1e-6)
+
+
+def test_copies_of_a_model_score_as_it_does(copies: Ensemble, folders: list[Path]) -> None:
+    expected = [plain(folders[1], document) for document in documents()]
+    for way in ("tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform", "random"):
+        found = score(copies, documents(), parse_routing(way))
+        for scored, own in zip(found, expected, strict=True):
+            np.testing.assert_allclose(scored.nats, -own.numpy(), atol=1e-4)
+
+
+def test_all_kept_is_the_dense_mixture(ensemble: Ensemble) -> None:
+    dense = score(ensemble, documents(), Routing("tfidf"))
+    for one, other in zip(dense, score(ensemble, documents(), Routing("tfidf", 3)), strict=True):
+        np.testing.assert_array_equal(one.nats, other.nats)
+
+
+def test_only_experts_with_a_weight_run(ensemble: Ensemble) -> None:
+    one = score(ensemble, documents()[:1], Routing("language"), languages=["qab"])[0]
+    assert one.experts == ("e1",)
+    assert one.computed == len(documents()[0])
+    for scored, document in zip(
+        score(ensemble, documents(), Routing("tfidf", 1)), documents(), strict=True
+    ):
+        used = (scored.weights > 0).any(axis=0)
+        assert scored.experts == tuple(np.array(ensemble.lineage.names)[used])
+        assert len(document) <= scored.computed <= used.sum() * len(document)
+
+
+def test_a_document_alone_scores_as_among_others(ensemble: Ensemble) -> None:
+    together = score(ensemble, documents(), Routing("tfidf", 2))
+    for document, found in zip(documents(), together, strict=True):
+        alone = score(ensemble, [document], Routing("tfidf", 2))[0]
+        np.testing.assert_allclose(alone.nats, found.nats, atol=1e-5)
+
+
+def test_windows_may_be_shorter_and_never_longer_than_experts_see(ensemble: Ensemble) -> None:
+    found = score(ensemble, documents(), Routing("uniform"), context=32)
+    assert all(len(one.nats) == len(text) for one, text in zip(found, documents(), strict=True))
+    with pytest.raises(ValueError, match="experts see"):
+        score(ensemble, documents(), Routing("uniform"), context=CONTEXT + 1)

@@ -1,0 +1,91 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from tongues.experts.partition.balanced import assign, least
+
+
+def cheapest(costs: np.ndarray) -> float:
+    """The least cost of all assignments with sizes within one, each looked at."""
+    n, k = costs.shape
+    totals = [
+        costs[np.arange(n), labels].sum()
+        for labels in product(range(k), repeat=n)
+        if np.ptp(np.bincount(labels, minlength=k)) <= 1
+    ]
+    return float(min(totals))
+
+
+def grouped(n: int, k: int, seed: int) -> np.ndarray:
+    """Squared distances of points in groups of very unequal size to k of them."""
+    random = np.random.default_rng(seed)
+    groups = 3 * random.normal(size=(3 * k, 8))
+    points = groups[random.choice(3 * k, n, p=random.dirichlet(np.ones(3 * k)))]
+    points = points + random.normal(size=(n, 8))
+    centres = points[random.choice(n, k, replace=False)]
+    return ((points[:, None] - centres) ** 2).sum(axis=2)
+
+
+small_costs = st.tuples(st.integers(1, 7), st.integers(1, 3)).flatmap(
+    lambda shape: st.one_of(
+        arrays.arrays(float, shape, elements=st.integers(-3, 3).map(float)),
+        arrays.arrays(float, shape, elements=st.floats(-5, 5, width=32)),
+    )
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(small_costs)
+def test_the_assignment_is_the_cheapest_there_is(costs: np.ndarray) -> None:
+    assigned, best = assign(costs), cheapest(costs)
+    assert np.ptp(np.bincount(assigned.labels, minlength=costs.shape[1])) <= 1
+    assert assigned.total == pytest.approx(best, abs=1e-6)
+    assert assigned.bound == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "k"), [(4000, 8), (4003, 8), (3999, 20), (5, 8), (64, 64)])
+def test_prices_prove_that_nothing_cheaper_is_balanced(n: int, k: int) -> None:
+    costs = grouped(max(n, k), k, seed=n)[:n].astype(np.float32)
+    assigned = assign(costs)
+    assert np.ptp(np.bincount(assigned.labels, minlength=k)) <= 1
+    assert assigned.bound == pytest.approx(assigned.total, rel=1e-9)
+
+
+def test_parts_in_a_row_and_points_all_alike_are_no_trouble() -> None:
+    row = (np.random.default_rng(1).random((3000, 1)) ** 3 - np.linspace(0, 1, 20)) ** 2
+    alike = np.ones((3001, 8)) * np.arange(8)
+    kinds = np.random.default_rng(2).random((5, 8))[np.arange(3001) % 5]
+    for costs in (row, alike, kinds):
+        assigned = assign(costs)
+        assert np.ptp(np.bincount(assigned.labels)) <= 1
+        assert assigned.bound == pytest.approx(assigned.total, rel=1e-9, abs=1e-9)
+
+
+def test_prices_divide_points_that_come_later() -> None:
+    costs = grouped(60_000, 8, seed=3)
+    known, fresh = costs[:30_000], costs[30_000:]
+    prices = assign(known).prices
+    assert np.abs(np.bincount(least(known.T, prices)) / 3750 - 1).max() < 0.001
+    assert np.abs(np.bincount(least(fresh.T, prices)) / 3750 - 1).max() < 0.06
+
+
+def test_weights_of_the_parts_are_equal() -> None:
+    costs = grouped(20_000, 8, seed=4)
+    weights = np.random.default_rng(5).lognormal(5, 1.2, 20_000)
+    assigned = assign(costs, weights)
+    sizes = np.bincount(assigned.labels, weights)
+    assert np.abs(sizes / sizes.mean() - 1).max() < 0.005
+    assert assigned.total < assigned.bound * 1.0005
+
+
+def test_knowing_the_prices_changes_nothing() -> None:
+    costs = grouped(4000, 8, seed=6)
+    cold = assign(costs)
+    warm = assign(costs, prices=cold.prices)
+    wrong = assign(costs, prices=np.linspace(0, 100, 8))
+    assert warm.total == pytest.approx(cold.total, rel=1e-12)
+    assert wrong.total == pytest.approx(cold.total, rel=1e-12)

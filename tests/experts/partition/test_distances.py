@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tongues.errors import UserError
+from tongues.experts.partition.distances import cosine_distances, donors, named, read_distances
+
+MATRIX = "x,a,b,c\na,0,1,2\nb,1,0,3\nc,2,3,0\n"
+
+
+def write(folder: Path, text: str, name: str = "d.csv") -> Path:
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def test_cosine_by_hand() -> None:
+    features = np.array([[1, 1, 0, np.nan], [1, np.nan, 1, 1], [np.nan] * 4])
+    distances, notes = cosine_distances("abc", features)
+    # the one feature both know and have, over the norms of what each one knows
+    assert distances["a"]["b"] == pytest.approx(1 - 1 / np.sqrt(2 * 3))
+    assert distances["a"]["c"] == distances["c"]["b"] == 1
+    assert distances["b"]["b"] == 0
+    assert notes == ("no feature is known of `c`: placed at distance 1 from every language",)
+
+
+def test_languages_of_which_never_the_same_is_known() -> None:
+    features = np.array([[1, 1, np.nan, np.nan], [np.nan, np.nan, 1, 1.0]])
+    _, notes = cosine_distances("ab", features)
+    assert notes == ("no feature is known of both `a` and `b`: placed at distance 1",)
+
+
+def test_names_and_halves_are_kept() -> None:
+    distances = named(["no", "nan"], np.array([[0, 0.25], [0.75, 0]]))
+    assert distances == {"no": {"no": 0, "nan": 0.5}, "nan": {"no": 0.5, "nan": 0}}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("d.csv", MATRIX),
+        ("d.csv", "x,a,b,c\na,,,\nb,1,,\nc,2,3,\n"),  # one half
+        ("d.tsv", MATRIX.replace(",", "\t")),
+        ("d.json", json.dumps({"a": {"b": 1, "c": 2}, "b": {"c": 3}, "c": {}})),
+    ],
+)
+def test_a_matrix_in_any_form(tmp_path: Path, name: str, text: str) -> None:
+    distances, notes = read_distances(write(tmp_path, text, name), ["c", "a", "b"])
+    assert list(distances) == ["c", "a", "b"]
+    assert (distances["a"]["b"], distances["a"]["c"], distances["b"]["c"]) == (1, 2, 3)
+    assert distances["c"]["b"] == 3
+    assert notes == ()
+
+
+def test_only_the_languages_wanted(tmp_path: Path) -> None:
+    assert read_distances(write(tmp_path, MATRIX), ["a", "c"])[0] == {
+        "a": {"a": 0, "c": 2},
+        "c": {"a": 2, "c": 0},
+    }
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_table_of_features(tmp_path: Path, kind: str) -> None:
+    text = "lang,order,tone,case\nno,1,0,\nnan,1,1,1\nsw,0,,1\n"
+    if kind == "json":
+        text = '{"no": {"order": 1, "tone": 0, "case": null}, '
+        text += '"nan": {"order": 1, "tone": 1, "case": 1}, "sw": {"order": 0, "case": 1}}'
+    languages = ["no", "nan", "sw"]
+    distances, notes = read_distances(write(tmp_path, text, f"f.{kind}"), languages)
+    assert distances["no"]["nan"] == pytest.approx(1 - 1 / np.sqrt(3))
+    assert distances["no"]["sw"] == 1
+    assert notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (MATRIX.replace("b,1", "b,7"), "`a` and `b` have two distances, 1 and 7"),
+        (MATRIX.replace("1", "-1"), "the distance of `a` and `b` is negative"),
+        (MATRIX.replace("a,0", "a,1"), "the distance of `a` from itself is 1"),
+        (MATRIX.replace("1", ""), "there is no distance of `b` and `a`"),
+        (MATRIX.replace("1", "near"), "`near` in column `b` is no number"),
+        (MATRIX.replace("1", "inf"), "`inf` in column `b` is no number"),
+        (MATRIX.replace("b,1", "a,1"), "names `a` twice"),
+        (MATRIX.replace("x,a,b", "x,a,a"), "names `a` twice"),
+        (MATRIX.replace("x,a,b", "x,a,"), "has a column without a name"),
+        (MATRIX.replace("x,a,b", "x,a,z"), "some columns are languages, but `z` has no row"),
+        ("x,a,b,c\na,0,1\n", "has 3 cells where the first row has 4"),
+        ("", "holds no languages"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        read_distances(write(tmp_path, text), ["a", "b", "c"])
+    assert said in str(refused.value)
+
+
+def test_a_language_without_a_row(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has no row for `A`") as refused:
+        read_distances(write(tmp_path, MATRIX), ["A", "b"])
+    assert refused.value.hint == "did you mean `a`?"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("d.json", "[1]", "is no mapping from languages to mappings"),
+        ("d.json", '{"a": {}, "a": {}}', "names `a` twice"),
+        ("d.json", "{", "cannot be read"),
+        ("d.xlsx", "", "is no kind of file"),
+    ],
+)
+def test_other_files(tmp_path: Path, name: str, text: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        read_distances(write(tmp_path, text, name), ["a"])
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        read_distances(tmp_path / "none.csv", ["a"])
+
+
+def test_donors_are_the_nearest_known() -> None:
+    places = {"a": 0, "b": 5, "c": 1, "d": 8}
+    distances = {x: {y: float(abs(places[x] - places[y])) for y in places} for x in places}
+    assert donors(distances, ["a", "b"], ["c", "d"]) == {"c": "a", "d": "b"}
+    with pytest.raises(UserError, match="no language to be a donor"):
+        donors(distances, [], ["a"])

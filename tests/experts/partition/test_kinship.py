@@ -1,0 +1,104 @@
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import AutoModelForCausalLM
+
+from tongues.errors import UserError
+from tongues.experts.partition import kinship
+from tongues.experts.partition.kinship import by_kinship, distances_of, draw, kinship_distances
+from tongues.models import find_shape
+from tongues.models.huggingface import build_model, save_model
+from tongues.tokens import Tokens, open_tokens
+
+FEW, SHORT = 16, 32  # windows, and tokens of one
+
+
+@pytest.fixture(scope="module")
+def prepared(tokens: Path) -> Tokens:
+    return open_tokens(tokens)
+
+
+@pytest.fixture(scope="module")
+def seed_model(prepared: Tokens, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("seed")
+    model = build_model(find_shape("0.05M"), prepared.vocabulary_size, 64, seed=1)
+    save_model(model, folder)
+    shutil.copy(prepared.tokenizer_path, folder)
+    return folder
+
+
+def test_the_same_every_time_and_another_with_other_windows(
+    prepared: Tokens, seed_model: Path
+) -> None:
+    found, notes = kinship_distances(
+        seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
+    )
+    again, _ = kinship_distances(seed_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)
+    other, _ = kinship_distances(
+        seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT, seed=1
+    )
+    assert found["qaa"]["qab"] == pytest.approx(again["qaa"]["qab"], abs=1e-6)
+    assert found["qaa"]["qab"] != other["qaa"]["qab"]
+    assert 0 <= found["qaa"]["qab"] < 0.5  # near languages, and all look alike to a random model
+    assert "16 windows of 32 tokens" in notes[0]
+
+
+def test_a_partition_by_kinship(prepared: Tokens, seed_model: Path) -> None:
+    partition = by_kinship(seed_model, prepared, ["qab", "qaa"], 1, windows=FEW, context=SHORT)
+    assert (partition.by, partition.clusters) == ("kinship", (("qab", "qaa"),))
+    assert partition.distances is not None
+    assert partition.merges[0].distance == partition.distances["qaa"]["qab"]
+
+
+def test_distances_are_what_gradients_of_transformers_give(
+    prepared: Tokens, seed_model: Path
+) -> None:
+    found, _ = kinship_distances(seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
+    drawn = {lang: draw(prepared, lang, FEW, SHORT, seed=0) for lang in ("qaa", "qab")}
+    model = AutoModelForCausalLM.from_pretrained(seed_model, dtype=torch.float32)
+
+    def gradient(windows: torch.Tensor) -> torch.Tensor:
+        model.zero_grad()
+        logits = model(input_ids=windows[:, :-1]).logits
+        cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten()).backward()
+        found = [weight.grad for weight in model.parameters() if weight.grad is not None]
+        return torch.cat([grad.flatten() for grad in found])
+
+    one, other = ([gradient(windows[half::2]) for half in (0, 1)] for windows in drawn.values())
+    mean = (one[0] + one[1]) @ (other[0] + other[1]) / 4
+    lengths = torch.sqrt((one[0] @ one[1]) * (other[0] @ other[1]))
+    assert found["qaa"]["qab"] == pytest.approx(1 - float(mean / lengths), abs=1e-4)
+
+
+def test_noise_adds_no_distance() -> None:
+    chance = np.random.default_rng(0)
+    one, other = chance.standard_normal((2, 20_000))
+    true = np.stack([one, one, 0.8 * one + 0.6 * other])  # at distances 0 and 0.2
+    halves = (true + 2 * chance.standard_normal((2, *true.shape))).astype(np.float32)
+    found = distances_of(["a", "b", "c"], halves)
+    assert found["a"]["b"] == pytest.approx(0, abs=0.05)
+    assert found["a"]["c"] == pytest.approx(0.2, abs=0.05)
+    with pytest.raises(UserError, match="`a`: too few windows"):
+        distances_of(["a"], np.stack([np.ones((1, 5)), -np.ones((1, 5))]))
+
+
+def test_large_models_are_sampled(
+    prepared: Tokens, seed_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, _ = kinship_distances(seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
+    monkeypatch.setattr(kinship, "_KEPT", 20_000)
+    sampled, _ = kinship_distances(seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
+    assert sampled["qaa"]["qab"] == pytest.approx(whole["qaa"]["qab"], abs=0.05)
+
+
+def test_what_is_wrong_is_named(prepared: Tokens, seed_model: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="windows of 32 tokens where 100000 are wanted"):
+        kinship_distances(seed_model, prepared, ["qaa"], windows=100_000, context=32)
+    shutil.copytree(seed_model, tmp_path / "model")
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    with pytest.raises(UserError, match="holds no tokenizer"):
+        kinship_distances(tmp_path / "model", prepared, ["qaa"], windows=FEW, context=SHORT)

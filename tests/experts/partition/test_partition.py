@@ -1,0 +1,83 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.experts.partition.partition import (
+    Merge,
+    Partition,
+    amounts,
+    balance,
+    of_languages,
+    read_partition,
+    write_partition,
+)
+from tongues.experts.partition.shown import leaves, part_rows, tree_lines
+from tongues.experts.partition.tree import by_tree
+
+PLACES = {"ab": 0, "c": 7, "d": 1, "e": 9, "f": 30}
+DISTANCES = {a: {b: float(abs(PLACES[a] - PLACES[b])) for b in PLACES} for a in PLACES}
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    partition = by_tree("distances", DISTANCES, 2, notes=("so",))
+    write_partition(tmp_path, partition)
+    assert read_partition(tmp_path) == partition
+    topics = Partition("topics", (("a", "b"),) * 2, ({"a": 0.25, "b": 1.0}, {"a": 0.75, "b": 0.0}))
+    assert Partition.from_json(topics.to_json()) == topics
+
+
+def test_the_fingerprint_follows_from_the_parts() -> None:
+    one, other = of_languages("file", [["a"], ["b"]]), of_languages("file", [["a", "b"]])
+    assert one.fingerprint != other.fingerprint
+    assert one.fingerprint == of_languages("file", [["a"], ["b"]], notes=("more",)).fingerprint
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"clusters": 1}'])
+def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "partition.json").write_text(text)
+    with pytest.raises(UserError, match="is no whole partition"):
+        read_partition(tmp_path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no partition"):
+        read_partition(tmp_path)
+
+
+def test_amounts_and_balance() -> None:
+    shares = ({"a": 0.25, "b": 1.0}, {"a": 0.75})
+    sizes = amounts(Partition("topics", (("a", "b"), ("a",)), shares), {"a": 400, "b": 100})
+    assert sizes == [200, 300]
+    assert balance(sizes) == 1.2
+    assert balance([0, 0]) == 1
+
+
+def test_the_tree_in_text() -> None:
+    partition = by_tree("distances", DISTANCES, 2)
+    assert partition.clusters == (("ab", "d", "f"), ("c", "e"))
+    assert leaves(partition) == ["ab", "d", "f", "c", "e"]
+    assert tree_lines(partition) == [
+        "0  ab ─1.000─┬─29.000┬─6.000─┬",
+        "0  d  ───────┘       │       │",
+        "0  f  ───────────────┘       │",
+        "1  c  ─────────2.000─┬───────┘",
+        "1  e  ───────────────┘",
+    ]
+    assert tree_lines(of_languages("file", [["a"], ["b"]])) == []
+
+
+def test_a_row_per_part() -> None:
+    shares = ({"a": 0.251, "b": 1.0}, {"a": 0.749, "b": 0.0})
+    partition = Partition("topics", (("a", "b"), ("a", "b")), shares)
+    assert part_rows(partition, {"a": 4_000_000, "b": 1_000_000}) == [
+        {"part": "0", "languages": "b, a 25%", "tokens": "2M", "of all": "40.1%"},
+        {"part": "1", "languages": "a 75%", "tokens": "3M", "of all": "59.9%"},
+    ]
+
+
+def test_a_merge_stays_what_it_is() -> None:
+    partition = of_languages("kinship", [["a", "b"]], merges=[Merge(("a",), ("b",), 0.5, 1)])
+    assert Partition.from_json(partition.to_json()).merges == partition.merges
+    assert replace(partition, fingerprint="x").fingerprint == "x"

@@ -1,0 +1,156 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tongues.errors import UserError
+from tongues.experts.partition import topics as room
+from tongues.experts.partition.documents import batches, draw
+from tongues.experts.partition.parts import write_parts
+from tongues.experts.partition.terms import TERMS
+from tongues.experts.partition.topics import (
+    embed,
+    label,
+    load_topics,
+    make_topics,
+    partition_by_topics,
+    save_topics,
+)
+from tongues.files import read_json
+from tongues.tokens import Tokens, open_part, open_tokens
+from tongues.tokens.shards import Shard, shard_dtype, write_shard
+
+VOCABULARY = 2000
+TOPICS = 5
+
+
+@pytest.fixture
+def topical(tokens: Path, tmp_path: Path) -> tuple[Tokens, dict[str, np.ndarray]]:
+    """Documents of two languages, each about one of 5 topics, and what each is about."""
+    random = np.random.default_rng(0)
+    about, shards, counts = {}, {}, {}
+    known = open_tokens(tokens)
+    for lang, size in (("qaa", 1500), ("qab", 500)):
+        about[lang] = random.integers(TOPICS, size=size)
+        rows = [
+            np.append(1 + (random.zipf(1.3, random.integers(20, 200)) + topic * 397) % 1999, 0)
+            for topic in about[lang]
+        ]
+        lengths = np.array([len(row) for row in rows])
+        tokens_of = np.concatenate(rows)
+        write_shard(tmp_path / lang, [(tokens_of, lengths)], shard_dtype(VOCABULARY))
+        shards[lang, "train"] = Shard(tokens_of, np.concatenate([[0], np.cumsum(lengths)]))
+        row = {"documents": size, "tokens": len(tokens_of), "bytes": 0, "bytes_per_token": 0.0}
+        counts[lang] = {"train": row, "valid": row}
+    made = Tokens(
+        path=tmp_path,
+        fingerprint="made",
+        vocabulary_size=VOCABULARY,
+        end_id=0,
+        held_out={},
+        foreign={},
+        token_bytes=np.append(0, np.full(VOCABULARY - 1, 3)),
+        counts=counts,
+        shards=shards,
+    )
+    assert known.languages == made.languages
+    return made, about
+
+
+def test_documents_come_in_order_and_alike_from_all_languages(monkeypatch) -> None:
+    monkeypatch.setattr("tongues.experts.partition.documents._BATCH", 7)
+    shard = Shard(np.arange(30), np.array([0, 3, 3, 12, 15, 20, 30]))
+    for numbers in (None, np.array([0, 2, 3, 5]), np.array([5, 1, 0]), np.empty(0, int)):
+        chosen = np.arange(6) if numbers is None else numbers
+        got = [
+            some.tokens[a:b].tolist()
+            for some in batches(shard, numbers)
+            for a, b in zip(some.bounds[:-1], some.bounds[1:], strict=True)
+        ]
+        bounds = shard.bounds
+        assert got == [shard.tokens[bounds[i] : bounds[i + 1]].tolist() for i in chosen]
+    drawn = draw({"a": 9000, "b": 0, "c": 1000}, 1000, seed=1)
+    assert 850 < len(drawn["a"]) < 950 and len(drawn["a"]) + len(drawn["c"]) == 1000
+    assert all((np.diff(numbers) > 0).all() for numbers in drawn.values())
+    assert draw({"a": 2, "c": 1}, 5, seed=1)["a"].tolist() == [0, 1]
+
+
+def test_topics_are_found_across_languages(topical) -> None:
+    made, about = topical
+    topics = make_topics(made, TOPICS)
+    for lang in made.languages:
+        pairs = np.stack([label(topics, made.shard(lang, "train")), about[lang]])
+        common = np.unique(pairs, axis=1, return_counts=True)[1]
+        assert np.sort(common)[-TOPICS:].sum() > 0.93 * common.sum()
+
+
+@pytest.mark.parametrize("balance", ["documents", "tokens"])
+def test_parts_are_even_and_hold_every_document_once(topical, tmp_path, balance) -> None:
+    made, _ = topical
+    partition, topics = partition_by_topics(made, 3, balance=balance)
+    counts = write_parts(made, topics, made.path / "parts" / "topics-3")
+    sizes = [sum(row[balance] for row in counts[str(part)].values()) for part in range(3)]
+    assert max(sizes) < 1.01 * sum(sizes) / 3
+    assert read_json(made.path / "parts" / "topics-3" / "counts.json") == counts
+    for lang in made.languages:
+        seen = []
+        for part in range(3):
+            opened = open_part(made, f"topics-3/{part}")
+            shard = opened.shard(lang, "train")
+            held = opened.counts[lang]["train"]
+            assert held["documents"] == len(shard.bounds) - 1
+            assert held["bytes"] == 3 * (held["tokens"] - held["documents"])
+            share = held["tokens"] / made.counts[lang]["train"]["tokens"]
+            assert partition.shares[part][lang] == pytest.approx(share)
+            seen += [bytes(d.tokens.astype("i4")) for d in one_by_one(shard)]
+        whole = [bytes(d.tokens.astype("i4")) for d in one_by_one(made.shard(lang, "train"))]
+        assert sorted(seen) == sorted(whole)
+
+
+def one_by_one(shard: Shard) -> list[Shard]:
+    return [next(batches(shard, np.array([i]))) for i in range(len(shard.bounds) - 1)]
+
+
+def test_prices_of_a_sample_divide_all_text_evenly(topical, monkeypatch) -> None:
+    made, _ = topical
+    for name, count in (("_WEIGHED", 300), ("_CENTRED", 600), ("_PRICED", 1600)):
+        monkeypatch.setattr(room, name, count)
+    topics = make_topics(made, 4)
+    labels = np.concatenate([label(topics, made.shard(x, "train")) for x in made.languages])
+    assert np.abs(np.bincount(labels) / 500 - 1).max() < 0.05
+
+
+def test_the_direction_of_a_text_is_a_running_sum_of_its_terms(topical) -> None:
+    made, _ = topical
+    topics = make_topics(made, 3)
+    document = one_by_one(made.shard("qaa", "train"))[0]
+    total = np.zeros(topics.projection.shape[1])
+    for token in document.tokens:
+        total += topics.weights[token] * topics.projection[token]
+    assert embed(topics, document)[0] == pytest.approx(total / np.linalg.norm(total), abs=1e-5)
+
+
+def test_topics_come_back_from_their_file_and_damage_is_named(topical, tmp_path) -> None:
+    made, _ = topical
+    topics = make_topics(made, 3)
+    path = tmp_path / "topics.safetensors"
+    save_topics(topics, path)
+    again, shard = load_topics(path), made.shard("qab", "train")
+    assert np.array_equal(label(again, shard), label(topics, shard))
+    assert again.terms == "pieces" and again.k == 3
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match="no whole topics"):
+        load_topics(path)
+    with pytest.raises(UserError, match="cannot be divided"):
+        make_topics(made, 3000)
+
+
+@pytest.mark.parametrize("terms", TERMS)
+def test_every_kind_of_term_divides_prepared_text(tokens: Path, terms) -> None:
+    opened = open_tokens(tokens)
+    partition, topics = partition_by_topics(opened, 2, terms=terms, seed=3)
+    again, _ = partition_by_topics(opened, 2, terms=terms, seed=3)
+    assert partition == again and topics.terms == terms
+    assert partition.k == 2 and partition.clusters[0] == opened.languages
+    for lang in opened.languages:
+        assert sum(share[lang] for share in partition.shares) == pytest.approx(1)

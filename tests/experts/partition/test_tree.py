@@ -1,0 +1,133 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tongues.errors import UserError
+from tongues.experts.partition.partition import Distances
+from tongues.experts.partition.tree import balanced_tree, by_tree
+
+
+def on_a_line(places: dict[str, float]) -> Distances:
+    return {a: {b: abs(places[a] - places[b]) for b in places} for a in places}
+
+
+@st.composite
+def languages_and_k(draw: st.DrawFn) -> tuple[dict[str, float], int]:
+    """Languages at places on a line, all distances different (no ties)."""
+    count = draw(st.integers(1, 40))
+    steps = draw(st.permutations(range(count)))
+    places = {f"l{i:02}": steps[i] + 1e-4 * 1.7 ** (steps[i] / 2) for i in range(count)}
+    return places, draw(st.integers(1, count))
+
+
+def published(distances: Distances, k: int) -> set[frozenset[str]]:
+    """The rule as the authors word it, written once more: all clusters pair up every round."""
+    clusters = [frozenset([lang]) for lang in distances]
+    while len(clusters) > k:
+        free, pairs = set(clusters), []
+        between = [
+            (min(distances[x][y] for x in a for y in b), a, b)
+            for i, a in enumerate(clusters)
+            for b in clusters[:i]
+        ]
+        for _, a, b in sorted(between, key=lambda entry: entry[0]):
+            if a in free and b in free:
+                free -= {a, b}
+                pairs.append(a | b)
+        clusters = pairs
+    return set(clusters)
+
+
+@given(languages_and_k())
+def test_every_language_once_in_k_parts_within_one_of_each_other(
+    case: tuple[dict[str, float], int],
+) -> None:
+    places, k = case
+    clusters, merges = balanced_tree(on_a_line(places), k)
+    assert sorted(lang for cluster in clusters for lang in cluster) == sorted(places)
+    sizes = {len(cluster) for cluster in clusters}
+    assert len(clusters) == k
+    assert sizes <= {len(places) // k, math.ceil(len(places) / k)}
+    assert len(merges) == len(places) - 1  # on to one cluster
+
+
+@given(languages_and_k())
+def test_every_cluster_grows_from_its_merges_in_rounds(
+    case: tuple[dict[str, float], int],
+) -> None:
+    places, k = case
+    distances = on_a_line(places)
+    clusters, merges = balanced_tree(distances, k)
+    alive = {frozenset([lang]) for lang in places}
+    seen = len(alive) == k
+    for number in range(1, merges[-1].round + 1 if merges else 1):
+        merged: set[frozenset[str]] = set()
+        for merge in (merge for merge in merges if merge.round == number):
+            left, right = frozenset(merge.left), frozenset(merge.right)
+            assert {left, right} <= alive  # of this round's start: each merges once
+            alive -= {left, right}
+            merged.add(left | right)
+            assert merge.distance == min(distances[a][b] for a in left for b in right)
+        alive |= merged
+        seen = seen or (len(alive) == k and alive == {frozenset(c) for c in clusters})
+    assert seen
+    assert alive == {frozenset(places)}
+
+
+@given(languages_and_k(), st.randoms(use_true_random=False))
+def test_the_order_of_the_languages_changes_only_the_order(case, random) -> None:
+    places, k = case
+    shuffled = list(places)
+    random.shuffle(shuffled)
+    found, _ = balanced_tree(on_a_line(places), k)
+    again, _ = balanced_tree(on_a_line({lang: places[lang] for lang in shuffled}), k)
+    assert {frozenset(c) for c in found} == {frozenset(c) for c in again}
+    assert [c[0] for c in again] == sorted((c[0] for c in again), key=shuffled.index)
+
+
+@given(st.integers(1, 5), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_the_published_rule_where_the_numbers_fit_it(k, doublings, random) -> None:
+    names = [f"l{i:02}" for i in range(k * 2**doublings)]
+    distances = on_a_line({name: random.random() for name in names})
+    found, _ = balanced_tree(distances, k)
+    assert {frozenset(c) for c in found} == published(distances, k)
+
+
+def test_more_parts_lie_within_fewer_where_both_halve() -> None:
+    places = {f"l{i:02}": (i * 37 % 101) / 7 for i in range(24)}
+    distances = on_a_line(places)
+    fine, _ = balanced_tree(distances, 12)
+    coarse, _ = balanced_tree(distances, 6)
+    assert all(any(set(small) <= set(large) for large in coarse) for small in fine)
+
+
+def test_ties_go_by_name_and_not_by_order() -> None:
+    def tied(names: str) -> Distances:
+        return {a: {b: float(a != b) for b in names} for a in names}
+
+    first, _ = balanced_tree(tied("abcdef"), 3)
+    again, _ = balanced_tree(tied("fbdace"), 3)
+    assert {frozenset(c) for c in first} == {frozenset(c) for c in again}
+
+
+@pytest.mark.parametrize(("linkage", "distance"), [("single", 2.0), ("average", 4.0)])
+def test_linkages(linkage, distance: float) -> None:
+    _, merges = balanced_tree(on_a_line({"a": 0, "b": 1, "c": 3, "d": 6}), 1, linkage)
+    assert merges[-1].distance == distance
+
+
+def test_a_number_of_parts_that_cannot_be() -> None:
+    for k in (0, 3):
+        with pytest.raises(UserError, match=f"2 languages cannot fill {k} parts"):
+            balanced_tree(on_a_line({"a": 0, "b": 1}), k)
+
+
+def test_a_partition_keeps_its_reasons() -> None:
+    distances = on_a_line({"a": 0, "b": 9, "c": 1, "d": 10})
+    partition = by_tree("distances", distances, 2, notes=("said",))
+    assert partition.clusters == (("a", "c"), ("b", "d"))
+    assert partition.distances == distances
+    assert partition.notes == ("said",)
+    assert [merge.round for merge in partition.merges] == [1, 1, 2]

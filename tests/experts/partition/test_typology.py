@@ -1,0 +1,88 @@
+from importlib.util import find_spec
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.experts.partition import typology
+from tongues.experts.partition.distances import donors
+from tongues.experts.partition.typology import by_typology, typology_distances
+
+needs_data = pytest.mark.skipif(find_spec("lang2vec") is None, reason="lang2vec is not installed")
+
+
+def named(text: str) -> list[str]:
+    return text.split()
+
+
+PUBLISHED = named("ar bg de el en es fr hi ja ko ru sw tr ur vi zh")
+MORE = named("az he pl sv id ta te th my et pt it nl uk cs ro hu fi da ca eu ka fa no")
+
+
+def sets(text: str) -> set[frozenset[str]]:
+    return {frozenset(named(cluster)) for cluster in text.split(",")}
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("k", "clusters"),
+    [
+        (8, "en es, de el, ja ko, hi ur, bg ru, fr ar, tr zh, vi sw"),
+        (4, "en es bg ru, ja ko tr zh, de el fr ar, hi ur vi sw"),
+        (16, ",".join(PUBLISHED)),
+    ],
+)
+def test_the_published_clusters(k: int, clusters: str) -> None:
+    assert {frozenset(c) for c in by_typology(PUBLISHED, k).clusters} == sets(clusters)
+
+
+@needs_data
+def test_the_published_donors() -> None:
+    new = ["az", "he", "pl", "sv"]
+    distances, _ = typology_distances([*PUBLISHED, *new])
+    chosen = donors(distances, PUBLISHED, new)
+    assert chosen == {"az": "tr", "he": "ar", "pl": "ru", "sv": "en"}
+
+
+@needs_data
+@pytest.mark.parametrize("count", [3, 7, 16, 23, 40])
+def test_any_number_of_languages_and_any_k(count: int) -> None:
+    languages = [*PUBLISHED, *MORE][:count]
+    for k in range(1, count + 1):
+        clusters = by_typology(languages, k).clusters
+        assert sorted(lang for cluster in clusters for lang in cluster) == sorted(languages)
+        assert len(clusters) == k
+
+
+@needs_data
+def test_codes_are_those_given() -> None:
+    partition = by_typology(["zh-Hant", "en-GB", "swa", "cmn"], 2)
+    assert set(partition.languages) == {"zh-Hant", "en-GB", "swa", "cmn"}
+    distances, _ = typology_distances(["zh", "cmn", "tl", "en"])
+    assert distances["zh"]["cmn"] == pytest.approx(0, abs=1e-12)  # the macro-language's features
+    assert distances["tl"]["en"] < 1  # under its own code, where the usual one has no features
+
+
+@needs_data
+def test_unknown_languages_and_unknown_features_are_two_things() -> None:
+    distances, notes = typology_distances(["en", "nn", "sr", "de"])
+    assert distances["nn"]["en"] == 1
+    assert any("no feature is known of `nn`" in note for note in notes)
+    assert "`sr`: 35 of 103 features are known" in notes
+    for lang in ("qaa", "xx", "not a tag"):
+        with pytest.raises(UserError, match=f"lang2vec has no language `{lang}`"):
+            typology_distances(["en", lang])
+    with pytest.raises(UserError, match="all languages are equally far from `nn`"):
+        donors(distances, ["en", "de"], ["nn"])
+
+
+def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typology, "find_spec", lambda name: None)
+    with pytest.raises(UserError) as refused:
+        typology_distances(["en", "de"])
+    assert "tongues[typology]" in refused.value.hint
+
+
+def test_an_unknown_preset() -> None:
+    with pytest.raises(UserError, match="no preset `xlem`") as refused:
+        typology_distances(["en"], preset="xlem")
+    assert refused.value.hint == "did you mean `xelm`?"

@@ -1,0 +1,167 @@
+"""Experts from text to ensemble and on, through the verbs, on a small made family."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+RECIPE = """\
+name: fam
+text:
+  made:
+    seed: 5
+    size: 120 kB
+    languages:
+      qaa: {}
+      qab: {mother: qaa, distance: 0.2}
+      qac: {mother: qaa, distance: 0.6}
+      qad: {mother: qac, distance: 0.2}
+tokens: {vocabulary: 300, held_out: 2k tokens}
+"""
+TRAIN = "batch: 512 tokens, context: 32 tokens, rate: 5.0e-3, evaluations: 1"
+SEED = (
+    "model: {shape: 0.05M}\n"
+    "train: {run: seed, mixture: {qaa: 25%, qab: 25%, qac: 25%, qad: 25%}, "
+    f"budget: 10k tokens, {TRAIN}}}\n"
+)
+EXPERTS = (
+    f"train: {{init_from: seed, budget: 20k tokens, {TRAIN}}}\n"
+    "experts: {divisions: [{by: dense}, {by: typology, k: 2}, {by: topics, k: 2}]}\n"
+)
+MORE = (
+    RECIPE.replace("fam", "more")
+    .replace("tokens:", "      qae: {mother: qad, distance: 0.2}\ntokens:")
+    .replace("vocabulary: 300", "base: tokens/fam/tokenizer.json")
+    + f"train: {{budget: 10k tokens, {TRAIN}}}\n"
+    + "experts: {grow: fam/typology-2-s1, add: {qae: typology}}\n"
+)
+
+
+def tongues(folder: Path, *arguments: str, ends: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "tongues", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == ends, done.stderr
+    return done.stderr if ends else done.stdout
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a seed and three ensembles."""
+    folder = tmp_path_factory.mktemp("family")
+    (folder / "seed.yaml").write_text(RECIPE + SEED)
+    (folder / "experts.yaml").write_text(RECIPE + EXPERTS)
+    (folder / "more.yaml").write_text(MORE)
+    tongues(folder, "prepare", "seed.yaml")
+    tongues(folder, "train", "seed.yaml")
+    tongues(folder, "experts", "train", "experts.yaml")
+    return folder
+
+
+def copied(family: Path, folder: Path) -> Path:
+    return shutil.copytree(family, folder / "copy")
+
+
+def lineage(folder: Path, name: str) -> dict:
+    return json.loads((folder / "ensembles" / name / "ensemble.json").read_text())
+
+
+def test_ensembles_know_their_experts_languages_and_seed(family: Path) -> None:
+    made = lineage(family, "fam/typology-2-s1")
+    assert [list(expert["languages"]) for expert in made["experts"]] == [
+        ["qaa", "qab"],
+        ["qac", "qad"],
+    ]
+    assert made["seed"] == "seed"
+    assert sum(expert["tokens"] for expert in made["experts"]) == pytest.approx(20_000, rel=0.05)
+    topics = lineage(family, "fam/topics-2-s1")["experts"]
+    shares = [sum(expert["languages"].get(lang, 0) for expert in topics) for lang in ("qaa", "qad")]
+    assert shares == pytest.approx([1.0, 1.0])
+
+
+def test_the_same_command_again_changes_nothing(family: Path) -> None:
+    file = family / "ensembles/fam/typology-2-s1/ensemble.json"
+    before = file.stat().st_mtime_ns
+    tongues(family, "experts", "train", "experts.yaml")
+    assert file.stat().st_mtime_ns == before
+
+
+def test_a_lost_router_is_named_and_made_again(family: Path, tmp_path: Path) -> None:
+    folder = copied(family, tmp_path)
+    router = folder / "ensembles/fam/typology-2-s1/router.safetensors"
+    whole = router.read_bytes()
+    router.unlink()
+    said = tongues(folder, "generate", "fam/typology-2-s1", "--most", "2", ends=2)
+    assert "the router is gone" in said
+    tongues(folder, "experts", "train", "experts.yaml")
+    assert router.read_bytes() == whole
+
+
+def test_a_changed_expert_and_a_foreign_tokenizer_are_refused_by_name(
+    family: Path, tmp_path: Path
+) -> None:
+    folder = copied(family, tmp_path)
+    weights = folder / "runs/fam/typology-2-e1-s1/model/model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(bytes(data))
+    said = tongues(folder, "experts", "show", "fam/typology-2-s1", ends=2)
+    assert "`fam/typology-2-e1-s1` is not what it was" in said
+    tokenizer = folder / "runs/fam/topics-2-e0-s1/model/tokenizer.json"
+    tokenizer.write_text(
+        tokenizer.read_text().replace('"add_prefix_space":', ' "add_prefix_space":')
+    )
+    said = tongues(folder, "experts", "show", "fam/topics-2-s1", ends=2)
+    assert "tokenizer" in said
+
+
+def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
+    tongues(family, "prepare", "more.yaml")
+    tongues(family, "experts", "train", "more.yaml")
+    before, after = lineage(family, "fam/typology-2-s1"), lineage(family, "more/grown-s1")
+    assert after["experts"][:2] == before["experts"]
+    new = after["experts"][2]
+    assert new["languages"] == {"qad": 1.0, "qae": 1.0}
+    assert new["parent"] == "fam/typology-2-e1-s1"
+    assert after["languages"] == before["languages"] | {"qae": new["name"]}
+    assert [made["made"] for made in after["rounds"]][-1] == "more/grown-s1"
+    tongues(family, "experts", "show", "more/grown-s1")
+
+
+def test_measures_are_of_every_division_and_routing(family: Path) -> None:
+    page = tongues(family, "experts", "measure", "experts.yaml", "--scored", "500").strip()
+    assert (family / page).is_file()
+    found = json.loads((family / "ensembles/fam/measures.json").read_text())
+    settings = {(one["division"], one["routing"]): one for one in found["settings"]}
+    assert {"seed", "dense", "typology-2", "topics-2"} == {name for name, _ in settings}
+    assert settings["typology-2", "language"]["experts_run"] == 1
+    assert settings["typology-2", "posterior"]["experts_run"] == 2
+    cells = [c for c in found["forgetting"] if c["division"] == "typology-2"]
+    assert len(cells) == 2 * 4
+
+
+def test_killed_experts_go_on_and_end_the_same(family: Path, tmp_path: Path) -> None:
+    folder = copied(family, tmp_path)
+    shutil.rmtree(folder / "runs/fam")
+    shutil.rmtree(folder / "ensembles")
+    command = [sys.executable, "-m", "tongues", "experts", "train", "experts.yaml"]
+    process = subprocess.Popen(
+        command, cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and not list(folder.glob("runs/fam/*/metrics.jsonl")):
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    tongues(folder, "experts", "train", "experts.yaml")
+    for name in ("fam/dense-s1", "fam/typology-2-s1", "fam/topics-2-s1"):
+        assert lineage(folder, name) == lineage(family, name)

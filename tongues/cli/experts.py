@@ -1,0 +1,287 @@
+"""Verbs of language experts: partition, train, show, measure, average."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tongues.cli.options import (
+    json_option,
+    overrides_argument,
+    rebuild_option,
+    recipe_argument,
+    workspace_option,
+)
+from tongues.errors import UserError
+
+__all__ = ["experts"]
+
+
+@click.group()
+def experts() -> None:
+    """Divide the text, train an expert for each part, use them as one, add languages."""
+
+
+@experts.command()
+@click.argument("recipe", type=click.Path(path_type=Path), required=False)
+@overrides_argument
+@workspace_option
+@click.option("--by", default="typology", help="Without a recipe: typology, or languages.")
+@click.option("--preset", default="xelm", show_default=True, help="How features become distances.")
+@click.option(
+    "--distances", type=click.Path(path_type=Path), help="A file of them, or of features."
+)
+@click.option("--languages", metavar="A,B,…", help="Without a recipe: what to divide.")
+@click.option("-k", type=int, help="Without a recipe: how many parts.")
+@json_option
+def partition(
+    recipe: Path | None,
+    overrides: tuple[str, ...],
+    workspace: Path,
+    by: str,
+    preset: str,
+    distances: Path | None,
+    languages: str | None,
+    k: int | None,
+    as_json: bool,
+) -> None:
+    """Divide the text of RECIPE as its `experts.divisions` say, or some languages by their kin."""
+    from tongues.terminal import hint, print_json
+
+    if recipe is None:
+        found = _by_options(by, preset, distances, languages, k)
+        if as_json:
+            print_json(found.to_json())
+        else:
+            _show_partition(found, dict.fromkeys(found.languages, 1.0))
+        return
+    if languages or k or distances:
+        raise UserError("the recipe says what is divided, and how", hint="leave out the options")
+    from tongues.check import check_recipe
+    from tongues.experts.divide import divide, text_amounts
+    from tongues.recipe import load_recipe
+    from tongues.tokens import check_tokens
+
+    loaded = load_recipe(recipe, overrides)
+    if loaded.experts is None or not loaded.experts.divisions:
+        raise UserError("there are no `experts.divisions`", where=str(recipe))
+    check_recipe(loaded, workspace)
+    check_tokens(loaded, workspace)
+    amounts = text_amounts(loaded, {}, workspace)
+    made = {d.label: divide(loaded, d, workspace) for d in loaded.experts.divisions}
+    if as_json:
+        print_json({label: found.to_json() for label, found in made.items()})
+        return
+    for label, found in made.items():
+        click.echo(f"{label}  ({workspace / 'partitions' / loaded.name / label})")
+        _show_partition(found, amounts)
+        click.echo("")
+    hint(f"tongues experts train {recipe}")
+
+
+@experts.command()
+@recipe_argument
+@overrides_argument
+@workspace_option
+@rebuild_option
+@click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
+@click.option(
+    "--on",
+    type=click.Choice(["local", "ray", "slurm"]),
+    default="local",
+    show_default=True,
+    help="What starts the runs.",
+)
+@click.option("--processes", type=click.IntRange(min=1), help="Of each run, by torchrun.")
+@click.option("--partition", metavar="NAME", help="Slurm's partition.")
+@click.option("--time", "limit", metavar="H:MM:SS", help="Slurm's limit of a run.")
+def train(
+    recipe: Path,
+    overrides: tuple[str, ...],
+    workspace: Path,
+    rebuild: bool,
+    dry_run: bool,
+    on: str,
+    **how: Any,
+) -> None:
+    """Train the experts of RECIPE and put them together; interrupted, the same command goes on."""
+    from tongues.check import check_recipe
+    from tongues.cli.studying import show_cost
+    from tongues.experts import plan_rounds
+    from tongues.recipe import load_recipe
+    from tongues.study import find_launcher, measure_cost
+    from tongues.terminal import hint, progress_line, say
+    from tongues.tokens import check_tokens, open_tokens
+    from tongues.train import derive
+    from tongues.train.directory import find_parent
+
+    loaded = load_recipe(recipe, overrides)
+    if loaded.experts is None:
+        raise UserError(
+            "there is no `experts` section", where=str(recipe), hint="see docs/experts.md"
+        )
+    checked = check_recipe(loaded, workspace, here=on == "local")
+    check_tokens(loaded, workspace)
+    launcher = find_launcher(on, workers=loaded.experts.workers, **how)
+    rounds = plan_rounds(loaded, workspace, {}, make=True)
+    vocabulary = open_tokens(workspace / "tokens" / loaded.name).vocabulary_size
+    pairs = [
+        (run, derive(run, vocabulary, find_parent(run.parent, workspace)))
+        for made in rounds
+        for run in made.runs
+    ]
+    if dry_run:
+        show_cost(pairs, workspace, checked.at_once, False, checked.disk)
+        hint(f"tongues experts train {recipe}")
+        return
+    from tongues.experts.conduct import train_experts
+
+    cost = measure_cost(pairs, workspace, checked.at_once)
+    if cost.runs:
+        say(str(cost))
+    with progress_line(f"{loaded.name}: {len(pairs)} experts") as show:
+        made = train_experts(
+            loaded,
+            workspace,
+            rounds,
+            launcher=launcher,
+            watch=lambda state: show(state.share, *state.words()),
+            tell=say,
+            rebuild=rebuild,
+        )
+    for folder in made:
+        click.echo(folder)
+    hint(f"tongues experts measure {recipe}")
+
+
+@experts.command()
+@recipe_argument
+@overrides_argument
+@workspace_option
+@click.option(
+    "--scored",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="Held-out tokens of each language.",
+)
+def measure(recipe: Path, overrides: tuple[str, ...], workspace: Path, scored: int) -> None:
+    """Score held-out text with all ensembles of RECIPE, by every routing, and draw the page."""
+    from tongues.experts import plan_rounds
+    from tongues.experts.ensemble.lineage import find_ensemble
+    from tongues.experts.measures import measure as measure_all
+    from tongues.experts.measures import write_measures
+    from tongues.recipe import load_recipe
+    from tongues.report.experts import write_experts_report
+    from tongues.terminal import say
+
+    loaded = load_recipe(recipe, overrides)
+    if loaded.experts is None:
+        raise UserError(
+            "there is no `experts` section", where=str(recipe), hint="see docs/experts.md"
+        )
+    store = workspace / "ensembles"
+    folders: dict[str, list[Path]] = {}
+    if loaded.experts.grow:
+        folders["before"] = [find_ensemble(loaded.experts.grow, workspace)]
+    for made in plan_rounds(loaded, workspace, {}, make=True):
+        folders.setdefault(made.label, []).append(store / made.name)
+    found = measure_all(
+        folders,
+        loaded.name,
+        workspace,
+        scored=scored,
+        context=loaded.train.context,
+        tell=say,
+    )
+    write_measures(found, store / loaded.name)
+    click.echo(write_experts_report(found, workspace / "reports" / f"{loaded.name}-experts"))
+
+
+@experts.command()
+@click.argument("ensemble")
+@workspace_option
+@json_option
+def show(ensemble: str, workspace: Path, as_json: bool) -> None:
+    """What ENSEMBLE is made of, and whether everything is as it was."""
+    from dataclasses import asdict
+
+    from tongues.experts.ensemble.lineage import find_ensemble, read_lineage, verify
+    from tongues.quantities import show_count
+    from tongues.terminal import print_json, print_table
+
+    folder = find_ensemble(ensemble, workspace)
+    lineage = read_lineage(folder)
+    verify(lineage, folder, workspace)
+    if as_json:
+        print_json(asdict(lineage))
+        return
+    print_table(
+        [
+            {
+                "expert": expert.name,
+                "languages": ", ".join(
+                    lang if share > 0.995 else f"{lang} {share:.0%}"
+                    for lang, share in expert.languages.items()
+                ),
+                "tokens": show_count(expert.tokens),
+                "branched from": expert.parent or "",
+            }
+            for expert in lineage.experts
+        ]
+    )
+    click.echo(f"\nall of {folder} is as it was made; it began with {lineage.seed}")
+
+
+@experts.command()
+@click.argument("ensemble")
+@workspace_option
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The folder.")
+def average(ensemble: str, workspace: Path, out: Path) -> None:
+    """Average the experts of ENSEMBLE into one Hugging Face folder."""
+    from tongues.experts.ensemble.average import average_experts
+    from tongues.experts.ensemble.lineage import expert_folder, find_ensemble, read_lineage, verify
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError("is there already", where=str(out), hint="name another by `-o`")
+    folder = find_ensemble(ensemble, workspace)
+    lineage = read_lineage(folder)
+    verify(lineage, folder, workspace)
+    average_experts([expert_folder(expert, workspace) for expert in lineage.experts], out)
+    click.echo(out)
+
+
+def _by_options(
+    by: str, preset: str, distances: Path | None, languages: str | None, k: int | None
+) -> Any:
+    from tongues.experts.partition.distances import read_distances
+    from tongues.experts.partition.languages import by_language
+    from tongues.experts.partition.tree import by_tree
+    from tongues.experts.partition.typology import by_typology
+
+    codes = [code.strip() for code in (languages or "").split(",") if code.strip()]
+    if not codes:
+        raise UserError("name a recipe, or languages by `--languages`", hint="such as ar,bg,de,el")
+    twice = next((code for code in codes if codes.count(code) > 1), None)
+    if twice:
+        raise UserError(f"`{twice}` is named twice", where="--languages")
+    if by == "languages":
+        return by_language(codes)
+    if by != "typology":
+        hint = "`typology` or `languages`; other divisions need a recipe and its text"
+        raise UserError(f"languages alone are not divided by {by}", where="--by", hint=hint)
+    if k is None:
+        raise UserError("how many parts?", where="-k", hint="such as `-k 4`")
+    if distances:
+        found, notes = read_distances(distances, codes)
+        return by_tree("distances", found, k, notes=notes)
+    return by_typology(codes, k, preset)
+
+
+def _show_partition(found: Any, amounts: dict[str, float]) -> None:
+    from tongues.experts.partition.shown import part_rows, tree_lines
+    from tongues.terminal import print_table
+
+    print_table(part_rows(found, amounts))
+    for line in [*tree_lines(found), *found.notes]:
+        click.echo(line)

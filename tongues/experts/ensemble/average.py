@@ -1,0 +1,68 @@
+"""Experts averaged into one model, which costs what one of them costs."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tongues.errors import UserError
+from tongues.experts.ensemble.opened import mapped_weights
+from tongues.files import whole_directory
+from tongues.tokens import tokenizer_files
+
+__all__ = ["average_experts"]
+
+
+def average_experts(
+    experts: Sequence[Path], folder: Path, weights: Sequence[float] | None = None
+) -> None:
+    """Write the weighted mean of experts of one shape as a Hugging Face folder.
+
+    experts: their folders; configuration and tokenizer are the first one's. weights: of any sum,
+    none below 0; equal if left out.
+    """
+    shares = _shares(weights, len(experts))
+    stored = [mapped_weights(expert) for expert in experts]
+    for expert, tensors in zip(experts, stored, strict=True):
+        odd = [
+            n for n in stored[0].keys() | tensors.keys() if _kind(stored[0], n) != _kind(tensors, n)
+        ]
+        if odd:
+            what = f"`{min(odd)}` is another one than in {experts[0]}"
+            hint = "only experts of one shape can be averaged"
+            raise UserError(what, where=str(expert), hint=hint)
+    mean = {name: _mean([each[name] for each in stored], shares) for name in stored[0]}
+    with whole_directory(folder) as aside:
+        save_file(mean, aside / "model.safetensors", metadata={"format": "pt"})
+        for name in ("config.json", "generation_config.json"):
+            if (experts[0] / name).is_file():
+                shutil.copyfile(experts[0] / name, aside / name)
+        for file in tokenizer_files(experts[0]):
+            if not (aside / file.name).exists():
+                shutil.copyfile(file, aside / file.name)
+
+
+def _shares(weights: Sequence[float] | None, count: int) -> list[float]:
+    if weights is None:
+        return [1 / count] * count
+    if len(weights) != count or min(weights) < 0 or not sum(weights) > 0:
+        what = f"{len(weights)} weights for {count} experts, or not a positive sum of them"
+        raise UserError(what, where="weights", hint="name one of 0 or more for each expert")
+    return [weight / sum(weights) for weight in weights]
+
+
+def _mean(tensors: list[Tensor], shares: list[float]) -> Tensor:
+    """The weighted mean, summed in float64; counts and the like are the first one's."""
+    if not tensors[0].is_floating_point():
+        return tensors[0].clone()
+    total = torch.zeros(tensors[0].shape, dtype=torch.float64)
+    for tensor, share in zip(tensors, shares, strict=True):
+        total += share * tensor.double()
+    return total.to(tensors[0].dtype)
+
+
+def _kind(tensors: dict[str, Tensor], name: str) -> tuple[object, ...] | None:
+    return (tensors[name].shape, tensors[name].dtype) if name in tensors else None

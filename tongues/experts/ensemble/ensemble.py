@@ -1,0 +1,111 @@
+"""Experts used as one: what scoring and generating work on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.experts.ensemble.lineage import (
+    Lineage,
+    describe_expert,
+    expert_folder,
+    read_lineage,
+    verify,
+)
+from tongues.experts.ensemble.opened import Opened
+from tongues.experts.ensemble.router import Router, load_router
+from tongues.experts.ensemble.routing import Routing
+from tongues.files import file_hash
+from tongues.models.huggingface import configure
+from tongues.tokens import load_tokenizer
+from tongues.tokens.tokenizer import end_id
+
+__all__ = ["Ensemble", "open_alone", "open_ensemble"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ensemble:
+    """Experts of one vocabulary, opened as they are needed, with what chooses among them."""
+
+    lineage: Lineage
+    models: Opened
+    router: Router | None
+    tokenizer: Path  # the folder of an expert, which has it
+    end_id: int  # ends a document, and so stands before the next
+    context: int | None  # the longest text that every expert can see; None: any
+
+    @property
+    def k(self) -> int:
+        """The number of experts."""
+        return len(self.lineage.experts)
+
+    @property
+    def prior(self) -> np.ndarray:
+        """The experts' weights [k] before anything is known of a text."""
+        return self.router.prior if self.router else np.full(self.k, 1 / self.k)
+
+    def experts_of(
+        self, routing: Routing, languages: Sequence[str] | None, count: int
+    ) -> list[int] | None:
+        """The expert of each of `count` texts, where the routing goes by their languages."""
+        if routing.kind != "language":
+            return None
+        if languages is None:
+            hint = "say them, or let the texts tell, by `text`"
+            raise UserError("the texts' languages are not said", where="routing", hint=hint)
+        if len(languages) != count:
+            raise ValueError(f"{len(languages)} languages for {count} texts")
+        return [self.lineage.number_of(lang) for lang in languages]
+
+
+def open_ensemble(
+    folder: Path,
+    workspace: Path | None = None,
+    *,
+    verified: bool = True,
+    memory: int | None = None,
+    device: str = "cpu",
+) -> Ensemble:
+    """Open what `ensemble.json` in `folder` names; a UserError when it is not what it was.
+
+    workspace: the folder that experts are named from; the one three above `folder` if left out.
+    verified: compare every file with its SHA-256, which reads each once. memory: bytes of weights
+    to hold at most; None: any. device: such as `cuda`.
+    """
+    lineage = read_lineage(folder)
+    workspace = workspace or folder.resolve().parents[2]
+    verify(lineage, folder, workspace, bytes_too=verified)
+    places = [expert_folder(expert, workspace) for expert in lineage.experts]
+    router = load_router(folder / lineage.router.file) if lineage.router else None
+    if router and router.k != len(places):
+        what = f"the router knows {router.k} experts and there are {len(places)}"
+        hint = "run `tongues experts train` again, which fits it anew"
+        raise UserError(what, where=str(folder), hint=hint)
+    return Ensemble(
+        lineage=lineage,
+        models=Opened(places, memory=memory, device=device),
+        router=router,
+        tokenizer=places[0],
+        end_id=end_id(load_tokenizer(places[0]), places[0]),
+        context=_shortest(places),
+    )
+
+
+def open_alone(folder: Path, name: str) -> Ensemble:
+    """A Hugging Face folder as an ensemble of itself, scored and asked in the same way."""
+    expert = describe_expert(name, folder, folder, languages={}, parent=None, run=None, tokens=0)
+    return Ensemble(
+        lineage=Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {}),
+        models=Opened([folder]),
+        router=None,
+        tokenizer=folder,
+        end_id=end_id(load_tokenizer(folder), folder),
+        context=_shortest([folder]),
+    )
+
+
+def _shortest(places: Sequence[Path]) -> int | None:
+    lengths = [getattr(configure(place), "max_position_embeddings", None) for place in places]
+    return min((length for length in lengths if length), default=None)

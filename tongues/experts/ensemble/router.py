@@ -1,0 +1,220 @@
+"""Which experts a text so far calls for: the distance of its TF-IDF embedding from each centre.
+
+The embedding of a text is its terms' vectors, weighted by idf, summed up and brought to length 1;
+so a running sum is all that has to be kept, and a token more costs the same at any length.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.files import whole_file
+
+__all__ = [
+    "Power",
+    "Router",
+    "RouterState",
+    "distance_weights",
+    "fit_router",
+    "fit_temperature",
+    "load_router",
+    "save_router",
+]
+
+Power = Literal[2, 4]
+
+_ROWS = 4096  # tokens of a document at a time
+_TENSORS = ("vectors", "centres", "prior")
+_COARSE = np.linspace(np.log(1e-4), np.log(1e2), 41)  # temperatures tried first
+_GOLDEN = (5**0.5 - 1) / 2
+_FINE = 1e-3  # of log T
+
+
+@dataclass(slots=True)
+class RouterState:
+    """A text so far, or several side by side: the sums [..., d] of its terms' vectors."""
+
+    sums: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Router:
+    """What turns a text so far into the experts' weights, which add up to 1.
+
+    The weight of an expert goes with exp(-distance^power / temperature), or is its prior as long
+    as the text says nothing.
+    """
+
+    vectors: np.ndarray  # [V, d], of every token of the tokenizer, weighted by its idf
+    centres: np.ndarray  # [k, d], mean embedding of each expert's documents
+    prior: np.ndarray  # [k], adds up to 1
+    temperature: float = 0.1
+    power: Power = 2
+    _doubled: np.ndarray = field(init=False, repr=False)  # [d, k]
+    _reach: np.ndarray = field(init=False, repr=False)  # [k]
+
+    def __post_init__(self) -> None:
+        centres = self.centres.astype(np.float64)
+        object.__setattr__(self, "_doubled", np.ascontiguousarray(2.0 * centres.T))
+        object.__setattr__(self, "_reach", 1.0 + np.vecdot(centres, centres))
+
+    @property
+    def k(self) -> int:
+        """The number of experts."""
+        return len(self.centres)
+
+    def start(self, count: int | None = None) -> RouterState:
+        """An empty text, or `count` of them."""
+        width = self.vectors.shape[1]
+        return RouterState(np.zeros(width if count is None else (count, width)))
+
+    def push(self, state: RouterState, tokens: int | np.ndarray) -> None:
+        """Add the next token, or one to each of several texts."""
+        state.sums += self.vectors[tokens]
+
+    def weights(self, state: RouterState) -> np.ndarray:
+        """The experts' weights [..., k] for the next token."""
+        return self.weigh(self.distances(state.sums))
+
+    def sum(self, tokens: np.ndarray) -> np.ndarray:
+        """The sum [d] of the vectors of a text's tokens."""
+        terms, counts = np.unique(tokens, return_counts=True)
+        return counts.astype(np.float64) @ self.vectors[terms]
+
+    def distances(self, sums: np.ndarray) -> np.ndarray:
+        """Squared distances [..., k] of embeddings from the centres, by their sums [..., d].
+
+        Not a number where a text says nothing.
+        """
+        lengths = np.sqrt(np.vecdot(sums, sums))[..., None]
+        with np.errstate(invalid="ignore"):
+            return self._reach - (sums @ self._doubled) / lengths
+
+    def weigh(self, distances: np.ndarray) -> np.ndarray:
+        """The weights that go with squared distances [..., k]; the prior where there are none."""
+        weights = distance_weights(distances, self.temperature, self.power)
+        if not np.minimum.reduce(weights, axis=None, initial=1.0) >= 0:
+            weights[np.isnan(weights[..., 0])] = self.prior
+        return weights
+
+    def document_distances(self, tokens: np.ndarray) -> np.ndarray:
+        """Squared distances [T, k] of what lies before each token of a document."""
+        found = np.empty((len(tokens), self.k))
+        before = np.zeros(self.vectors.shape[1])
+        for start in range(0, len(tokens), _ROWS):
+            steps = self.vectors[tokens[start : start + _ROWS]]
+            sums = np.cumsum(steps, axis=0, dtype=np.float64)
+            sums += before
+            found[start : start + len(steps)] = self.distances(np.vstack([before, sums[:-1]]))
+            before = sums[-1]
+        return found
+
+    def document_weights(self, tokens: np.ndarray) -> np.ndarray:
+        """Weights [T, k] for each token of a document, from what lies before it."""
+        return self.weigh(self.document_distances(tokens))
+
+
+def distance_weights(distances: np.ndarray, temperature: float, power: Power) -> np.ndarray:
+    """Weights [..., k] that go with exp(-distance^power / temperature), by squared distances."""
+    exponents = distances if power == 2 else distances * distances
+    nearest = np.minimum.reduce(exponents, axis=-1, keepdims=True)
+    weights = np.exp((nearest - exponents) / temperature)
+    weights /= np.add.reduce(weights, axis=-1, keepdims=True)
+    return weights
+
+
+def fit_router(
+    idf: np.ndarray,
+    projection: np.ndarray,
+    documents: Sequence[Sequence[np.ndarray]],
+    prior: Sequence[float] | None = None,
+) -> Router:
+    """A router for experts of any partition: their centres are means over their documents.
+
+    idf [V], projection [V, d]: of every token, such as topics have them; an idf of 0 leaves a token
+    out. documents: a sample of the tokens that each expert learned. prior: the experts' weights
+    where a text says nothing, such as their shares of all text; equal if left out.
+    """
+    vectors = (idf[:, None] * projection).astype(np.float32)
+    first = np.ones(len(documents)) if prior is None else np.asarray(prior, dtype=np.float64)
+    unplaced = Router(vectors, np.zeros((len(documents), vectors.shape[1])), first / first.sum())
+    centres = []
+    for sample in documents:
+        sums = np.array([unplaced.sum(tokens) for tokens in sample])
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        centres.append((sums / np.where(lengths > 0, lengths, 1)).mean(axis=0))
+    return replace(unplaced, centres=np.array(centres))
+
+
+def fit_temperature(
+    router: Router,
+    documents: Sequence[np.ndarray],
+    log_probs: Sequence[np.ndarray],
+    power: Power = 2,
+) -> Router:
+    """The router at the temperature that makes held-out documents likeliest under the mixture.
+
+    log_probs: of each document, the log-probability [T, k] of its tokens by every expert.
+    """
+    distances = np.concatenate([router.document_distances(tokens) for tokens in documents])
+    known = ~np.isnan(distances[:, 0])
+    distances, likely = distances[known], np.concatenate(list(log_probs))[known]
+    highest = likely.max(axis=1, keepdims=True)
+    likely = np.exp(likely - highest)
+
+    def cost(log_temperature: float) -> float:
+        weights = distance_weights(distances, float(np.exp(log_temperature)), power)
+        return -float(np.log(np.maximum((weights * likely).sum(axis=1), 1e-300)).sum())
+
+    at = min(range(len(_COARSE)), key=lambda place: cost(_COARSE[place]))
+    low, high = _COARSE[max(at - 1, 0)], _COARSE[min(at + 1, len(_COARSE) - 1)]
+    best = _golden_section(cost, float(low), float(high))
+    return replace(router, temperature=float(np.exp(best)), power=power)
+
+
+def save_router(router: Router, path: Path) -> None:
+    """Write one safetensors file, whole or not at all."""
+    from safetensors.numpy import save_file
+
+    tensors = {name: np.ascontiguousarray(getattr(router, name)) for name in _TENSORS}
+    tensors |= {"temperature": np.array(router.temperature), "power": np.array(router.power)}
+    with whole_file(path) as aside:
+        save_file(tensors, aside)
+
+
+def load_router(path: Path) -> Router:
+    """Read a router; a UserError when it is missing or no whole one."""
+    from safetensors import SafetensorError, safe_open
+
+    hint = "run `tongues experts train` again, which fits it anew"
+    if not path.is_file():
+        raise UserError("the router is not there", where=str(path), hint=hint)
+    try:
+        with safe_open(path, framework="numpy") as stored:
+            tensors = {name: stored.get_tensor(name) for name in _TENSORS}
+            power: Power = 4 if stored.get_tensor("power") == 4 else 2
+            return Router(
+                **tensors, temperature=float(stored.get_tensor("temperature")), power=power
+            )
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"is no router ({error})", where=str(path), hint=hint) from None
+
+
+def _golden_section(cost: Callable[[float], float], low: float, high: float) -> float:
+    """Where a cost with one valley between the two is lowest."""
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    of_left, of_right = cost(left), cost(right)
+    while high - low > _FINE:
+        if of_left < of_right:
+            high, right, of_right = right, left, of_left
+            left = high - _GOLDEN * (high - low)
+            of_left = cost(left)
+        else:
+            low, left, of_left = left, right, of_right
+            right = low + _GOLDEN * (high - low)
+            of_right = cost(right)
+    return (low + high) / 2

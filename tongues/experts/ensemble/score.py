@@ -1,0 +1,186 @@
+"""How likely an ensemble finds whole documents."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import DynamicCache, PreTrainedModel
+
+from tongues.experts.ensemble.ensemble import Ensemble
+from tongues.experts.ensemble.routing import Routing, posterior_weights, weigh
+
+__all__ = ["Scored", "expert_log_probs", "mixed", "score"]
+
+_TOKENS = 4096  # in a batch of windows
+_LOGITS = 2**24  # held at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """A document under the mixture of experts."""
+
+    nats: np.ndarray  # [T], -log p of every token
+    weights: np.ndarray  # [T, k], what each expert counted for it
+    experts: tuple[str, ...]  # that ran
+    computed: int  # tokens over all experts that ran
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Tokens of a document that one expert must predict: from `start`, `count` of them."""
+
+    document: int
+    start: int
+    count: int
+
+
+def score(
+    ensemble: Ensemble,
+    documents: Sequence[np.ndarray],
+    routing: Routing,
+    languages: Sequence[str] | None = None,
+    *,
+    context: int | None = None,
+    seed: int = 0,
+) -> list[Scored]:
+    """Score documents of token ids; each is predicted from the end token on, in whole windows.
+
+    An expert runs only on windows in which it has a weight. languages: of each document, for
+    `language`. context: tokens of a window, at most what the experts can see, which is the default.
+    seed: for `random`.
+    """
+    experts = ensemble.experts_of(routing, languages, len(documents))
+    context = _window(ensemble, context)
+    weights = [
+        weigh(
+            routing,
+            tokens,
+            k=ensemble.k,
+            router=ensemble.router,
+            expert=experts[place] if experts else None,
+            seed=seed,
+        )
+        for place, tokens in enumerate(documents)
+    ]
+    found, computed = _all_log_probs(ensemble, documents, weights, context)
+    scored = []
+    for likely, weight, ran in zip(found, weights, computed, strict=True):
+        own = posterior_weights(likely, ensemble.prior) if weight is None else weight
+        names = tuple(np.array(ensemble.lineage.names)[ran > 0].tolist())
+        scored.append(Scored(-mixed(own, likely), own, names, int(ran.sum())))
+    return scored
+
+
+def expert_log_probs(
+    ensemble: Ensemble, documents: Sequence[np.ndarray], *, context: int | None = None
+) -> list[np.ndarray]:
+    """Of each document, the log-probability [T, k] of its tokens by every expert."""
+    context = _window(ensemble, context)
+    return _all_log_probs(ensemble, documents, [None] * len(documents), context)[0]
+
+
+def _all_log_probs(
+    ensemble: Ensemble,
+    documents: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray | None],
+    context: int | None,
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Of each document, log-probabilities [T, k], -inf where not computed; what each expert read.
+
+    weights: [T, k] of each document; None: every expert predicts all of it.
+    """
+    found = [np.full((len(tokens), ensemble.k), -np.inf) for tokens in documents]
+    computed = np.zeros((len(documents), ensemble.k), dtype=np.int64)
+    for expert in range(ensemble.k):
+        windows = list(_windows(documents, weights, expert, context))
+        for batch in _batches(windows):
+            rows = _run(ensemble.models[expert], ensemble.end_id, documents, batch)
+            for window, log_probs in zip(batch, rows, strict=True):
+                place = slice(window.start, window.start + window.count)
+                found[window.document][place, expert] = log_probs
+                computed[window.document, expert] += window.count
+    return found, computed
+
+
+def mixed(weights: np.ndarray, log_probs: np.ndarray) -> np.ndarray:
+    """The log-probability of every token [T] by the weighted mean of the experts', by [T, k]."""
+    with np.errstate(divide="ignore"):
+        terms = np.where(weights > 0, np.log(weights) + log_probs, -np.inf)
+    highest = terms.max(axis=1, initial=-np.inf)
+    return np.log(np.exp(terms - highest[:, None]).sum(axis=1)) + highest
+
+
+def _window(ensemble: Ensemble, context: int | None) -> int | None:
+    if context and ensemble.context and context > ensemble.context:
+        raise ValueError(f"a window of {context} tokens; the experts see {ensemble.context}")
+    return context or ensemble.context
+
+
+def _windows(
+    documents: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray | None],
+    expert: int,
+    context: int | None,
+) -> Iterator[_Window]:
+    """What an expert must predict of the documents: up to the last token it has a weight in."""
+    for place, (tokens, weight) in enumerate(zip(documents, weights, strict=True)):
+        step = context or max(1, len(tokens))
+        for start in range(0, len(tokens), step):
+            count = min(step, len(tokens) - start)
+            if weight is not None:
+                needed = np.flatnonzero(weight[start : start + count, expert])
+                count = int(needed[-1]) + 1 if len(needed) else 0
+            if count:
+                yield _Window(place, start, count)
+
+
+def _batches(windows: list[_Window]) -> Iterator[list[_Window]]:
+    """Windows of like lengths together, the longest first."""
+    batch: list[_Window] = []
+    for window in sorted(windows, key=lambda window: -window.count):
+        if batch and (len(batch) + 1) * batch[0].count > _TOKENS:
+            yield batch
+            batch = []
+        batch.append(window)
+    if batch:
+        yield batch
+
+
+def _run(
+    model: PreTrainedModel,
+    end_id: int,
+    documents: Sequence[np.ndarray],
+    batch: list[_Window],
+) -> list[np.ndarray]:
+    """The log-probability of each window's tokens."""
+    rows = torch.full((len(batch), batch[0].count + 1), end_id, dtype=torch.long)
+    for row, window in zip(rows, batch, strict=True):
+        tokens, stop = documents[window.document], window.start + window.count
+        if window.start:
+            row[0] = int(tokens[window.start - 1])
+        row[1 : window.count + 1] = torch.from_numpy(tokens[window.start : stop].astype(np.int64))
+    found = gold_log_probs(model, rows.to(model.device)).double().cpu().numpy()
+    return [row[: window.count] for row, window in zip(found, batch, strict=True)]
+
+
+@torch.inference_mode()
+def gold_log_probs(model: PreTrainedModel, rows: Tensor) -> Tensor:
+    """The log-probability [rows, T] of every token but the first of rows [rows, T + 1].
+
+    Logits are made for as many tokens at a time as memory allows, from a cache where not at once.
+    What is padded at a row's end does not matter to what stands before it.
+    """
+    tokens, wanted = rows[:, :-1], rows[:, 1:]
+    count = tokens.shape[1]
+    vocabulary = model.config.get_text_config().vocab_size
+    step = max(1, _LOGITS // (len(rows) * vocabulary))
+    cache = DynamicCache(config=model.config) if step < count else None
+    found = []
+    for part in (slice(start, start + step) for start in range(0, count, step)):
+        out = model(input_ids=tokens[:, part], past_key_values=cache, use_cache=cache is not None)
+        logits = out.logits.float()
+        reached = logits.gather(2, wanted[:, part, None]).squeeze(2)
+        found.append(reached - logits.logsumexp(2))
+    return torch.cat(found, dim=1)

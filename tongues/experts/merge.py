@@ -1,0 +1,202 @@
+"""From finished experts to an ensemble: `ensembles/<recipe>/<division>-s<seed>/`."""
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
+from tongues.experts.ensemble.lineage import (
+    ENSEMBLE,
+    ROUTER,
+    Expert,
+    Lineage,
+    best_experts,
+    describe_expert,
+    read_lineage,
+    router_file,
+    verify,
+    write_lineage,
+)
+from tongues.experts.ensemble.router import (
+    Router,
+    fit_router,
+    fit_temperature,
+    load_router,
+    save_router,
+)
+from tongues.experts.ensemble.score import expert_log_probs
+from tongues.experts.partition.topics import term_directions
+from tongues.experts.rounds import Round
+from tongues.files import file_hash
+from tongues.runs import read_record
+from tongues.tokens import Tokens, open_part, open_tokens
+from tongues.train import RunPlan
+
+__all__ = ["documents_of", "merge"]
+
+_SAMPLED = 400  # documents of an expert's text that its centre is the mean of
+_HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on
+
+
+def merge(
+    made: Round, workspace: Path, *, grown: Path | None = None, tell: Callable[[str], None]
+) -> Path:
+    """Put the finished experts of a round together; returns the ensemble's folder.
+
+    grown: the ensemble that they were branched from, whose experts stay as they are; those that a
+    further division took the place of are left out. What was merged already is left as it is.
+    """
+    folder = workspace / "ensembles" / made.name
+    before = read_lineage(grown) if grown else None
+    new = tuple(_described(made, number, workspace) for number in range(len(made.runs)))
+    kept = _kept(before, made) if before else ()
+    experts = (*kept, *new)
+    if _is_there(folder, experts, workspace):
+        return folder
+    tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
+    old = _old_router(grown, before, kept) if grown and before and kept else None
+    router = _router(made, tokens, new, old, before.languages if before else ())
+    first = Path(workspace, new[0].folder) / "tokenizer.json"
+    lineage = Lineage(
+        experts=experts,
+        languages=best_experts(experts),
+        seed=before.seed if before else str(made.runs[0].parent),
+        tokenizer_sha256=before.tokenizer_sha256 if before else file_hash(first),
+        router=None,
+        partition=made.partition.to_json(),
+        rounds=(
+            *(before.rounds if before else ()),
+            *({"made": made.name, "from": e.parent, "expert": e.name} for e in new),
+        ),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ENSEMBLE).unlink(missing_ok=True)
+    save_router(router, folder / ROUTER)
+    _write(lineage, folder)
+    if len(experts) > 1:
+        tell(f"{made.name}: fitting the router's temperature on held-out text")
+        ensemble = open_ensemble(folder, workspace, verified=False)
+        save_router(_tempered(ensemble, tokens, router), folder / ROUTER)
+        _write(lineage, folder)
+    return folder
+
+
+def documents_of(
+    tokens: np.ndarray, bounds: np.ndarray, numbers: Sequence[int] | np.ndarray
+) -> list[np.ndarray]:
+    """Documents by their numbers, without the token that ends each."""
+    return [np.asarray(tokens[bounds[i] : bounds[i + 1] - 1], dtype=np.int64) for i in numbers]
+
+
+def _described(made: Round, number: int, workspace: Path) -> Expert:
+    run = made.runs[number]
+    directory = workspace / "runs" / run.name
+    return describe_expert(
+        run.name,
+        directory / "model",
+        workspace,
+        languages=made.learned[number],
+        parent=run.parent,
+        run=run.name,
+        tokens=read_record(directory)["tokens"],
+    )
+
+
+def _kept(before: Lineage, made: Round) -> tuple[Expert, ...]:
+    """The experts of the ensemble that grows which stay in it."""
+    taken = {lang for cluster in made.partition.clusters for lang in cluster}
+    added = taken - before.languages.keys()
+    if added:
+        return before.experts
+    return tuple(e for e in before.experts if not taken.issuperset(e.languages))
+
+
+def _is_there(folder: Path, experts: Sequence[Expert], workspace: Path) -> bool:
+    """Whether these very experts were merged already, and their router is whole."""
+    if not (folder / ENSEMBLE).is_file():
+        return False
+    try:
+        there = read_lineage(folder)
+        verify(there, folder, workspace)
+    except UserError:
+        return False
+    return there.router is not None and list(there.experts) == list(experts)
+
+
+def _write(lineage: Lineage, folder: Path) -> None:
+    write_lineage(replace(lineage, router=router_file(folder / ROUTER)), folder)
+
+
+def _old_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
+    """Of the experts that stay."""
+    if before.router is None:
+        what, hint = "the ensemble that grows has no router", "make it again"
+        raise UserError(what, where=str(grown), hint=hint)
+    router = load_router(grown / before.router.file)
+    places = [before.names.index(expert.name) for expert in kept]
+    prior = router.prior[places]
+    return replace(router, centres=router.centres[places], prior=prior / prior.sum())
+
+
+def _router(
+    made: Round,
+    tokens: Tokens,
+    experts: Sequence[Expert],
+    old: Router | None,
+    known: Container[str],
+) -> Router:
+    """Centres by a sample of what each expert learned; those of experts that stay are kept.
+
+    known: languages of the ensemble that grows. A new expert beside it stands for its new ones.
+    """
+    pairs = list(zip(made.runs, experts, strict=True))
+    if old is None:
+        weights, directions = term_directions(tokens, seed=made.seed)
+        samples = [_sample(run, tokens, list(e.languages), made.seed) for run, e in pairs]
+        return fit_router(weights, directions, samples, [_size(run, tokens, e) for run, e in pairs])
+    samples = []
+    for run, expert in pairs:
+        new = [lang for lang in expert.languages if lang not in known]
+        samples.append(_sample(run, tokens, new or list(expert.languages), made.seed))
+    fitted = fit_router(old.idf, old.projection, samples)
+    share = 1.0 / (old.k + fitted.k)
+    prior = np.concatenate([old.prior * (1 - share * fitted.k), np.full(fitted.k, share)])
+    return replace(old, centres=np.concatenate([old.centres, fitted.centres]), prior=prior)
+
+
+def _sample(run: RunPlan, tokens: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:
+    """Documents of what an expert learned, of each language as its share of the text."""
+    held = open_part(tokens, run.part) if run.part else tokens
+    counts = {lang: held.counts[lang]["train"]["documents"] for lang in languages}
+    total = sum(counts.values())
+    random = np.random.default_rng(seed)
+    found: list[np.ndarray] = []
+    for lang, count in counts.items():
+        wanted = min(count, -(-_SAMPLED * count // max(total, 1)))
+        shard = held.shard(lang, "train")
+        numbers = np.sort(random.choice(count, wanted, replace=False))
+        found += documents_of(shard.tokens, shard.bounds, numbers)
+    return [document for document in found if len(document)]
+
+
+def _size(run: RunPlan, tokens: Tokens, expert: Expert) -> float:
+    """Training tokens of what an expert learned."""
+    held = open_part(tokens, run.part) if run.part else tokens
+    return float(sum(held.counts[lang]["train"]["tokens"] for lang in expert.languages))
+
+
+def _tempered(ensemble: Ensemble, tokens: Tokens, router: Router) -> Router:
+    """The router at the temperature that suits held-out text of all languages."""
+    documents: list[np.ndarray] = []
+    for lang in tokens.languages:
+        shard, taken = tokens.shard(lang, "valid"), 0
+        for number in range(len(shard.bounds) - 1):
+            if taken >= _HELD_OUT:
+                break
+            documents += documents_of(shard.tokens, shard.bounds, [number])
+            taken += len(documents[-1])
+    documents = [document for document in documents if len(document)]
+    return fit_temperature(router, documents, expert_log_probs(ensemble, documents))

@@ -1,0 +1,158 @@
+"""The partition by kinship: languages together whose updates of the seed model help each other."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tongues.errors import UserError
+from tongues.experts.partition.distances import named
+from tongues.experts.partition.partition import Distances, Partition
+from tongues.experts.partition.tree import by_tree
+from tongues.models.huggingface import load_model
+from tongues.randomness import derive_seed
+from tongues.tokens import Tokens, load_tokenizer
+from tongues.train.engine.fitting import fit_scorer
+from tongues.train.engine.processor import set_up
+from tongues.train.engine.scorer import Scorer
+
+__all__ = ["by_kinship", "distances_of", "draw", "kinship_distances"]
+
+_KEPT = 1_000_000  # numbers of a gradient, about
+_TOKENS = 4096  # of a backward pass, about
+
+
+def by_kinship(
+    model_folder: Path,
+    tokens: Tokens,
+    languages: Sequence[str],
+    k: int,
+    *,
+    windows: int = 128,
+    context: int = 256,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Partition:
+    """The partition of the languages into k parts by their balanced tree of kinship."""
+    distances, notes = kinship_distances(
+        model_folder,
+        tokens,
+        languages,
+        windows=windows,
+        context=context,
+        seed=seed,
+        progress=progress,
+    )
+    return by_tree("kinship", distances, k, notes=notes)
+
+
+def kinship_distances(
+    model_folder: Path,
+    tokens: Tokens,
+    languages: Sequence[str],
+    *,
+    windows: int = 128,
+    context: int = 256,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Distances, tuple[str, ...]]:
+    """Distances between languages by how alike they would change a model, and notes.
+
+    The distance is 1 - the correlation of the gradients of two languages' losses, freed of the
+    noise of small samples: each language's windows are scored in two halves, and its gradient's
+    own length is taken from the product of the halves. It costs one backward pass over the
+    windows of each language and no training.
+
+    model_folder: a Hugging Face model of the tokens' own tokenizer, usually the seed. windows: of
+    training tokens, drawn by `seed`, for each language. context: tokens of a window.
+    """
+    _check_tokenizer(model_folder, tokens)
+    processor = set_up("float32", torch.get_num_threads())
+    model = load_model(model_folder)
+    torch.nn.Module.to(model, processor.device)
+    scorer, _ = fit_scorer(
+        model,
+        processor,
+        context=context,
+        apart_by=None,
+        recompute=False,
+        compiled=False,
+        tell=progress,
+    )
+    kept = _sample(scorer, seed)
+    halves = np.empty((2, len(languages), sum(map(len, kept))), np.float32)
+    for i, lang in enumerate(languages):
+        progress(f"reading `{lang}`")
+        drawn = draw(tokens, lang, windows, context, seed)
+        for half in (0, 1):
+            halves[half, i] = _gradient(scorer, drawn[half::2], kept)
+    about = f"by the gradients of {model_folder}, {windows} windows of {context} tokens a language"
+    return distances_of(languages, halves), (about,)
+
+
+def distances_of(languages: Sequence[str], halves: np.ndarray) -> Distances:
+    """From two gradients [2, languages, numbers] of each language, each of its own windows."""
+    first, second = halves.astype(np.float64)
+    lengths = (first * second).sum(axis=1)
+    for lang, length in zip(languages, lengths, strict=True):
+        if length <= 0:
+            what = f"`{lang}`: too few windows to know a gradient from noise"
+            raise UserError(what, where="kinship", hint="take more windows")
+    mean = (first + second) / 2
+    cosine = (mean @ mean.T) / np.sqrt(np.outer(lengths, lengths))
+    return named(languages, np.clip(1 - cosine, 0.0, 2.0))
+
+
+def _check_tokenizer(model_folder: Path, tokens: Tokens) -> None:
+    path = model_folder / "tokenizer.json"
+    if not path.is_file():
+        what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
+        raise UserError(what, where=str(model_folder), hint=hint)
+    if load_tokenizer(path).to_str() != load_tokenizer(tokens.tokenizer_path).to_str():
+        hint = f"prepare with its own: `tokens.base: {model_folder}`"
+        raise UserError(
+            "has another tokenizer than these tokens", where=str(model_folder), hint=hint
+        )
+
+
+def draw(tokens: Tokens, lang: str, windows: int, context: int, seed: int) -> Tensor:
+    """Windows [windows, context + 1] of a language's training tokens, none twice."""
+    text = tokens.train(lang)
+    there = (len(text) - 1) // context
+    if there < windows:
+        what = f"`{lang}` has {there} windows of {context} tokens where {windows} are wanted"
+        raise UserError(what, where="kinship", hint="take fewer or shorter windows, or more text")
+    chance = np.random.default_rng(derive_seed(seed, "kinship", lang))
+    starts = context * np.sort(chance.choice(there, windows, replace=False))
+    return torch.from_numpy(np.stack([text[i : i + context + 1] for i in starts]).astype(np.int64))
+
+
+def _sample(scorer: Scorer, seed: int) -> list[Tensor]:
+    """Which numbers of each weight's gradient are kept: as large a share of each, by chance."""
+    weights = [weight for weight in scorer.parameters() if weight.requires_grad]
+    share = min(1.0, _KEPT / sum(weight.numel() for weight in weights))
+    chance = torch.Generator().manual_seed(derive_seed(seed, "kinship"))
+    return [
+        torch.randint(weight.numel(), (round(share * weight.numel()),), generator=chance)
+        if share < 1
+        else torch.arange(weight.numel())
+        for weight in weights
+    ]
+
+
+def _gradient(scorer: Scorer, windows: Tensor, kept: Sequence[Tensor]) -> np.ndarray:
+    """The kept numbers of the gradient of the mean nats per token."""
+    device = scorer.processor.device
+    scorer.zero_grad(set_to_none=True)
+    for part in windows.split(max(1, _TOKENS // windows.shape[1])):
+        objective, _ = scorer(part.to(device))
+        (objective / windows[:, 1:].numel()).backward()
+    weights = [weight for weight in scorer.parameters() if weight.requires_grad]
+    found = [
+        weight.grad.flatten()[places.to(device)] if weight.grad is not None else places * 0.0
+        for weight, places in zip(weights, kept, strict=True)
+    ]
+    scorer.zero_grad(set_to_none=True)
+    return torch.cat([part.float().cpu() for part in found]).numpy()

@@ -1,0 +1,95 @@
+"""The partition by typology: languages of like grammar together, by the features of lang2vec."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import langcodes
+import numpy as np
+
+from tongues.errors import UserError, nearest
+from tongues.experts.partition.distances import cosine_distances
+from tongues.experts.partition.partition import Distances, Partition
+from tongues.experts.partition.tree import by_tree
+from tongues.files import read_json
+
+__all__ = ["PRESETS", "by_typology", "typology_distances"]
+
+# The features of a preset: those of the data whose names begin so.
+PRESETS = {"xelm": "S_"}  # syntax; what the published clusters of X-ELM come from
+_PRIVATE = "q[a-t][a-z]"  # codes that no standard gives to a language
+_WHERE = "typology"
+
+
+def by_typology(languages: Sequence[str], k: int, preset: str = "xelm") -> Partition:
+    """The partition of the languages into k parts by their balanced tree of grammar."""
+    distances, notes = typology_distances(languages, preset)
+    return by_tree("typology", distances, k, notes=notes)
+
+
+def typology_distances(
+    languages: Sequence[str], preset: str = "xelm"
+) -> tuple[Distances, tuple[str, ...]]:
+    """Distances between languages by their features, and what a reader should know of them.
+
+    languages: tags such as `sw` or `zh-Hant`. A language that the data does not have is refused;
+    one of which few or no features are known stays, and a note says so.
+    preset `xelm`: 1 - cosine of the averaged syntax features, under macro-language codes.
+    """
+    if preset not in PRESETS:
+        raise UserError(f"there is no preset `{preset}`", hint=nearest(preset, PRESETS))
+    codes, features = _features(_data(), PRESETS[preset])
+    rows = [_row(lang, codes, features) for lang in languages]
+    distances, notes = cosine_distances(languages, features[rows])
+    known = (~np.isnan(features[rows])).sum(axis=1)
+    data = f"lang2vec {version('lang2vec')}, its features `{PRESETS[preset]}…`"
+    about = f"by {data}: {known.min()} to {known.max()} of {features.shape[1]} known of a language"
+    return distances, (about, *notes)
+
+
+def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
+    """Where a language stands in the data: under its macro-language's code, else its own."""
+    try:
+        own = langcodes.Language.get(lang, normalize=False)
+        usual = langcodes.Language.get(lang)
+        tags = (usual.prefer_macrolanguage(), usual, own)
+        names = list(dict.fromkeys(tag.to_alpha3() for tag in tags))
+    except (ValueError, LookupError):
+        names = []
+    found = [codes[name] for name in names if name in codes]
+    if not found:
+        hint = _near(lang, codes)
+        raise UserError(f"lang2vec has no language `{lang}`", where=_WHERE, hint=hint)
+    known = [row for row in found if not np.isnan(features[row]).all()]
+    return (known or found)[0]
+
+
+def _near(lang: str, codes: dict[str, int]) -> str:
+    """The nearest tag of two letters for a short one, or code of the data for a longer one."""
+    short = read_json(_data() / "letter_codes.json")
+    near = nearest(lang, short if len(lang) <= 2 else codes)
+    if re.fullmatch(_PRIVATE, lang) or not near.startswith("did you mean"):
+        return "give a file of distances or features"
+    return near
+
+
+@lru_cache(maxsize=1)
+def _features(place: Path, prefix: str) -> tuple[dict[str, int], np.ndarray]:
+    """The row of each language code, and the features, NaN where one is not known."""
+    with np.load(place / "feature_averages.npz") as data:
+        chosen = np.char.startswith(data["feats"], prefix)
+        values = data["data"][:, chosen, 0]
+        codes = {code: row for row, code in enumerate(data["langs"].tolist())}
+    return codes, np.where(values < 0, np.nan, values)
+
+
+def _data() -> Path:
+    """The folder of lang2vec's data; the package cannot be imported beside a new setuptools."""
+    package = find_spec("lang2vec")
+    if package is None or not package.origin:
+        hint = "`pip install 'tongues[typology]'`, or give a file of distances or features"
+        raise UserError("the data on languages is not installed", where=_WHERE, hint=hint)
+    return Path(package.origin).parent / "data"

@@ -1,0 +1,114 @@
+"""The rounds of a recipe: every division, or every added language, for every seed."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tongues.errors import UserError, nearest
+from tongues.experts.divide import divide, guess, language_distances, parts_of, text_amounts
+from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage
+from tongues.experts.partition.distances import donors
+from tongues.experts.partition.languages import dense
+from tongues.experts.rounds import Member, Round, plan_added, plan_divided
+from tongues.recipe import Division, Recipe
+from tongues.tokens import open_tokens
+
+__all__ = ["members_of", "plan_rounds"]
+
+_LOOKED = 4000  # held-out tokens of a new language by which its donor is found
+
+
+def plan_rounds(
+    recipe: Recipe, workspace: Path, sizes: Mapping[str, float], *, make: bool
+) -> list[Round]:
+    """The ensembles that a recipe means, with the runs of their experts.
+
+    sizes: bytes of text by language, until its tokens are prepared. make: whether partitions and
+    donors that need tokens or models are found now, or stood in for.
+    """
+    asked = recipe.experts
+    assert asked
+    amounts = text_amounts(recipe, sizes, workspace)
+    grown = read_lineage(find_ensemble(asked.grow, workspace)) if asked.grow else None
+    members = members_of(grown) if grown else []
+    if asked.add:
+        assert grown
+        given = _donors(recipe, grown, workspace, make=make)
+        return [
+            plan_added(recipe, dense(recipe.text.languages), given, members, amounts, seed)
+            for seed in asked.seeds
+        ]
+    rounds: list[Round] = []
+    for division in asked.divisions:
+        partition = divide(recipe, division, workspace) if make else guess(recipe, division)
+        parts = parts_of(recipe, division, partition) if make else None
+        rounds += [
+            plan_divided(
+                recipe, division.label, partition, amounts, seed, parts=parts, members=members
+            )
+            for seed in asked.seeds
+        ]
+    return rounds
+
+
+def members_of(grown: Lineage) -> list[Member]:
+    """The experts of an ensemble as what others may branch from."""
+    return [
+        Member(expert.name, expert.run or expert.folder, expert.languages)
+        for expert in grown.experts
+    ]
+
+
+def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> dict[str, str]:
+    """The donor of every added language: as named, by typology, or by the experts' loss on it."""
+    asked = recipe.experts
+    assert asked
+    texts = recipe.text.languages
+    known = [lang for lang in texts if lang in grown.languages and lang not in asked.add]
+    found: dict[str, str] = {}
+    for lang, way in asked.add.items():
+        where = f"experts.add.{lang}"
+        if lang not in texts:
+            what = f"language `{lang}` has no text"
+            raise UserError(what, where=where, hint=nearest(lang, texts))
+        if lang in grown.languages:
+            what = f"`{lang}` is known to the ensemble"
+            raise UserError(what, where=where, hint="leave it out, or divide further")
+        if not known:
+            what = "no language of the ensemble has text here to be a donor"
+            raise UserError(what, where=where, hint="give the donors' text by `text` too")
+        if way == "typology":
+            distances, _ = language_distances(recipe, Division(by="typology", k=1))
+            found |= donors(distances, known, [lang])
+        elif way == "loss":
+            found[lang] = _by_loss(recipe, lang, known, workspace) if make else known[0]
+        elif way in known:
+            found[lang] = way
+        else:
+            what = f"`{way}` is no language of the ensemble that has text here"
+            hint = f"name one of {', '.join(known)}, or `typology`, or `loss`"
+            raise UserError(what, where=where, hint=nearest(way, known) or hint)
+    return found
+
+
+def _by_loss(recipe: Recipe, lang: str, known: Sequence[str], workspace: Path) -> str:
+    """The language, with most text here, of the expert that foretells the new one best."""
+    from tongues.experts.ensemble.ensemble import open_ensemble
+    from tongues.experts.ensemble.score import expert_log_probs
+    from tongues.experts.merge import documents_of
+
+    assert recipe.experts
+    assert recipe.experts.grow
+    ensemble = open_ensemble(find_ensemble(recipe.experts.grow, workspace), workspace)
+    tokens = open_tokens(workspace / "tokens" / recipe.name)
+    shard = tokens.shard(lang, "valid")
+    number = int(np.searchsorted(shard.bounds, _LOOKED))
+    documents = documents_of(shard.tokens, shard.bounds, range(max(1, number - 1)))
+    likely = np.concatenate(expert_log_probs(ensemble, documents)).mean(axis=0)
+    for place in np.argsort(-likely):
+        learned = ensemble.lineage.experts[place].languages
+        candidates = [other for other in known if learned.get(other)]
+        if candidates:
+            return max(candidates, key=lambda other: tokens.counts[other]["train"]["tokens"])
+    raise UserError("no expert knows a language that has text here", where=f"experts.add.{lang}")

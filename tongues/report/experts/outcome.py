@@ -1,0 +1,211 @@
+"""What was measured on experts, put in order: the best settings, what was forgotten, what grew."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+__all__ = [
+    "Cell",
+    "Found",
+    "Grown",
+    "Setting",
+    "averaged",
+    "best",
+    "best_of_each",
+    "dense_setting",
+    "expert_divisions",
+    "expert_settings",
+    "grown",
+    "is_control",
+    "lowest",
+    "models",
+    "references",
+    "rise_by_language",
+    "seed_setting",
+    "spread",
+    "worse",
+]
+
+Found = Mapping[str, Any]  # as `tongues.experts.measures.measure` returns it
+Setting = Mapping[str, Any]  # one of its settings
+
+_CONTROLS = ("uniform", "random")
+_OWN = 0.5  # share of a language's text from which an expert counts as one that learned it
+_EVEN = 1.1  # times the least is the most text, up to which all languages have alike
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An expert on a language against the seed, the mean over the seeds of its training."""
+
+    division: str
+    number: int  # of the expert
+    expert: str  # its number and the languages it learned
+    lang: str
+    learned: bool
+    rise: float  # of its loss over the seed's, nats per token
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """Languages added to an ensemble, and the donors of each."""
+
+    donors: Mapping[str, tuple[str, ...]]
+    alone: Mapping[str, float]  # nats per token of the new expert, on what it learned
+
+
+def seed_setting(found: Found) -> Setting:
+    """The model that all branch from."""
+    return found["settings"][0]
+
+
+def dense_setting(found: Found) -> Setting | None:
+    """The one model trained on the text of all languages."""
+    return next((one for one in found["settings"] if one["division"] == "dense"), None)
+
+
+def references(found: Found) -> list[str]:
+    """What the experts are compared with, by an interval each."""
+    return ["seed", *(["dense"] if dense_setting(found) else [])]
+
+
+def models(found: Found) -> list[str]:
+    """What a colour stands for in every figure: the seed, the dense model, every division."""
+    return ["seed", "dense", *expert_divisions(found)]
+
+
+def expert_divisions(found: Found) -> list[str]:
+    """Every division but the dense one."""
+    names = dict.fromkeys(one["division"] for one in found["settings"])
+    return [name for name in names if name not in ("seed", "dense")]
+
+
+def is_control(setting: Setting) -> bool:
+    """Whether its routing knows nothing of the text."""
+    return setting["k"] > 1 and setting["routing"] in _CONTROLS
+
+
+def expert_settings(found: Found, division: str = "") -> list[Setting]:
+    """Settings of experts, or of one division, that could score every language; no controls."""
+    divisions = [division] if division else expert_divisions(found)
+    return [
+        one
+        for one in found["settings"]
+        if one["division"] in divisions and one["mean"] and not is_control(one)
+    ]
+
+
+def best(settings: Iterable[Setting]) -> Setting | None:
+    """That of the lowest mean loss; of equal ones the cheapest, and one told by the text."""
+    return min(
+        settings,
+        key=lambda one: (
+            round(one["mean"]["loss"], 6),
+            round(one["experts_run"], 2),
+            one["routing"] == "language",
+        ),
+        default=None,
+    )
+
+
+def best_of_each(found: Found) -> dict[str, Setting]:
+    """The best setting of every division of experts."""
+    chosen = {name: best(expert_settings(found, name)) for name in expert_divisions(found)}
+    return {name: one for name, one in chosen.items() if one}
+
+
+def lowest(found: Found, lang: str, divisions: Container[str]) -> Setting | None:
+    """Of some divisions the setting with the lowest loss on a language, controls left out."""
+    return min(
+        (
+            one
+            for one in found["settings"]
+            if one["division"] in divisions and lang in one["languages"] and not is_control(one)
+        ),
+        key=lambda one: (
+            round(one["languages"][lang]["loss"], 6),
+            round(one["experts_run"], 2),
+            one["routing"] == "language",
+        ),
+        default=None,
+    )
+
+
+def spread(found: Found) -> bool:
+    """Whether languages differ in their amounts of text enough to ask what it does."""
+    amounts = [found["train"][lang] for lang in found["text"]]
+    return min(amounts) > 0 and max(amounts) / min(amounts) > _EVEN
+
+
+def worse(found: Found, division: str) -> tuple[list[dict[str, Any]], int]:
+    """Pairs of expert and language that became worse than the seed, and how many there are."""
+    cells = [cell for cell in found["forgetting"] if cell["division"] == division]
+    return [cell for cell in cells if cell["perplexity_rise"] > 0], len(cells)
+
+
+def averaged(found: Found) -> list[Cell]:
+    """Every expert on every language, those of one place in several ensembles taken together."""
+    places: dict[str, dict[str, int]] = {}
+    groups: dict[tuple[str, int, str], list[Mapping[str, Any]]] = {}
+    for cell in found["forgetting"]:
+        names = places.setdefault(cell["ensemble"], {})
+        number = names.setdefault(cell["expert"], len(names))
+        groups.setdefault((cell["division"], number, cell["lang"]), []).append(cell)
+    own: dict[tuple[str, int], list[str]] = {}
+    for (division, number, lang), cells in groups.items():
+        learned = own.setdefault((division, number), [])
+        if cells[0]["learned"] >= _OWN:
+            learned.append(lang)
+    return [
+        Cell(
+            division,
+            number,
+            _called(number, own[division, number]),
+            lang,
+            lang in own[division, number],
+            fmean(cell["loss"] - cell["seed_loss"] for cell in cells),
+        )
+        for (division, number, lang), cells in groups.items()
+    ]
+
+
+def rise_by_language(found: Found, division: str) -> dict[str, float]:
+    """Of each language, the mean rise of loss over the experts that did not learn it."""
+    rises: dict[str, list[float]] = {}
+    for cell in averaged(found):
+        if cell.division == division and not cell.learned:
+            rises.setdefault(cell.lang, []).append(cell.rise)
+    return {lang: fmean(of) for lang, of in rises.items()}
+
+
+def grown(found: Found) -> Grown | None:
+    """What was added to the ensemble `before`, or None where nothing grew."""
+    cells = {name: _of(found, name) for name in ("before", "grown")}
+    if not all(cells.values()):
+        return None
+    known = {cell["lang"] for cell in cells["before"] if cell["learned"] > 0}
+    old = {cell["expert"] for cell in cells["before"]}
+    learned: dict[str, list[str]] = {}
+    losses: dict[str, list[float]] = {}
+    for cell in cells["grown"]:
+        if cell["expert"] not in old and cell["learned"] > 0:
+            learned.setdefault(cell["expert"], []).append(cell["lang"])
+            losses.setdefault(cell["lang"], []).append(cell["loss"])
+    donors = {
+        lang: tuple(other for other in langs if other in known)
+        for langs in learned.values()
+        for lang in langs
+        if lang not in known
+    }
+    return Grown(donors, {lang: fmean(each) for lang, each in losses.items()}) if donors else None
+
+
+def _of(found: Found, division: str) -> list[Mapping[str, Any]]:
+    return [cell for cell in found["forgetting"] if cell["division"] == division]
+
+
+def _called(number: int, learned: Sequence[str]) -> str:
+    more = f" +{len(learned) - 2}" if len(learned) > 3 else ""
+    named = ", ".join(learned[:2] if more else learned) + more
+    return f"{number}: {named}" if named else str(number)

@@ -1,0 +1,108 @@
+"""The page of experts: what came out first, then settings, languages, forgetting, growth."""
+
+from collections.abc import Mapping
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tongues.report.charts import Figure
+from tongues.report.experts.figures import expert_figures
+from tongues.report.experts.numbers import between, nats, perplexity, setting_name
+from tongues.report.experts.outcome import (
+    Found,
+    best,
+    expert_divisions,
+    expert_settings,
+    grown,
+    references,
+)
+from tongues.report.experts.tables import (
+    added_table,
+    forgetting_table,
+    language_table,
+    routings_said,
+    setting_table,
+)
+from tongues.report.experts.words import about, findings, forgotten_share
+from tongues.report.folder import write_folder
+from tongues.report.html import figure, footer, items, number_card, prose
+
+__all__ = ["write_experts_report"]
+
+
+def write_experts_report(found: Mapping[str, Any], folder: Path) -> Path:
+    """Write the page of what `tongues experts measure` found; returns its `index.html`.
+
+    An earlier report at `folder` is replaced, any other filled folder refused.
+    """
+    title = f"Language experts: {folder.name.removesuffix('-experts')}"
+    figures, said = expert_figures(found), findings(found)
+    versions = {name: version(name) for name in ("tongues", "altair")}
+    told = "".join(f"<h3>{escape(topic)}</h3>{items(lines)}" for topic, lines in said.items())
+    body = (
+        f'<header><h1>{escape(title)}</h1><p class="lead">{prose(about(found))}</p></header>'
+        f'{_numbers(found)}<div class="found">{told}</div>'
+        f"{_sections(found, figures)}{footer(versions)}"
+    )
+    numbers = {"title": title, "versions": versions, "findings": said, **found}
+    drawn = list(figures.values())
+    return write_folder(folder, title, body, drawn, numbers, lambda line: None)
+
+
+def _numbers(found: Found) -> str:
+    """The few numbers to remember."""
+    top = best(expert_settings(found))
+    if top is None:
+        return ""
+    mean, name = top["mean"], setting_name(top)
+    cards = [
+        number_card(perplexity(mean["perplexity"]), name, "perplexity of the best experts"),
+    ]
+    for other in reversed(references(found)):
+        less = mean[f"less_than_{other}"]
+        lower = less["mean"] >= 0
+        than = "the seed" if other == "seed" else "the dense model"
+        what = f"nats per token {'lower' if lower else 'higher'} than {than}"
+        number = nats(abs(less["mean"]))
+        cards.append(number_card(number, between(less, turned=not lower), what))
+    if top["division"] in {cell["division"] for cell in found["forgetting"]}:
+        of_all, count = forgotten_share(found, top["division"])
+        what = "of the pairs of its experts and languages became worse than the seed"
+        cards.append(number_card(of_all, count, what))
+    return f'<div class="numbers">{"".join(cards)}</div>'
+
+
+def _sections(found: Found, figures: Mapping[str, Figure]) -> str:
+    """Tables and figures in reading order."""
+    about_languages = (
+        "The loss, nats per token, of every division by its best routing in the mean; the lowest "
+        "is bold. Then the best of everything measured, by its number of parts, and the best of "
+        "experts against one model."
+    )
+    forgot = (
+        "Pairs of expert and language, over all seeds of training, that became worse than the "
+        "seed, and the mean increase among those."
+    )
+    parts = [
+        _section("Divisions and routings", routings_said(found), setting_table(found)),
+        *_drawn(figures, "settings", "cost"),
+        _section("Languages", about_languages, language_table(found)),
+        *_drawn(figures, "languages", "gains", "shares"),
+    ]
+    if found["forgetting"] and (expert_divisions(found) or len(found["forgetting"]) > 1):
+        parts.append(_section("Forgetting", forgot, forgetting_table(found)))
+        parts += _drawn(figures, "forgetting", "unlearned")
+    if grown(found):
+        said = "Loss, nats per token, by routing, before and after the languages were added."
+        parts.append(_section("Growth", said, added_table(found)))
+        parts += _drawn(figures, "added")
+    return "".join(parts)
+
+
+def _section(title: str, said: str, table: str) -> str:
+    return f'<section><h2>{escape(title)}</h2><p class="quiet">{prose(said)}</p>{table}</section>'
+
+
+def _drawn(figures: Mapping[str, Figure], *names: str) -> list[str]:
+    return [figure(figures[name]) for name in names if name in figures]

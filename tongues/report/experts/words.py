@@ -1,0 +1,265 @@
+"""What came out of the experts in plain sentences, each with its interval, welcome or not."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from tongues.quantities import show_count
+from tongues.report.experts.correlation import correlate
+from tongues.report.experts.numbers import (
+    difference,
+    nats,
+    perplexity,
+    setting_name,
+    sign,
+)
+from tongues.report.experts.outcome import (
+    Found,
+    Setting,
+    best,
+    best_of_each,
+    dense_setting,
+    expert_divisions,
+    expert_settings,
+    grown,
+    references,
+    spread,
+    worse,
+)
+from tongues.report.shares import percent, share
+
+__all__ = ["about", "findings", "forgotten_share", "rises"]
+
+
+def about(found: Found) -> str:
+    """What was compared, in one line."""
+    count, divisions = len(found["text"]), len(expert_divisions(found))
+    seeds = max(one["seeds"] for one in found["settings"])
+    tokens = [of["tokens"] for of in found["text"].values()]
+    return " · ".join(
+        (
+            f"{count} language{'s' * (count != 1)}",
+            f"{divisions} ensemble{'s' * (divisions != 1)} of experts"
+            + (" and a dense model" if dense_setting(found) else ""),
+            f"branched from {found['seed']}",
+            f"{seeds} seed{'s' * (seeds != 1)} of training",
+            f"about {show_count(fmean(tokens))} held-out tokens of each language",
+        )
+    )
+
+
+def findings(found: Found) -> dict[str, list[str]]:
+    """Sentences by topic, most important first; topics with nothing to say are left out."""
+    topics = {
+        "Experts": _experts(found),
+        "Added": _added(found),
+        "Cost": _cost(found),
+        "Forgotten": [
+            *(_forgotten(found, name) for name in [*_dense(found), *expert_divisions(found)])
+        ],
+        "Text": _amounts(found),
+        "Caution": _to_know(found),
+    }
+    return {topic: told for topic, told in topics.items() if told}
+
+
+def rises(cells: Sequence[dict[str, float]]) -> tuple[float, float]:
+    """The mean increase of perplexity and of loss among cells; nothing where there are none."""
+    if not cells:
+        return 0.0, 0.0
+    return (
+        fmean(cell["perplexity_rise"] for cell in cells),
+        fmean(cell["loss"] - cell["seed_loss"] for cell in cells),
+    )
+
+
+def forgotten_share(found: Found, division: str) -> tuple[str, str]:
+    """The share of a division's cells that became worse, and their count."""
+    cells, count = worse(found, division)
+    return percent(share(len(cells), count)), f"{len(cells)} of {count}"
+
+
+def _experts(found: Found) -> list[str]:
+    top = best(expert_settings(found))
+    if top is None:
+        return []
+    mean = top["mean"]
+    said = [
+        f"Of all ensembles and routings, `{setting_name(top)}` has the lowest loss: "
+        f"{nats(mean['loss'])} nats per token, perplexity {perplexity(mean['perplexity'])} and "
+        f"{nats(mean['bits_per_byte'])} bits per byte in the mean over languages, with "
+        f"{top['experts_run']:.2f} experts run for a token."
+    ]
+    if dense_setting(found):
+        said += [_against(top, "dense"), _by_seed(top, dense_setting(found)), _counted(top)]
+    said.append(_against(top, "seed"))
+    untold = best(one for one in expert_settings(found) if one["routing"] != "language")
+    if top["routing"] == "language" and untold:
+        said.append(
+            "This routing must be told each text's language. Of those that need not, "
+            f"`{setting_name(untold)}` is best, at {nats(untold['mean']['loss'])}."
+        )
+    return [sentence for sentence in said if sentence]
+
+
+def _against(one: Setting, name: str) -> str:
+    """Whether it beats the dense model or the seed."""
+    less = one["mean"][f"less_than_{name}"]
+    other = "the dense model on as many tokens in all" if name == "dense" else "the seed"
+    if sign(less) == 0:
+        return (
+            f"It and {other} cannot be told apart: its loss is lower by {difference(less)} nats "
+            "per token, an interval that holds 0."
+        )
+    if sign(less) > 0:
+        return f"It beats {other}: its loss is lower by {difference(less)} nats per token."
+    return (
+        f"It does not beat {other}: its loss is higher by {difference(less, turned=True)} nats "
+        "per token."
+    )
+
+
+def _by_seed(one: Setting, other: Setting | None) -> str:
+    """Whether every seed of training says the same."""
+    if other is None or one["seeds"] != other["seeds"] or one["seeds"] < 2:
+        return ""
+    apart = [
+        fmean(
+            other["languages"][lang]["by_seed"][seed] - of["by_seed"][seed]
+            for lang, of in one["languages"].items()
+        )
+        for seed in range(one["seeds"])
+    ]
+    told = ", ".join(f"{value:+.3f}".replace("-", "−") for value in apart)
+    alike = len({value > 0 for value in apart}) == 1
+    return (
+        f"Seed of training by seed, it is lower than dense by {told}"
+        f"{': all agree' if alike else ': they do not agree'} on which is better."
+    )
+
+
+def _counted(one: Setting) -> str:
+    """On how many languages it wins and loses."""
+    signs = [sign(of["less_than_dense"]) for of in one["languages"].values()]
+    return (
+        f"Language by language, it is better than dense on {signs.count(1)} of {len(signs)}, "
+        f"worse on {signs.count(-1)}, and on {signs.count(0)} the two cannot be told apart."
+    )
+
+
+def _cost(found: Found) -> list[str]:
+    """What running all experts buys over running one, in every division."""
+    said = []
+    for name in expert_divisions(found):
+        by = {one["routing"]: one for one in expert_settings(found, name)}
+        one, every = by.get("tfidf:1"), by.get("tfidf")
+        if one is None or every is None:
+            continue
+        less = one["mean"]["loss"] - every["mean"]["loss"]
+        said.append(
+            f"`{name}`: mixing all {every['k']} by tfidf instead of taking the nearest "
+            f"{'lowers' if less >= 0 else 'raises'} the loss by {nats(abs(less))} nats per token, "
+            f"with {every['experts_run']:.2f} instead of {one['experts_run']:.2f} experts "
+            "run for a token."
+        )
+    return said
+
+
+def _dense(found: Found) -> list[str]:
+    return ["dense"] if dense_setting(found) else []
+
+
+def _forgotten(found: Found, division: str) -> str:
+    cells, count = worse(found, division)
+    which = f"`{division}`: "
+    if not cells:
+        return f"{which}no expert became worse than the seed on any language."
+    of_all, _ = forgotten_share(found, division)
+    by_perplexity, by_loss = rises(cells)
+    return (
+        f"{which}{len(cells)} of {count} pairs of expert and language ({of_all}) became worse than "
+        f"the seed, in the mean by {perplexity(by_perplexity)} of perplexity ({nats(by_loss)} nats "
+        "per token)."
+    )
+
+
+def _amounts(found: Found) -> list[str]:
+    """How the gain of the best goes with the amount of text."""
+    top = best(expert_settings(found))
+    if top is None:
+        return []
+    if not spread(found):
+        return ["All languages have about as much text, so what its amount does cannot be told."]
+    said = []
+    for name in references(found):
+        langs = list(top["languages"])
+        gains = [top["languages"][lang][f"less_than_{name}"]["mean"] for lang in langs]
+        found_one = correlate([found["train"][lang] for lang in langs], gains)
+        if found_one is None:
+            continue
+        least = "more" if found_one.rho < 0 else "less"
+        told = (
+            f"languages with less text gained {least}"
+            if found_one.p < 0.05
+            else "no relation that chance would not often give"
+        )
+        said.append(
+            f"Gain over {'the seed' if name == 'seed' else 'dense'} against amount of text, "
+            f"`{setting_name(top)}`: {found_one}; {told}."
+        )
+    return said
+
+
+def _added(found: Found) -> list[str]:
+    made = grown(found)
+    tops = best_of_each(found)
+    if made is None or not {"before", "grown"} <= tops.keys():
+        return []
+    by = {
+        name: {one["routing"]: one for one in found["settings"] if one["division"] == name}
+        for name in ("before", "grown")
+    }
+    said = []
+    for lang, donors in made.donors.items():
+        before = tops["before"]["languages"][lang]
+        after = by["grown"].get("language", tops["grown"])["languages"].get(lang)
+        if after is None:
+            continue
+        given = " and ".join(f"`{donor}`" for donor in donors)
+        less = after["less_than_seed"]
+        side = "lower" if less["mean"] >= 0 else "higher"
+        said.append(
+            f"`{lang}`, added from {given}: perplexity {perplexity(before['perplexity'])} before "
+            f"({tops['before']['routing']}), {perplexity(after['perplexity'])} after; its loss is "
+            f"now {side} than the seed's by {difference(less, turned=side == 'higher')} nats per "
+            "token."
+        )
+    return said
+
+
+def _to_know(found: Found) -> list[str]:
+    said = [
+        "Intervals are of 95 %, over held-out documents drawn anew; they do not hold what another "
+        "seed of training would change."
+    ]
+    count = len(expert_settings(found))
+    if count > 1:
+        said.append(
+            f"The best of {count} settings was chosen by the text that it is scored on, which "
+            "flatters it a little."
+        )
+    return said + _alike(found)
+
+
+def _alike(found: Found) -> list[str]:
+    """Divisions that came to the same parts by different ways."""
+    groups: dict[frozenset[tuple[tuple[str, float], ...]], list[str]] = {}
+    for name, partition in found["partitions"].items():
+        if len(partition["shares"]) > 1:
+            parts = frozenset(tuple(sorted(of.items())) for of in partition["shares"])
+            groups.setdefault(parts, []).append(name)
+    return [
+        f"{' and '.join(f'`{name}`' for name in names)} came to the same parts, so where they "
+        "differ it is by chance."
+        for names in groups.values()
+        if len(names) > 1
+    ]
