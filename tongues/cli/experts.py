@@ -60,6 +60,7 @@ def partition(
     from tongues.check import check_recipe
     from tongues.experts.divide import divide, text_amounts
     from tongues.recipe import load_recipe
+    from tongues.report.experts import write_partition_page
     from tongues.tokens import check_tokens
 
     loaded = load_recipe(recipe, overrides)
@@ -73,7 +74,8 @@ def partition(
         print_json({label: found.to_json() for label, found in made.items()})
         return
     for label, found in made.items():
-        click.echo(f"{label}  ({workspace / 'partitions' / loaded.name / label})")
+        page = workspace / "reports" / f"{loaded.name}-{label}"
+        click.echo(f"{label}  {write_partition_page(found, amounts, page)}")
         _show_partition(found, amounts)
         click.echo("")
     hint(f"tongues experts train {recipe}")

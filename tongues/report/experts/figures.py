@@ -36,12 +36,12 @@ def expert_figures(found: Found) -> dict[str, Figure]:
     drawn = (
         _settings(found),
         _cost(found),
+        added(found),
         languages(found),
         gains(found),
         shares(found),
         forgetting(found),
         unlearned(found),
-        added(found),
     )
     return {figure.name: figure for figure in drawn if figure}
 

@@ -43,6 +43,7 @@ def forgetting(found: Found) -> Figure | None:
         "Every expert (row) on every language (column): its loss less the seed's, nats per token. "
         "Orange became worse, blue better, the stronger the more; outlined are the languages of "
         "which it learned at least half the text."
+        f" The strongest colour stands for {most:.2f}."
     )
     rows = tuple(asdict(cell) for cell in cells)
     return Figure("forgetting", "What each expert forgot", caption, tuple(panels), rows)
@@ -110,7 +111,10 @@ def unlearned(found: Found) -> Figure | None:
         scale=log_scale(tokens, 0.08),
         axis=log_axis(tokens, COUNT, grid=False),
     )
-    y = alt.Y("rise:Q", title="rise of loss (nats per token)", axis=alt.Axis(tickCount=5))
+    scale = alt.Scale(padding=8)
+    y = alt.Y(
+        "rise:Q", title="rise of loss (nats per token)", scale=scale, axis=alt.Axis(tickCount=5)
+    )
     tips = ["language:N", "series:N", alt.Tooltip("rise:Q", format="+.3f")]
     base = alt.Chart(data(rows)).encode(x=x, y=y)
     tint = colour(names, (row["series"] for row in rows), "circle")

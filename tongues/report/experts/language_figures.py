@@ -155,7 +155,9 @@ def _against_text(
         axis=log_axis(amounts, COUNT, grid=False),
     )
     scale = alt.Scale(zero=False, padding=8)
-    y = alt.Y("mean:Q", title="nats per token", scale=scale, axis=alt.Axis(tickCount=5))
+    y = alt.Y(
+        "mean:Q", title="loss lower by (nats per token)", scale=scale, axis=alt.Axis(tickCount=5)
+    )
     tint = colour(names, (row["series"] for row in rows), "circle")
     tips = [
         alt.Tooltip("language:N"),

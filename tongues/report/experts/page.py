@@ -12,7 +12,6 @@ from tongues.report.experts.numbers import between, nats, perplexity, setting_na
 from tongues.report.experts.outcome import (
     Found,
     best,
-    expert_divisions,
     expert_settings,
     grown,
     references,
@@ -87,16 +86,16 @@ def _sections(found: Found, figures: Mapping[str, Figure]) -> str:
     parts = [
         _section("Divisions and routings", routings_said(found), setting_table(found)),
         *_drawn(figures, "settings", "cost"),
-        _section("Languages", about_languages, language_table(found)),
-        *_drawn(figures, "languages", "gains", "shares"),
     ]
-    if found["forgetting"] and (expert_divisions(found) or len(found["forgetting"]) > 1):
-        parts.append(_section("Forgetting", forgot, forgetting_table(found)))
-        parts += _drawn(figures, "forgetting", "unlearned")
     if grown(found):
         said = "Loss, nats per token, by routing, before and after the languages were added."
         parts.append(_section("Growth", said, added_table(found)))
         parts += _drawn(figures, "added")
+    parts.append(_section("Languages", about_languages, language_table(found)))
+    parts += _drawn(figures, "languages", "gains", "shares")
+    if found["forgetting"]:
+        parts.append(_section("Forgetting", forgot, forgetting_table(found)))
+        parts += _drawn(figures, "forgetting", "unlearned")
     return "".join(parts)
 
 

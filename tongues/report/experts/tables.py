@@ -114,7 +114,9 @@ def forgetting_table(found: Found) -> str:
     amounts = found["train"]
     rows = []
     for name in [*(["dense"] if dense_setting(found) else []), *expert_divisions(found)]:
-        cells, _ = worse(found, name)
+        cells, count = worse(found, name)
+        if not count:
+            continue
         by_perplexity, by_loss = rises(cells)
         rise = rise_by_language(found, name)
         related = correlate([amounts[lang] for lang in rise], list(rise.values()))

@@ -54,7 +54,9 @@ def findings(found: Found) -> dict[str, list[str]]:
         "Added": _added(found),
         "Cost": _cost(found),
         "Forgotten": [
-            *(_forgotten(found, name) for name in [*_dense(found), *expert_divisions(found)])
+            _forgotten(found, name)
+            for name in [*_dense(found), *expert_divisions(found)]
+            if worse(found, name)[1]
         ],
         "Text": _amounts(found),
         "Caution": _to_know(found),
