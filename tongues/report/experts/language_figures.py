@@ -186,12 +186,10 @@ def added(found: Found) -> Figure | None:
     donors = dict.fromkeys(donor for given in made.donors.values() for donor in given)
     called = {lang: f"{lang}, added" for lang in made.donors}
     called |= {lang: f"{lang}, donor" for lang in donors}
-    shown = {"seed": seed_setting(found), **_ways(found)}
     rows = [
-        {"language": called[lang], "series": series, "loss": one["languages"][lang]["loss"]}
-        for series, one in shown.items()
-        for lang in called
-        if lang in one["languages"]
+        {"language": name, "series": series, "loss": loss}
+        for lang, name in called.items()
+        for series, loss in _through(found, lang).items()
     ]
     rows += [
         {"language": called[lang], "series": "new expert alone", "loss": loss}
@@ -201,22 +199,26 @@ def added(found: Found) -> Figure | None:
     chart = _losses(rows, colour(names, names, "circle"), list(called.values()))
     caption = (
         "The loss of each added language and its donors: under the seed, the ensemble before and "
-        "after, and the new expert alone. Under the grown ensemble an added language goes to the "
-        "new expert; before, to whichever old one the text is nearest to."
+        "after, and the new expert alone. A language goes to its own expert; one that has none, "
+        "to the expert that the text is nearest to."
     )
     return Figure("added", "Languages added", caption, (chart,), tuple(rows))
 
 
-def _ways(found: Found) -> dict[str, Setting]:
-    """How the ensembles before and after are used: by the language where it is known, or all."""
-    ways: dict[str, Setting] = {}
+def _through(found: Found, lang: str) -> dict[str, float]:
+    """Losses on a language: of the seed, then by its own expert or else the nearest."""
+    losses = {"seed": seed_setting(found)["languages"][lang]["loss"]}
     for division in ("before", "grown"):
-        of = {one["routing"]: one for one in found["settings"] if one["division"] == division}
-        named = (("language", "one expert, told"), ("text", "one expert, found"), ("tfidf", "all"))
-        ways |= {f"{division}: {said}": of[routing] for routing, said in named if routing in of}
-        if len(of) == 1:
-            ways[division] = next(iter(of.values()))
-    return ways
+        of = {
+            one["routing"]: one["languages"]
+            for one in found["settings"]
+            if one["division"] == division and lang in one["languages"]
+        }
+        for routing in ("language", "text", "uniform"):
+            if routing in of:
+                losses[division] = of[routing][lang]["loss"]
+                break
+    return losses
 
 
 def _y(langs: list[str]) -> alt.Y:

@@ -1,0 +1,78 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.experts.partition.partition import Partition, of_languages
+from tongues.experts.partition.tree import by_tree
+from tongues.report.experts import write_partition_page
+from tongues.report.experts.partition import partition_lead
+
+PLACES = {"qaa": 0, "qab": 1, "qac": 7, "qad": 9, "qae": 30}
+DISTANCES = {a: {b: float(abs(PLACES[a] - PLACES[b])) for b in PLACES} for a in PLACES}
+TEXT = {"qaa": 4e6, "qab": 3e6, "qac": 2e6, "qad": 1e6, "qae": 5e5}
+
+
+def rows_of(out: Path, name: str) -> list[dict[str, str]]:
+    with (out / "figures" / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_tree_of_languages(tmp_path: Path) -> None:
+    partition = by_tree("kinship", DISTANCES, 2, notes=("`qae` is far",))
+    page = write_partition_page(partition, TEXT, tmp_path / "page")
+    text = page.read_text(encoding="utf-8")
+    assert "The text of 5 languages in 2 parts, by kinship" in text
+    assert '<span class="lang">qae</span> is far' in text
+    assert sorted(path.name for path in (page.parent / "figures").glob("*.svg")) == [
+        "distances.svg",
+        "shares.svg",
+        "tree.svg",
+    ]
+    joints = rows_of(page.parent, "tree")
+    assert len(joints) == 4
+    assert joints[0] | {"x": "", "y": ""} == {
+        "x": "",
+        "y": "",
+        "text": "1.000",
+        "distance": "1.0",
+        "left": "qaa",
+        "right": "qab",
+    }
+    shares = rows_of(page.parent, "shares")
+    assert {(row["part"], row["language"]) for row in shares} == {
+        ("0", "qaa"),
+        ("0", "qab"),
+        ("0", "qae"),
+        ("1", "qac"),
+        ("1", "qad"),
+    }
+    assert len(rows_of(page.parent, "distances")) == 20
+    numbers = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
+    assert Partition.from_json({name: numbers[name] for name in partition.to_json()}) == partition
+
+
+def test_topics_spread_languages_over_parts(tmp_path: Path) -> None:
+    shares = ({"qaa": 0.75, "qab": 1.0}, {"qaa": 0.25, "qab": 0.0})
+    partition = Partition("topics", (("qaa", "qab"),) * 2, shares)
+    page = write_partition_page(partition, TEXT, tmp_path / "page")
+    drawn = {(row["part"], row["language"]): row for row in rows_of(page.parent, "shares")}
+    assert set(drawn) == {("0", "qaa"), ("0", "qab"), ("1", "qaa")}
+    assert float(drawn["1", "qaa"]["tokens"]) == 1e6
+    text = page.read_text(encoding="utf-8")
+    assert "1 of 2 languages lie in one part whole" in text
+    assert "1.71" in text  # (0.75 · 4 + 3) of 7 million tokens, times 2
+
+
+def test_one_part_has_a_page_too(tmp_path: Path) -> None:
+    partition = of_languages("dense", [["qaa"]])
+    assert partition_lead(partition) == "The text of 1 language in one part, for one model."
+    write_partition_page(partition, TEXT, tmp_path / "page")
+
+
+def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(UserError, match="is not empty and no report"):
+        write_partition_page(of_languages("dense", [["qaa"]]), TEXT, tmp_path)
