@@ -46,7 +46,7 @@ name: family
 {TEXT}tokens: {{vocabulary: 1024, held_out: 20k tokens}}
 model: {{shape: 0.2M}}
 train: {{run: seed, mixture: {{{", ".join(f"{lang}: 12.5%" for lang in OLD)}}}, budget: 3M tokens,
-  rate: 6.0e-3, {USUAL}}}
+  rate: 6.0e-3, threads: 1, {USUAL}}}
 """
 EXPERTS = f"""\
 name: family

@@ -161,7 +161,7 @@ def _router(
     for run, expert in pairs:
         new = [lang for lang in expert.languages if lang not in known]
         samples.append(_sample(run, tokens, new or list(expert.languages), made.seed))
-    fitted = fit_router(old.idf, old.projection, samples)
+    fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     share = 1.0 / (old.k + fitted.k)
     prior = np.concatenate([old.prior * (1 - share * fitted.k), np.full(fitted.k, share)])
     return replace(old, centres=np.concatenate([old.centres, fitted.centres]), prior=prior)

@@ -65,13 +65,15 @@ def test_distances_are_what_gradients_of_transformers_give(
         model.zero_grad()
         logits = model(input_ids=windows[:, :-1]).logits
         cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten()).backward()
-        found = [weight.grad for weight in model.parameters() if weight.grad is not None]
-        return torch.cat([grad.flatten() for grad in found])
+        layers = [weight.grad for weight in model.model.layers.parameters()]
+        return torch.cat([grad.flatten() for grad in (*layers, model.model.norm.weight.grad)])
 
     one, other = ([gradient(windows[half::2]) for half in (0, 1)] for windows in drawn.values())
-    mean = (one[0] + one[1]) @ (other[0] + other[1]) / 4
-    lengths = torch.sqrt((one[0] @ one[1]) * (other[0] @ other[1]))
-    assert found["qaa"]["qab"] == pytest.approx(1 - float(mean / lengths), abs=1e-4)
+    scale = torch.stack([*one, *other]).square().mean(0).sqrt()
+    step = 1 / (scale + 1e-3 * scale.mean())
+    mean = ((one[0] + one[1]) * step) @ (other[0] + other[1]) / 4
+    lengths = torch.sqrt(((one[0] * step) @ one[1]) * ((other[0] * step) @ other[1]))
+    assert found["qaa"]["qab"] == pytest.approx(1 - float(mean / lengths), abs=1e-3)
 
 
 def test_noise_adds_no_distance() -> None:

@@ -22,6 +22,7 @@ __all__ = ["by_kinship", "distances_of", "draw", "kinship_distances"]
 
 _KEPT = 1_000_000  # numbers of a gradient, about
 _TOKENS = 4096  # of a backward pass, about
+_FLOOR = 1e-3  # of the mean scale: numbers that hardly change count no more than this lets them
 
 
 def by_kinship(
@@ -60,10 +61,11 @@ def kinship_distances(
 ) -> tuple[Distances, tuple[str, ...]]:
     """Distances between languages by how alike they would change a model, and notes.
 
-    The distance is 1 - the correlation of the gradients of two languages' losses, freed of the
-    noise of small samples: each language's windows are scored in two halves, and its gradient's
-    own length is taken from the product of the halves. It costs one backward pass over the
-    windows of each language and no training.
+    The distance is 1 - the correlation of the gradients of two languages' losses with respect to
+    the layers (embeddings tell the script and little else), each number in the scale that Adam
+    would give it. It is freed of the noise of small samples: each language's windows are scored in
+    two halves, and its gradient's own length is taken from the product of the halves. It costs one
+    backward pass over the windows of each language and no training.
 
     model_folder: a Hugging Face model of the tokens' own tokenizer, usually the seed. windows: of
     training tokens, drawn by `seed`, for each language. context: tokens of a window.
@@ -94,8 +96,11 @@ def kinship_distances(
 
 def distances_of(languages: Sequence[str], halves: np.ndarray) -> Distances:
     """From two gradients [2, languages, numbers] of each language, each of its own windows."""
-    first, second = halves.astype(np.float64)
-    lengths = (first * second).sum(axis=1)
+    scale = np.sqrt(np.square(halves).mean(axis=(0, 1)))  # as Adam's: √ of the mean square
+    first, second = halves / np.sqrt(
+        scale + _FLOOR * scale.mean()
+    )  # in products the scale is whole
+    lengths = (first * second).sum(axis=1, dtype=np.float64)
     for lang, length in zip(languages, lengths, strict=True):
         if length <= 0:
             what = f"`{lang}`: too few windows to know a gradient from noise"
@@ -129,9 +134,16 @@ def draw(tokens: Tokens, lang: str, windows: int, context: int, seed: int) -> Te
     return torch.from_numpy(np.stack([text[i : i + context + 1] for i in starts]).astype(np.int64))
 
 
+def _layers(scorer: Scorer) -> list[Tensor]:
+    """The weights of the layers: all but the embeddings of input and output."""
+    ends = (scorer.model.get_input_embeddings(), scorer.model.get_output_embeddings())
+    apart = {id(weight) for end in ends if end is not None for weight in end.parameters()}
+    return [weight for weight in scorer.parameters() if id(weight) not in apart]
+
+
 def _sample(scorer: Scorer, seed: int) -> list[Tensor]:
     """Which numbers of each weight's gradient are kept: as large a share of each, by chance."""
-    weights = [weight for weight in scorer.parameters() if weight.requires_grad]
+    weights = _layers(scorer)
     share = min(1.0, _KEPT / sum(weight.numel() for weight in weights))
     chance = torch.Generator().manual_seed(derive_seed(seed, "kinship"))
     return [
@@ -149,10 +161,9 @@ def _gradient(scorer: Scorer, windows: Tensor, kept: Sequence[Tensor]) -> np.nda
     for part in windows.split(max(1, _TOKENS // windows.shape[1])):
         objective, _ = scorer(part.to(device))
         (objective / windows[:, 1:].numel()).backward()
-    weights = [weight for weight in scorer.parameters() if weight.requires_grad]
     found = [
         weight.grad.flatten()[places.to(device)] if weight.grad is not None else places * 0.0
-        for weight, places in zip(weights, kept, strict=True)
+        for weight, places in zip(_layers(scorer), kept, strict=True)
     ]
     scorer.zero_grad(set_to_none=True)
     return torch.cat([part.float().cpu() for part in found]).numpy()
