@@ -22,6 +22,8 @@ class Question:
     """What a plan answers: exactly one of `flops` and `target_loss` is given.
 
     flops: operations to spend, C = 6 N D.
+    scratch_flops: the same of training from scratch, where exact operations a token of its size
+        make it another number by that rule; None: `flops`.
     target_loss: nats per token to reach with as few operations as possible.
     params, tokens: N or D that are settled already; with both, `flops` follows from them.
     bases: checkpoints that training may continue from.
@@ -35,6 +37,7 @@ class Question:
     """
 
     flops: float | None = None
+    scratch_flops: float | None = None
     target_loss: float | None = None
     params: float | None = None
     tokens: float | None = None

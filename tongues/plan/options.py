@@ -116,7 +116,8 @@ def lay_out(ways: list[Way], laws: LawsInHand, question: Question) -> list[Optio
     """An option for every way that has one: a best or settled size, a loss it can reach."""
     found: list[Option] = []
     for way in ways:
-        flops = question.flops or way.compute(question.target_loss or math.nan)
+        own = question.scratch_flops if way.strategy == "scratch" else None
+        flops = own or question.flops or way.compute(question.target_loss or math.nan)
         if math.isfinite(flops) and np.isfinite(way.loss(np.array(flops))):
             found.append(_option(way, flops, ways, laws, question))
     return found

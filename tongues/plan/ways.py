@@ -1,7 +1,7 @@
 """The ways of spending compute: what each turns so many FLOPs into, by its law."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -132,7 +132,8 @@ class Way:
 
         In closed form where no text is read again; a numeric search otherwise.
         """
-        best, most = allocate(self.law), self._largest
+        point = replace(self.law, draws={})  # their intervals take long, and are not asked for
+        best, most = allocate(point), self._largest
         closed, direct = np.full(np.shape(flops), np.nan), np.zeros(np.shape(flops), dtype=bool)
         if best is not None:
             target = (1.0 - self.replay) * flops

@@ -17,8 +17,9 @@ from tongues.quantities import show_bytes, show_count
 from tongues.recipe import Drift, Made, Model, Recipe, Text, TokenSettings, Train
 from tongues.runs import read_record
 
-__all__ = ["write_recipe"]
+__all__ = ["PLACEHOLDER_BASE", "write_recipe"]
 
+PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"
 _PUBLISHED = 40e6  # parameters from which the settings of the published study hold
 _RATE = 2e-4  # its peak learning rate
 _FASTEST = 5e-3
@@ -29,7 +30,6 @@ _LARGE = 100e6
 _MOST_MEMORY = 0.9  # of this machine's, that a step may take
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _READINGS = 500  # times that placeholder text is read
-_PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"
 
 
 def write_recipe(
@@ -158,7 +158,7 @@ def _start(option: Option) -> tuple[str, str]:
     """What `init_from` names, and what is still to be done about it."""
     base = option.way.base
     if base is None:
-        return _PLACEHOLDER_BASE, (
+        return PLACEHOLDER_BASE, (
             "Start: `init_from` must name the base, a run of the store or a Hugging Face folder "
             "of this very shape, trained on the source language; `tongues train` refuses until "
             "then."

@@ -34,6 +34,13 @@ Trainer = Callable[[Sequence[RunPlan]], None]
 
 
 @pytest.fixture
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer moves of the walkers, where it is not their draws that are looked at."""
+    monkeypatch.setattr("tongues.study.pilot.belief._MOVES", 5)
+    monkeypatch.setattr("tongues.study.pilot.belief._APART", 20)
+
+
+@pytest.fixture
 def recipe_of(tmp_path: Path) -> Callable[..., Recipe]:
     """The recipe with overrides."""
     path = tmp_path / "pil.yaml"

@@ -6,6 +6,7 @@ from tongues.errors import UserError
 from tongues.recipe import Recipe
 from tongues.study.pilot.candidates import Candidate, candidates, means_of
 from tongues.study.pilot.design import with_parents
+from tongues.train import derive
 
 RecipeOf = Callable[..., Recipe]
 TEXT = {"qaa": 20_000_000, "qab": 20_000_000}
@@ -49,6 +50,38 @@ def test_tokens_per_parameter_are_like_those_of_a_settled_run(recipe_of: RecipeO
     settled = recipe_of("model.shape=1.4M", "train.budget=10 tokens per parameter")
     for one in options(settled, {"qaa": 10**9, "qab": 10**9}):
         assert 2.5 * 0.99 <= one.points[-1].D / one.points[-1].N <= 40
+
+
+def test_a_real_run_on_very_many_tokens_has_small_ones_like_it(recipe_of: RecipeOf) -> None:
+    settled = recipe_of(
+        "model.shape=0.4M", "train.budget=200 tokens per parameter", "pilot.share=60%"
+    )
+    ratios = [one.points[-1].D / one.points[-1].N for one in options(settled, {})]
+    assert 50 * 0.99 <= min(ratios) < 100
+    assert 200 < max(ratios) <= 800
+
+
+@pytest.mark.parametrize("batch", ["by size", "1M tokens"])
+def test_small_runs_have_steps_enough(recipe_of: RecipeOf, batch: str) -> None:
+    recipe = recipe_of(
+        "model.shape=1.4M",
+        "train.budget=5 tokens per parameter",
+        f"train.batch={batch}",
+        "pilot.share=60%",
+    )
+    for one in options(recipe):
+        derived = derive(one.plan, 512)
+        assert derived.steps >= 200
+        alike = derived.tokens / derived.parameters["total"] / 5
+        assert derived.steps == pytest.approx(500 * alike, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    "said", ["mixture={qab: 1}", "replay={qaa: 5%}", "hold={qaa: 1%}", "run=x", "evaluate=[qab]"]
+)
+def test_what_a_pilot_sets_itself_is_refused(recipe_of: RecipeOf, said: str) -> None:
+    with pytest.raises(UserError, match="sets mixture, replay, hold, run, evaluate"):
+        means_of(recipe_of(f"train.{said}"), 512)
 
 
 def test_text_is_not_read_twice(recipe_of: RecipeOf) -> None:

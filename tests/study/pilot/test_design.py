@@ -12,6 +12,7 @@ from tongues.study.pilot.design import choose_runs, cost_of, with_parents
 from tongues.study.pilot.rounds import Pilot, begin, extend, learned
 
 RecipeOf = Callable[..., Recipe]
+pytestmark = pytest.mark.usefixtures("quickly")
 
 
 @pytest.fixture

@@ -1,18 +1,23 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.study.pilot.conftest import TRUTH, Trainer
-from tongues.files import read_json
+from tongues.errors import UserError
+from tongues.files import read_json, write_json
+from tongues.models import of_shape
+from tongues.plan.memory import nearest_shape
 from tongues.recipe import Recipe, load_recipe
 from tongues.study.pilot import plan_pilot, run_pilot
 from tongues.study.pilot.page import write_plan
 from tongues.study.pilot.rounds import conduct
 from tongues.tokens import prepare_tokens
+from tongues.train import RunPlan
 
 RecipeOf = Callable[..., Recipe]
+pytestmark = pytest.mark.usefixtures("quickly")
 
 
 def test_a_pilot_foretells_its_real_run_and_advises_it(
@@ -39,6 +44,10 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
         for one in found["one_more_run"]
         for role in one["before"]
     )
+    for option in found["plan"]["options"]:  # each by the exact operations of its own size
+        shape, count = nearest_shape(option["params"], 512)
+        per_token = of_shape(shape, 512).flops_per_token(64) * option["params"] / count
+        assert option["tokens"] * per_token == pytest.approx(60e12, rel=0.01)
     again = conduct(recipe, workspace, train, print)  # all of it follows from the recipe
     assert [plan.name for plan in again.plans] == found["runs"]
     assert again.advice
@@ -61,6 +70,46 @@ def test_a_settled_size_is_kept(recipe_of: RecipeOf, workspace: Path, train: Tra
     foretold = read_json(page.with_name("plan.json"))["foretold"]
     assert len({one["params"] for one in foretold.values()}) == 1
     assert foretold["scratch"]["tokens"] == pytest.approx(10 * 504_880, rel=0.01)
+
+
+def test_a_run_that_diverged_is_left_out_and_another_takes_its_place(
+    recipe_of: RecipeOf, workspace: Path, train: Trainer
+) -> None:
+    recipe, told, asked = recipe_of(), [], []
+
+    def fails(plans: Sequence[RunPlan]) -> None:
+        asked.append([plan.name for plan in plans])
+        lost = next(plan for plan in plans if plan.strategy == "source")
+        standing = [plan for plan in plans if lost.name not in (plan.name, plan.parent)]
+        train(standing)
+        if len(asked) == 1:
+            directory = workspace / "runs" / lost.name
+            directory.mkdir(parents=True)
+            write_json(directory / "run.json", {"status": "diverged", "settings": lost.identity()})
+            raise UserError("1 of 9 runs failed", code="runs_failed")
+        train([lost])
+        train(plans)
+
+    pilot = conduct(recipe, workspace, fails, told.append)
+    (lost,) = pilot.lost
+    assert lost in asked[0]
+    assert all(lost not in names for names in asked[1:])
+    assert all(lost not in (plan.name, plan.parent) for plan in pilot.plans)
+    assert any("diverged and is left out" in line for line in told)
+    page = write_plan(pilot, workspace / "page").read_text()
+    assert f"they diverged, with others in their place: {lost.rpartition('/')[2]}" in page
+    again = conduct(recipe, workspace, train, print)
+    assert [plan.name for plan in again.plans] == [plan.name for plan in pilot.plans]
+
+
+def test_a_run_that_failed_for_another_reason_stops_the_pilot(
+    recipe_of: RecipeOf, workspace: Path
+) -> None:
+    def fails(plans: Sequence[RunPlan]) -> None:
+        raise UserError("1 of 9 runs failed", code="runs_failed")
+
+    with pytest.raises(UserError, match="1 of 9"):
+        conduct(recipe_of(), workspace, fails, print)
 
 
 @pytest.mark.slow

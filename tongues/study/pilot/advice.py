@@ -139,6 +139,7 @@ def _plan(
     asked = replace(
         question,
         flops=_by_rule(means, recipe, points["cpt"].N),
+        scratch_flops=_by_rule(means, recipe, points["scratch"].N),
         source_loss=float(np.median(beliefs["source"].expected(points["source"]))),
     )
     try:

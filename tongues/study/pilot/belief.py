@@ -1,9 +1,10 @@
 """What the runs of a pilot leave to believe about its laws, and the losses they foretell.
 
 The log of a final loss is its law, a drift and a scatter. The scatter is each run's own (seeds).
-The drift is how the form of the law is wrong: a random walk over the log of compute, its own for
-each role, which runs near the real one hold down and which grows again beyond them. How large both
-are is learned from the runs, starting from what the block states.
+The drift is how the form of the law is wrong: its slope strays from the law's as a random walk over
+the log of compute, its own for each role. Runs hold it down, and what they show of a bend goes on
+beyond them, ever less sure. How large both are is learned from the runs, starting from what the
+block states.
 """
 
 import math
@@ -19,11 +20,12 @@ from tongues.study.pilot.prior import Block, Point, Scale, log_losses, params_of
 __all__ = ["Belief", "learn", "strays"]
 
 _STATED = 4.0  # how many runs the stated scatter counts as
-_WALKERS = 96
-_FIRST = 20_000  # draws of the prior among which walkers start
-_SETTLING = 600  # steps before draws are taken
-_APART = 25  # steps between draws of a walker
-_STRETCH = 2.0
+_DRAWS = 2000
+_TIMES = 2  # that every walker is drawn
+_MOVES = 40  # of every walker, each time the runs weigh a little more
+_APART = 300  # moves between its draws, when they weigh all they do
+_KEPT = 0.5  # share of the walkers that count when the runs weigh a little more
+_LONG = 0.1  # share of moves that are a whole distance between walkers
 Array = np.ndarray
 
 
@@ -31,18 +33,20 @@ Array = np.ndarray
 class Belief:
     """Draws from what is believed of a block's laws after its runs.
 
-    start: log10 of the FLOPs at which the drift begins. points, losses: what was measured.
-    residuals: of each draw's laws, (draws, runs). inverse: of their covariance, in units of the
-    scatter squared. z: coordinates of every draw. scatter: of each draw, in log loss.
+    start: log10 of the FLOPs at which the drift begins. points: of what was measured. walk: how
+    their drifts go together. off: of each draw, how the runs lie beside its laws, along the axes of
+    the walk. z: coordinates of every draw. drift: of each draw, in units of its scatter over a
+    tenfold of compute. scatter: of each draw, in log loss.
     """
 
     block: Block
     scale: Scale
     start: float
     points: tuple[Point, ...]
-    residuals: Array
-    inverse: Array
+    walk: "_Walk"
+    off: Array
     z: Array
+    drift: Array
     scatter: Array
     seed: int
 
@@ -108,15 +112,23 @@ class Belief:
 
     def _strayed(self, point: Point, *, scatter: bool) -> Array:
         """Drift at a point in every draw, given how the runs lie beside their law."""
-        drift = self.block.drift**2
-        shared = drift * _shared(self.points, [point], self.start)[:, 0]
-        weights = self.inverse @ shared
-        own = drift * float(_shared([point], [point], self.start)[0, 0])
-        left = max(own - float(shared @ weights), 0.0) + (1.0 if scatter else 0.0)
+        size = self.drift[:, None] ** 2
+        shared = size * (_shared([point], self.points, self.start) @ self.walk.axes)
+        weights = shared / (1.0 + size * self.walk.spans)
+        own = size[:, 0] * float(_shared([point], [point], self.start)[0, 0])
+        left = np.maximum(own - (shared * weights).sum(-1), 0.0) + (1.0 if scatter else 0.0)
         name = (self.block.name, point.role, f"{point.N:.6g}", f"{point.D:.6g}", f"{point.r:.6g}")
         random = np.random.default_rng(derive_seed(self.seed, "foretold", *name))
-        noise = self.scatter * math.sqrt(left) * random.standard_normal(len(self.z))
-        return self.residuals @ weights + noise
+        noise = self.scatter * np.sqrt(left) * random.standard_normal(len(self.z))
+        return (self.off * weights).sum(-1) + noise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Walk:
+    """The covariance of the runs' drifts over a tenfold's, by its axes and their variances."""
+
+    axes: Array
+    spans: Array
 
 
 def learn(
@@ -126,85 +138,137 @@ def learn(
     scale: Scale,
     start: float,
     seed: int,
-    draws: int = 1000,
+    draws: int = _DRAWS,
 ) -> Belief:
     """Draw the laws of a block from what its runs (may be none) leave to believe.
 
     losses: final ones, nats per token. start: log10 of the FLOPs at which the drift begins.
     """
     measured = np.log(np.asarray(losses, dtype=float))
-    strayed = block.drift**2 * _shared(points, points, start)
-    inverse = np.linalg.inv(np.eye(len(points)) + strayed)
+    spans, axes = np.linalg.eigh(_shared(points, points, start))
+    walk = _Walk(axes, np.maximum(spans, 0.0))
     random = np.random.default_rng(derive_seed(seed, "pilot", block.name, len(points)))
     degrees = _STATED + len(points)
 
-    def misfit(z: Array) -> tuple[Array, Array]:
-        """Residuals, and their sum of squares with what was stated beforehand."""
+    def misfit(z: Array) -> tuple[Array, Array, Array]:
+        """Residuals along the axes, their variances, and their squares with what was stated."""
         off = measured - log_losses(block, z, points, scale)
-        off = np.where(np.isfinite(off), off, 1e3)
-        return off, _STATED * block.scatter**2 + np.einsum("wi,ij,wj->w", off, inverse, off)
+        off = np.where(np.isfinite(off), off, 1e3) @ walk.axes
+        variance = 1.0 + np.exp(2.0 * z[:, -1:]) * walk.spans
+        squares = _STATED * block.scatter**2 + (off**2 / variance).sum(-1)
+        return off, variance, squares
 
-    def density(z: Array) -> Array:
-        standard = (z - block.middle) / block.deviation
-        return -0.5 * (standard**2).sum(-1) - 0.5 * degrees * np.log(misfit(z)[1])
+    def told(z: Array) -> Array:
+        """Log likelihood of the runs, whatever their scatter."""
+        _, variance, squares = misfit(z)
+        return -0.5 * np.log(variance).sum(-1) - 0.5 * degrees * np.log(squares)
 
-    z = _walk(density, block, draws, random) if points else _beforehand(block, draws, random)
-    off, squares = misfit(z)
+    z = _annealed(told, block, draws, random) if points else _beforehand(block, draws, random)
+    off, _, squares = misfit(z)
     return Belief(
         block=block,
         scale=scale,
         start=start,
         points=tuple(points),
-        residuals=off,
-        inverse=inverse,
+        walk=walk,
+        off=off,
         z=z,
+        drift=np.exp(z[:, -1]),
         scatter=np.sqrt(squares / random.chisquare(degrees, len(z))),
         seed=seed,
     )
 
 
 def strays(belief: Belief, points: Sequence[Point]) -> Array:
-    """Covariance of the drifts at these points before any run, in units of the scatter squared."""
-    return belief.block.drift**2 * _shared(points, points, belief.start)
+    """Covariance of the drifts at these points before any run, of drifts as they are believed."""
+    size = float(np.median((belief.scatter * belief.drift) ** 2))
+    return size * _shared(points, points, belief.start)
 
 
 def _shared(first: Sequence[Point], second: Sequence[Point], start: float) -> Array:
-    """The stretch of the random walk that two points share, in powers of ten of compute."""
-    compute = [np.log10([point.flops for point in points]) for points in (first, second)]
+    """Covariance of the drifts of two points, where that of one a tenfold from the start has 1.
+
+    The drift's slope is a random walk over the logarithm of compute, and the drift its integral.
+    """
+    gone = [
+        np.maximum(np.log10([point.flops for point in points]) - start, 0.0)
+        for points in (first, second)
+    ]
     roles = [np.array([point.role for point in points]) for points in (first, second)]
-    walked = np.minimum(compute[0][:, None], compute[1][None, :]) - start
+    near = np.minimum(gone[0][:, None], gone[1][None, :])
+    far = np.maximum(gone[0][:, None], gone[1][None, :])
     same = roles[0][:, None] == roles[1][None, :]
-    return np.where(same, np.maximum(walked, 0.0), 0.0)
+    return np.where(same, near**2 * (3.0 * far - near) / 2.0, 0.0)
 
 
-def _walk(
-    density: Callable[[Array], Array], block: Block, draws: int, random: np.random.Generator
+def _annealed(
+    told: Callable[[Array], Array], block: Block, draws: int, random: np.random.Generator
 ) -> Array:
-    """Draws of a density, by walkers that stretch towards each other (Goodman and Weare 2010)."""
-    first = _beforehand(block, _FIRST, random)
-    height = density(first)
-    z = first[np.argsort(-height)[:_WALKERS]]
-    z = z[random.permutation(_WALKERS)]
-    height = density(z)
-    kept: list[Array] = []
-    half = _WALKERS // 2
-    rounds = math.ceil(draws / _WALKERS)
-    for step in range(1, _SETTLING + rounds * _APART + 1):
-        for own, other in (
-            (slice(0, half), slice(half, None)),
-            (slice(half, None), slice(0, half)),
-        ):
-            stretch = (1 + (_STRETCH - 1) * random.random(half)) ** 2 / _STRETCH
-            partner = z[other][random.integers(0, half, half)]
-            moved = partner + stretch[:, None] * (z[own] - partner)
-            higher = density(moved)
-            gain = (z.shape[1] - 1) * np.log(stretch) + higher - height[own]
-            taken = np.log(random.random(half)) < gain
-            z[own] = np.where(taken[:, None], moved, z[own])
-            height[own] = np.where(taken, higher, height[own])
-        if step > _SETTLING and (step - _SETTLING) % _APART == 0:
-            kept.append(z.copy())
-    return np.concatenate(kept)[:draws]
+    """Draws of what is believed after the runs, by walkers from what was thought before them.
+
+    The runs weigh little at first and more with each step, so that walkers are never far from
+    where they belong (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006). Between steps
+    each is moved by differences of others (ter Braak 2006).
+    """
+    z = _beforehand(block, math.ceil(draws / _TIMES), random)
+    weight, height = 0.0, told(z)
+    while weight < 1.0:
+        further = _further(height, 1.0 - weight)
+        weight += further
+        share = np.exp(further * (height - height.max()))
+        places = (np.arange(len(z)) + random.random()) / len(z)
+        chosen = np.searchsorted(np.cumsum(share) / share.sum(), places).clip(max=len(z) - 1)
+        chosen = random.permutation(chosen)
+        z, height = z[chosen], height[chosen]
+        for _ in range(_MOVES):
+            _move(z, height, weight, told, block, random)
+    found: list[Array] = []
+    for _ in range(_TIMES):
+        for _ in range(_APART):
+            _move(z, height, 1.0, told, block, random)
+        found.append(z.copy())
+    return np.concatenate(found)[:draws]
+
+
+def _further(height: Array, most: float) -> float:
+    """How much more the runs may weigh until only a share of the walkers counts."""
+    if _counting(height, most) >= _KEPT:
+        return most
+    low, high = 0.0, most
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _counting(height, middle) >= _KEPT else (low, middle)
+    return high
+
+
+def _counting(height: Array, further: float) -> float:
+    share = np.exp(further * (height - height.max()))
+    return float(share.sum() ** 2 / (share**2).sum() / len(share))
+
+
+def _move(
+    z: Array,
+    height: Array,
+    weight: float,
+    told: Callable[[Array], Array],
+    block: Block,
+    random: np.random.Generator,
+) -> None:
+    """Move each half of the walkers by differences between those of the other, in place."""
+    half, deviation = len(z) // 2, block.deviation
+    for own, other in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
+        here, there = z[own], z[other]
+        pairs = random.integers(0, len(there), (2, len(here)))
+        usual = 2.4 / math.sqrt(2.0 * z.shape[1]) * np.exp(-random.exponential(0.7, len(here)))
+        stride = np.where(random.random(len(here)) < _LONG, 1.0, usual)
+        moved = here + stride[:, None] * (there[pairs[0]] - there[pairs[1]])
+        moved += 1e-4 * deviation * random.standard_normal(moved.shape)
+        higher = told(moved)
+        before = [(((one - block.middle) / deviation) ** 2).sum(-1) for one in (here, moved)]
+        gain = weight * (higher - height[own]) + 0.5 * (before[0] - before[1])
+        taken = np.log(random.random(len(here))) < gain
+        z[own] = np.where(taken[:, None], moved, here)
+        height[own] = np.where(taken, higher, height[own])
 
 
 def _beforehand(block: Block, draws: int, random: np.random.Generator) -> Array:

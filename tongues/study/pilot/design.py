@@ -110,19 +110,19 @@ def forecast(
     for belief in beliefs.values():
         own = [i for i, point in enumerate(points) if point.role in belief.block.roles]
         scatter = float(np.median(belief.scatter**2))
-        strayed[np.ix_(own, own)] = scatter * strays(belief, [points[i] for i in own])
+        strayed[np.ix_(own, own)] = strays(belief, [points[i] for i in own])
         noise[own] = scatter
     return Forecast(rows, tuple(range(len(real))), slopes, strayed, noise)
 
 
 def _slopes(belief: Belief, points: Sequence[Point]) -> Array:
-    """Slopes of all log losses by a block's coordinates, times their spread beforehand."""
+    """Slopes of all log losses by the parameters of a block, times their spread beforehand."""
     block, found = belief.block, np.zeros((_DRAWS, len(points), len(belief.block.spread)))
     z = _some(belief.z)
     own = [i for i, point in enumerate(points) if point.role in block.roles]
     chosen = [points[i] for i in own]
     here = log_losses(block, z, chosen, belief.scale)
-    for i, deviation in enumerate(block.deviation):
+    for i, (_, deviation) in enumerate(block.spread.values()):
         moved = z.copy()
         moved[:, i] += _STEP
         rise = log_losses(block, moved, chosen, belief.scale) - here

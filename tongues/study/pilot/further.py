@@ -68,10 +68,12 @@ def _budgets(pilot: Pilot) -> Iterator[str]:
     assert advice
     if len(advice.options) < 2:
         return
-    scratch, cpt = (advice.options[name].way for name in ("scratch", "cpt"))
     factors = np.geomspace(1.0 / _FAR, _FAR, _POINTS)
-    budgets = advice.options["cpt"].flops * factors
-    ahead = np.asarray(cpt.loss(budgets) < scratch.loss(budgets))
+    scratch, cpt = (
+        advice.options[name].way.loss(advice.options[name].flops * factors)
+        for name in ("scratch", "cpt")
+    )
+    ahead = np.asarray(cpt < scratch)
     turns = np.flatnonzero(ahead[1:] != ahead[:-1])
     if not turns.size:
         best = "continuing" if ahead[0] else "training from scratch"
@@ -97,7 +99,8 @@ def _base_paid(pilot: Pilot) -> Iterator[str]:
         return
     base = advice.points["source"].flops
     both = 1.0 + base / pilot.means.real
-    alone = float(advice.options["scratch"].way.loss(np.array(advice.taken.flops * both)))
+    scratch = advice.options["scratch"]
+    alone = float(scratch.way.loss(np.array(scratch.flops * both)))
     still = "still ahead" if advice.taken.loss < alone else "behind"
     yield (
         f"The base: were it to be trained first ({show_count(base)} FLOPs more), continuing would "

@@ -55,7 +55,8 @@ class Block:
     standard deviation; all but `gamma` are logarithms, of losses in units of the scale's.
     params: from coordinates to the parameters of a role's form.
     scatter: how far a final loss lies from its law, in log loss, until runs tell.
-    drift: how far it strays from its law over a tenfold of compute, in units of the scatter.
+    drift: the same of how far it strays from its law over a tenfold of compute, in units of the
+    scatter; the last coordinate.
     """
 
     name: str
@@ -63,17 +64,17 @@ class Block:
     spread: Mapping[str, tuple[float, float]]
     params: Callable[[str, Mapping[str, Array], Scale], dict[str, Array]]
     scatter: float
-    drift: float
+    drift: tuple[float, float] = (math.log(2.0), 0.8)
 
     @property
     def middle(self) -> Array:
-        """The coordinates thought the likeliest."""
-        return np.array([middle for middle, _ in self.spread.values()])
+        """The coordinates thought the likeliest, the drift's last."""
+        return np.array([middle for middle, _ in (*self.spread.values(), self.drift)])
 
     @property
     def deviation(self) -> Array:
         """The standard deviation of each coordinate."""
-        return np.array([deviation for _, deviation in self.spread.values()])
+        return np.array([deviation for _, deviation in (*self.spread.values(), self.drift)])
 
 
 def _of_size_and_tokens(role: str, z: Mapping[str, Array], scale: Scale) -> dict[str, Array]:
@@ -122,7 +123,6 @@ BLOCKS = {
             _ALONE | _CONTINUED,
             _of_size_and_tokens,
             scatter=0.008,
-            drift=2.0,
         ),
         Block(
             "source",
@@ -130,7 +130,6 @@ BLOCKS = {
             _ALONE,
             _of_size_and_tokens,
             scatter=0.008,
-            drift=2.0,
         ),
         Block(
             "forgetting",
@@ -138,7 +137,6 @@ BLOCKS = {
             _FORGOTTEN,
             _of_forgetting,
             scatter=0.015,
-            drift=2.0,
         ),
     )
 }

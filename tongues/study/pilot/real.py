@@ -3,13 +3,12 @@
 from typing import Any
 
 from tongues.plan.memory import nearest_shape
+from tongues.plan.written import PLACEHOLDER_BASE
 from tongues.quantities import show_count
 from tongues.recipe import Recipe, Train
 from tongues.study.pilot.rounds import Pilot
 
 __all__ = ["real_recipe"]
-
-_PLACEHOLDER = "PUT-YOUR-BASE-HERE"
 
 
 def real_recipe(pilot: Pilot) -> tuple[Recipe, list[str]]:
@@ -35,7 +34,7 @@ def real_recipe(pilot: Pilot) -> tuple[Recipe, list[str]]:
             train["budget"] = f"{round(taken.flops / (6.0 * params))} tokens"
         train["replay"] = {asked.source: taken.way.replay} if taken.way.replay else {}
         train["evaluate"] = [asked.target, asked.source]
-        train["init_from"] = recipe.train.init_from or _PLACEHOLDER
+        train["init_from"] = recipe.train.init_from or PLACEHOLDER_BASE
         if recipe.train.init_from is None:
             remarks.append(
                 f"The base: `init_from` in real.yaml must name a model of shape {shape.name} "

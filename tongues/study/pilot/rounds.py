@@ -1,14 +1,16 @@
 """A pilot from beginning to end: two rounds of small runs, each designed by what is believed."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from tongues.errors import UserError
 from tongues.quantities import show_count
 from tongues.recipe import Recipe
+from tongues.runs import read_record, status_of
 from tongues.study.pilot.advice import Advice, Settled, advise, around, first_guess, settle
 from tongues.study.pilot.belief import Belief
 from tongues.study.pilot.candidates import Candidate, Means, candidates, means_of
@@ -38,6 +40,7 @@ class Pilot:
     measured: tuple[Measured, ...]
     beliefs: Mapping[str, Belief]
     advice: Advice | None
+    lost: tuple[str, ...] = ()  # runs that diverged
 
     @property
     def plans(self) -> list[RunPlan]:
@@ -96,6 +99,17 @@ def extend(pilot: Pilot, share: float) -> Pilot:
     return replace(pilot, runs=(*pilot.runs, *new))
 
 
+def without(pilot: Pilot, names: Collection[str]) -> Pilot:
+    """The same without these runs, those that continue from them, and the wish to have them."""
+
+    def stands(one: Candidate) -> bool:
+        return one.name not in names and (one.parent is None or one.parent.name not in names)
+
+    options = tuple(one for one in pilot.options if stands(one))
+    runs = tuple(one for one in pilot.runs if stands(one))
+    return replace(pilot, options=options, runs=runs, lost=(*pilot.lost, *names))
+
+
 def plan_pilot(recipe: Recipe, workspace: Path) -> Pilot:
     """A pilot with the runs of its first round, none of them trained; the text is prepared."""
     return extend(begin(recipe, workspace), _FIRST)
@@ -107,18 +121,43 @@ def conduct(
     train: Callable[[Sequence[RunPlan]], None],
     tell: Callable[[str], None],
 ) -> Pilot:
-    """Train the runs of a pilot in two rounds, and learn from each."""
+    """Train the runs of a pilot in two rounds, and learn from each.
+
+    A run that diverged is told and left out, and others are chosen for what it was to cost.
+    """
     pilot = begin(recipe, workspace)
     for number, share in enumerate((_FIRST, 1.0), start=1):
         pilot = extend(pilot, share)
-        spent = cost_of(pilot.runs)
-        tell(
-            f"round {number}: {len(pilot.plans)} runs by now, {show_count(spent)} FLOPs, "
-            f"{spent / pilot.means.real:.2%} of the real run's"
-        )
-        train(pilot.plans)
+        while lost := _attempt(pilot, workspace, train, tell, number):
+            pilot = extend(without(pilot, lost), share)
         pilot = learned(pilot, workspace)
     return pilot
+
+
+def _attempt(
+    pilot: Pilot,
+    workspace: Path,
+    train: Callable[[Sequence[RunPlan]], None],
+    tell: Callable[[str], None],
+    number: int,
+) -> list[str]:
+    """Train what is chosen by now, unless some of it diverged already; returns what did."""
+    if lost := _diverged(pilot.runs, workspace):
+        return lost
+    spent = cost_of(pilot.runs)
+    tell(
+        f"round {number}: {len(pilot.plans)} runs by now, {show_count(spent)} FLOPs, "
+        f"{spent / pilot.means.real:.2%} of the real run's"
+    )
+    try:
+        train(pilot.plans)
+    except UserError:
+        lost = _diverged(pilot.runs, workspace)
+        if not lost or _unfinished(without(pilot, lost), workspace):
+            raise
+    for name in lost:
+        tell(f"{name} diverged and is left out; others take its place")
+    return lost
 
 
 def learned(pilot: Pilot, workspace: Path) -> Pilot:
@@ -128,6 +167,22 @@ def learned(pilot: Pilot, workspace: Path) -> Pilot:
     beliefs = believe(measured, pilot.frame)
     advice = advise(pilot.recipe, pilot.means, pilot.settled, beliefs)
     return replace(pilot, measured=measured, beliefs=beliefs, advice=advice)
+
+
+def _diverged(runs: Iterable[Candidate], workspace: Path) -> list[str]:
+    """The runs that, as they are meant now, no further attempt would bring to an end."""
+    found: list[str] = []
+    for one in with_parents(runs):
+        directory = workspace / "runs" / one.name
+        if status_of(directory) == "diverged":
+            same = read_record(directory)["settings"] == one.plan.identity()
+            found += [one.name] if same else []
+    return found
+
+
+def _unfinished(pilot: Pilot, workspace: Path) -> bool:
+    names = [plan.name for plan in pilot.plans]
+    return any(status_of(workspace / "runs" / name) != "finished" for name in names)
 
 
 def _middle(values) -> float:

@@ -42,12 +42,16 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The largest run of a role, foretold from the smaller ones: middle and 95 % interval."""
+    """The largest run of a role, foretold from the smaller ones: middle and 95 % interval.
+
+    rank: share of the draws that lie at least as far out as what was measured, on either side.
+    """
 
     measured: Measured
     middle: float
     low: float
     high: float
+    rank: float
 
     @property
     def inside(self) -> bool:
@@ -110,5 +114,7 @@ def hold_out(measured: Sequence[Measured], frame: Frame) -> list[Held]:
             )
             foretold = belief.foretold(largest.point)
             low, high = percentiles(foretold)
-            found.append(Held(largest, float(np.median(foretold)), float(low), float(high)))
+            middle, above = float(np.median(foretold)), float(np.mean(foretold > largest.loss))
+            rank = 2.0 * min(above, 1.0 - above)
+            found.append(Held(largest, middle, float(low), float(high), rank))
     return found
