@@ -53,7 +53,7 @@ def partition(
         if as_json:
             print_json(found.to_json())
         else:
-            _show_partition(found, dict.fromkeys(found.languages, 1.0))
+            _show_partition(found, None)
         return
     if languages or k or distances:
         raise UserError("the recipe says what is divided, and how", hint="leave out the options")
@@ -280,10 +280,13 @@ def _by_options(
     return by_typology(codes, k, preset)
 
 
-def _show_partition(found: Any, amounts: dict[str, float]) -> None:
+def _show_partition(found: Any, amounts: dict[str, float] | None) -> None:
+    """Its parts, with their text where that is known, and its tree."""
     from tongues.experts.partition.shown import part_rows, tree_lines
     from tongues.terminal import print_table
 
-    print_table(part_rows(found, amounts))
+    rows = part_rows(found, amounts or dict.fromkeys(found.languages, 1.0))
+    kept = ("part", "languages") if amounts is None else tuple(rows[0])
+    print_table([{key: row[key] for key in kept} for row in rows])
     for line in [*tree_lines(found), *found.notes]:
         click.echo(line)

@@ -89,7 +89,8 @@ def prepare(
             raise UserError(f"`--on {on}` needs `--ranks`", hint="such as `--ranks 64`")
         run = find_runner(on, partition, limit or "24:00:00")
     click.echo(prepare_tokens(loaded, workspace, say, rebuild=rebuild, ranks=ranks, run=run))
-    hint(f"tongues {'study' if loaded.study else 'train'} {recipe}")
+    verb = "study" if loaded.study else "experts train" if loaded.experts else "train"
+    hint(f"tongues {verb} {recipe}")
 
 
 @click.command()
@@ -107,6 +108,9 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     loaded = load_recipe(recipe, overrides)
     if loaded.study:
         raise UserError("is a study of many runs", where=str(recipe), hint="use `tongues study`")
+    if loaded.experts:
+        what, instead = "is of many experts", "use `tongues experts train`"
+        raise UserError(what, where=str(recipe), hint=instead)
     ((plan, _),) = check_recipe(loaded, workspace).runs
     check_tokens(loaded, workspace)
     from tongues.train.run import train as train_run

@@ -41,7 +41,7 @@ def from_scratch(router: Router, before: np.ndarray) -> np.ndarray:
     tokens=st.lists(st.integers(0, VOCABULARY - 1), max_size=40),
 )
 def test_one_token_at_a_time_is_a_recount_at_every_position(
-    k: int, temperature: float, power: int, tokens: list[int]
+    k: int, temperature: float, power: Power, tokens: list[int]
 ) -> None:
     router = make_router(k, temperature=temperature, power=power)
     text = np.array(tokens, dtype=np.int64)

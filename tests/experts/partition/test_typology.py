@@ -1,3 +1,4 @@
+from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 
 import pytest
@@ -76,7 +77,10 @@ def test_unknown_languages_and_unknown_features_are_two_things() -> None:
 
 
 def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(typology, "find_spec", lambda name: None)
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(typology, "distribution", missing)
     with pytest.raises(UserError) as refused:
         typology_distances(["en", "de"])
     assert "tongues[typology]" in refused.value.hint

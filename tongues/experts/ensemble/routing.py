@@ -175,11 +175,12 @@ def sparse(weights: np.ndarray, m: int | None) -> np.ndarray:
     """The m largest of each row's weights, brought to 1; the others 0."""
     if m is None or m >= weights.shape[-1]:
         return weights
-    kept = np.argsort(-weights, axis=-1, kind="stable")[..., :m]
-    found = np.zeros_like(weights)
-    np.put_along_axis(found, kept, np.take_along_axis(weights, kept, axis=-1), axis=-1)
-    found /= found.sum(axis=-1, keepdims=True)
-    return found
+    rows = weights.reshape(-1, weights.shape[-1])
+    dropped = np.argsort(-rows, axis=1, kind="stable")[:, m:]
+    found = rows.copy()
+    found[np.arange(len(rows))[:, None], dropped] = 0.0
+    found /= np.add.reduce(found, axis=1, keepdims=True)
+    return found.reshape(weights.shape)
 
 
 def _one(

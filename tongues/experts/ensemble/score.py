@@ -95,8 +95,11 @@ def _all_log_probs(
     computed = np.zeros((len(documents), ensemble.k), dtype=np.int64)
     for expert in range(ensemble.k):
         windows = list(_windows(documents, weights, expert, context))
-        for batch in _batches(windows):
-            rows = _run(ensemble.models[expert], ensemble.end_id, documents, batch)
+        if not windows:
+            continue
+        model = ensemble.models[expert]
+        for batch in _batches(windows, min(_TOKENS, _LOGITS // _vocabulary(model))):
+            rows = _run(model, ensemble.end_id, documents, batch)
             for window, log_probs in zip(batch, rows, strict=True):
                 place = slice(window.start, window.start + window.count)
                 found[window.document][place, expert] = log_probs
@@ -136,11 +139,11 @@ def _windows(
                 yield _Window(place, start, count)
 
 
-def _batches(windows: list[_Window]) -> Iterator[list[_Window]]:
-    """Windows of like lengths together, the longest first."""
+def _batches(windows: list[_Window], tokens: int) -> Iterator[list[_Window]]:
+    """Windows of like lengths together, the longest first, up to so many tokens or one window."""
     batch: list[_Window] = []
     for window in sorted(windows, key=lambda window: -window.count):
-        if batch and (len(batch) + 1) * batch[0].count > _TOKENS:
+        if batch and (len(batch) + 1) * batch[0].count > tokens:
             yield batch
             batch = []
         batch.append(window)
@@ -174,8 +177,7 @@ def gold_log_probs(model: PreTrainedModel, rows: Tensor) -> Tensor:
     """
     tokens, wanted = rows[:, :-1], rows[:, 1:]
     count = tokens.shape[1]
-    vocabulary = model.config.get_text_config().vocab_size
-    step = max(1, _LOGITS // (len(rows) * vocabulary))
+    step = max(1, _LOGITS // (len(rows) * _vocabulary(model)))
     cache = DynamicCache(config=model.config) if step < count else None
     found = []
     for part in (slice(start, start + step) for start in range(0, count, step)):
@@ -184,3 +186,7 @@ def gold_log_probs(model: PreTrainedModel, rows: Tensor) -> Tensor:
         reached = logits.gather(2, wanted[:, part, None]).squeeze(2)
         found.append(reached - logits.logsumexp(2))
     return torch.cat(found, dim=1)
+
+
+def _vocabulary(model: PreTrainedModel) -> int:
+    return int(model.config.get_text_config().vocab_size)

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 import langcodes
@@ -88,8 +87,11 @@ def _features(place: Path, prefix: str) -> tuple[dict[str, int], np.ndarray]:
 
 def _data() -> Path:
     """The folder of lang2vec's data; the package cannot be imported beside a new setuptools."""
-    package = find_spec("lang2vec")
-    if package is None or not package.origin:
+    try:
+        folder = Path(str(distribution("lang2vec").locate_file("lang2vec/data")))
+    except PackageNotFoundError:
+        folder = None
+    if folder is None or not folder.is_dir():
         hint = "`pip install 'tongues[typology]'`, or give a file of distances or features"
         raise UserError("the data on languages is not installed", where=_WHERE, hint=hint)
-    return Path(package.origin).parent / "data"
+    return folder
