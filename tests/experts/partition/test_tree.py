@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongues.errors import UserError
@@ -40,6 +40,7 @@ def published(distances: Distances, k: int) -> set[frozenset[str]]:
     return set(clusters)
 
 
+@settings(max_examples=40)
 @given(languages_and_k())
 def test_every_language_once_in_k_parts_within_one_of_each_other(
     case: tuple[dict[str, float], int],
@@ -53,6 +54,7 @@ def test_every_language_once_in_k_parts_within_one_of_each_other(
     assert len(merges) == len(places) - 1  # on to one cluster
 
 
+@settings(max_examples=40)
 @given(languages_and_k())
 def test_every_cluster_grows_from_its_merges_in_rounds(
     case: tuple[dict[str, float], int],
@@ -76,6 +78,7 @@ def test_every_cluster_grows_from_its_merges_in_rounds(
     assert alive == {frozenset(places)}
 
 
+@settings(max_examples=40)
 @given(languages_and_k(), st.randoms(use_true_random=False))
 def test_the_order_of_the_languages_changes_only_the_order(case, random) -> None:
     places, k = case
