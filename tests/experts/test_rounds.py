@@ -10,7 +10,7 @@ from tongues.experts.partition.partition import of_languages
 from tongues.experts.rounds import Member, plan_added, plan_divided
 from tongues.recipe import Recipe
 
-AMOUNTS = {"qaa": 300.0, "qab": 100.0, "qac": 100.0, "qad": 100.0}
+AMOUNTS = {"qaa": 3e5, "qab": 1e5, "qac": 1e5, "qad": 1e5}
 
 
 def recipe(experts: dict[str, Any], **train: Any) -> Recipe:
@@ -94,7 +94,7 @@ def test_all_added_together_need_donors_of_one_expert() -> None:
     asked = recipe({"add": {"qad": "qac"}, "grow": "x", "together": True}, init_from=None)
     given = {"qad": "qac", "qae": "qaa"}
     with pytest.raises(UserError, match="several experts"):
-        plan_added(asked, dense(tuple(AMOUNTS)), given, MEMBERS, AMOUNTS | {"qae": 1.0}, 1)
+        plan_added(asked, dense(tuple(AMOUNTS)), given, MEMBERS, AMOUNTS | {"qae": 1e5}, 1)
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,9 @@ def test_a_changed_expert_and_a_foreign_tokenizer_are_refused_by_name(
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(bytes(data))
-    said = tongues(folder, "experts", "show", "fam/typology-2-s1", fails=True)
-    assert "`fam/typology-2-e1-s1` is not what it was" in said
+    for again in (("experts", "show", "fam/typology-2-s1"), ("experts", "train", "experts.yaml")):
+        said = tongues(folder, *again, fails=True)
+        assert "`fam/typology-2-e1-s1` is not what it was" in said
     tokenizer = folder / "runs/fam/topics-2-e0-s1/model/tokenizer.json"
     tokenizer.write_text(
         tokenizer.read_text().replace('"add_prefix_space":', ' "add_prefix_space":')
@@ -143,6 +144,22 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     assert after["languages"] == before["languages"] | {"qae": new["name"]}
     assert [made["made"] for made in after["rounds"]][-1] == "more/grown-s1"
     tongues(family, "experts", "show", "more/grown-s1")
+
+
+def test_an_ensemble_is_not_grown_over_itself(family: Path, tmp_path: Path) -> None:
+    folder = copied(family, tmp_path)
+    (folder / "over.yaml").write_text(MORE.replace("name: more", "name: fam"))
+    said = tongues(folder, "check", "over.yaml", fails=True)
+    assert "would be written over" in said
+
+
+def test_lost_parts_are_made_again_and_a_part_keeps_its_text(family: Path, tmp_path: Path) -> None:
+    folder = copied(family, tmp_path)
+    (place,) = folder.glob("tokens/fam/parts/topics-2-*")
+    whole = {file.relative_to(place): file.read_bytes() for file in place.rglob("*.bin")}
+    shutil.rmtree(place)
+    tongues(folder, "experts", "partition", "experts.yaml")
+    assert {file.relative_to(place): file.read_bytes() for file in place.rglob("*.bin")} == whole
 
 
 def test_measures_are_of_every_division_and_routing(family: Path) -> None:

@@ -176,12 +176,14 @@ def measure(recipe: Path, overrides: tuple[str, ...], workspace: Path, scored: i
     from tongues.recipe import load_recipe
     from tongues.report.experts import write_experts_report
     from tongues.terminal import say
+    from tongues.tokens import check_tokens
 
     loaded = load_recipe(recipe, overrides)
     if loaded.experts is None:
         raise UserError(
             "there is no `experts` section", where=str(recipe), hint="see docs/experts.md"
         )
+    check_tokens(loaded, workspace)
     store = workspace / "ensembles"
     folders: dict[str, list[Path]] = {}
     if loaded.experts.grow:

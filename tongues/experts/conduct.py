@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tongues.errors import UserError
 from tongues.experts.ensemble.lineage import find_ensemble
 from tongues.experts.merge import merge
 from tongues.experts.rounds import Round
 from tongues.recipe import Recipe
+from tongues.runs import status_of
 from tongues.study import State, run_all
 from tongues.study.launchers import Launcher
 
@@ -25,19 +27,33 @@ def train_experts(
 ) -> list[Path]:
     """Train the experts of every round, in any order and each for itself, and merge them.
 
-    Returns the ensembles' folders. Stopped or killed, the same call goes on.
+    Returns the ensembles' folders. Where runs failed, those divisions that are whole are merged
+    before a UserError tells. Stopped or killed, the same call goes on.
     """
     assert recipe.experts
     runs = [run for made in rounds for run in made.runs]
-    run_all(
-        runs,
-        workspace,
-        launcher=launcher,
-        watch=watch,
-        tell=tell,
-        rebuild=rebuild,
-        whole=True,
-    )
+    failure: UserError | None = None
+    try:
+        run_all(
+            runs,
+            workspace,
+            launcher=launcher,
+            watch=watch,
+            tell=tell,
+            rebuild=rebuild,
+            whole=True,
+        )
+    except UserError as error:
+        if error.code != "runs_failed":
+            raise
+        failure = error
     grow = recipe.experts.grow
     grown = find_ensemble(grow, workspace) if grow else None
-    return [merge(made, workspace, grown=grown, tell=tell) for made in rounds]
+    folders = [
+        merge(made, workspace, grown=grown, tell=tell, rebuild=rebuild)
+        for made in rounds
+        if all(status_of(workspace / "runs" / run.name) == "finished" for run in made.runs)
+    ]
+    if failure:
+        raise failure
+    return folders

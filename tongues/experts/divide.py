@@ -16,12 +16,15 @@ from tongues.experts.partition.partition import (
 )
 from tongues.experts.partition.tree import by_tree, check_k
 from tongues.experts.partition.typology import typology_distances
-from tongues.files import fingerprint
+from tongues.files import file_hash, fingerprint
 from tongues.recipe import Division, Recipe
 from tongues.tokens import open_tokens
 from tongues.train.directory import find_parent, model_folder
+from tongues.train.fingerprints import parent_fingerprint
 
 __all__ = ["divide", "guess", "language_distances", "parts_of", "text_amounts"]
+
+_KINSHIP_CONTEXT = 256  # tokens of a window at most
 
 
 def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
@@ -36,6 +39,8 @@ def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
         if there.fingerprint != made_from:
             what = "a partition of this name was made of other tokens, or otherwise"
             raise UserError(what, where=str(folder), hint="remove its folder; it is made anew")
+        if division.by == "topics":
+            _parts_again(recipe, division, there, workspace, folder)
         return there
     partition = _with_fingerprint(_divide(recipe, division, workspace, folder), made_from)
     write_partition(folder, partition)
@@ -96,7 +101,7 @@ def _divide(recipe: Recipe, division: Division, workspace: Path, folder: Path) -
                 tokens,
                 recipe.text.languages,
                 division.k,
-                context=recipe.train.context,
+                context=min(_KINSHIP_CONTEXT, recipe.train.context),
                 seed=recipe.train.seed,
             )
         case "topics":
@@ -139,9 +144,27 @@ def _of_languages(recipe: Recipe, division: Division) -> Partition:
 def _made_from(recipe: Recipe, division: Division, workspace: Path) -> str:
     """Changes when what decides the partition does."""
     tokens = open_tokens(workspace / "tokens" / recipe.name).fingerprint
-    start = recipe.train.init_from if division.by == "kinship" else None
     seed = recipe.train.seed if division.by in ("kinship", "topics") else None
-    return fingerprint([division.model_dump(mode="json"), tokens, start, seed])
+    files = [file_hash(Path(name)) for name in (division.file, division.distances) if name]
+    start: list[object] = []
+    if division.by == "kinship" and recipe.train.init_from:
+        parent = find_parent(recipe.train.init_from, workspace)
+        start = [parent_fingerprint(parent), min(_KINSHIP_CONTEXT, recipe.train.context)]
+    return fingerprint([division.model_dump(mode="json"), tokens, seed, files, start])
+
+
+def _parts_again(
+    recipe: Recipe, division: Division, partition: Partition, workspace: Path, folder: Path
+) -> None:
+    """Divide the tokens once more where their parts are gone."""
+    tokens = open_tokens(workspace / "tokens" / recipe.name)
+    place = tokens.path / "parts" / str(parts_of(recipe, division, partition))
+    if (place / "counts.json").is_file():
+        return
+    from tongues.experts.partition.parts import write_parts
+    from tongues.experts.partition.topics import load_topics
+
+    write_parts(tokens, load_topics(folder / "topics.safetensors"), place)
 
 
 def _with_fingerprint(partition: Partition, made_from: str) -> Partition:

@@ -15,7 +15,7 @@ from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensembl
 from tongues.experts.ensemble.lineage import read_lineage
 from tongues.experts.ensemble.routing import Routing, parse_routing, posterior_weights, weigh
 from tongues.experts.ensemble.score import expert_log_probs, mixed
-from tongues.experts.merge import documents_of
+from tongues.experts.heldout import documents_of, scored_documents
 from tongues.files import write_json
 from tongues.randomness import derive_seed
 from tongues.tokens import Tokens, open_tokens
@@ -76,7 +76,7 @@ def measure(
         found: dict[str, list[tuple[Losses, float]]] = {}
         for folder in folders:
             tell(f"scoring {len(text)} languages with {folder.name}")
-            ensemble = open_ensemble(folder, workspace, verified=False)
+            ensemble = open_ensemble(folder, workspace)
             likely = {
                 lang: expert_log_probs(ensemble, documents, context=context)
                 for lang, documents in text.items()
@@ -101,10 +101,9 @@ def measure(
 
 
 def _held_out(tokens: Tokens, lang: str, most: int) -> list[np.ndarray]:
-    """The first held-out documents of a language, up to so many tokens; one at least."""
+    """The held-out documents of a language that nothing was chosen by."""
     shard = tokens.shard(lang, "valid")
-    count = max(1, int(np.searchsorted(shard.bounds, most, side="right")) - 1)
-    return [d for d in documents_of(shard.tokens, shard.bounds, range(count)) if len(d)]
+    return documents_of(shard.tokens, shard.bounds, scored_documents(shard.bounds, most))
 
 
 def _seed_losses(

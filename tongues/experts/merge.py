@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
+from tongues.experts.ensemble.ensemble import Ensemble, assembled
 from tongues.experts.ensemble.lineage import (
     ENSEMBLE,
     ROUTER,
@@ -28,6 +28,7 @@ from tongues.experts.ensemble.router import (
     save_router,
 )
 from tongues.experts.ensemble.score import expert_log_probs
+from tongues.experts.heldout import documents_of, tuning_documents
 from tongues.experts.partition.topics import term_directions
 from tongues.experts.rounds import Round
 from tongues.files import file_hash
@@ -35,25 +36,35 @@ from tongues.runs import read_record
 from tongues.tokens import Tokens, open_part, open_tokens
 from tongues.train import RunPlan
 
-__all__ = ["documents_of", "merge"]
+__all__ = ["merge"]
 
 _SAMPLED = 400  # documents of an expert's text that its centre is the mean of
 _HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on
 
 
 def merge(
-    made: Round, workspace: Path, *, grown: Path | None = None, tell: Callable[[str], None]
+    made: Round,
+    workspace: Path,
+    *,
+    grown: Path | None = None,
+    tell: Callable[[str], None],
+    rebuild: bool = False,
 ) -> Path:
     """Put the finished experts of a round together; returns the ensemble's folder.
 
     grown: the ensemble that they were branched from, whose experts stay as they are; those that a
-    further division took the place of are left out. What was merged already is left as it is.
+    further division took the place of are left out. What was merged already is left as it is; an
+    expert whose bytes have changed since is a UserError, unless `rebuild`.
     """
     folder = workspace / "ensembles" / made.name
     before = read_lineage(grown) if grown else None
     new = tuple(_described(made, number, workspace) for number in range(len(made.runs)))
     kept = _kept(before, made) if before else ()
+    if before and made.adapted:
+        new = (replace(new[0], languages={**before.experts[0].languages, **new[0].languages}),)
     experts = (*kept, *new)
+    if not rebuild:
+        _unchanged(folder, experts)
     if _is_there(folder, experts, workspace):
         return folder
     tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
@@ -62,7 +73,7 @@ def merge(
     first = Path(workspace, new[0].folder) / "tokenizer.json"
     lineage = Lineage(
         experts=experts,
-        languages=best_experts(experts),
+        languages=_languages(before, kept, new),
         seed=before.seed if before else str(made.runs[0].parent),
         tokenizer_sha256=before.tokenizer_sha256 if before else file_hash(first),
         router=None,
@@ -72,23 +83,36 @@ def merge(
             *({"made": made.name, "from": e.parent, "expert": e.name} for e in new),
         ),
     )
+    if len(experts) > 1:
+        tell(f"{made.name}: fitting the router's temperature on held-out text")
+        router = _tempered(assembled(lineage, router, workspace), tokens, router)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ENSEMBLE).unlink(missing_ok=True)
     save_router(router, folder / ROUTER)
-    _write(lineage, folder)
-    if len(experts) > 1:
-        tell(f"{made.name}: fitting the router's temperature on held-out text")
-        ensemble = open_ensemble(folder, workspace, verified=False)
-        save_router(_tempered(ensemble, tokens, router), folder / ROUTER)
-        _write(lineage, folder)
+    write_lineage(replace(lineage, router=router_file(folder / ROUTER)), folder)
     return folder
 
 
-def documents_of(
-    tokens: np.ndarray, bounds: np.ndarray, numbers: Sequence[int] | np.ndarray
-) -> list[np.ndarray]:
-    """Documents by their numbers, without the token that ends each."""
-    return [np.asarray(tokens[bounds[i] : bounds[i + 1] - 1], dtype=np.int64) for i in numbers]
+def _languages(
+    before: Lineage | None, kept: Sequence[Expert], new: Sequence[Expert]
+) -> dict[str, str]:
+    """The best expert of each language: those that were known stay where their expert does."""
+    found = best_experts(new)
+    names = {expert.name for expert in kept}
+    old = before.languages.items() if before else ()
+    return {**found, **{lang: name for lang, name in old if name in names}}
+
+
+def _unchanged(folder: Path, experts: Sequence[Expert]) -> None:
+    """Refuse experts that are not what they were when they were merged here before."""
+    if not (folder / ENSEMBLE).is_file():
+        return
+    before = {expert.name: expert for expert in read_lineage(folder).experts}
+    for expert in experts:
+        if expert.name in before and before[expert.name].sha256 != expert.sha256:
+            what = f"expert `{expert.name}` is not what it was when it joined"
+            hint = "copy its model back, or train it again (remove its run) and add --rebuild"
+            raise UserError(what, where=str(folder / ENSEMBLE), hint=hint)
 
 
 def _described(made: Round, number: int, workspace: Path) -> Expert:
@@ -107,6 +131,8 @@ def _described(made: Round, number: int, workspace: Path) -> Expert:
 
 def _kept(before: Lineage, made: Round) -> tuple[Expert, ...]:
     """The experts of the ensemble that grows which stay in it."""
+    if made.adapted:
+        return ()
     taken = {lang for cluster in made.partition.clusters for lang in cluster}
     added = taken - before.languages.keys()
     if added:
@@ -124,10 +150,6 @@ def _is_there(folder: Path, experts: Sequence[Expert], workspace: Path) -> bool:
     except UserError:
         return False
     return there.router is not None and list(there.experts) == list(experts)
-
-
-def _write(lineage: Lineage, folder: Path) -> None:
-    write_lineage(replace(lineage, router=router_file(folder / ROUTER)), folder)
 
 
 def _old_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
@@ -179,7 +201,7 @@ def _sample(run: RunPlan, tokens: Tokens, languages: Sequence[str], seed: int) -
         shard = held.shard(lang, "train")
         numbers = np.sort(random.choice(count, wanted, replace=False))
         found += documents_of(shard.tokens, shard.bounds, numbers)
-    return [document for document in found if len(document)]
+    return found
 
 
 def _size(run: RunPlan, tokens: Tokens, expert: Expert) -> float:
@@ -192,11 +214,7 @@ def _tempered(ensemble: Ensemble, tokens: Tokens, router: Router) -> Router:
     """The router at the temperature that suits held-out text of all languages."""
     documents: list[np.ndarray] = []
     for lang in tokens.languages:
-        shard, taken = tokens.shard(lang, "valid"), 0
-        for number in range(len(shard.bounds) - 1):
-            if taken >= _HELD_OUT:
-                break
-            documents += documents_of(shard.tokens, shard.bounds, [number])
-            taken += len(documents[-1])
-    documents = [document for document in documents if len(document)]
+        shard = tokens.shard(lang, "valid")
+        numbers = tuning_documents(shard.bounds, _HELD_OUT)
+        documents += documents_of(shard.tokens, shard.bounds, numbers)
     return fit_temperature(router, documents, expert_log_probs(ensemble, documents))

@@ -7,10 +7,11 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.experts.divide import divide, guess, language_distances, parts_of, text_amounts
-from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage
+from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.partition.distances import donors
 from tongues.experts.partition.languages import dense
 from tongues.experts.rounds import Member, Round, plan_added, plan_divided
+from tongues.files import file_hash
 from tongues.recipe import Division, Recipe
 from tongues.tokens import open_tokens
 
@@ -30,7 +31,7 @@ def plan_rounds(
     asked = recipe.experts
     assert asked
     amounts = text_amounts(recipe, sizes, workspace)
-    grown = read_lineage(find_ensemble(asked.grow, workspace)) if asked.grow else None
+    grown = _grown(recipe, workspace, make=make) if asked.grow else None
     members = members_of(grown) if grown else []
     if asked.add:
         assert grown
@@ -50,6 +51,24 @@ def plan_rounds(
             for seed in asked.seeds
         ]
     return rounds
+
+
+def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> Lineage:
+    """The ensemble that grows, which must be whole and of the recipe's tokenizer."""
+    assert recipe.experts
+    folder = find_ensemble(recipe.experts.grow or "", workspace)
+    if folder.resolve().parent == (workspace / "ensembles" / recipe.name).resolve():
+        what = "what grows would be written over: it is of this recipe's own name"
+        raise UserError(what, where="experts.grow", hint="give this recipe another `name`")
+    lineage = read_lineage(folder)
+    if make:
+        verify(lineage, folder, workspace)
+        tokens = open_tokens(workspace / "tokens" / recipe.name)
+        if file_hash(tokens.tokenizer_path) != lineage.tokenizer_sha256:
+            what = "the text was encoded with another tokenizer than the ensemble's"
+            hint = "name its `tokenizer.json` by `tokens.base`, without `extend`, and prepare anew"
+            raise UserError(what, where="tokens.base", hint=hint)
+    return lineage
 
 
 def members_of(grown: Lineage) -> list[Member]:
@@ -96,15 +115,14 @@ def _by_loss(recipe: Recipe, lang: str, known: Sequence[str], workspace: Path) -
     """The language, with most text here, of the expert that foretells the new one best."""
     from tongues.experts.ensemble.ensemble import open_ensemble
     from tongues.experts.ensemble.score import expert_log_probs
-    from tongues.experts.merge import documents_of
+    from tongues.experts.heldout import documents_of, tuning_documents
 
     assert recipe.experts
     assert recipe.experts.grow
     ensemble = open_ensemble(find_ensemble(recipe.experts.grow, workspace), workspace)
     tokens = open_tokens(workspace / "tokens" / recipe.name)
     shard = tokens.shard(lang, "valid")
-    number = int(np.searchsorted(shard.bounds, _LOOKED))
-    documents = documents_of(shard.tokens, shard.bounds, range(max(1, number - 1)))
+    documents = documents_of(shard.tokens, shard.bounds, tuning_documents(shard.bounds, _LOOKED))
     likely = np.concatenate(expert_log_probs(ensemble, documents)).mean(axis=0)
     for place in np.argsort(-likely):
         learned = ensemble.lineage.experts[place].languages

@@ -41,6 +41,7 @@ class Round:
     learned: tuple[Mapping[str, float], ...]
     label: str  # of the division, or `grown`
     seed: int
+    adapted: bool = False  # one model is trained further, and takes the place of what it was
 
 
 def plan_divided(
@@ -60,8 +61,15 @@ def plan_divided(
     that knows all of its languages.
     """
     runs: list[RunPlan] = []
+    learned: list[Mapping[str, float]] = []
+    least = recipe.train.context + 1  # tokens; of less there is no window
     for number, shares in enumerate(partition.shares):
-        own = {lang: share * amounts[lang] for lang, share in shares.items() if share > 0}
+        own = {lang: share * amounts[lang] for lang, share in shares.items()}
+        own = {lang: amount for lang, amount in own.items() if amount > least}
+        if not own:
+            what = f"part {number} of {label} has no language with a window of text"
+            raise UserError(what, where="experts.divisions", hint="take fewer parts, or more text")
+        learned.append({lang: shares[lang] for lang in own})
         runs.append(
             _expert(
                 recipe,
@@ -74,7 +82,7 @@ def plan_divided(
             )
         )
     name = f"{recipe.name}/{label}-s{seed}"
-    return Round(name, partition, tuple(runs), partition.shares, label, seed)
+    return Round(name, partition, tuple(runs), tuple(learned), label, seed)
 
 
 def plan_added(
@@ -115,7 +123,8 @@ def plan_added(
         )
         learned.append(dict.fromkeys(own, 1.0))
     name = f"{recipe.name}/grown-s{seed}"
-    return Round(name, partition, tuple(runs), tuple(learned), "grown", seed)
+    adapted = recipe.experts.together and len(members) == 1
+    return Round(name, partition, tuple(runs), tuple(learned), "grown", seed, adapted)
 
 
 def _mixture(recipe: Recipe, own: Mapping[str, float]) -> dict[str, float]:

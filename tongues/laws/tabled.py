@@ -82,7 +82,7 @@ class Columns:
 
 
 def _at(names: Sequence[str] | None, index: np.ndarray) -> list[str] | None:
-    return None if names is None else [names[i] for i in index.tolist()]
+    return None if names is None else [names[int(i)] for i in index]
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class Experts(Section):
             raise ValueError("name `divisions`, or languages to `add` to an ensemble that grows")
         if self.add and self.grow is None:
             raise ValueError("`add` needs an ensemble to add to: name it by `grow`")
+        if self.together and not self.add:
+            raise ValueError("`together` is about languages to `add`")
         if self.add and self.divisions:
             raise ValueError("an ensemble grows by `add` or by `divisions`, not by both at once")
         labels = [division.label for division in self.divisions]

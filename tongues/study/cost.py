@@ -85,17 +85,22 @@ def _measured_speeds(pairs: Sequence[Pair], workspace: Path, threads: int) -> di
 
 
 def _tried(plan: RunPlan, workspace: Path, threads: int) -> float:
-    from tongues.tokens import open_tokens
+    from tongues.tokens import load_tokenizer, open_tokens
     from tongues.train.assemble import Task, measure_speed
     from tongues.train.directory import find_parent
     from tongues.train.engine.processes import Processes
+    from tongues.train.start import check_parent
 
+    tokens = open_tokens(workspace / "tokens" / plan.tokens)
+    parent = find_parent(plan.parent, workspace)
     settings = plan.settings.model_copy(update={"compile": "off"})  # its start would take longest
     task = Task(
         plan=replace(plan, settings=settings),
-        tokens=open_tokens(workspace / "tokens" / plan.tokens),
-        parent=find_parent(plan.parent, workspace),
-        lacked=None,
+        tokens=tokens,
+        parent=parent,
+        lacked=check_parent(plan, load_tokenizer(tokens.tokenizer_path), parent)
+        if parent
+        else None,
         directory=workspace / "runs" / plan.name,
         processes=Processes(),
         threads=threads,

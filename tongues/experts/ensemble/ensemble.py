@@ -22,7 +22,7 @@ from tongues.models.huggingface import configure
 from tongues.tokens import load_tokenizer
 from tongues.tokens.tokenizer import end_id
 
-__all__ = ["Ensemble", "open_alone", "open_ensemble"]
+__all__ = ["Ensemble", "assembled", "open_alone", "open_ensemble"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,12 +77,24 @@ def open_ensemble(
     lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
     verify(lineage, folder, workspace, bytes_too=verified)
-    places = [expert_folder(expert, workspace) for expert in lineage.experts]
     router = load_router(folder / lineage.router.file) if lineage.router else None
-    if router and router.k != len(places):
-        what = f"the router knows {router.k} experts and there are {len(places)}"
+    if router and router.k != len(lineage.experts):
+        what = f"the router knows {router.k} experts and there are {len(lineage.experts)}"
         hint = "run `tongues experts train` again, which fits it anew"
         raise UserError(what, where=str(folder), hint=hint)
+    return assembled(lineage, router, workspace, memory=memory, device=device)
+
+
+def assembled(
+    lineage: Lineage,
+    router: Router | None,
+    workspace: Path,
+    *,
+    memory: int | None = None,
+    device: str = "cpu",
+) -> Ensemble:
+    """Experts and a router as one, without looking whether they are what they were."""
+    places = [expert_folder(expert, workspace) for expert in lineage.experts]
     return Ensemble(
         lineage=lineage,
         models=Opened(places, memory=memory, device=device),

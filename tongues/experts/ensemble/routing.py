@@ -32,7 +32,8 @@ class Routing:
     """How the experts' weights come about.
 
     - `language`: the one expert of the text's language, which the caller knows
-    - `text`: the one expert nearest to the text's beginning, or to the prompt
+    - `text`: the one expert nearest to the prompt; where a text is scored, the nearest to what
+      stands before each of its first tokens, then the one nearest to these
     - `tfidf`: by distance, anew at every token; of `m` only the nearest, and only they run
     - `posterior`: how likely each expert found the text so far; all of them run
     - `uniform`: equal weights; `random`: one expert a text, by lot (both to compare with)
@@ -134,6 +135,10 @@ def weigh(
     if routing.kind == "tfidf":
         router = _set(routing, router)
         return sparse(router.document_weights(tokens), routing.m)
+    if routing.kind == "text":
+        begun = _set(routing, router).document_weights(tokens[:_LOOKED])
+        one = _one(routing, tokens, k, router, expert, seed)
+        return np.vstack([sparse(begun, 1), np.tile(one, (max(0, len(tokens) - _LOOKED), 1))])
     return np.broadcast_to(_one(routing, tokens, k, router, expert, seed), (len(tokens), k))
 
 
