@@ -178,7 +178,7 @@ def main(workspace: Path, workers: int) -> None:
         *forgetting(found["family"]),
         "",
         "two unseen languages, qai and qaj: before, and after 600k tokens on them and their donors",
-        *table_of_languages(found["added"], ("", "text", "tfidf")),
+        *table_of_languages(found["added"], ("", "language", "text", "tfidf")),
         "",
         "the dense model before and after the same tokens (dense LAPT)",
         *table_of_languages(found["adapted"], ("", "uniform")),
