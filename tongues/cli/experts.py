@@ -269,6 +269,8 @@ def _by_options(
     twice = next((code for code in codes if codes.count(code) > 1), None)
     if twice:
         raise UserError(f"`{twice}` is named twice", where="--languages")
+    if by == "languages" and (k or distances):
+        raise UserError("every language by itself needs no `-k` and no distances", where="--by")
     if by == "languages":
         return by_language(codes)
     if by != "typology":

@@ -123,8 +123,8 @@ def unlearned(found: Found) -> Figure | None:
     layers += label(at, "language:N", "ink", align="left", dx=7, dy=-2)
     caption = (
         "The loss on a language less the seed's, mean over the experts that did not learn it, "
-        "against its training tokens in the experts' text, which stand for how frequent it was "
-        f"when the seed was trained. Spearman's rank correlation: {'; '.join(said)}."
+        "against its training tokens in the experts' text (how frequent it was when the seed was "
+        f"trained is not known here). Spearman's rank correlation: {'; '.join(said)}."
     )
     chart = panel("Rise of loss where it was not learned", *layers)
     return Figure("unlearned", "Forgetting by amount of text", caption, (chart,), tuple(rows))
