@@ -36,7 +36,7 @@ from tongues.runs import read_record
 from tongues.tokens import Tokens, open_part, open_tokens
 from tongues.train import RunPlan
 
-__all__ = ["merge"]
+__all__ = ["merge", "with_new_pieces"]
 
 _SAMPLED = 400  # documents of an expert's text that its centre is the mean of
 _HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on
@@ -183,10 +183,29 @@ def _router(
     for run, expert in pairs:
         new = [lang for lang in expert.languages if lang not in known]
         samples.append(_sample(run, tokens, new or list(expert.languages), made.seed))
+    old = with_new_pieces(old, samples)
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     share = 1.0 / (old.k + fitted.k)
     prior = np.concatenate([old.prior * (1 - share * fitted.k), np.full(fitted.k, share)])
     return replace(old, centres=np.concatenate([old.centres, fitted.centres]), prior=prior)
+
+
+def with_new_pieces(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> Router:
+    """The same with a direction for pieces that it knew nothing of, such as those of a new script.
+
+    samples: documents of each new expert's text, which get a dimension each; what was known
+    before keeps its distances.
+    """
+    silent = ~router.vectors.any(axis=1)
+    columns = np.zeros((len(router.vectors), len(samples)), dtype=np.float32)
+    for place, documents in enumerate(samples):
+        found = np.zeros(len(router.vectors))
+        for document in documents:
+            found[np.unique(document)] += 1
+        counted = np.log((len(documents) + 1) / (found + 1)) + 1
+        columns[:, place] = np.where(silent & (found > 0), counted, 0)
+    centres = np.pad(router.centres, ((0, 0), (0, len(samples))))
+    return replace(router, vectors=np.hstack([router.vectors, columns]), centres=centres)
 
 
 def _sample(run: RunPlan, tokens: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:
