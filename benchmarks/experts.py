@@ -1,6 +1,7 @@
-"""Language experts on made languages: every division and routing, then two new languages.
+"""Language experts on made or real languages: every division and routing, then two new languages.
 
-usage: python benchmarks/experts.py [--in WORKSPACE] [--workers 2]
+usage: python benchmarks/experts.py [--text TEXT] [--in WORKSPACE] [--workers 2]
+TEXT: a folder of `<source>/<lang>.jsonl.gz`, a document a line; made languages without it.
 
 A seed model is trained on eight languages. From it a dense model, pairs by typology, pairs by
 kinship, topics and monolingual experts are trained, each division on the same tokens in all, twice.
@@ -15,43 +16,98 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-TEXT = """\
-text:
-  made:
-    seed: 8
-    size: 4 MB
-    languages:
-      qaa: {}
-      qab: {mother: qaa, distance: 0.2}
-      qac: {mother: qaa, distance: 0.4}
-      qad: {mother: qac, distance: 0.2}
-      qae: {mother: qaa, distance: 0.7}
-      qaf: {mother: qae, distance: 0.2}
-      qag: {mother: qae, distance: 0.4}
-      qah: {mother: qag, distance: 0.2}
-"""
-NEW = """\
-      qai: {mother: qab, distance: 0.25}
-      qaj: {mother: qag, distance: 0.25}
-"""
-OLD = ("qaa", "qab", "qac", "qad", "qae", "qaf", "qag", "qah")
-ADDED = {"qai": "typology", "qaj": "loss"}
+
+@dataclass(frozen=True)
+class World:
+    """Where the text comes from, and how large all of it is."""
+
+    source: str  # the recipe's `text`, up to its languages
+    languages: Mapping[str, str]  # eight, and how the recipe says each
+    new: Mapping[str, str]  # two that nobody has seen
+    donors: Mapping[str, str]  # how the expert that each branches from is found
+    tokens: str
+    shape: str
+    seed: str  # tokens
+    division: str  # tokens
+    added: str  # tokens
+    kept: str  # beside this script
+
+    def text(self, *, grown: bool) -> str:
+        """The recipe's `text`."""
+        named = {**self.languages, **self.new} if grown else self.languages
+        return self.source + "".join(f"      {lang}: {said}\n" for lang, said in named.items())
+
+
+MADE = World(
+    source="text:\n  made:\n    seed: 8\n    size: 4 MB\n    languages:\n",
+    languages={
+        "qaa": "{}",
+        "qab": "{mother: qaa, distance: 0.2}",
+        "qac": "{mother: qaa, distance: 0.4}",
+        "qad": "{mother: qac, distance: 0.2}",
+        "qae": "{mother: qaa, distance: 0.7}",
+        "qaf": "{mother: qae, distance: 0.2}",
+        "qag": "{mother: qae, distance: 0.4}",
+        "qah": "{mother: qag, distance: 0.2}",
+    },
+    new={"qai": "{mother: qab, distance: 0.25}", "qaj": "{mother: qag, distance: 0.25}"},
+    donors={"qai": "typology", "qaj": "loss"},
+    tokens="vocabulary: 1024",
+    shape="0.2M",
+    seed="3M",
+    division="3M",
+    added="600k",
+    kept="experts.txt",
+)
+
+
+def real(text: Path) -> World:
+    """Pairs of a family each, and a relative of two of them."""
+
+    def files(*languages: str) -> dict[str, str]:
+        return {lang: f"[{text.absolute()}/*/{lang}.jsonl.gz]" for lang in languages}
+
+    return World(
+        source="text:\n  files:\n",
+        languages=files("en", "de", "es", "fr", "ru", "pl", "ar", "he"),
+        new=files("sv", "bg"),
+        donors={"sv": "typology", "bg": "loss"},
+        tokens="vocabulary: 4096",
+        shape="0.4M",
+        seed="4M",
+        division="3M",
+        added="600k",
+        kept="experts_real.txt",
+    )
+
+
 USUAL = "batch: 2048 tokens, context: 128 tokens, evaluations: 2, scored: 8k tokens"
-SEED = f"""\
+
+
+def seed_recipe(world: World) -> str:
+    """The model that knows all eight."""
+    mixture = ", ".join(f"{lang}: 12.5%" for lang in world.languages)
+    return f"""\
 name: family
-{TEXT}tokens: {{vocabulary: 1024, held_out: 20k tokens}}
-model: {{shape: 0.2M}}
-train: {{run: seed, mixture: {{{", ".join(f"{lang}: 12.5%" for lang in OLD)}}}, budget: 3M tokens,
+{world.text(grown=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
+model: {{shape: {world.shape}}}
+train: {{run: seed, mixture: {{{mixture}}}, budget: {world.seed} tokens,
   rate: 6.0e-3, threads: 1, {USUAL}}}
 """
-EXPERTS = f"""\
+
+
+def divided_recipe(world: World, workers: int) -> str:
+    """Every division of it."""
+    return f"""\
 name: family
-{TEXT}tokens: {{vocabulary: 1024, held_out: 20k tokens}}
-train: {{init_from: seed, budget: 3M tokens, rate: 3.0e-3, {USUAL}}}
+{world.text(grown=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
+train: {{init_from: seed, budget: {world.division} tokens, rate: 3.0e-3, {USUAL}}}
 experts:
   divisions:
     - {{by: dense}}
@@ -60,18 +116,25 @@ experts:
     - {{by: topics, k: 4}}
     - {{by: languages}}
   seeds: [1, 2]
-  workers: WORKERS
+  workers: {workers}
 """
-GROWN = f"""\
-name: NAME
-{TEXT}{NEW}tokens: {{base: WORKSPACE/tokens/family/tokenizer.json, held_out: 20k tokens}}
-train: {{budget: 600k tokens, rate: 3.0e-3, {USUAL}}}
+
+
+def grown_recipe(world: World, name: str, ensemble: str, workspace: Path, workers: int) -> str:
+    """Two languages more, with an expert each, or both at once in the dense model."""
+    donors = ", ".join(f"{lang}: {donor}" for lang, donor in world.donors.items())
+    together = "  together: true\n" if ensemble.startswith("family/dense") else ""
+    return f"""\
+name: {name}
+{world.text(grown=True)}tokens: {{base: {workspace}/tokens/family/tokenizer.json,
+  held_out: 20k tokens}}
+train: {{budget: {world.added} tokens, rate: 3.0e-3, {USUAL}}}
 experts:
-  grow: ENSEMBLE
-  add: {ADDED}
+  grow: {ensemble}
+  add: {{{donors}}}
   seeds: [1, 2]
-  workers: WORKERS
-"""
+  workers: {workers}
+{together}"""
 
 
 def tongues(*arguments: str) -> None:
@@ -132,31 +195,28 @@ def forgetting(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def main(workspace: Path, workers: int) -> None:
+def main(world: World, workspace: Path, workers: int) -> None:
     """Train and measure all of it; keep the outcome."""
     started = time.monotonic()
+    where = ("--in", str(workspace))
 
-    def made(name: str, text: str, *changes: tuple[str, str]) -> str:
-        for old, new in (("WORKERS", str(workers)), ("WORKSPACE", str(workspace)), *changes):
-            text = text.replace(old, new)
-        (workspace / name).write_text(text)
+    def written(name: str, recipe: str) -> str:
+        (workspace / name).write_text(recipe)
         return str(workspace / name)
 
-    where = ("--in", str(workspace))
-    seed, divided = made("seed.yaml", SEED), made("experts.yaml", EXPERTS)
+    seed = written("seed.yaml", seed_recipe(world))
+    divided = written("experts.yaml", divided_recipe(world, workers))
     tongues("prepare", seed, *where)
     tongues("train", seed, *where)
     tongues("experts", "partition", divided, *where)
     tongues("experts", "train", divided, *where)
     tongues("experts", "measure", divided, *where)
-    for name, ensemble, together in (
-        ("added", "family/typology-4-s1", ""),
-        ("adapted", "family/dense-s1", "  together: true\n"),
-    ):
-        recipe = made(f"{name}.yaml", GROWN + together, ("NAME", name), ("ENSEMBLE", ensemble))
-        tongues("prepare", recipe, *where)
-        tongues("experts", "train", recipe, *where)
-        tongues("experts", "measure", recipe, *where)
+    for name, ensemble in (("added", "family/typology-4-s1"), ("adapted", "family/dense-s1")):
+        recipe = grown_recipe(world, name, ensemble, workspace, workers)
+        grown = written(f"{name}.yaml", recipe)
+        tongues("prepare", grown, *where)
+        tongues("experts", "train", grown, *where)
+        tongues("experts", "measure", grown, *where)
     minutes = (time.monotonic() - started) / 60
     found = {
         name: json.loads((workspace / "ensembles" / name / "measures.json").read_text())
@@ -167,8 +227,9 @@ def main(workspace: Path, workers: int) -> None:
         for label, partition in found["family"]["partitions"].items()
     }
     lines = [
-        f"{date.today()}  seed of 0.2M on eight languages; every division 3M tokens in all, two "
-        f"seeds; {minutes:.0f} minutes for all of this sitting",
+        f"{date.today()}  seed of {world.shape} on eight languages, {world.seed} tokens; every "
+        f"division {world.division} tokens in all, two seeds; {minutes:.0f} minutes for all of "
+        "this sitting",
         *(f"{label}: {', '.join(parts)}" for label, parts in partitions.items()),
         "",
         *table_of_settings(found["family"]),
@@ -177,22 +238,24 @@ def main(workspace: Path, workers: int) -> None:
         "",
         *forgetting(found["family"]),
         "",
-        "two unseen languages, qai and qaj: before, and after 600k tokens on them and their donors",
+        f"two unseen languages, {' and '.join(world.new)}: before, and after {world.added} tokens "
+        "on them and their donors",
         *table_of_languages(found["added"], ("", "language", "text", "tfidf")),
         "",
         "the dense model before and after the same tokens (dense LAPT)",
         *table_of_languages(found["adapted"], ("", "uniform")),
     ]
     print("\n".join(lines))
-    Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
+    Path(__file__).with_name(world.kept).write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
+    parser.add_argument("--text", type=Path)
     parser.add_argument("--in", dest="workspace", type=Path)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = (given.workspace or Path(folder)).absolute()
         place.mkdir(parents=True, exist_ok=True)
-        main(place, given.workers)
+        main(real(given.text) if given.text else MADE, place, given.workers)

@@ -92,33 +92,36 @@ def recount(router: Router, terms: Terms, before: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def route(router: Router, terms: Terms, texts: Mapping[str, list[np.ndarray]]) -> None:
-    """The router's speed and exactness."""
+def route(router: Router, terms: Terms, texts: Mapping[str, list[np.ndarray]]) -> list[str]:
+    """The router's speed and exactness; numpy's other threads only wait meanwhile."""
     worst = {"one at a time": 0.0, "at once": 0.0}
     seconds = {"one at a time": 0.0, "at once": 0.0, "anew": 0.0}
     pushed = 0
     for text in (text for sample in texts.values() for text in sample):
-        start = time.process_time()
+        start = time.thread_time()
         state, alone = router.start(), []
         for token in text.tolist():
             alone.append(router.weights(state))
             router.push(state, token)
-        seconds["one at a time"] += time.process_time() - start
-        start = time.process_time()
+        seconds["one at a time"] += time.thread_time() - start
+        start = time.thread_time()
         whole = router.document_weights(text)
-        seconds["at once"] += time.process_time() - start
+        seconds["at once"] += time.thread_time() - start
         pushed += len(text)
-        start = time.process_time()
+        start = time.thread_time()
         anew = [recount(router, terms, text[:place]) for place in range(len(text))]
-        seconds["anew"] += time.process_time() - start
+        seconds["anew"] += time.thread_time() - start
         for name, found in (("one at a time", np.array(alone)), ("at once", whole)):
             worst[name] = max(worst[name], np.abs(found - anew).max())
     count = sum(map(len, texts.values()))
-    print(f"\nrouter: {count} texts in {len(texts)} languages, {pushed:,} tokens, k = {router.k}")
-    print(f"  {'anew at every position':26s} {1e6 * seconds['anew'] / pushed:8.2f} µs a token")
+    lines = [
+        f"\nrouter: {count} texts in {len(texts)} languages, {pushed:,} tokens, k = {router.k}",
+        f"  {'anew at every position':26s} {1e6 * seconds['anew'] / pushed:8.2f} µs a token",
+    ]
     for name, difference in worst.items():
         taken = 1e6 * seconds[name] / pushed
-        print(f"  {name:26s} {taken:8.2f} µs a token, differs by {difference:.1e}")
+        lines.append(f"  {name:26s} {taken:8.2f} µs a token, differs by {difference:.1e}")
+    return lines
 
 
 def make(folder: Path, tokenizer: Path, router: Router, shape: str) -> Path:
@@ -165,7 +168,7 @@ def fastest(ways: Mapping[str, Callable[[], object]]) -> dict[str, float]:
     return best
 
 
-def write(ensemble: Ensemble, prompts: list[np.ndarray], folder: Path, said: str) -> None:
+def write(ensemble: Ensemble, prompts: list[np.ndarray], folder: Path, said: str) -> list[str]:
     """Generation by one model and by one, two and all of eight."""
     model: Any = AutoModelForCausalLM.from_pretrained(folder / "runs/e0").eval()
     given = torch.tensor(np.stack([np.concatenate([[0], prompt]) for prompt in prompts]))
@@ -189,14 +192,15 @@ def write(ensemble: Ensemble, prompts: list[np.ndarray], folder: Path, said: str
     ways = {"one model": by("language"), "one model, transformers": own}
     ways |= {way: by(way) for way in ("tfidf:1", "tfidf:2", "tfidf")}
     seconds = fastest(ways)
-    print(f"\ngeneration, {said}, {MOST} tokens behind {PROMPT}")
+    lines = [f"\ngeneration, {said}, {MOST} tokens behind {PROMPT}"]
     for name, taken in seconds.items():
         each, times, ran = 1e3 * taken / MOST, taken / seconds["one model"], ""
         if name in ("tfidf:1", "tfidf:2"):
             found = generate(ensemble, prompts, parse_routing(name), most=MOST, stop=())
             weights = np.stack([one.weights for one in found])  # [texts, T, k]
             ran = f", {weights.any(axis=0).sum(axis=1).mean():.1f} experts a step"
-        print(f"  {name:24s} {each:7.2f} ms a step, {times:5.2f} x one model{ran}")
+        lines.append(f"  {name:24s} {each:7.2f} ms a step, {times:5.2f} x one model{ran}")
+    return lines
 
 
 def windows(documents: list[np.ndarray]) -> Iterator[torch.Tensor]:
@@ -220,7 +224,7 @@ def windows(documents: list[np.ndarray]) -> Iterator[torch.Tensor]:
             batch.append(row)
 
 
-def judge(ensemble: Ensemble, documents: list[np.ndarray]) -> None:
+def judge(ensemble: Ensemble, documents: list[np.ndarray]) -> list[str]:
     """Scoring by all experts, beside each run alone by a bare loop."""
 
     def alone() -> None:
@@ -236,16 +240,17 @@ def judge(ensemble: Ensemble, documents: list[np.ndarray]) -> None:
         ways[said] = lambda routing=routing: score(ensemble, documents, routing)
     seconds = fastest(ways)
     size, bare = sum(map(len, documents)), seconds["each expert by a bare loop"]
-    print(f"\nscoring, {len(documents)} documents, {size:,} tokens")
+    lines = [f"\nscoring, {len(documents)} documents, {size:,} tokens"]
     for name, taken in seconds.items():
         ran = K * size
         if name in ("tfidf", "tfidf:2", "tfidf:1", "posterior"):
             ran = sum(one.computed for one in score(ensemble, documents, parse_routing(name)))
         share = ran / (K * size)
-        print(
+        lines.append(
             f"  {name:28s} {1e6 * taken / size:7.1f} µs a token, experts ran on {share:6.1%},"
             f" {taken / (bare * share):5.2f} x what these cost alone"
         )
+    return lines
 
 
 def resident() -> float:
@@ -257,6 +262,12 @@ def resident() -> float:
 def main(text: Path, shape: str) -> None:
     """Measure all of it, on one thread."""
     torch.set_num_threads(1)
+    lines: list[str] = []
+
+    def tell(*more: str) -> None:
+        print(*more, sep="\n", flush=True)
+        lines.extend(more)
+
     read_texts = read(text)
     whole = {lang: sum(len(each.encode()) for each in texts) for lang, texts in read_texts.items()}
     tokenizer = train_tokenizer(read_texts, whole, VOCABULARY)
@@ -269,9 +280,9 @@ def main(text: Path, shape: str) -> None:
         groups[place % K] += texts[TEXTS:]
     terms = term_directions([each for group in groups for each in group])
     router = fit_router(*terms, groups)
-    print(f"{date.today()}, {platform.machine()}, torch {torch.__version__}, one thread")
+    tell(f"{date.today()}, {platform.machine()}, torch {torch.__version__}, one thread")
     fresh = {lang: texts[:TEXTS] for lang, texts in encoded.items()}
-    route(router, terms, fresh)
+    tell(*route(router, terms, fresh))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         save_tokenizer(tokenizer, folder / "tokens")
@@ -281,14 +292,17 @@ def main(text: Path, shape: str) -> None:
         held = [ensemble.models[number] for number in range(K)]
         taken = 1e3 * (time.process_time() - start)
         size = 4 * sum(model.num_parameters() for model in held) / 1e6
-        print(f"\n{K} experts of shape {shape} ({size:.0f} MB) open in {taken:.0f} ms")
-        print(f"  and take {resident() - before:.0f} MB before they are used")
+        tell(
+            f"\n{K} experts of shape {shape} ({size:.0f} MB) open in {taken:.0f} ms",
+            f"  and take {resident() - before:.0f} MB before they are used",
+        )
         prompts = {lang: [text[:PROMPT] for text in texts] for lang, texts in fresh.items()}
-        write(ensemble, prompts["en"][:1], folder, "one text")
-        write(ensemble, prompts["en"], folder, f"{TEXTS} texts of one language")
+        tell(*write(ensemble, prompts["en"][:1], folder, "one text"))
+        tell(*write(ensemble, prompts["en"], folder, f"{TEXTS} texts of one language"))
         others = [own[0] for own in prompts.values()][:TEXTS]
-        write(ensemble, others, folder, f"{TEXTS} texts of {TEXTS} languages")
-        judge(ensemble, [texts[0] for texts in fresh.values()][:TEXTS])
+        tell(*write(ensemble, others, folder, f"{TEXTS} texts of {TEXTS} languages"))
+        tell(*judge(ensemble, [texts[0] for texts in fresh.values()][:TEXTS]))
+    Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ STUDY = (
     "model={}",
     "train.mixture={}",
     "train.threads=1",
-    "train.budget=50k tokens",
+    "train.budget=200k tokens",  # some seconds: a look at the directories twice a second meets it
     "train.checkpoint_every=0.2 seconds",
     "study={source: qaa, targets: [qab], shapes: [0.1M], replay: [0%, 25%]}",
 )

@@ -14,6 +14,7 @@ from tongues.experts.ensemble.routing import Routing, posterior_weights, weigh
 __all__ = ["Scored", "expert_log_probs", "mixed", "score"]
 
 _TOKENS = 4096  # in a batch of windows
+_PADDING = 16  # tokens of a row that cost less than a batch of its own
 _LOGITS = 2**24  # held at a time
 
 
@@ -143,9 +144,12 @@ def _batches(windows: list[_Window], tokens: int) -> Iterator[list[_Window]]:
     """Windows of like lengths together, the longest first, up to so many tokens or one window."""
     batch: list[_Window] = []
     for window in sorted(windows, key=lambda window: -window.count):
-        if batch and (len(batch) + 1) * batch[0].count > tokens:
-            yield batch
-            batch = []
+        if batch:
+            longest = batch[0].count
+            full = (len(batch) + 1) * longest > tokens
+            if full or longest - window.count > max(_PADDING, longest // 8):
+                yield batch
+                batch = []
         batch.append(window)
     if batch:
         yield batch
