@@ -20,8 +20,8 @@ $(VENV)/.develop: $(VENV)/.runtime
 demo: $(VENV)/.runtime  ## from text to a page of laws, in minutes
 	$(BIN)/tongues demo
 
-test: $(VENV)/.develop  ## all tests but the slow ones
-	$(BIN)/python -m pytest -m 'not slow'
+test: $(VENV)/.develop  ## all tests but the slow ones, a file a core at a time
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --dist loadfile
 
 test-slow: $(VENV)/.develop  ## the slow ones
 	$(BIN)/python -m pytest -m slow

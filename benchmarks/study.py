@@ -33,8 +33,8 @@ def tongues(*arguments: str) -> None:
 
 
 def number(value: float, unit: str) -> str:
-    """A share in per cent, anything else at three figures."""
-    return f"{value * 100:.1f}" if unit in ("%", "points") else f"{value:.3g}"
+    """A share at one decimal, anything else at three figures."""
+    return f"{value:.1f}" if unit in ("%", "points") else f"{value:.3g}"
 
 
 def lines_of(claim: dict[str, Any]) -> list[str]:

@@ -43,6 +43,11 @@ def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
     assert check_recipe(make_recipe("train.init_from=later"), tmp_path).runs
     with pytest.raises(UserError, match="neither a run"):
         check_recipe(make_recipe("train.init_from=later", "model.shape=null"), tmp_path)
+    experts = ("model={}", "train.mixture={}", "experts={divisions: [{by: dense}]}")
+    asked = make_recipe("train.init_from=later", *experts)
+    with pytest.raises(UserError, match="`later` is neither a run") as caught:
+        check_recipe(asked, tmp_path)
+    assert "`tongues train` of a recipe with `train.run: later`" in caught.value.hint
 
 
 def test_a_parent_of_another_tokenizer_is_found_by_the_base(

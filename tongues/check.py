@@ -165,10 +165,15 @@ def _parent(plan: RunPlan, plans: Sequence[RunPlan], workspace: Path) -> Path | 
         return None
     try:
         return find_parent(plan.parent, workspace)
-    except UserError:
-        if plan.shape is None:
-            raise
-        return None
+    except UserError as error:
+        if plan.shape is not None:
+            return None
+        if plan.parent and not (workspace / "runs" / plan.parent / "run.json").is_file():
+            made = f"make it by `tongues train` of a recipe with `train.run: {plan.parent}`"
+            runs = f"; {error.hint}" if "`" in error.hint else ""  # where there are any
+            hint = f"{made}, or name a Hugging Face folder{runs}"
+            raise UserError(error.what, where=error.where, hint=hint) from None
+        raise
 
 
 def _tokenizer_fits(plan: RunPlan, recipe: Recipe, parent: Path | None, workspace: Path) -> None:

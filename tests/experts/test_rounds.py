@@ -105,9 +105,21 @@ def test_all_added_together_need_donors_of_one_expert() -> None:
         ({"divisions": [{"by": "topics"}]}, "asks for `k`"),
         ({"divisions": [{"by": "dense", "k": 3}]}, "no `k`"),
         ({"divisions": [{"by": "file"}]}, "`file` names"),
-        ({"divisions": [{"by": "dense"}, {"by": "dense"}]}, "both be called `dense`"),
+        ({"divisions": [{"by": "dense"}, {"by": "dense"}]}, "both be called `dense`; give one a"),
+        ({"divisions": [{"by": "languages", "name": "seed"}]}, "means something else"),
+        ({"divisions": [{"by": "dense", "name": "all"}]}, "takes no other"),
+        ({"divisions": [{"by": "languages"}], "power": 3}, "power"),
     ],
 )
 def test_what_makes_no_sense_is_refused(experts: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         recipe(experts)
+
+
+def test_two_divisions_of_one_way_are_told_apart_by_a_name() -> None:
+    files = [{"by": "file", "file": "one.yaml"}, {"by": "file", "file": "two.yaml"}]
+    with pytest.raises(ValueError, match="give one a `name`"):
+        recipe({"divisions": files})
+    asked = recipe({"divisions": [files[0], files[1] | {"name": "second"}]}).experts
+    assert asked
+    assert [division.label for division in asked.divisions] == ["file", "second"]

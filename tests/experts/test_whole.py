@@ -1,12 +1,9 @@
 """Experts from text to ensemble and on, through the verbs, on a small made family."""
 
 import json
+import math
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,9 @@ from click.testing import CliRunner
 
 from tongues.cli.main import command
 from tongues.errors import UserError
+from tongues.experts.measures import measure
+from tongues.files import file_hash
+from tongues.tokens.tokenizer import train_tokenizer
 
 RECIPE = """\
 name: fam
@@ -77,6 +77,12 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def copied(family: Path, folder: Path) -> Path:
     return shutil.copytree(family, folder / "copy")
+
+
+def scored(folder: Path, tokens: str, ensembles: dict[str, str]) -> dict:
+    """What measuring some ensembles, by division, gives."""
+    folders = {label: [folder / "ensembles" / name] for label, name in ensembles.items()}
+    return measure(folders, tokens, folder, scored=300, context=32)
 
 
 def lineage(folder: Path, name: str) -> dict:
@@ -144,6 +150,17 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     assert after["languages"] == before["languages"] | {"qae": new["name"]}
     assert [made["made"] for made in after["rounds"]][-1] == "more/grown-s1"
     tongues(family, "experts", "show", "more/grown-s1")
+    folders = {"before": "fam/typology-2-s1", "grown": "more/grown-s1"}
+    found = scored(family, "more", folders)
+    settings = {(one["division"], one["routing"]): one for one in found["settings"]}
+    grown, before = settings["grown", "language"], settings["before", "text"]
+    own, way = grown["languages"]["qae"], before["languages"]["qae"]
+    assert own["less_than_before"]["mean"] == pytest.approx(way["loss"] - own["loss"])
+    assert own["less_than_before"]["routing"] == "text"  # nobody was the expert of it
+    assert grown["languages"]["qaa"]["less_than_before"]["routing"] == "language"
+    assert settings["grown", "tfidf"]["mean"]["less_than_before"].keys() == {"mean", "low", "high"}
+    assert "less_than_before" not in before["mean"]
+    assert found["seed_shares"]["qae"] == 0.0
 
 
 def test_an_ensemble_is_not_grown_over_itself(family: Path, tmp_path: Path) -> None:
@@ -170,23 +187,39 @@ def test_measures_are_of_every_division_and_routing(family: Path) -> None:
     assert {"seed", "dense", "typology-2", "topics-2"} == {name for name, _ in settings}
     assert settings["typology-2", "language"]["experts_run"] == 1
     assert settings["typology-2", "posterior"]["experts_run"] == 2
+    assert settings["typology-2", "tfidf"]["experts_run"] == 2
+    one, two = settings["typology-2", "language"], settings["typology-2", "posterior"]
+    assert one["memory"] == settings["seed", ""]["memory"] == two["memory"] / 2
+    assert 0 < one["seconds_per_token"] < two["seconds_per_token"]
+    assert found["seed_shares"] == pytest.approx(dict.fromkeys(found["text"], 0.25), abs=0.01)
+    assert [text["languages"] for text in found["routed"]["typology-2"]][:2] == [
+        ["qaa", "qac"],
+        ["qaa"],
+    ]
     cells = [c for c in found["forgetting"] if c["division"] == "typology-2"]
     assert len(cells) == 2 * 4
 
 
-@pytest.mark.slow
-def test_killed_experts_go_on_and_end_the_same(family: Path, tmp_path: Path) -> None:
+def test_a_seed_of_another_tokenizer_reads_the_same_text(family: Path, tmp_path: Path) -> None:
     folder = copied(family, tmp_path)
-    shutil.rmtree(folder / "runs/fam")
-    shutil.rmtree(folder / "ensembles")
-    started = [sys.executable, "-m", "tongues", "experts", "train", "experts.yaml"]
-    process = subprocess.Popen(
-        started, cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL
+    place, text = folder / "runs/seed/model/tokenizer.json", "the ban of a mal is an art " * 9
+    same = scored(folder, "fam", {"dense": "fam/dense-s1"})
+    other = train_tokenizer({"qaa": [text]}, {"qaa": 200}, 280).to_str()
+    place.write_text(other)
+    found = scored(folder, "fam", {"dense": "fam/dense-s1"})
+    assert [same["seed_tokenizer"], found["seed_tokenizer"]] == ["same", "own"]
+    for lang, about in found["text"].items():
+        of = found["settings"][0]["languages"][lang]
+        nats = of["bits_per_byte"] * about["bytes"] * math.log(2)
+        assert of["loss"] == pytest.approx(nats / about["tokens"])
+        assert of["loss"] != same["settings"][0]["languages"][lang]["loss"]
+    assert found["settings"][1]["languages"]["qaa"]["loss"] == pytest.approx(
+        same["settings"][1]["languages"]["qaa"]["loss"]
     )
-    while process.poll() is None and not list(folder.glob("runs/fam/*/metrics.jsonl")):
-        time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    tongues(folder, "experts", "train", "experts.yaml")
-    for name in ("fam/dense-s1", "fam/typology-2-s1", "fam/topics-2-s1"):
-        assert lineage(folder, name) == lineage(family, name)
+    tokens = folder / "tokens/fam/tokens.json"
+    manifest = json.loads(tokens.read_text())
+    whole = tokens.with_name("tokenizer.json")
+    whole.write_text(other)
+    tokens.write_text(json.dumps(manifest | {"tokenizer_sha256": file_hash(whole)}))
+    with pytest.raises(UserError, match="another tokenizer than the text"):
+        scored(folder, "fam", {"dense": "fam/dense-s1"})

@@ -93,6 +93,13 @@ def test_each_run_is_predicted_by_a_fit_that_has_not_seen_it():
     assert entry(found, "scratch", "chinchilla").validated == pytest.approx(total / 49, rel=1e-6)
 
 
+def test_gamma_of_fewer_runs_than_unknowns_is_not_told():
+    rows = rows_of(JOINT, runs=np.arange(49) % 5)
+    found = compare_rows({"cpt": rows}, manner=Manner(draws=20), forms=("extended",))
+    assert entry(found, "cpt", "extended").doubt == "5 runs for 6 unknowns"
+    assert found.sentences[-1].endswith("cannot be told: 5 runs for 6 unknowns")
+
+
 def test_the_best_is_compared_with_itself_at_nothing(found):
     for strategy in ("scratch", "cpt"):
         own = [e for e in found.entries if e.strategy == strategy]

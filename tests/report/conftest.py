@@ -1,7 +1,9 @@
 """Run directories written from known laws, so that a finding can be held against the truth."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,6 +55,7 @@ def write_run(
     tokens: int = 2_000_000,
     noise: float = 0.0,
     saved: float | None = None,
+    apart: float | None = None,
     parent: str | None = None,
     status: str = "finished",
 ) -> None:
@@ -101,7 +104,7 @@ def write_run(
     wobble = rng.normal(0, 0.3 * noise) + rng.normal(0, noise, len(D))
     loss = np.minimum(scratch_loss(N, np.maximum(spoken, 1.0)), TRUTH.start) * np.exp(wobble)
     if cpt:
-        loss[0] = TRUTH.apart.get(target, 1.0) * TRUTH.start
+        loss[0] = (TRUTH.apart.get(target, 1.0) if apart is None else apart) * TRUTH.start
     languages = {target: (loss, D * (1 - replay))}
     if cpt:
         end = float(scratch_loss(N, np.array([tokens]))[0])
@@ -133,6 +136,7 @@ def write_study(
     strategies: tuple[str, ...] = ("scratch", "cpt"),
     noise: float = 0.002,
     saved: float | None = None,
+    apart: float | None = None,
     lengths: tuple[int, ...] = (2_000_000,),
     bases: tuple[int, ...] = (2_000_000,),
 ) -> Path:
@@ -166,6 +170,7 @@ def write_study(
                         strategy="cpt",
                         replay=ratio,
                         saved=saved if usual else more,
+                        apart=apart,
                         parent=f"study/{name}",
                         **of,
                     )
@@ -175,6 +180,16 @@ def write_study(
 def named(tokens: int, usual: tuple[int, ...]) -> str:
     """What a name tells of a length that is not the first."""
     return "" if tokens == usual[0] else f"-{tokens}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_draws() -> Iterator[None]:
+    """Laws with fewer resamples than usual, which take most of a report's time."""
+    module = import_module("tongues.report.findings")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("fit_targets", "compare_laws"):
+            patch.setattr(module, name, partial(getattr(module, name), draws=100))
+        yield
 
 
 @pytest.fixture(scope="session")

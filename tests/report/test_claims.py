@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from tongues.report.claim_tables import claim_tables
 from tongues.report.claims import claims
 from tongues.report.findings import Findings, findings
+from tongues.report.page import page
 from tongues.report.statistics import Estimate
 from tongues.report.verdicts import Claim, Part, above, below, within
+from tongues.report.words import sentences
 from tongues.runs import table
 
 
@@ -62,19 +65,20 @@ def test_what_the_runs_were_made_with_holds(found: dict[str, Claim]):
 
 def test_numbers_are_those_the_runs_were_made_with(found: dict[str, Claim], truth: SimpleNamespace):
     for target in ("near", "far"):
-        assert value(found["saves"], target).mean == pytest.approx(truth.saved[target], abs=0.03)
+        saved = 100 * truth.saved[target]
+        assert value(found["saves"], target).mean == pytest.approx(saved, abs=3)
         assert value(found["transferred-grows"], target).mean == pytest.approx(1, abs=0.05)
-        assert abs(value(found["saving-lasts"], target).mean) < 0.02
+        assert abs(value(found["saving-lasts"], target).mean) < 2
         assert abs(value(found["gamma-scratch"], target).mean) < 0.02
         assert value(found["forgets"], target).mean == pytest.approx(truth.rise[0.0])
         ends = value(found["source-ends-below"], target, 0.2)
         assert ends.mean == pytest.approx(truth.rise[0.2])
         step = value(found["more-keeps-more"], target, 0.2)
         assert step.mean == pytest.approx(truth.rise[0.2] - truth.rise[0.0])
-        assert abs(value(found["targets-meet"], target, 0.2).mean) < 0.002
+        assert abs(value(found["targets-meet"], target, 0.2).mean) < 0.2
     (nearer,) = found["nearer-gains"].parts
     assert (nearer.target, nearer.beside) == ("near", "far")
-    assert nearer.value.mean == pytest.approx(0.25, abs=0.03)
+    assert nearer.value.mean == pytest.approx(25, abs=3)
 
 
 def test_nothing_saved_is_not_said_to_hold(make_study: Callable[..., Path], tmp_path: Path):
@@ -109,6 +113,53 @@ def test_pairs_with_nothing_transferred_are_counted(
     count = int(some.measure.partition("; ")[2].partition(" of 4 pairs left out")[0])
     assert 0 < count < 4
     assert some.parts[0].value.pairs == 4 - count
+
+
+@pytest.fixture(scope="module")
+def saturated(
+    make_study: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Findings:
+    """Three sizes whose source model begins below the loss that scratch ends with."""
+    place = tmp_path_factory.mktemp("saturated")
+    shapes = ("0.1M", "0.2M", "0.6M")
+    make_study(place, shapes=shapes, seeds=(1,), replay=(0.0,), apart=0.3)
+    return findings(table([place]))
+
+
+def test_where_all_is_saved_nothing_is_told_of_how_much(saturated: Findings):
+    told = asked(saturated)
+    assert {t.saturated for t in saturated.transfers} == {3}
+    for name in ("saves", "saving-lasts", "transferred-grows", "larger-transfers-more"):
+        assert told[name].verdict == "cannot be told"
+        for part in told[name].parts:
+            assert part.reason.startswith("in 3 of 3 pairs the source model had that loss")
+    (nearer,) = told["nearer-gains"].parts
+    assert (nearer.verdict, "on both targets" in nearer.reason) == ("cannot be told", True)
+    assert told["below-scratch"].verdict == "holds"  # which is measured all the same
+    first, *rest = sentences(saturated)
+    said = "How much CPT saves on `far` and `near` cannot be told: in all 6 pairs the source model"
+    assert first.startswith(said)
+    assert not any("fewer tokens" in sentence for sentence in rest)
+    body = page(saturated, claims(saturated), [], "Saturated", {}, {})
+    assert 0 < body.index("How much CPT saves on") < body.index("Two ways to a model")
+    assert body.count("How much CPT saves on") == 1
+
+
+def test_gamma_of_too_few_runs_is_not_told(saturated: Findings):
+    told = asked(saturated)
+    for name, reason in (
+        ("gamma-cpt", "3 runs for 3 unknowns"),
+        ("gamma-scratch", "3 runs for 6 unknowns"),
+    ):
+        assert {(p.verdict, p.reason) for p in told[name].parts} == {("cannot be told", reason)}
+
+
+def test_a_share_is_given_in_its_unit(found: dict[str, Claim]):
+    (near, _) = found["saves"].parts
+    assert found["saves"].unit == "%"
+    assert 30 < near.value.mean < 60
+    said = claim_tables([found["saves"]], ["near", "far"])
+    assert f"{near.value.mean:.0f}\u00a0%<small>[" in said
 
 
 def test_one_pair_tells_nothing(make_study: Callable[..., Path], tmp_path: Path):

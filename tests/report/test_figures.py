@@ -186,7 +186,7 @@ def test_each_language_is_drawn_by_the_compute_on_it(drawn: dict[str, Figure]):
         assert row["own"] == pytest.approx(share * row["compute"], 1e-3)
     plain = [row for row in drawn["by-language"].rows if row["series"] == "CPT"]
     assert {row["lang"] for row in plain} == {"near", "far"}  # nothing of it went into home
-    assert "at equal compute on it." in drawn["by-language"].caption
+    assert "At equal compute on the target and past" in drawn["by-language"].caption
 
 
 def rows_of(start: str) -> str:

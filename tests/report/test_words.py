@@ -1,11 +1,13 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tongues.report import Findings, findings, sentences
 from tongues.report.statistics import Estimate
-from tongues.report.words import nats, percent
+from tongues.report.verdicts import above, below
+from tongues.report.words import nats, percent, with_stop
 from tongues.runs import table
 
 
@@ -37,7 +39,7 @@ def test_sentences_carry_interval_and_pairs(made_findings: Findings):
     assert "CPT saved more on `near` than on `far`, by 2" in text
     assert "Without replay, learning `near` raised the loss on `home` by 0.80 [" in text
     assert "With 20 % replay, learning `near` lowered the loss on `home` by 0.030 [" in text
-    assert "after a peak of 0.1" in text
+    assert "the highest evaluation on the way 0.1" in text
     assert "20 % replay spared `home` 0.83 [" in text
     assert "the best size for compute C grows as C^0." in text
 
@@ -49,6 +51,20 @@ def test_unwelcome_findings_are_said(make_study: Callable[..., Path], tmp_path: 
     text = said(make_study(tmp_path / "same", saved=0.0, noise=0.01, replay=(0.0,)))
     assert "cannot be told apart" in text
     assert "cannot be told: the difference is" in text
+
+
+def test_what_cannot_be_told_of_forgetting_is_said_so(made_findings: Findings):
+    first, *_ = made_findings.forgetting
+    unsure = replace(first, replay=0.2, rise=Estimate(0.05, -0.1, 0.2, 8))
+    text = "\n".join(sentences(replace(made_findings, forgetting=(unsure,))))
+    said = "Whether learning `near` with 20 % replay raises or lowers the loss on `home` cannot be"
+    assert f"{said} told: 0.050 [−0.100, 0.200] nats per token" in text
+    assert {above(unsure.rise), below(unsure.rise)} == {"cannot be told"}
+
+
+def test_a_question_gets_no_full_stop():
+    assert with_stop("are the columns swapped?") == "are the columns swapped?"
+    assert with_stop("only 3 sizes") == "only 3 sizes."
 
 
 def test_one_pair_has_no_interval(make_study: Callable[..., Path], tmp_path: Path):

@@ -27,8 +27,11 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     tokens = open_tokens(workspace / "tokens" / "small")
     rows = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qab"]
     steps = rows[-1]["step"]
-    assert export_checkpoint(directory, None, workspace, tmp_path / "newest") == steps
+    said = "## Evaluation\n"
+    assert export_checkpoint(directory, None, workspace, tmp_path / "newest", said) == steps
     folder = tmp_path / "newest"
+    card = (directory / "model" / "README.md").read_text()
+    assert (folder / "README.md").read_text() == f"{card}\n{said}"
     model = AutoModelForCausalLM.from_pretrained(folder)
     own = AutoModelForCausalLM.from_pretrained(directory / "model")
     for found, expected in zip(model.parameters(), own.parameters(), strict=True):

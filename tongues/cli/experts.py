@@ -7,6 +7,7 @@ import click
 
 from tongues.cli.options import (
     json_option,
+    memory_option,
     overrides_argument,
     rebuild_option,
     recipe_argument,
@@ -138,6 +139,7 @@ def train(
         return
     from tongues.experts.conduct import train_experts
 
+    _say_cautions(rounds, loaded.name, workspace)
     cost = measure_cost(pairs, workspace, checked.at_once)
     if cost.runs:
         say(str(cost))
@@ -167,10 +169,12 @@ def train(
     show_default=True,
     help="Held-out tokens of each language.",
 )
-def measure(recipe: Path, overrides: tuple[str, ...], workspace: Path, scored: int) -> None:
+@memory_option
+def measure(
+    recipe: Path, overrides: tuple[str, ...], workspace: Path, scored: int, memory: int | None
+) -> None:
     """Score held-out text with all ensembles of RECIPE, by every routing, and draw the page."""
     from tongues.experts import plan_rounds
-    from tongues.experts.ensemble.lineage import find_ensemble
     from tongues.experts.measures import measure as measure_all
     from tongues.experts.measures import write_measures
     from tongues.recipe import load_recipe
@@ -185,10 +189,12 @@ def measure(recipe: Path, overrides: tuple[str, ...], workspace: Path, scored: i
         )
     check_tokens(loaded, workspace)
     store = workspace / "ensembles"
+    rounds = plan_rounds(loaded, workspace, {}, make=True)
+    _say_cautions(rounds, loaded.name, workspace)
     folders: dict[str, list[Path]] = {}
     if loaded.experts.grow:
-        folders["before"] = [find_ensemble(loaded.experts.grow, workspace)]
-    for made in plan_rounds(loaded, workspace, {}, make=True):
+        folders["before"] = list(dict.fromkeys(made.grown for made in rounds if made.grown))
+    for made in rounds:
         folders.setdefault(made.label, []).append(store / made.name)
     found = measure_all(
         folders,
@@ -196,6 +202,7 @@ def measure(recipe: Path, overrides: tuple[str, ...], workspace: Path, scored: i
         workspace,
         scored=scored,
         context=loaded.train.context,
+        memory=memory,
         tell=say,
     )
     write_measures(found, store / loaded.name)
@@ -253,6 +260,22 @@ def average(ensemble: str, workspace: Path, out: Path) -> None:
     verify(lineage, folder, workspace)
     average_experts([expert_folder(expert, workspace) for expert in lineage.experts], out)
     click.echo(out)
+
+
+def _say_cautions(rounds: Any, tokens_name: str, workspace: Path) -> None:
+    """What makes losses before and after growing hard to compare, if anything does."""
+    from tongues.experts.ensemble.lineage import read_lineage
+    from tongues.experts.heldout import held_out_cautions
+    from tongues.experts.plans import seed_cautions
+    from tongues.terminal import say
+    from tongues.tokens import open_tokens
+
+    cautions = seed_cautions(rounds)
+    for folder in dict.fromkeys(made.grown for made in rounds if made.grown):
+        tokens = open_tokens(workspace / "tokens" / tokens_name)
+        cautions += held_out_cautions(tokens, read_lineage(folder), workspace)
+    for caution in dict.fromkeys(cautions):
+        say(f"caution: {caution}")
 
 
 def _by_options(

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from tongues.cli.options import json_option, workspace_option
-from tongues.errors import UserError
+from tongues.cli.options import json_option, memory_option, workspace_option
 
 __all__ = ["generate"]
 
@@ -37,6 +36,7 @@ _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "brigh
 @click.option("--top-p", type=click.FloatRange(min=0, max=1), help="Draw from those with so much.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--experts", is_flag=True, help="Colour every token by the expert that counted most.")
+@memory_option
 @json_option
 def generate(
     model: str,
@@ -45,6 +45,7 @@ def generate(
     routing: str | None,
     language: str | None,
     experts: bool,
+    memory: int | None,
     as_json: bool,
     **sampling: Any,
 ) -> None:
@@ -54,13 +55,14 @@ def generate(
     """
     import numpy as np
 
+    from tongues.evaluate.subjects import open_named
     from tongues.experts.ensemble.generate import Sampling
     from tongues.experts.ensemble.generate import generate as write_on
     from tongues.experts.ensemble.routing import parse_routing
     from tongues.terminal import print_json
     from tongues.tokens import load_tokenizer
 
-    ensemble = _open(model, workspace)
+    _, _, ensemble = open_named(model, workspace, memory=memory)
     tokenizer = load_tokenizer(ensemble.tokenizer)
     texts = list(prompts) or [""]
     way = routing or ("uniform" if ensemble.k == 1 else "language" if language else "tfidf:1")
@@ -95,23 +97,6 @@ def generate(
         for number, name in enumerate(names):
             count = sum(int((one.weights.argmax(axis=1) == number).sum()) for one in written)
             click.secho(f"{count:>6} tokens  {name}", fg=_colour(number), err=True)
-
-
-def _open(model: str, workspace: Path) -> Any:
-    """An ensemble by name or path, a run by name or path, or a folder."""
-    from tongues.experts.ensemble.ensemble import open_alone, open_ensemble
-    from tongues.experts.ensemble.lineage import ENSEMBLE, find_ensemble
-    from tongues.train.directory import model_folder
-
-    for folder in (workspace / "ensembles" / model, Path(model)):
-        if (folder / ENSEMBLE).is_file():
-            return open_ensemble(find_ensemble(model, workspace), workspace)
-    for folder in (workspace / "runs" / model, Path(model)):
-        if (model_folder(folder) / "config.json").is_file():
-            return open_alone(model_folder(folder), model)
-    what = f"there is no ensemble, run or model folder `{model}`"
-    hint = "name it as `tongues ls` does, or by its path"
-    raise UserError(what, where=str(workspace), hint=hint)
 
 
 def _coloured(tokenizer: Any, one: Any) -> str:

@@ -1,5 +1,6 @@
 """Verbs that tell what runs and laws say: ls, fit, report."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,16 +126,39 @@ def report(places: tuple[Path, ...], out: Path | None, title: str, on: Path | No
 @workspace_option
 @json_option
 def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
-    """List the runs at or below PLACES, by default all of runs/, and how each stands."""
+    """List the runs and ensembles at or below PLACES, by default all, and how each stands."""
     from dataclasses import asdict
 
     from tongues.states import states, states_table, study_lines
     from tongues.terminal import print_json, print_table
 
-    found = states(places or [workspace / "runs"])
+    ensembles = _ensembles(places or (workspace / "ensembles",), workspace)
+    try:
+        found = states(places or [workspace / "runs"])
+    except UserError:
+        if not ensembles:
+            raise
+        found = []
     if as_json:
-        print_json({"runs": [asdict(state) for state in found]})
+        runs = [asdict(state) for state in found]
+        print_json({"runs": runs, "ensembles": [asdict(one) for one in ensembles]})
         return
-    print_table(states_table(found), spare=_SPARE)
+    if found:
+        print_table(states_table(found), spare=_SPARE)
     for line in study_lines(found):
         click.echo(line)
+    if ensembles:
+        from tongues.experts.standing import standings_table
+
+        if found:
+            click.echo("")
+        print_table(standings_table(ensembles))
+
+
+def _ensembles(places: Sequence[Path], workspace: Path) -> Sequence[Any]:
+    """How ensembles stand; of none nothing is imported, which would take longest."""
+    if not any(True for place in places for _ in place.rglob("ensemble.json")):
+        return ()
+    from tongues.experts.standing import standings
+
+    return standings(places, workspace)

@@ -6,6 +6,7 @@ import time
 import click
 
 from tongues import __version__
+from tongues.cli.evaluating import evaluate
 from tongues.cli.experts import experts
 from tongues.cli.generating import generate
 from tongues.cli.knowing import fit, ls, report
@@ -37,7 +38,21 @@ def command() -> None:
     """Bring language models to new languages, and know beforehand what it takes."""
 
 
-for verb in (plan, check, prepare, train, study, experts, generate, ls, export, fit, report, demo):
+for verb in (
+    plan,
+    check,
+    prepare,
+    train,
+    study,
+    experts,
+    evaluate,
+    generate,
+    ls,
+    export,
+    fit,
+    report,
+    demo,
+):
     command.add_command(verb)
 
 

@@ -134,14 +134,18 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The folder.")
 @workspace_option
 def export(run: Path, step: int | None, out: Path, workspace: Path) -> None:
-    """Write the model that RUN is, or was at a checkpoint, as a Hugging Face folder."""
+    """Write the model that RUN is, or was at a checkpoint, as a Hugging Face folder.
+
+    Its card says what the newest evaluation of the finished run found.
+    """
+    from tongues.report.evaluation import newest_section
     from tongues.runs import read_record
     from tongues.terminal import say
 
     if not run.exists() and (workspace / "runs" / run / "run.json").is_file():
         run = workspace / "runs" / run
-    read_record(run)
+    evaluated = newest_section(workspace / "evaluations", read_record(run))
     from tongues.train.export import export_checkpoint
 
-    say(f"step {export_checkpoint(run, step, workspace, out)}")
+    say(f"step {export_checkpoint(run, step, workspace, out, evaluated)}")
     click.echo(out)

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import click
 
+from tongues.errors import UserError
+
 __all__ = [
     "figures_option",
     "json_option",
+    "memory_option",
     "one_thread",
     "overrides_argument",
     "rebuild_option",
@@ -27,6 +30,28 @@ workspace_option = click.option(
 rebuild_option = click.option("--rebuild", is_flag=True, help="Replace what was made otherwise.")
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object instead of text."
+)
+
+
+def _bytes(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    from pydantic import TypeAdapter, ValidationError
+
+    from tongues.quantities import Bytes
+
+    try:
+        return TypeAdapter(Bytes).validate_python(value)
+    except ValidationError as error:
+        told = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UserError(told, where="--memory") from None
+
+
+memory_option = click.option(
+    "--memory",
+    metavar="SIZE",
+    callback=_bytes,
+    help="For experts' weights, such as `2GB`: those used longest ago are let go of.",
 )
 figures_option = click.option(
     "--figures",

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.lineage import find_ensemble
 from tongues.experts.merge import merge
 from tongues.experts.rounds import Round
 from tongues.recipe import Recipe
-from tongues.runs import status_of
+from tongues.runs import FAILURE, status_of
 from tongues.study import State, run_all
 from tongues.study.launchers import Launcher
 
@@ -47,13 +46,18 @@ def train_experts(
         if error.code != "runs_failed":
             raise
         failure = error
-    grow = recipe.experts.grow
-    grown = find_ensemble(grow, workspace) if grow else None
     folders = [
-        merge(made, workspace, grown=grown, tell=tell, rebuild=rebuild)
+        merge(made, workspace, tell=tell, rebuild=rebuild, power=recipe.experts.power)
         for made in rounds
-        if all(status_of(workspace / "runs" / run.name) == "finished" for run in made.runs)
+        if all(_is_finished(workspace / "runs" / run.name) for run in made.runs)
     ]
     if failure:
+        for folder in folders:
+            tell(f"{folder} is whole all the same")
         raise failure
     return folders
+
+
+def _is_finished(directory: Path) -> bool:
+    """Whether a run is there as it is meant; one of its name that was made otherwise failed."""
+    return status_of(directory) == "finished" and not (directory / FAILURE).is_file()

@@ -150,7 +150,8 @@ def _made_from(recipe: Recipe, division: Division, workspace: Path) -> str:
     if division.by == "kinship" and recipe.train.init_from:
         parent = find_parent(recipe.train.init_from, workspace)
         start = [parent_fingerprint(parent), min(_KINSHIP_CONTEXT, recipe.train.context)]
-    return fingerprint([division.model_dump(mode="json"), tokens, seed, files, start])
+    asked = division.model_dump(mode="json", exclude={"name"})
+    return fingerprint([asked, tokens, seed, files, start])
 
 
 def _parts_again(

@@ -1,27 +1,52 @@
-"""Held-out text shared out: its first half is scored, its second tunes what has to be chosen."""
+"""Held-out text shared out: its first half is scored, its second tunes what has to be chosen.
 
-from collections.abc import Sequence
+An ensemble that grew has experts of several preparations, and text that is held out now may have
+been trained on before: a language added later brings in its translations of the others' text. Only
+what was held out of all of them tells of all experts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
-__all__ = ["documents_of", "scored_documents", "tuning_documents"]
+from tongues.errors import Caution, UserError
+from tongues.experts.ensemble.lineage import Lineage
+from tongues.quantities import show_count
+from tongues.runs import read_record
+from tongues.tokens import Tokens, open_tokens
+from tongues.tokens.shards import Shard
+from tongues.tokens.store import read_manifest
 
-_FEWEST = 10  # documents; of fewer an interval says little
+__all__ = [
+    "FEWEST",
+    "documents_of",
+    "held_out_cautions",
+    "scored_documents",
+    "tuning_documents",
+    "unseen_documents",
+]
+
+FEWEST = 10  # documents; of fewer an interval says little
 
 
-def scored_documents(bounds: np.ndarray, most: int) -> range:
-    """The first documents of a language, up to so many tokens, but ten of them where there are."""
-    half = max(1, (len(bounds) - 1) // 2)
-    wanted = int(np.searchsorted(bounds, most, side="right")) - 1
-    return range(min(half, max(wanted, _FEWEST)))
+def scored_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = None) -> np.ndarray:
+    """The first documents of a language, up to so many tokens, but ten of them where there are.
+
+    Their numbers. kept: which documents (bool) there are to choose from; where none, all.
+    """
+    numbers, ends = _among(bounds, kept)
+    wanted = int(np.searchsorted(ends, most, side="right")) - 1
+    return numbers[: min(max(1, len(numbers) // 2), max(wanted, FEWEST))]
 
 
-def tuning_documents(bounds: np.ndarray, most: int) -> range:
-    """Documents of the second half, up to so many tokens, one at least."""
-    count = len(bounds) - 1
-    half = count // 2
-    wanted = int(np.searchsorted(bounds, bounds[half] + most, side="right")) - 1
-    return range(half, min(count, max(wanted, half + 1)))
+def tuning_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = None) -> np.ndarray:
+    """Documents of the second half, up to so many tokens, one at least; `kept` as above."""
+    numbers, ends = _among(bounds, kept)
+    half = len(numbers) // 2
+    wanted = int(np.searchsorted(ends, ends[half] + most, side="right")) - 1
+    return numbers[half : max(wanted, half + 1)]
 
 
 def documents_of(
@@ -30,3 +55,95 @@ def documents_of(
     """Documents by their numbers, without the token that ends each; empty ones are left out."""
     found = [np.asarray(tokens[bounds[i] : bounds[i + 1] - 1], dtype=np.int64) for i in numbers]
     return [document for document in found if len(document)]
+
+
+def unseen_documents(
+    tokens: Tokens, lineages: Iterable[Lineage], workspace: Path
+) -> dict[str, np.ndarray]:
+    """Of each language, which held-out documents (bool) no expert of its text was trained on.
+
+    Of a preparation that is gone nothing is known.
+    """
+    found = {lang: np.ones(_count(tokens.shard(lang, "valid")), bool) for lang in tokens.languages}
+    stores = _stores(workspace)
+    for fingerprint, learned in _trained_on(lineages, workspace).items():
+        if fingerprint == tokens.fingerprint or fingerprint not in stores:
+            continue
+        other = open_tokens(stores[fingerprint])
+        for lang in learned & found.keys():
+            then = set(_whole(other.shard(lang, "valid")))
+            now = [document in then for document in _whole(tokens.shard(lang, "valid"))]
+            found[lang] &= np.array(now, dtype=bool)
+    return found
+
+
+def held_out_cautions(tokens: Tokens, lineage: Lineage, workspace: Path) -> list[Caution]:
+    """What of the held-out text does not tell of an ensemble that grows, and what follows."""
+    found: list[Caution] = []
+    unseen = unseen_documents(tokens, [lineage], workspace)
+    moved = {lang: kept for lang, kept in unseen.items() if not kept.all()}
+    if moved:
+        shards = {lang: tokens.shard(lang, "valid") for lang in moved}
+        told = ", ".join(
+            f"`{lang}` {show_count(int(np.diff(shards[lang].bounds)[kept].sum()))} of "
+            f"{show_count(len(shards[lang].tokens))}"
+            for lang, kept in moved.items()
+        )
+        sentence = (
+            "of the tokens that are held out now, not all were when the ensemble that grows was "
+            f"trained: {told} (what one language holds out is held out of all, with translations "
+            "and copies); losses before and after are those of these alone"
+        )
+        lost = ", ".join(f"`{lang}`" for lang, kept in moved.items() if not kept.any())
+        sentence += f", but of all for {lost}" if lost else ""
+        found.append(Caution("held_out_moved", sentence))
+    trained, stores = _trained_on([lineage], workspace), _stores(workspace)
+    gone = {lang for mark, learned in trained.items() if mark not in stores for lang in learned}
+    if gone & unseen.keys():
+        named = ", ".join(sorted(gone & unseen.keys()))
+        what = "the tokens that the ensemble was trained on are gone: whether it knows what is held"
+        found.append(Caution("held_out_unknown", f"{what} out of {named} cannot be told"))
+    return found
+
+
+def _among(bounds: np.ndarray, kept: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the documents that are kept, and where they would end one after another."""
+    numbers = np.arange(len(bounds) - 1)
+    if kept is not None and kept.any():
+        numbers = numbers[kept]
+    return numbers, np.concatenate([[0], np.cumsum(np.diff(bounds)[numbers])])
+
+
+def _trained_on(lineages: Iterable[Lineage], workspace: Path) -> dict[str, set[str]]:
+    """Fingerprints of the tokens that experts and those before them were trained on: languages."""
+    names = {
+        name
+        for lineage in lineages
+        for name in (*lineage.names, *(str(made["expert"]) for made in lineage.rounds))
+    }
+    found: dict[str, set[str]] = {}
+    for directory in (workspace / "runs" / name for name in sorted(names)):
+        if (directory / "run.json").is_file():
+            record = read_record(directory)
+            found.setdefault(record["tokens_fingerprint"], set()).update(record["shares"])
+    return found
+
+
+def _stores(workspace: Path) -> Mapping[str, Path]:
+    """The preparations that there are, by fingerprint."""
+    found: dict[str, Path] = {}
+    for file in sorted((workspace / "tokens").glob("*/tokens.json")):
+        with suppress(UserError):  # a damaged one
+            found[read_manifest(file.parent)["fingerprint"]] = file.parent
+    return found
+
+
+def _whole(shard: Shard) -> list[bytes]:
+    return [
+        shard.tokens[start:end].tobytes()
+        for start, end in zip(shard.bounds[:-1], shard.bounds[1:], strict=True)
+    ]
+
+
+def _count(shard: Shard) -> int:
+    return len(shard.bounds) - 1

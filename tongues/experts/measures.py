@@ -5,29 +5,42 @@ Every expert scores every held-out document once; what any routing comes to foll
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
 
+from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensemble
-from tongues.experts.ensemble.lineage import read_lineage
+from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
 from tongues.experts.ensemble.routing import Routing, parse_routing, posterior_weights, weigh
-from tongues.experts.ensemble.score import expert_log_probs, mixed
-from tongues.experts.heldout import documents_of, scored_documents
+from tongues.experts.ensemble.score import expert_log_probs, mixed, tokens_read
+from tongues.experts.heldout import documents_of, scored_documents, unseen_documents
+from tongues.experts.intervals import Losses, less, less_in_all
+from tongues.experts.origin import reread, same_tokenizer, seed_shares
+from tongues.experts.routed import routed
 from tongues.files import write_json
-from tongues.randomness import derive_seed
-from tongues.tokens import Tokens, open_tokens
+from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.directory import find_parent, model_folder
 
-__all__ = ["MEASURES", "Setting", "measure", "usual_routings", "write_measures"]
+__all__ = ["MEASURES", "Setting", "Use", "measure", "usual_routings", "write_measures"]
 
 MEASURES = "measures.json"
-_DRAWS = 1000
-_LEVEL = (2.5, 97.5)
 
-Losses = Mapping[str, np.ndarray]  # nats of every document, by language
+Text = Mapping[str, list[np.ndarray]]  # held-out documents by language
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What the experts of one ensemble came to by one routing, and what that took."""
+
+    losses: Losses
+    experts_run: float  # tokens that experts read, for one that is scored
+    seconds: float  # of processor time for a token: reading, and choosing among the experts
+    memory: int  # bytes of the weights of all experts that one text asked for, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +50,20 @@ class Setting:
     division: str  # `seed` is the model that all branch from
     routing: str
     k: int
-    losses: Sequence[Losses]  # of every seed
-    experts_run: float  # that run for a token, in the mean
+    uses: Sequence[Use]  # of every seed
+
+    @property
+    def losses(self) -> list[Losses]:
+        """Of every seed."""
+        return [use.losses for use in self.uses]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Held-out text as all experts of an ensemble found it."""
+
+    likely: Mapping[str, list[np.ndarray]]  # log-probabilities [T, k] of each document
+    seconds: float  # of processor time for a token of an expert
 
 
 def usual_routings(k: int) -> list[Routing]:
@@ -57,96 +82,136 @@ def measure(
     *,
     scored: int,
     context: int,
+    memory: int | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Score held-out text with all ensembles of one recipe, and put together what follows.
 
     ensembles: folders by division, one for each seed. scored: tokens of a language, in whole
-    documents. context: tokens of a window.
+    documents. context: tokens of a window. memory: bytes of weights to hold at most; None: any.
     """
     tokens = open_tokens(workspace / "tokens" / tokens_name)
-    text = {lang: _held_out(tokens, lang, scored) for lang in tokens.languages}
-    lineages = {label: [read_lineage(f) for f in folders] for label, folders in ensembles.items()}
+    lineages = {
+        label: [_of_these_tokens(folder, tokens, workspace) for folder in folders]
+        for label, folders in ensembles.items()
+    }
+    unseen = unseen_documents(tokens, chain(*lineages.values()), workspace)
+    text = {lang: _held_out(tokens, lang, scored, unseen[lang]) for lang in tokens.languages}
     origin = next(iter(lineages.values()))[0].seed
     tell(f"scoring {len(text)} languages with `{origin}`")
-    base = _seed_losses(origin, workspace, text, context)
-    settings = [Setting("seed", "", 1, [base], 1.0)]
+    seed, alike = _seed_use(origin, workspace, tokens, text, context)
+    settings = [Setting("seed", "", 1, [seed])]
     cells: list[dict[str, Any]] = []
+    shown: dict[str, list[dict[str, Any]]] = {}
     for label, folders in ensembles.items():
-        found: dict[str, list[tuple[Losses, float]]] = {}
+        found: dict[str, list[Use]] = {}
         for folder in folders:
             tell(f"scoring {len(text)} languages with {folder.name}")
-            ensemble = open_ensemble(folder, workspace)
-            likely = {
-                lang: expert_log_probs(ensemble, documents, context=context)
-                for lang, documents in text.items()
-            }
+            ensemble = open_ensemble(folder, workspace, memory=memory)
+            read = _read(ensemble, text, context)
             for routing in usual_routings(ensemble.k):
-                found.setdefault(str(routing), []).append(_by(routing, ensemble, text, likely))
-            cells += _cells(label, folder, ensemble, likely, base, text)
+                use = _use(routing, ensemble, text, read, context)
+                found.setdefault(str(routing), []).append(use)
+            cells += _cells(label, folder, ensemble, read.likely, seed.losses, text)
+            if ensemble.router and ensemble.k > 1 and label not in shown:
+                tokenizer = load_tokenizer(tokens.tokenizer_path)
+                shown[label] = routed(ensemble.lineage, ensemble.router, tokenizer, text)
         k = len(lineages[label][0].experts)
-        settings += [
-            Setting(label, name, k, [losses for losses, _ in each], _mean(run for _, run in each))
-            for name, each in found.items()
-        ]
+        settings += [Setting(label, name, k, uses) for name, uses in found.items()]
     return {
         "seed": origin,
+        "seed_tokenizer": "same" if alike else "own",
+        "seed_shares": seed_shares(origin, tokens.languages, workspace),
         "context": context,
         "text": {lang: _about(tokens, documents) for lang, documents in text.items()},
         "train": {lang: tokens.counts[lang]["train"]["tokens"] for lang in tokens.languages},
         "settings": [_told(one, settings, tokens, text) for one in settings],
         "forgetting": cells,
         "partitions": {label: each[0].partition for label, each in lineages.items()},
+        "routed": shown,
     }
 
 
-def _held_out(tokens: Tokens, lang: str, most: int) -> list[np.ndarray]:
-    """The held-out documents of a language that nothing was chosen by."""
+def _held_out(tokens: Tokens, lang: str, most: int, unseen: np.ndarray) -> list[np.ndarray]:
+    """The held-out documents of a language that nothing was chosen by or learned from."""
     shard = tokens.shard(lang, "valid")
-    return documents_of(shard.tokens, shard.bounds, scored_documents(shard.bounds, most))
+    return documents_of(shard.tokens, shard.bounds, scored_documents(shard.bounds, most, unseen))
 
 
-def _seed_losses(
-    origin: str, workspace: Path, text: Mapping[str, list[np.ndarray]], context: int
-) -> Losses:
-    """Of the model that everything began with."""
+def _of_these_tokens(folder: Path, tokens: Tokens, workspace: Path) -> Lineage:
+    """An ensemble's lineage; a UserError where its experts know other tokens than these."""
+    lineage = read_lineage(folder)
+    place = expert_folder(lineage.experts[0], workspace)
+    if not same_tokenizer(place, tokens.tokenizer_path):
+        what = f"its experts have another tokenizer than the text in {tokens.path}"
+        hint = "train it again, or prepare the text with its `tokenizer.json` by `tokens.base`"
+        raise UserError(what, where=str(folder), hint=hint)
+    return lineage
+
+
+def _seed_use(
+    origin: str, workspace: Path, tokens: Tokens, text: Text, context: int
+) -> tuple[Use, bool]:
+    """Of the model that everything began with, and whether its tokenizer is that of the text.
+
+    If not, it reads the same documents in its own tokens.
+    """
     parent = find_parent(origin, workspace)
     assert parent
-    ensemble = open_alone(model_folder(parent), "seed")
-    return {
-        lang: np.array([-row.sum() for row in expert_log_probs(ensemble, own, context=context)])
-        for lang, own in text.items()
-    }
+    folder = model_folder(parent)
+    ensemble, alike = open_alone(folder, "seed"), same_tokenizer(folder, tokens.tokenizer_path)
+    own = text
+    if not alike:
+        own = {lang: reread(each, tokens.tokenizer_path, folder) for lang, each in text.items()}
+    read = _read(ensemble, own, context)
+    use = _use(parse_routing("uniform"), ensemble, own, read, context)
+    longer = _tokens(own) / _tokens(text)
+    return replace(use, experts_run=longer, seconds=longer * use.seconds), alike
 
 
-def _by(
-    routing: Routing,
-    ensemble: Ensemble,
-    text: Mapping[str, list[np.ndarray]],
-    likely: Mapping[str, list[np.ndarray]],
-) -> tuple[Losses, float]:
-    """Nats of every document under a routing, and how many experts ran for a token."""
+def _read(ensemble: Ensemble, text: Text, context: int) -> _Read:
+    """Let every expert read everything, one after the other."""
+    documents = list(chain(*text.values()))
+    expert_log_probs(ensemble, [documents[0][:1]], context=context)  # opening is not reading
+    began = process_time()
+    each = iter(expert_log_probs(ensemble, documents, context=context))
+    seconds = process_time() - began
+    likely = {lang: list(islice(each, len(own))) for lang, own in text.items()}
+    return _Read(likely, seconds / (ensemble.k * _tokens(text)))
+
+
+def _tokens(text: Text) -> int:
+    return sum(len(document) for documents in text.values() for document in documents)
+
+
+def _use(routing: Routing, ensemble: Ensemble, text: Text, read: _Read, context: int) -> Use:
+    """What a routing comes to, from what every expert found."""
     losses: dict[str, np.ndarray] = {}
-    ran = total = 0.0
+    total, choosing, memory = 0, 0.0, 0
+    ran = np.zeros(ensemble.k, dtype=np.int64)
     for lang, documents in text.items():
         known = lang in ensemble.lineage.languages
         if routing.kind == "language" and not known:
             continue
         expert = ensemble.lineage.number_of(lang) if routing.kind == "language" else None
         nats: list[float] = []
-        for document, log_probs in zip(documents, likely[lang], strict=True):
+        for document, log_probs in zip(documents, read.likely[lang], strict=True):
+            began = process_time()
             weights = weigh(
                 routing, document, k=ensemble.k, router=ensemble.router, expert=expert, seed=0
             )
             if weights is None:
                 weights = posterior_weights(log_probs, ensemble.prior)
-                ran += ensemble.k * len(document)
-            else:
-                ran += float((weights > 0).sum())
-            total += len(document)
             nats.append(-float(mixed(weights, log_probs).sum()))
+            choosing += process_time() - began
+            asked = weights if routing.chooses(ensemble.k) else None
+            (each,) = tokens_read([document], [asked], ensemble.k, context)
+            memory = max(memory, int(np.array(ensemble.models.bytes)[each > 0].sum()))
+            ran += each
+            total += len(document)
         losses[lang] = np.array(nats)
-    return losses, ran / max(total, 1.0)
+    run = float(ran.sum()) / max(total, 1)
+    return Use(losses, run, run * read.seconds + choosing / max(total, 1), memory)
 
 
 def _cells(
@@ -155,7 +220,7 @@ def _cells(
     ensemble: Ensemble,
     likely: Mapping[str, list[np.ndarray]],
     base: Losses,
-    text: Mapping[str, list[np.ndarray]],
+    text: Text,
 ) -> list[dict[str, Any]]:
     """What each expert became on each language against the seed, nats per token."""
     rows = []
@@ -179,82 +244,65 @@ def _cells(
     return rows
 
 
-def _told(
-    one: Setting, settings: Sequence[Setting], tokens: Tokens, text: Mapping[str, list[np.ndarray]]
-) -> dict[str, Any]:
-    """A setting in numbers, each language's with what it gained on the seed and the dense model."""
-    dense = [other for other in settings if other.division == "dense"]
-    beside = {"seed": settings[0], **({"dense": dense[0]} if dense else {})}
+def _told(one: Setting, settings: Sequence[Setting], tokens: Tokens, text: Text) -> dict[str, Any]:
+    """A setting in numbers, each language's with what it gained on other models."""
+    lengths = {
+        lang: np.array([len(document) for document in documents], dtype=float)
+        for lang, documents in text.items()
+        if all(lang in losses for losses in one.losses)
+    }
     languages: dict[str, Any] = {}
-    for lang, documents in text.items():
-        if any(lang not in losses for losses in one.losses):
-            continue
-        lengths = np.array([len(document) for document in documents], dtype=float)
-        count, size = lengths.sum(), sum(int(tokens.token_bytes[d].sum()) for d in documents)
+    others: dict[str, dict[str, Sequence[Losses]]] = {}
+    for lang, counts in lengths.items():
+        count, size = counts.sum(), sum(int(tokens.token_bytes[d].sum()) for d in text[lang])
         each = [float(losses[lang].sum()) for losses in one.losses]
         languages[lang] = {
             "loss": _mean(each) / count,
             "perplexity": math.exp(_mean(each) / count),
             "bits_per_byte": _mean(each) / math.log(2) / size,
             "by_seed": [nats / count for nats in each],
-            **{
-                f"less_than_{name}": _less(one, other, lang, lengths)
-                for name, other in beside.items()
-                if other is not one
-            },
         }
-    found = {
+        for name, other in _beside(one, settings, lang).items():
+            found = less(one.losses, other.losses, lang, counts)
+            way = {"routing": other.routing} if name == "before" else {}
+            languages[lang][f"less_than_{name}"] = found | way
+            others.setdefault(name, {})[lang] = other.losses
+    mean: dict[str, Any] | None = None
+    if len(languages) == len(text):
+        names = ("loss", "perplexity", "bits_per_byte")
+        mean = {name: _mean(of[name] for of in languages.values()) for name in names}
+        for name, each in others.items():
+            mean[f"less_than_{name}"] = less_in_all(one.losses, each, lengths)
+    return {
         "division": one.division,
         "routing": one.routing,
         "k": one.k,
-        "seeds": len(one.losses),
-        "experts_run": one.experts_run,
+        "seeds": len(one.uses),
+        "experts_run": _mean(use.experts_run for use in one.uses),
+        "seconds_per_token": _mean(use.seconds for use in one.uses),
+        "memory": max(use.memory for use in one.uses),
         "languages": languages,
-        "mean": None,
+        "mean": mean,
     }
-    if len(languages) == len(text):
-        found["mean"] = {
-            "loss": _mean(of["loss"] for of in languages.values()),
-            "perplexity": _mean(of["perplexity"] for of in languages.values()),
-            "bits_per_byte": _mean(of["bits_per_byte"] for of in languages.values()),
-            **{
-                f"less_than_{name}": _less_in_all(one, other, text)
-                for name, other in beside.items()
-                if other is not one
-            },
-        }
+
+
+def _beside(one: Setting, settings: Sequence[Setting], lang: str) -> dict[str, Setting]:
+    """What a setting is compared with on a language: the seed, the dense model, what was before.
+
+    What was before was used alike, all of fewer experts for some of more; where that could not
+    score the language, by the expert that the text is nearest to.
+    """
+    found = {other.division: other for other in settings if other.division in ("seed", "dense")}
+    found.pop(one.division, None)
+    before = {
+        other.routing: other
+        for other in settings
+        if other.division == "before" and lang in other.losses[0]
+    }
+    if before and one.division not in ("seed", "before"):
+        ways = (one.routing, one.routing.partition(":")[0], "text", "uniform")
+        found["before"] = next(before[way] for way in ways if way in before)
     return found
-
-
-def _less(one: Setting, other: Setting, lang: str, lengths: np.ndarray) -> dict[str, float]:
-    """How much lower its loss is, nats per token, with the 95 % interval over documents."""
-    return _interval(_differences(one, other, lang, lengths))
-
-
-def _less_in_all(
-    one: Setting, other: Setting, text: Mapping[str, list[np.ndarray]]
-) -> dict[str, float]:
-    """The same of the mean over languages."""
-    each = [
-        _differences(one, other, lang, np.array([len(d) for d in documents], dtype=float))
-        for lang, documents in text.items()
-    ]
-    return _interval(np.mean(each, axis=0))
-
-
-def _differences(one: Setting, other: Setting, lang: str, lengths: np.ndarray) -> np.ndarray:
-    """Loss of the other less its own: first as measured, then in draws of the documents."""
-    gap = np.mean([of[lang] for of in other.losses], axis=0)
-    gap = gap - np.mean([of[lang] for of in one.losses], axis=0)
-    random = np.random.default_rng(derive_seed(0, "documents", lang))
-    drawn = random.multinomial(len(lengths), np.full(len(lengths), 1 / len(lengths)), _DRAWS)
-    weights = np.vstack([np.ones(len(lengths)), drawn])
-    return (weights @ gap) / (weights @ lengths)
-
-
-def _interval(differences: np.ndarray) -> dict[str, float]:
-    low, high = np.percentile(differences[1:], _LEVEL)
-    return {"mean": float(differences[0]), "low": float(low), "high": float(high)}
 
 
 def _about(tokens: Tokens, documents: Sequence[np.ndarray]) -> dict[str, int]:

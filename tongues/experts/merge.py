@@ -1,6 +1,6 @@
 """From finished experts to an ensemble: `ensembles/<recipe>/<division>-s<seed>/`."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from tongues.experts.ensemble.lineage import (
     write_lineage,
 )
 from tongues.experts.ensemble.router import (
+    Power,
     Router,
     fit_router,
     fit_temperature,
@@ -28,7 +29,7 @@ from tongues.experts.ensemble.router import (
     save_router,
 )
 from tongues.experts.ensemble.score import expert_log_probs
-from tongues.experts.heldout import documents_of, tuning_documents
+from tongues.experts.heldout import documents_of, tuning_documents, unseen_documents
 from tongues.experts.partition.topics import term_directions
 from tongues.experts.rounds import Round
 from tongues.files import file_hash
@@ -46,17 +47,18 @@ def merge(
     made: Round,
     workspace: Path,
     *,
-    grown: Path | None = None,
     tell: Callable[[str], None],
     rebuild: bool = False,
+    power: Power | None = None,
 ) -> Path:
     """Put the finished experts of a round together; returns the ensemble's folder.
 
-    grown: the ensemble that they were branched from, whose experts stay as they are; those that a
+    The experts of the ensemble that they were branched from stay as they are; those that a
     further division took the place of are left out. What was merged already is left as it is; an
-    expert whose bytes have changed since is a UserError, unless `rebuild`.
+    expert whose bytes have changed since is a UserError, unless `rebuild`. power: of the distance
+    in the router; None: as in the ensemble that grows, else 2.
     """
-    folder = workspace / "ensembles" / made.name
+    folder, grown = workspace / "ensembles" / made.name, made.grown
     before = read_lineage(grown) if grown else None
     new = tuple(_described(made, number, workspace) for number in range(len(made.runs)))
     kept = _kept(before, made) if before else ()
@@ -65,11 +67,13 @@ def merge(
     experts = (*kept, *new)
     if not rebuild:
         _unchanged(folder, experts)
-    if _is_there(folder, experts, workspace):
+    old = _old_router(grown, before, kept) if grown and before and kept else None
+    power = power or (old.power if old else 2)
+    if _is_there(folder, experts, power, workspace):
         return folder
     tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
-    old = _old_router(grown, before, kept) if grown and before and kept else None
     router = _router(made, tokens, new, old, before.languages if before else ())
+    router = replace(router, power=power)
     first = Path(workspace, new[0].folder) / "tokenizer.json"
     lineage = Lineage(
         experts=experts,
@@ -85,7 +89,8 @@ def merge(
     )
     if len(experts) > 1:
         tell(f"{made.name}: fitting the router's temperature on held-out text")
-        router = _tempered(assembled(lineage, router, workspace), tokens, router)
+        unseen = unseen_documents(tokens, [lineage], workspace)
+        router = _tempered(assembled(lineage, router, workspace), tokens, router, unseen)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ENSEMBLE).unlink(missing_ok=True)
     save_router(router, folder / ROUTER)
@@ -140,7 +145,7 @@ def _kept(before: Lineage, made: Round) -> tuple[Expert, ...]:
     return tuple(e for e in before.experts if not taken.issuperset(e.languages))
 
 
-def _is_there(folder: Path, experts: Sequence[Expert], workspace: Path) -> bool:
+def _is_there(folder: Path, experts: Sequence[Expert], power: Power, workspace: Path) -> bool:
     """Whether these very experts were merged already, and their router is whole."""
     if not (folder / ENSEMBLE).is_file():
         return False
@@ -149,7 +154,9 @@ def _is_there(folder: Path, experts: Sequence[Expert], workspace: Path) -> bool:
         verify(there, folder, workspace)
     except UserError:
         return False
-    return there.router is not None and list(there.experts) == list(experts)
+    if there.router is None or list(there.experts) != list(experts):
+        return False
+    return load_router(folder / there.router.file).power == power
 
 
 def _old_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
@@ -229,11 +236,13 @@ def _size(run: RunPlan, tokens: Tokens, expert: Expert) -> float:
     return float(sum(held.counts[lang]["train"]["tokens"] for lang in expert.languages))
 
 
-def _tempered(ensemble: Ensemble, tokens: Tokens, router: Router) -> Router:
+def _tempered(
+    ensemble: Ensemble, tokens: Tokens, router: Router, unseen: Mapping[str, np.ndarray]
+) -> Router:
     """The router at the temperature that suits held-out text of all languages."""
     documents: list[np.ndarray] = []
     for lang in tokens.languages:
         shard = tokens.shard(lang, "valid")
-        numbers = tuning_documents(shard.bounds, _HELD_OUT)
+        numbers = tuning_documents(shard.bounds, _HELD_OUT, unseen[lang])
         documents += documents_of(shard.tokens, shard.bounds, numbers)
     return fit_temperature(router, documents, expert_log_probs(ensemble, documents))

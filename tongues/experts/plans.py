@@ -1,13 +1,20 @@
 """The rounds of a recipe: every division, or every added language, for every seed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from tongues.errors import UserError, nearest
+from tongues.errors import Caution, UserError, nearest
 from tongues.experts.divide import divide, guess, language_distances, parts_of, text_amounts
-from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
+from tongues.experts.ensemble.lineage import (
+    ENSEMBLE,
+    Lineage,
+    find_ensemble,
+    read_lineage,
+    verify,
+)
 from tongues.experts.partition.distances import donors
 from tongues.experts.partition.languages import dense
 from tongues.experts.rounds import Member, Round, plan_added, plan_divided
@@ -15,7 +22,7 @@ from tongues.files import file_hash
 from tongues.recipe import Division, Recipe
 from tongues.tokens import open_tokens
 
-__all__ = ["members_of", "plan_rounds"]
+__all__ = ["members_of", "plan_rounds", "seed_cautions"]
 
 _LOOKED = 4000  # held-out tokens of a new language by which its donor is found
 
@@ -31,32 +38,67 @@ def plan_rounds(
     asked = recipe.experts
     assert asked
     amounts = text_amounts(recipe, sizes, workspace)
-    grown = _grown(recipe, workspace, make=make) if asked.grow else None
-    members = members_of(grown) if grown else []
+    grown = _grown(recipe, workspace, make=make) if asked.grow else {}
+    members = {seed: members_of(lineage) for seed, (_, lineage) in grown.items()}
+    rounds: list[Round] = []
     if asked.add:
-        assert grown
-        given = _donors(recipe, grown, workspace, make=make)
-        return [
-            plan_added(recipe, dense(recipe.text.languages), given, members, amounts, seed)
+        given = _donors(recipe, grown[asked.seeds[0]][1], workspace, make=make)
+        rounds = [
+            plan_added(recipe, dense(recipe.text.languages), given, members[seed], amounts, seed)
             for seed in asked.seeds
         ]
-    rounds: list[Round] = []
     for division in asked.divisions:
         partition = divide(recipe, division, workspace) if make else guess(recipe, division)
         parts = parts_of(recipe, division, partition) if make else None
         rounds += [
             plan_divided(
-                recipe, division.label, partition, amounts, seed, parts=parts, members=members
+                recipe,
+                division.label,
+                partition,
+                amounts,
+                seed,
+                parts=parts,
+                members=members.get(seed, ()),
             )
             for seed in asked.seeds
         ]
-    return rounds
+    return [
+        replace(made, grown=grown[made.seed][0]) if made.seed in grown else made for made in rounds
+    ]
 
 
-def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> Lineage:
-    """The ensemble that grows, which must be whole and of the recipe's tokenizer."""
+def seed_cautions(rounds: Sequence[Round]) -> list[Caution]:
+    """Whether several seeds branch from one and the same ensemble, and so differ too little."""
+    found: list[Caution] = []
+    for folder in dict.fromkeys(made.grown for made in rounds):
+        seeds = sorted({made.seed for made in rounds if made.grown == folder})
+        if folder and len(seeds) > 1:
+            told = " and ".join(map(str, seeds))
+            what = f"seeds {told} all branch from {folder}, since it has no like of each seed"
+            sentence = f"{what}; they differ less than whole repetitions would"
+            found.append(Caution("one_parent", sentence))
+    return found
+
+
+def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Path, Lineage]]:
+    """The ensemble that grows, by seed: of several seeds each its own where there is one.
+
+    The one that is named serves the others.
+    """
     assert recipe.experts
-    folder = find_ensemble(recipe.experts.grow or "", workspace)
+    seeds = recipe.experts.seeds
+    named = find_ensemble(recipe.experts.grow or "", workspace)
+    folders = dict.fromkeys(seeds, named)
+    stem, _, number = named.name.rpartition("-s")
+    if len(seeds) > 1 and number.isdecimal():
+        own = {seed: named.with_name(f"{stem}-s{seed}") for seed in seeds}
+        folders |= {seed: folder for seed, folder in own.items() if (folder / ENSEMBLE).is_file()}
+    opened = {folder: _whole(recipe, folder, workspace, make) for folder in set(folders.values())}
+    return {seed: (folder, opened[folder]) for seed, folder in folders.items()}
+
+
+def _whole(recipe: Recipe, folder: Path, workspace: Path, make: bool) -> Lineage:
+    """An ensemble that may grow: whole, and of the recipe's tokenizer."""
     if folder.resolve().parent == (workspace / "ensembles" / recipe.name).resolve():
         what = "what grows would be written over: it is of this recipe's own name"
         raise UserError(what, where="experts.grow", hint="give this recipe another `name`")

@@ -6,6 +6,7 @@ however many they are; the dense model (one part) gets all of it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tongues.errors import UserError, nearest
 from tongues.experts.partition.partition import Partition
@@ -42,6 +43,7 @@ class Round:
     label: str  # of the division, or `grown`
     seed: int
     adapted: bool = False  # one model is trained further, and takes the place of what it was
+    grown: Path | None = None  # the ensemble whose experts the new ones branched from
 
 
 def plan_divided(

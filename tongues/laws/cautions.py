@@ -1,6 +1,6 @@
 """What a fit cannot be trusted for: typed cautions, never silence."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import numpy as np
 
@@ -31,10 +31,13 @@ _OUTLYING = 8.0  # robust standard deviations
 _SHOWN = 5
 
 
-def about_rows(rows: Rows) -> tuple[Caution, ...]:
-    """Too few sizes or runs, or sizes and tokens that only ever grew together."""
+def about_rows(rows: Rows, form: AnyForm, free: Container[str]) -> tuple[Caution, ...]:
+    """Too few sizes or runs, or sizes and tokens that only ever grew together.
+
+    free: the parameters that are looked for.
+    """
     found = []
-    if "N" in rows.variables:
+    if "N" in rows.variables and _finds_size(form, free):
         sizes = len(np.unique(rows.variables["N"]))
         if sizes < _FEW_SIZES:
             found.append(
@@ -58,6 +61,13 @@ def about_rows(rows: Rows) -> tuple[Caution, ...]:
                 )
             )
     return tuple(found)
+
+
+def _finds_size(form: AnyForm, free: Container[str]) -> bool:
+    """Whether an exponent of N is looked for, rather than given or taken from a base."""
+    if isinstance(form, Form):
+        return any(one.variable == "N" and name in free for name, one in form.exponents.items())
+    return form.base is None
 
 
 def _about_amounts(rows: Rows) -> list[Caution]:

@@ -22,6 +22,8 @@ _BASES = 20  # draws of the base among which the error of the law on it is sprea
 _DRAWS = 1000
 _NOTHING = (0.0, 0.0, 0.0)
 _FORMS = ("chinchilla", "extended", "cpt", "kaplan")
+_THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals say too little
+_OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Entry:
     n_runs: that were resampled; runs that are so together count as one.
     beyond: `validated` minus that of the strategy's best law, with the 95 % interval over runs;
     zero for the best itself. gamma: its value and 95 % interval, where the law has one.
+    doubt: why too little stands behind the fit to tell anything of gamma, however narrow its
+    interval; empty where enough does.
     """
 
     strategy: str
@@ -42,6 +46,7 @@ class Entry:
     validated: float
     beyond: tuple[float, float, float]
     gamma: tuple[float, float, float] | None
+    doubt: str = ""
 
     @property
     def best(self) -> bool:
@@ -148,9 +153,20 @@ def _strategy(
                 validated=float(errors[name][0].mean()),
                 beyond=_beyond(errors[name], errors[best], rows) if name != best else _NOTHING,
                 gamma=gamma,
+                doubt=_doubt(law) if gamma else "",
             )
         )
     return found
+
+
+def _doubt(law: Law) -> str:
+    """Why single parameters of a fit cannot be told."""
+    unknowns = len(find_form(law.form).free)
+    if law.n_runs <= unknowns:
+        return f"{law.n_runs} runs for {unknowns} unknowns"
+    loose = {caution.code for caution in law.loose} - {_OF_OPTIMUM}
+    reasons = [c.sentence for c in law.warnings if c.code in loose or c.code in _THIN]
+    return "; ".join(reasons)
 
 
 def _left_out(name: str, rows: Rows, base: Law | None, manner: Manner) -> np.ndarray:
@@ -224,6 +240,8 @@ def _sentences(strategy: str, entries: list[Entry]) -> list[str]:
         if entry.gamma:
             value, low, high = entry.gamma
             differs = "differs from 0" if low > 0 or high < 0 else "cannot be told from 0"
+            if entry.doubt:
+                differs = f"cannot be told: {entry.doubt}"
             found.append(
                 f"{strategy}, {entry.law}: gamma {value:.3f} [{low:.3f}, {high:.3f}] {differs}"
             )

@@ -121,7 +121,7 @@ def fit_rows(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Law
         range=fitted.range,
         fixed=dict(manner.ties.fixed),
         tied=dict(manner.ties.tied),
-        warnings=about_rows(fitted)
+        warnings=about_rows(fitted, form, problem.names)
         + about_residuals(fitted, residual)
         + (about_base(rows, form, base) if base else ())
         + about_optimum(problem, optimum)

@@ -17,7 +17,7 @@ from tongues.laws.uncertainty import percentiles, upright
 __all__ = ["HoldOut", "Law", "Leverage"]
 
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
-_LOOSE |= {"loose_base", "sizes_and_tokens_together"}
+_LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,11 @@ class Saving:
         return 1.0 - self.compute_cpt / self.compute_scratch
 
     @property
+    def whole(self) -> bool:
+        """Whether the continued run was there when first measured: no more could be saved."""
+        return self.at_least or self.tokens_cpt == 0.0
+
+    @property
     def transferred(self) -> float:
         """Effectively transferred data: tokens of training from scratch it stood in for."""
         return self.tokens_scratch - self.tokens_cpt

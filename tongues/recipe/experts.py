@@ -2,11 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from tongues.recipe.base import Section
+from tongues.recipe.base import Section, readable_name
 
 __all__ = ["Division", "Experts"]
+
+_TAKEN = ("seed", "before", "grown", "dense")  # what measures and ensembles call other things
 
 
 class Division(Section):
@@ -19,6 +21,14 @@ class Division(Section):
     terms: Literal["pieces", "words", "characters"] = "pieces"  # topics: what documents are told by
     balance: Literal["documents", "tokens"] = "documents"  # topics: what parts have equally many of
     file: str | None = None  # the languages of each part
+    name: str | None = None  # what its experts are called after, where two ways would share theirs
+
+    @field_validator("name")
+    @classmethod
+    def _its_own(cls, value: str | None) -> str | None:
+        if value in _TAKEN:
+            raise ValueError(f"`{value}` means something else already; take another name")
+        return value if value is None else readable_name(value)
 
     @model_validator(mode="after")
     def _as_its_way_asks(self) -> "Division":
@@ -27,6 +37,8 @@ class Division(Section):
             raise ValueError(f"a division by {self.by} asks for `k`, how many parts")
         if not counted and self.k is not None:
             raise ValueError(f"a division by {self.by} has as many parts as follow from it; no `k`")
+        if self.by == "dense" and self.name:
+            raise ValueError("the dense model is found by its own name; it takes no other")
         if (self.by == "file") != (self.file is not None):
             raise ValueError("`file` names the languages of each part; it goes with `by: file`")
         return self
@@ -34,6 +46,8 @@ class Division(Section):
     @property
     def label(self) -> str:
         """What its experts are called after, such as `typology-4`."""
+        if self.name:
+            return self.name
         parts = [self.by, *([str(self.k)] if self.k else [])]
         parts += [self.terms] if self.terms != "pieces" else []
         parts += ["tokens"] if self.balance == "tokens" else []
@@ -52,6 +66,7 @@ class Experts(Section):
     grow: str | None = None  # an ensemble
     add: dict[str, str] = Field(default={})  # to it: a language, and its donor or how to find one
     together: bool = False  # one new expert for all that is added and its donors
+    power: Literal[2, 4] | None = None  # of the distance in routing; 2, or as what grows has it
     workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
 
     @model_validator(mode="after")
@@ -67,5 +82,5 @@ class Experts(Section):
         labels = [division.label for division in self.divisions]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice:
-            raise ValueError(f"two divisions would both be called `{twice}`")
+            raise ValueError(f"two divisions would both be called `{twice}`; give one a `name`")
         return self

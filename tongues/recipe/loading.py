@@ -4,17 +4,20 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from tongues.errors import UserError, nearest
+from tongues.recipe.base import Section
 from tongues.recipe.whole import Recipe
 
-__all__ = ["load_recipe", "show_recipe"]
+__all__ = ["load_recipe", "load_section", "show_recipe"]
+
+T = TypeVar("T", bound=Section)
 
 # Where several kinds may stand.
-_KIND = re.compile(r"^(function-|literal\[|constrained-|int$|float$|str$)")
+_KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|str|bool)$)")
 
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
@@ -22,17 +25,22 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
 
     Any mistake is a UserError with the file, line and key, and the nearest valid word.
     """
+    return load_section(path, Recipe, "recipe", overrides)
+
+
+def load_section(path: Path | str, kind: type[T], name: str, overrides: Sequence[str] = ()) -> T:
+    """Read a YAML file of one kind, which is called `name` in errors; otherwise as a recipe."""
     path = Path(path)
-    raw = _parse(_read(path), where=str(path))
+    raw = _parse(_read(path, name), where=str(path))
     if not isinstance(raw, Mapping):
-        raise UserError("a recipe is a YAML mapping of sections", where=str(path))
+        raise UserError(f"a {name} is a YAML mapping of keys", where=str(path))
     plain = _plain(raw)
     for override in overrides:
         _override(plain, override)
     try:
-        return Recipe.model_validate(plain)
+        return kind.model_validate(plain)
     except ValidationError as error:
-        raise _explain(error, raw, path) from None
+        raise _explain(error, raw, path, kind) from None
 
 
 def show_recipe(recipe: Recipe) -> str:
@@ -46,13 +54,13 @@ def show_recipe(recipe: Recipe) -> str:
     return out.getvalue()
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, name: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         beside = path.parent.glob("*.y*ml") if path.parent.is_dir() else ()
         hint = nearest(path.name, (p.name for p in beside))
-        raise UserError("there is no such recipe", where=str(path), hint=hint) from None
+        raise UserError(f"there is no such {name}", where=str(path), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read as UTF-8 text ({error})", where=str(path)) from None
 
@@ -95,7 +103,7 @@ def _override(plain: dict[str, Any], override: str) -> None:
     plain[last] = _plain(_parse(value, where=override))
 
 
-def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
+def _explain(error: ValidationError, raw: Any, path: Path, whole: type[BaseModel]) -> UserError:
     """The first mistake in words: where it stands, why it is one, the nearest valid word."""
     problems = error.errors(include_url=False)
     # A misspelt key is the cause of the one that is missing.
@@ -104,7 +112,7 @@ def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
     where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}" if keys else str(path)
     kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
     if kind == "extra_forbidden":
-        known = _known_keys(keys[:-1])
+        known = _known_keys(whole, keys[:-1])
         return UserError(f"unknown key `{keys[-1]}`", where=where, hint=nearest(keys[-1], known))
     if kind == "missing":
         return UserError(f"`{keys[-1]}` is missing", where=where)
@@ -129,9 +137,8 @@ def _line(raw: Any, keys: Sequence[str]) -> str:
     return line
 
 
-def _known_keys(sections: Sequence[str]) -> tuple[str, ...]:
-    """The keys that a section of the recipe may have."""
-    model: type[BaseModel] = Recipe
+def _known_keys(model: type[BaseModel], sections: Sequence[str]) -> tuple[str, ...]:
+    """The keys that a section of the file may have."""
     for section in sections:
         field = model.model_fields.get(section)
         if field is None:  # a key the user chose, such as a language

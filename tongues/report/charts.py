@@ -124,6 +124,7 @@ def shade(field: str, title: str, values: Iterable[float], symbol: str = "circle
         gradientThickness=10,
         values=found if few else ticks[:: 1 + len(ticks) // _FEW],
         labelExpr=COUNT,
+        columns=3 if few and len(found) > 3 else 0,  # wider ones leave a narrow page
     )
     least = found[0] if len(found) > 1 else found[0] / 2  # one alone is dark
     scale = alt.Scale(type="log", domain=[least, found[-1]])

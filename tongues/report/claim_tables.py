@@ -6,15 +6,14 @@ from html import escape
 from tongues.report.html import prose, table, word
 from tongues.report.statistics import Estimate
 from tongues.report.verdicts import Claim, Part
+from tongues.report.words import ABOUT_LAWS, ABOUT_MEANS
 
 __all__ = ["claim_tables"]
 
 _SAID = (
-    "Means are over the sizes that were trained, as they are: intervals come from the spread among "
-    "seeds of a size, and where seeds are too few, from that among all runs, which is rather too "
-    "wide. Each verdict is for itself: of many findings without any effect, about one in forty "
-    "would still be said to hold. All runs of a target share its text, about whose choice the "
-    "intervals say nothing."
+    f"{ABOUT_MEANS} {ABOUT_LAWS} Each verdict is for itself: of many findings without any effect, "
+    "about one in forty would still be said to hold. All runs of a target share its text, about "
+    "whose choice the intervals say nothing."
 )
 
 
@@ -32,7 +31,7 @@ def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> str:
         head += [word(f"{share * 100:.3g}\u00a0%") for share in shares]
         rows = [row for claim in shared for row in _rows(claim, targets, shares)]
         found += f'<div class="by-share">{table(head, rows)}</div>'
-    return found + (f'<p class="quiet">{prose(_SAID)}</p>' if found else "")
+    return found + (f'<p class="notes">{prose(_SAID)}</p>' if found else "")
 
 
 def _row(claim: Claim, targets: Iterable[str]) -> list[str]:
@@ -64,8 +63,8 @@ def _cell(claim: Claim, part: Part) -> str:
     number, between = _number(part.value, claim.unit), _interval(part.value, claim.unit)
     verdict = f'<b class="{kind}">{part.verdict}</b>'
     count = f'<small class="n">n\u00a0=\u00a0{part.value.pairs}</small>'
-    why = f" <small>{prose(part.reason)}</small>" if part.reason else ""
-    return f"{number}{beside}<small>{between}</small> {verdict}{why} {count}"
+    why = f'<small class="why">{prose(part.reason)}</small>' if part.reason else ""
+    return f"{number}{beside}<small>{between}</small> {verdict} {count}{why}"
 
 
 def _number(value: Estimate, unit: str) -> str:
@@ -81,8 +80,7 @@ def _interval(value: Estimate, unit: str) -> str:
 
 def _said(value: float, unit: str, like: float) -> str:
     """As many decimals as the mean gets."""
-    scale = 100.0 if unit in ("%", "points") else 1.0
-    size = abs(scale * like)
-    digits = (1 if size < 10 else 0) if scale > 1 else (3 if size < 0.1 else 2)
-    said = f"{scale * value:.{digits}f}"
+    size = abs(like)
+    digits = (1 if size < 10 else 0) if unit in ("%", "points") else (3 if size < 0.1 else 2)
+    said = f"{value:.{digits}f}"
     return said.lstrip("-") if not said.strip("-0.") else said.replace("-", "−")

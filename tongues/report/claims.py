@@ -5,30 +5,28 @@ where it is about that.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
-from math import log10
-from statistics import fmean
 
 import numpy as np
 
-from tongues.laws import Curve, Saving
+from tongues.laws import Curve
 from tongues.laws.observed import Run
-from tongues.laws.targets import SETTLED
-from tongues.report.findings import Findings, Pair, Transfer
+from tongues.report.findings import Findings, Nearer, Transfer
+from tongues.report.growth import by_compute, growth, has_none, larger, larger_saturated
 from tongues.report.meeting import meetings, meetings_of_ends
 from tongues.report.statistics import Estimate, Unit, over_sizes, slope
 from tongues.report.verdicts import Cells, Claim, Judge, Part, above, below, parts, within
 
 __all__ = ["claims"]
 
-_STEADY = 0.05  # share saved, for ten times the compute, that is hardly a change
+_STEADY = 5.0  # points of the share saved, for ten times the compute, that are hardly a change
 _LINEAR = 0.1  # around a power of 1
 _NOTHING = 0.05  # of gamma
-_ALIKE = 0.02  # of a loss
-_FEWEST = 3  # points of a curve that tell a power
+_ALIKE = 2.0  # per cent of a loss
 _EARLY = 0.1  # share of a run's tokens at which its source's loss is asked whether it rose
 _ABOUT_EARLY = 0.05, 0.25  # the evaluation nearest to that must lie between these
 _UNEQUAL = "runs and twins end after different numbers of tokens, each with its rate down"
+_BOTH = "sizes are compared where both source models had that loss before their first step"
+_NEITHER = "on both targets the source model had that loss before its first step"
 _MID_SCHEDULE = "at equal compute on the target, learning rates are down to different degrees"
 
 
@@ -40,13 +38,15 @@ def claims(findings: Findings) -> list[Claim]:
 def _of_learning(findings: Findings) -> Iterator[Claim]:
     plain = [t for t in findings.transfers if not t.replay]
 
-    def each(found: Callable[[Transfer], Estimate | None], judge: Judge) -> tuple[Part, ...]:
-        """Without verdict where one of a pair is mid-schedule when the other ends."""
+    def each(
+        found: Callable[[Transfer], Estimate | None], judge: Judge, *reasons: Callable[..., str]
+    ) -> tuple[Part, ...]:
+        """Without verdict where one of the reasons, asked about a transfer, says why."""
         return tuple(
             part
             for t in plain
             for part in parts(
-                {(t.target, None): found(t)}, judge, "" if t.equally_long else _UNEQUAL
+                {(t.target, None): found(t)}, judge, next(filter(None, (r(t) for r in reasons)), "")
             )
         )
 
@@ -55,65 +55,74 @@ def _of_learning(findings: Findings) -> Iterator[Claim]:
         "At equal compute CPT ends below training from scratch.",
         "scratch's loss less CPT's after as many tokens",
         "nats per token",
-        each(lambda t: t.ahead, above),
+        each(lambda t: t.ahead, above, _unequal),
     )
     yield Claim(
         "saves",
         "CPT comes to the same loss with less compute.",
         "share of scratch's compute saved, through training",
         "%",
-        each(lambda t: t.saved, above),
+        each(lambda t: _hundredfold(t.saved), above, _unequal, _all_saturated),
     )
     yield Claim(
         "saves-by-ends",
         "The same between final losses alone.",
         "share saved between runs of several lengths",
         "%",
-        parts({(t.target, None): t.by_ends for t in plain}, above),
+        each(lambda t: _hundredfold(t.by_ends), above, _all_saturated),
     )
     yield Claim(
         "saving-lasts",
         "The share saved hardly changes with compute.",
-        f"change for ten times the compute, alike within {_STEADY * 100:g}",
+        f"change for ten times the compute, alike within {_STEADY:g}",
         "points",
-        each(lambda t: slope(list(_by_compute(t.pairs))), within(_STEADY)),
+        each(
+            lambda t: _hundredfold(slope(list(by_compute(t.pairs)))),
+            within(_STEADY),
+            _unequal,
+            _saturated,
+        ),
     )
     yield Claim(
         "transferred-grows",
         "Effectively transferred data grow in proportion to the tokens.",
         f"their power of scratch's tokens, 1 within {_LINEAR:g}{_without(plain)}",
         "",
-        each(lambda t: over_sizes(_growth(t.pairs)), within(_LINEAR, of=1.0)),
+        each(lambda t: over_sizes(growth(t.pairs)), within(_LINEAR, of=1.0), _unequal, _saturated),
     )
     yield Claim(
         "larger-transfers-more",
         "Larger models transfer more.",
         "change of the share transferred for ten times the parameters, at equal tokens",
         "points",
-        each(lambda t: over_sizes(_larger(t.pairs)), above),
+        each(
+            lambda t: _hundredfold(over_sizes(larger(t.pairs))),
+            above,
+            _unequal,
+            _saturated,
+            _sizes_saturated,
+        ),
     )
     yield Claim(
         "gamma-cpt",
         "On CPT, size and tokens act together: γ is above 0.",
         "γ of CPT's law, which stands on the one from scratch",
         "",
-        parts(_gammas(findings, "cpt", "cpt"), above),
+        tuple(_gammas(findings, "cpt", "cpt", above)),
     )
     yield Claim(
         "gamma-scratch",
         "From scratch they do not: γ is about 0.",
         f"γ of the extended law, alike within {_NOTHING:g}",
         "",
-        parts(_gammas(findings, "scratch", "extended"), within(_NOTHING)),
+        tuple(_gammas(findings, "scratch", "extended", within(_NOTHING))),
     )
     yield Claim(
         "nearer-gains",
         "The nearer a target, the more is saved.",
         "share saved less that of the target named",
         "points",
-        tuple(
-            Part(n.near, None, n.difference, above(n.difference), n.far) for n in findings.nearer
-        ),
+        tuple(map(_nearer, findings.nearer)),
     )
     yield Claim(
         "forgets",
@@ -122,6 +131,57 @@ def _of_learning(findings: Findings) -> Iterator[Claim]:
         "nats per token",
         parts({(f.target, None): f.rise for f in findings.forgetting if not f.replay}, above),
     )
+
+
+def _hundredfold(share: Estimate | None) -> Estimate | None:
+    """A share in per cent."""
+    return share.times(100.0) if share else None
+
+
+def _unequal(transfer: Transfer) -> str:
+    """One of a pair is mid-schedule when the other ends."""
+    return "" if transfer.equally_long else _UNEQUAL
+
+
+def _saturated(transfer: Transfer) -> str:
+    """What saves all cannot save more."""
+    if not transfer.saturated:
+        return ""
+    return (
+        f"in {transfer.saturated} of {len(transfer.pairs)} pairs the source model had that loss "
+        "before its first step, so that all is saved"
+    )
+
+
+def _all_saturated(transfer: Transfer) -> str:
+    return "" if transfer.measured else _saturated(transfer)
+
+
+def _sizes_saturated(transfer: Transfer) -> str:
+    return _BOTH if larger_saturated(transfer.pairs) else ""
+
+
+def _nearer(nearer: Nearer) -> Part:
+    value = nearer.difference.times(100.0)
+    reason = _NEITHER if nearer.saturated else ""
+    verdict = "cannot be told" if reason else above(value)
+    return Part(nearer.near, None, value, verdict, nearer.far, reason)
+
+
+def _without(transfers: Sequence[Transfer]) -> str:
+    """How many pairs have no power, which without them looks better than it is."""
+    pairs = [pair for transfer in transfers for pair in transfer.pairs]
+    count = sum(map(has_none, pairs))
+    return f"; {count} of {len(pairs)} pairs left out, with none at times" if count else ""
+
+
+def _gammas(findings: Findings, strategy: str, law: str, judge: Judge) -> Iterator[Part]:
+    """Without verdict where too little stands behind the fit."""
+    for target, compared in findings.compared.items():
+        for entry in compared.entries:
+            if (entry.strategy, entry.law) == (strategy, law) and entry.gamma:
+                value = Estimate(*entry.gamma, entry.n_runs)
+                yield from parts({(target, None): value}, judge, entry.doubt)
 
 
 def _of_replay(findings: Findings) -> Iterator[Claim]:
@@ -144,9 +204,13 @@ def _of_replay(findings: Findings) -> Iterator[Claim]:
         yield Claim(
             name,
             finding,
-            f"loss beside that with the least replay, {which}, alike within {_ALIKE * 100:g} %",
+            f"loss beside that with the least replay, {which}, alike within {_ALIKE:g} %",
             "%",
-            parts(_cells((one.run, one.apart) for one in met), within(_ALIKE), reason),
+            parts(
+                _cells((one.run, 100.0 * np.expm1(one.apart)) for one in met),
+                within(_ALIKE),
+                reason,
+            ),
         )
     curves = [
         (run, run.curves[run.source])
@@ -204,77 +268,6 @@ def _early(curve: Curve) -> float | None:
     near = int(np.argmin(np.abs(np.log(np.maximum(share, 1e-9) / _EARLY))))
     first, last = _ABOUT_EARLY
     return float(curve.loss[near]) if first <= share[near] <= last else None
-
-
-def _by_compute(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
-    """One point a size: seeds and lengths of a size are not independent of each other."""
-    sizes: dict[str, list[tuple[float, float]]] = {}
-    for pair in pairs:
-        if pair.saved is not None:
-            point = log10(pair.points[-1].compute_scratch), pair.saved
-            sizes.setdefault(pair.cpt.shape, []).append(point)
-    for points in sizes.values():
-        yield fmean(x for x, _ in points), fmean(y for _, y in points)
-
-
-def _past_warm_up(pair: Pair) -> list[Saving]:
-    return [p for p in pair.points if p.tokens_scratch >= SETTLED * pair.scratch.tokens]
-
-
-def _has_none(pair: Pair) -> bool:
-    """Whether nothing was transferred somewhere past the warm-up, so that there is no power."""
-    return any(point.transferred <= 0 for point in _past_warm_up(pair))
-
-
-def _without(transfers: Sequence[Transfer]) -> str:
-    """How many pairs have no power, which without them looks better than it is."""
-    pairs = [pair for transfer in transfers for pair in transfer.pairs]
-    count = sum(map(_has_none, pairs))
-    return f"; {count} of {len(pairs)} pairs left out, with none at times" if count else ""
-
-
-def _growth(pairs: Sequence[Pair]) -> Iterator[tuple[Unit, float]]:
-    """The power of the tokens from scratch by which transferred data grow, past the warm-up."""
-    for pair in pairs:
-        if _has_none(pair):
-            continue
-        points = [(log10(p.tokens_scratch), log10(p.transferred)) for p in _past_warm_up(pair)]
-        power = slope(points) if len(points) >= _FEWEST else None
-        if power:
-            yield pair.cpt.unit, power.mean
-
-
-def _larger(pairs: Sequence[Pair]) -> Iterator[tuple[Unit, float]]:
-    """Each size beside the next smaller one: shares transferred, halfway through the smaller.
-
-    There neither has its learning rate down yet; sizes of which the larger is still in its warm-up
-    are left out.
-    """
-    sized = [pair for pair in pairs if pair.points]
-    sizes = sorted({pair.cpt.params for pair in sized})
-    for small, large in pairwise(sizes):
-        for one in (pair for pair in sized if pair.cpt.params == small):
-            others = [p for p in sized if (p.cpt.params, p.cpt.seed) == (large, one.cpt.seed)]
-            tokens = 0.5 * one.scratch.tokens
-            for other in others:
-                if tokens >= SETTLED * other.scratch.tokens:
-                    gain = _share_at(other, tokens) - _share_at(one, tokens)
-                    yield one.cpt.unit, gain / log10(large / small)
-
-
-def _share_at(pair: Pair, tokens: float) -> float:
-    """The share transferred when scratch had seen so many tokens."""
-    seen = [point.tokens_scratch for point in pair.points]
-    return float(np.interp(tokens, seen, [point.share for point in pair.points]))
-
-
-def _gammas(findings: Findings, strategy: str, law: str) -> Cells:
-    return {
-        (target, None): Estimate(*entry.gamma, entry.n_runs)
-        for target, compared in findings.compared.items()
-        for entry in compared.entries
-        if (entry.strategy, entry.law) == (strategy, law) and entry.gamma
-    }
 
 
 def _steps(findings: Findings) -> Iterator[tuple[Run, float]]:

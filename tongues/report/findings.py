@@ -38,6 +38,11 @@ class Pair:
     points: tuple[Saving, ...]
     apart: float | None
 
+    @property
+    def saturated(self) -> bool:
+        """Whether the source model had that loss before its first step: nothing more to save."""
+        return bool(self.points) and self.points[-1].whole
+
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
@@ -58,17 +63,29 @@ class Transfer:
         """Whether each run is compared with a twin that ends where it does."""
         return all(pair.scratch.as_long_as(pair.cpt) for pair in self.pairs)
 
+    @property
+    def saturated(self) -> int:
+        """Of how many pairs it cannot be told how much CPT saves, as there it saves all."""
+        return sum(pair.saturated for pair in self.pairs)
+
+    @property
+    def measured(self) -> bool:
+        """Whether any pair tells how much CPT saves."""
+        return any(pair.saved is not None and not pair.saturated for pair in self.pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Nearer:
     """By how much CPT (no replay) saved a larger share on `near` than on `far`, in paired runs.
 
-    The source model had the lower loss on `near` before the first step (`Pair.apart`).
+    The source model had the lower loss on `near` before the first step (`Pair.apart`). saturated:
+    of how many differences it cannot be told how large they are, as CPT saved all on both.
     """
 
     near: str
     far: str
     difference: Estimate
+    saturated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,15 +281,15 @@ def _nearer(transfers: Sequence[Transfer]) -> Iterable[Nearer]:
         (t for t in transfers if known[t.target]), key=lambda t: fmean(known[t.target])
     )
     for near, far in pairwise(ordered):
+        both = [(a, b) for a in near.pairs for b in far.pairs if a.cpt.like(b.cpt)]
         difference = over_sizes(
             (here.cpt.unit, here.saved - there.saved)
-            for here in near.pairs
-            for there in far.pairs
-            if here.cpt.like(there.cpt)
+            for here, there in both
             if here.saved is not None and there.saved is not None
         )
         if difference:
-            yield Nearer(near.target, far.target, difference)
+            saturated = sum(here.saturated and there.saturated for here, there in both)
+            yield Nearer(near.target, far.target, difference, saturated)
 
 
 def _forgetting(target: str, replay: float, continued: Sequence[Run]) -> Forgetting | None:

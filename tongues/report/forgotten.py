@@ -25,6 +25,7 @@ _POINTS = 80
 _PANELS = 3  # starting losses shown: the lowest, the highest, and between
 _LIKE = 1e-6  # starting losses nearer than this are one
 _SHARES = (0.0, 0.01, 0.05, 0.2)  # drawn for a law without rows
+_ROOM = 0.22  # of the tokens' span, for the labels at the lines' ends
 _APART = 0.05  # least distance between two labels, as a share of the panel's height
 
 Row = dict[str, Any]
@@ -40,7 +41,8 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     shares = sorted({row["replay"] for row in rows})
     tokens = [row["tokens"] for row in rows]
     loss = [*(S for _, S, _ in drawn), *(row["loss"] for row in rows)]
-    x = alt.X("tokens:Q", title="Tokens trained on, all languages", scale=log_scale(tokens, 0.13))
+    ends = [min(tokens), max(tokens) * (max(tokens) / min(tokens)) ** _ROOM]
+    x = alt.X("tokens:Q", title="Tokens trained on, all languages", scale=log_scale(ends))
     x = x.axis(log_axis(tokens, grid=False))
     scale = log_scale(loss)
     y = alt.Y("loss:Q", title=LOSS, scale=scale, axis=log_axis(loss, PLAIN))

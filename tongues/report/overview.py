@@ -12,6 +12,8 @@ from tongues.report.theme import domain, series
 
 __all__ = ["overview"]
 
+_ALL = " At 100 % the source model had that loss before its first step: no more could be saved."
+_AT_MOST_ALL = "datum.value > 100 ? '' : datum.label"
 _FLOOR = -100.0  # percent; what lies below stands at the edge, with its number
 
 
@@ -37,6 +39,7 @@ def overview(findings: Findings) -> Figure | None:
         notes.append(
             "Saved: the share of tokens, and so of compute, that CPT does without at the final "
             "loss of its twin from scratch."
+            + (_ALL if any(t.saturated for t in findings.transfers) else "")
         )
     if forgotten:
         title = f"Rise of the loss on {findings.source}"
@@ -84,7 +87,8 @@ def _intervals(
     room = 0.2 * (high - low or 1.0)  # for the numbers above the outermost dots
     ends = [low - room / (1 if low < 0 else 2), high + room]
     scale = alt.Scale(domain=ends, nice=False, clamp=True)
-    x = alt.X("value:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=5))
+    axis = alt.Axis(tickCount=5, labelExpr=_AT_MOST_ALL if unit.endswith("(%)") else alt.Undefined)
+    x = alt.X("value:Q", title=unit, scale=scale, axis=axis)
     quiet = alt.Axis(
         labelFontSize=13.5, domain=False, ticks=False, labelPadding=10, grid=False, labelLimit=130
     )

@@ -15,7 +15,14 @@ from tongues.report.html import figure, footer, items, number_card, prose
 from tongues.report.statistics import Estimate
 from tongues.report.tables import error_table, law_notes, law_table, run_table
 from tongues.report.verdicts import Claim
-from tongues.report.words import findings_by_topic, nats, percent
+from tongues.report.words import (
+    ABOUT_LAWS,
+    ABOUT_MEANS,
+    findings_by_topic,
+    nats,
+    percent,
+    unmeasured,
+)
 
 __all__ = ["page"]
 
@@ -57,6 +64,8 @@ def _lead(findings: Findings) -> str:
     if findings.ratios:
         parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
     lead = f'<p class="lead">{prose(" · ".join(parts))}</p>'
+    if doubt := unmeasured(findings):
+        lead += f'<p class="doubt">{prose(doubt)}</p>'
     if findings.source:
         lead += (
             f"<p>Two ways to a model of a new language: from random weights "
@@ -70,7 +79,7 @@ def _lead(findings: Findings) -> str:
 
 def _numbers(findings: Findings) -> str:
     """Up to four figures that say most: saved on the nearest and furthest target, forgotten."""
-    saved = [t for t in findings.transfers if t.saved and not t.replay]
+    saved = [t for t in findings.transfers if t.measured and not t.replay]
     ends = [saved[0], saved[-1]] if len(saved) > 1 else saved
     cards = [
         _card(t.saved, percent(t.saved), f"fewer tokens with CPT on `{t.target}`")
@@ -197,9 +206,8 @@ def _method(findings: Findings, settings: Mapping[str, Any]) -> str:
         "Where shapes were continued from source models trained for different numbers of tokens, "
         "all is about those that most runs continue from; only the figure of source models shows "
         "the others.",
-        "Intervals of means are Student's t over pairs or runs, those of one shape and seed "
-        "counted as one; those of laws are percentiles over resamples of whole runs. Sizes and "
-        "seeds are pooled: with one seed, intervals tell the spread over sizes, not over seeds.",
+        f"{ABOUT_MEANS} They are Student's t, runs of one shape and seed counted as one.",
+        ABOUT_LAWS,
         *_law_points(findings),
         "Forgetting is the loss on the source language minus the same model's before its first "
         "step of CPT.",

@@ -29,7 +29,7 @@ def relatedness(findings: Findings) -> Figure | None:
     values = [100.0, *(row["apart"] for row in rows)]
     room = 0.08 * (max(values) - min(values) or 1.0)
     scale = alt.Scale(domain=[min(values) - room, max(values) + 2.0 * room], nice=False)
-    title = "The source model's loss on the target before the first step (%)"
+    title = "Loss on the target before the first step (%)"
     x = alt.X("apart:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5))
     sizes = size_order(pair.cpt for pair in pairs)
     panels = _panels(rows, x, sizes, findings.source)

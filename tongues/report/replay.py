@@ -1,5 +1,6 @@
 """What replay does to both languages: their losses by tokens, and by compute on each."""
 
+import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
@@ -51,9 +52,8 @@ def forgetting(findings: Findings) -> Figure | None:
         panels.append(_through_training(title, on_source, x, names, start))
         panels.append(_through_training(f"Loss on {target}", on_target, x, names))
     caption = (
-        f"CPT of one size, {shown[0].shape}; thin lines are seeds, thick ones their mean. The "
-        f"dashed line is the source model before the first step: what lies above it on {source} "
-        "is forgotten."
+        f"CPT of one size, {shown[0].shape}{_seeds(shown)}. The dashed line is the source model "
+        f"before the first step: what lies above it on {source} is forgotten."
     )
     return Figure(
         "forgetting", "What replay keeps, and what it costs", caption, tuple(panels), tuple(rows)
@@ -80,8 +80,8 @@ def by_language(findings: Findings) -> Figure | None:
                 panels.append(_through_training(title, on, x, names, start))
     caption = (
         f"The same runs of {shown[0].shape}, against the part of their compute that went into the "
-        "language itself: total compute times its share. Thin lines are seeds, thick ones their "
-        f"mean; without replay nothing goes into {source}.{_met(shown)}"
+        f"language itself: total compute times its share{_seeds(shown)}. Without replay nothing "
+        f"goes into {source}, whose loss before the first step is dashed.{_met(shown)}"
     )
     title = "Each language by the compute spent on it"
     return Figure("by-language", title, caption, tuple(panels), tuple(rows))
@@ -100,6 +100,12 @@ def _shown(findings: Findings) -> list[Run]:
         key=lambda tokens: (_shares_of(continued, size, tokens), tokens),
     )
     return [run for run in continued if (run.shape, run.tokens) == (size, longest)]
+
+
+def _seeds(shown: Sequence[Run]) -> str:
+    """What the lines are, where there are several for a share of replay."""
+    several = len({run.seed for run in shown}) > 1
+    return "; thin lines are seeds, thick ones their mean" if several else ""
 
 
 def _shares_of(runs: Iterable[Run], size: str, tokens: float) -> int:
@@ -137,12 +143,12 @@ def _met(shown: Sequence[Run]) -> str:
     means: list[float] = []
     for key in {(met.run.target, met.run.replay) for met in found}:
         apart = [(m.run.unit, m.apart) for m in found if (m.run.target, m.run.replay) == key]
-        means.append(100.0 * fmean(by_unit(apart)))
+        means.append(100.0 * math.expm1(fmean(by_unit(apart))))
     least, most = (f"{end:+.1f}".replace("-", "−") for end in (min(means), max(means)))
     between = f"{least} %" if least == most else f"{least} to {most} %"
     return (
-        f" Past the warm-up, the loss on a target with replay lies {between} from that with the "
-        "least, at equal compute on it."
+        f" At equal compute on the target and past the warm-up, its loss with more replay differs "
+        f"from that with the least by {between} in the mean."
     )
 
 

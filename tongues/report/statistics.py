@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, linear_regression, stdev
 
+from tongues.evaluate.significance.student import critical
+
 __all__ = ["Estimate", "Unit", "by_unit", "estimate", "over_sizes", "slope"]
 
 Unit = tuple[str, int]  # shape and seed
 
 _FEWEST_FREE = 2  # degrees of freedom among seeds of a size, for their spread to be known
-
-# the 97.5 % point of Student's t for 1, 2, 3 ... degrees of freedom
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179)
-_STUDENT += (2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,11 @@ class Estimate:
             return 0
         return (self.low > 0) - (self.high < 0)
 
+    def times(self, factor: float) -> "Estimate":
+        """The same in another unit; factor: more than 0."""
+        low, high = (None if end is None else factor * end for end in (self.low, self.high))
+        return Estimate(factor * self.mean, low, high, self.pairs)
+
 
 def estimate(values: Iterable[float]) -> Estimate | None:
     """The mean and its 95 % interval by Student's t, or None when there is no value."""
@@ -41,7 +44,7 @@ def estimate(values: Iterable[float]) -> Estimate | None:
     mean, count = fmean(values), len(values)
     if count == 1:
         return Estimate(mean, None, None, 1)
-    half = _student(count - 1) * stdev(values) / sqrt(count)
+    half = critical(count - 1) * stdev(values) / sqrt(count)
     return Estimate(mean, mean - half, mean + half, count)
 
 
@@ -69,7 +72,7 @@ def over_sizes(values: Iterable[tuple[Unit, float]]) -> Estimate | None:
         groups, freedom = [[value for size in groups for value in size]], count - 1
     variance = sum((value - fmean(group)) ** 2 for group in groups for value in group) / freedom
     error = sqrt(variance * sum(1.0 / len(size) for size in sizes.values())) / len(sizes)
-    half = _student(freedom) * error
+    half = critical(freedom) * error
     return Estimate(mean, mean - half, mean + half, count)
 
 
@@ -86,7 +89,7 @@ def slope(points: Sequence[tuple[float, float]]) -> Estimate | None:
         return Estimate(line.slope, None, None, len(points))
     freedom, middle = len(points) - 2, fmean(x)
     off = sum((b - line.slope * a - line.intercept) ** 2 for a, b in points)
-    half = _student(freedom) * sqrt(off / freedom / sum((a - middle) ** 2 for a in x))
+    half = critical(freedom) * sqrt(off / freedom / sum((a - middle) ** 2 for a in x))
     return Estimate(line.slope, line.slope - half, line.slope + half, len(points))
 
 
@@ -96,7 +99,3 @@ def by_unit(values: Iterable[tuple[Hashable, float]]) -> list[float]:
     for unit, value in values:
         found.setdefault(unit, []).append(value)
     return [fmean(of_unit) for of_unit in found.values()]
-
-
-def _student(freedom: int) -> float:
-    return _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.960 + 2.5 / freedom

@@ -8,6 +8,7 @@ from tongues.quantities import show_count
 from tongues.report.findings import Findings
 from tongues.report.html import table, word
 from tongues.report.theme import series
+from tongues.report.words import with_stop
 
 __all__ = ["error_table", "law_notes", "law_table", "run_table"]
 
@@ -63,7 +64,7 @@ def law_notes(findings: Findings) -> list[str]:
             for caution in fit.warnings:
                 name = f"`{fitted.target}` {series(strategy, 0.0)} {what}"
                 about.setdefault(caution.sentence, []).append(name)
-    return [f"{', '.join(names)}: {sentence}." for sentence, names in about.items()]
+    return [with_stop(f"{', '.join(names)}: {said}") for said, names in about.items()]
 
 
 def run_table(findings: Findings) -> str:

@@ -38,7 +38,7 @@ class Part:
 class Claim:
     """A finding of others, and its parts here.
 
-    measure: what the numbers are. unit: of them, `%` for shares.
+    measure: what the numbers are. unit: of them, `%` or `points` (percentage points) for shares.
     """
 
     name: str

@@ -8,18 +8,39 @@ from tongues.report.findings import Findings, Forgetting, Nearer, ReplayEffect, 
 from tongues.report.statistics import Estimate
 from tongues.report.theme import series
 
-__all__ = ["findings_by_topic", "interval", "nats", "percent", "sentences"]
+__all__ = [
+    "ABOUT_LAWS",
+    "ABOUT_MEANS",
+    "findings_by_topic",
+    "interval",
+    "nats",
+    "percent",
+    "sentences",
+    "unmeasured",
+    "with_stop",
+]
+
+ABOUT_MEANS = (
+    "Means are over the sizes that were trained, as they are: their intervals come from the spread "
+    "among seeds of a size, and where seeds are too few, from that among all runs, sizes and all, "
+    "which makes them rather too wide."
+)
+ABOUT_LAWS = (
+    "Intervals of laws, γ among them, come from resampling runs, those of one shape and seed "
+    "together; where these are few, they are too narrow, and no verdict is given on them."
+)
 
 
 def sentences(findings: Findings) -> list[str]:
     """What was found, most important first; a language is set in `backticks`."""
-    return [sentence for topic in findings_by_topic(findings).values() for sentence in topic]
+    found = [sentence for topic in findings_by_topic(findings).values() for sentence in topic]
+    return [doubt, *found] if (doubt := unmeasured(findings)) else found
 
 
 def findings_by_topic(
     findings: Findings, shares: Container[float] | None = None
 ) -> dict[str, list[str]]:
-    """The same sentences under the words Saved, Forgotten and Laws.
+    """The same sentences under the words Saved, Forgotten and Laws, but for `unmeasured`.
 
     shares: of replay, those that are told; by default all.
     """
@@ -30,7 +51,7 @@ def findings_by_topic(
 
     return {
         "Saved": [
-            *(_transfer(t) for t in findings.transfers if t.saved and told(t.replay)),
+            *(_transfer(t) for t in findings.transfers if t.measured and told(t.replay)),
             *(_nearer(n) for n in findings.nearer),
         ],
         "Forgotten": [
@@ -39,6 +60,25 @@ def findings_by_topic(
         ],
         "Laws": [s for fitted in findings.laws for s in _laws(fitted)],
     }
+
+
+def unmeasured(findings: Findings) -> str:
+    """Of which targets it cannot be told how much CPT saves, and why; empty where it can."""
+    found: dict[str, int] = {}
+    for target in findings.targets:
+        own = [t for t in findings.transfers if t.target == target]
+        count = sum(t.saturated for t in own)
+        if count and not any(t.measured for t in own):
+            found[target] = count
+    if not found:
+        return ""
+    pairs = f"all {sum(found.values())} pairs" if sum(found.values()) > 1 else "the only pair"
+    return (
+        f"How much CPT saves on {' and '.join(f'`{target}`' for target in found)} cannot be told: "
+        f"in {pairs} the source model had, before its first step, the loss that the two are "
+        "compared at, so that nothing was left to save. More tokens a run, or a source model that "
+        "knows less of the target, would tell."
+    )
 
 
 def percent(estimate: Estimate, *, turned: bool = False) -> str:
@@ -50,6 +90,11 @@ def nats(estimate: Estimate, *, turned: bool = False) -> str:
     """`0.83 [0.71, 0.95]` of a loss in nats per token."""
     form = "{:.2f}" if abs(estimate.mean) >= 0.1 else "{:.3f}"
     return _with_interval(estimate, -1.0 if turned else 1.0, form, "")
+
+
+def with_stop(words: str) -> str:
+    """With a full stop, unless it ends as a sentence already."""
+    return words if words.endswith((".", "?", "!")) else f"{words}."
 
 
 def interval(ends: tuple[float, float] | None, form: str = "{:.3g}") -> str:
@@ -104,12 +149,17 @@ def _transfer(transfer: Transfer) -> str:
             f" In {behind} of {len(transfer.pairs)} it never reached the final loss of its twin; "
             "there the two are compared at the lowest loss both reached."
         )
+    if transfer.saturated:
+        said += (
+            f" In {transfer.saturated} of {len(transfer.pairs)} the source model had that loss "
+            "before its first step, so that no more could be saved."
+        )
     return said
 
 
 def _nearer(nearer: Nearer) -> str:
     difference = _with_interval(nearer.difference, 100.0, "{:.0f}", "")
-    if _direction(nearer.difference) == 0:
+    if nearer.saturated or _direction(nearer.difference) == 0:
         return (
             f"Whether CPT saves more on `{nearer.near}` than on `{nearer.far}` cannot be told: the "
             f"difference is {difference} percentage points ({_pairs(nearer.difference)})."
@@ -126,14 +176,17 @@ def _forgetting(forgetting: Forgetting, source: str | None) -> str:
     rise, how = forgetting.rise, _how(forgetting.replay)
     start = f"{how}, learning `{forgetting.target}`"
     if _direction(rise) == 0:
-        said = f"{start} left the loss on `{source}` where it was, {nats(rise)} nats per token"
+        said = (
+            f"Whether learning `{forgetting.target}` {how[0].lower()}{how[1:]} raises or lowers "
+            f"the loss on `{source}` cannot be told: {nats(rise)} nats per token"
+        )
     elif rise.mean >= 0:
         said = f"{start} raised the loss on `{source}` by {nats(rise)} nats per token"
     else:
         said = f"{start} lowered the loss on `{source}` by {nats(rise, turned=True)} nats per token"
     higher = forgetting.peak.mean > max(rise.mean, 0.0) + 0.005
     peak = nats(Estimate(forgetting.peak.mean, None, None, rise.pairs))
-    after = f", after a peak of {peak} above its start" if higher else ""
+    after = f", the highest evaluation on the way {peak} above its start" if higher else ""
     return f"{said}{after} ({_pairs(rise, 'run')})."
 
 

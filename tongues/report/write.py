@@ -74,6 +74,7 @@ def _numbers(
         "saved": [
             {"target": t.target, "replay": t.replay, "share": t.saved and asdict(t.saved)}
             | {"ahead": asdict(t.ahead), "share_by_ends": t.by_ends and asdict(t.by_ends)}
+            | {"pairs": len(t.pairs), "saturated": t.saturated}
             for t in found.transfers
         ],
         "nearer": [asdict(nearer) for nearer in found.nearer],

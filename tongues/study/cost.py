@@ -11,9 +11,14 @@ import numpy as np
 from tongues.quantities import show_seconds
 from tongues.ranks import core_count
 from tongues.runs import read_record, status_of
+from tongues.tokens import Tokens, open_tokens
 from tongues.train import Derived, RunPlan
+from tongues.train.schedule import evaluation_steps
 
 __all__ = ["Cost", "measure_cost"]
+
+_AROUND = 2.0  # seconds of a run before its first step and after its last, about
+_SCORING = 1 / 3  # of what training on a token takes: the forward pass alone
 
 Pair = tuple[RunPlan, Derived]
 
@@ -37,13 +42,19 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> Cost:
     """The cost of those runs that are not finished in `workspace`, so many at a time here.
 
     Speeds are those of finished runs, else of short trials of the smallest, the middle and the
-    largest shape; others lie between. Their text must be prepared.
+    largest shape; others lie between. A run also scores its held-out text at every evaluation,
+    and takes about two seconds around its steps. Their text must be prepared.
     """
     to_do = [pair for pair in pairs if status_of(workspace / "runs" / pair[0].name) != "finished"]
     threads = max(1, core_count() // at_once)
-    speeds = _measured_speeds(pairs, workspace, threads) if to_do else {}
+    names = {plan.tokens for plan, _ in pairs} if to_do else ()
+    texts = {name: open_tokens(workspace / "tokens" / name) for name in names}
+    speeds = _measured_speeds(pairs, workspace, threads, texts) if to_do else {}
     seconds = {
-        plan.name: derived.tokens / _speed_at(speeds, derived, pairs) for plan, derived in to_do
+        plan.name: _AROUND
+        + (derived.tokens + _SCORING * _scored(plan, derived, texts[plan.tokens]))
+        / _speed_at(speeds, derived, pairs)
+        for plan, derived in to_do
     }
     return Cost(
         runs=len(to_do),
@@ -63,7 +74,17 @@ def _speed_at(speeds: Mapping[str, float], derived: Derived, pairs: Sequence[Pai
     return math.exp(np.interp(math.log(derived.flops / derived.tokens), logs, values))
 
 
-def _measured_speeds(pairs: Sequence[Pair], workspace: Path, threads: int) -> dict[str, float]:
+def _scored(plan: RunPlan, derived: Derived, tokens: Tokens) -> int:
+    """The held-out tokens that all evaluations of a run score."""
+    settings = plan.settings
+    languages = settings.evaluate or tokens.languages
+    each = sum(min(len(tokens.valid(lang)), settings.scored) for lang in languages)
+    return each * len(evaluation_steps(derived.steps, settings.evaluations))
+
+
+def _measured_speeds(
+    pairs: Sequence[Pair], workspace: Path, threads: int, texts: Mapping[str, Tokens]
+) -> dict[str, float]:
     """Tokens a second by shape; brings torch where anything must be tried."""
     found: dict[str, list[float]] = {}
     for plan, derived in pairs:
@@ -71,7 +92,8 @@ def _measured_speeds(pairs: Sequence[Pair], workspace: Path, threads: int) -> di
         if status_of(directory) == "finished":
             record = read_record(directory)
             if record["seconds"]:
-                speed = record["tokens"] / record["seconds"]
+                worth = record["tokens"] + _SCORING * _scored(plan, derived, texts[plan.tokens])
+                speed = worth / record["seconds"]
                 found.setdefault(derived.anatomy.name, []).append(speed)
     speeds = {name: median(values) for name, values in found.items()}
     alone_last = sorted(pairs, key=lambda pair: pair[0].parent is None)
@@ -80,18 +102,17 @@ def _measured_speeds(pairs: Sequence[Pair], workspace: Path, threads: int) -> di
     unknown = [pair for pair in by_size if pair[1].anatomy.name not in speeds]
     for place in sorted({0, len(unknown) // 2, len(unknown) - 1} if unknown else ()):
         plan, derived = unknown[place]
-        speeds[derived.anatomy.name] = _tried(plan, workspace, threads)
+        speeds[derived.anatomy.name] = _tried(plan, workspace, threads, texts[plan.tokens])
     return speeds
 
 
-def _tried(plan: RunPlan, workspace: Path, threads: int) -> float:
-    from tongues.tokens import load_tokenizer, open_tokens
+def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> float:
+    from tongues.tokens import load_tokenizer
     from tongues.train.assemble import Task, measure_speed
     from tongues.train.directory import find_parent
     from tongues.train.engine.processes import Processes
     from tongues.train.start import check_parent
 
-    tokens = open_tokens(workspace / "tokens" / plan.tokens)
     parent = find_parent(plan.parent, workspace)
     settings = plan.settings.model_copy(update={"compile": "off"})  # its start would take longest
     task = Task(

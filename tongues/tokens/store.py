@@ -132,8 +132,8 @@ def read_manifest(path: Path) -> Manifest:
     """Read `tokens.json` of a folder of tokens; a UserError when it is missing or damaged."""
     if not path.is_dir():
         others = [p.parent.name for p in path.parent.glob("*/tokens.json")]
-        hint = f"or {nearest(path.name, others)}" if others else "with this recipe first"
-        hint = f"run `tongues prepare` {hint}"
+        hint = "run `tongues prepare` with this recipe first"
+        hint += f"; {nearest(path.name, others)}" if others else ""
         raise UserError("there are no prepared tokens", where=str(path), hint=hint)
     try:
         manifest = read_json(path / "tokens.json")

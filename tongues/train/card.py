@@ -6,7 +6,9 @@ from pathlib import Path
 from tongues.quantities import show_count
 from tongues.runs import Record
 
-__all__ = ["write_card"]
+__all__ = ["add_section", "write_card"]
+
+_CARD = "README.md"
 
 
 def write_card(directory: Path, record: Record) -> None:
@@ -31,4 +33,10 @@ parameters, {params["non_embedding"]:,} of them outside the embeddings. Trained 
 {json.dumps(record["settings"], indent=1, ensure_ascii=False)}
 ```
 """
-    (directory / "README.md").write_text(card, encoding="utf-8")
+    (directory / _CARD).write_text(card, encoding="utf-8")
+
+
+def add_section(directory: Path, section: str) -> None:
+    """Put a section of Markdown at the end of a model folder's card."""
+    with (directory / _CARD).open("a", encoding="utf-8") as file:
+        file.write(f"\n{section}")

@@ -11,7 +11,7 @@ from tongues.models.huggingface import save_model
 from tongues.runs import Record, read_record
 from tongues.tokens import tokenizer_files
 from tongues.tokens.store import read_manifest
-from tongues.train.card import write_card
+from tongues.train.card import add_section, write_card
 from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
 
 __all__ = ["export_checkpoint", "write_model"]
@@ -30,11 +30,14 @@ def write_model(model: PreTrainedModel, tokens: Path, record: Record, folder: Pa
         write_card(aside, record)
 
 
-def export_checkpoint(directory: Path, step: int | None, workspace: Path, folder: Path) -> int:
+def export_checkpoint(
+    directory: Path, step: int | None, workspace: Path, folder: Path, evaluated: str = ""
+) -> int:
     """Write the model that a run was at a checkpoint; returns its step.
 
     directory: of the run, finished or not. step: of a checkpoint or milestone there; None: where
-    it ended, or the newest. workspace: holds the tokens that the run read.
+    it ended, or the newest. workspace: holds the tokens that the run read. evaluated: a section
+    for the card of the finished model, not of what it was on the way.
     """
     record = read_record(directory)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -43,6 +46,8 @@ def export_checkpoint(directory: Path, step: int | None, workspace: Path, folder
         with whole_directory(folder) as aside:
             for file in sorted((directory / "model").iterdir()):
                 shutil.copyfile(file, aside / file.name)
+            if evaluated:
+                add_section(aside, evaluated)
         return record["steps"]
     places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
     if not places:

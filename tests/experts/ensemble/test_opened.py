@@ -35,6 +35,14 @@ def test_weights_lie_in_their_file(folders: list[Path]) -> None:
     assert str(folders[0] / "model.safetensors") in Path("/proc/self/maps").read_text()
 
 
+@pytest.mark.parametrize("stored", ["float32", "bfloat16"])
+def test_bytes_are_those_held_and_not_those_stored(tmp_path: Path, stored: str) -> None:
+    tiny("llama-tied", VOCABULARY).to(getattr(torch, stored)).save_pretrained(tmp_path)
+    models = Opened([tmp_path])
+    held = sum(weight.numel() * weight.element_size() for weight in models[0].parameters())
+    assert models.bytes == (held,)
+
+
 def test_the_least_recently_used_is_let_go_of(folders: list[Path]) -> None:
     size = (folders[0] / "model.safetensors").stat().st_size
     models = Opened(folders, memory=2 * size)

@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,18 @@ def test_distances_are_what_gradients_of_transformers_give(
     assert found["qaa"]["qab"] == pytest.approx(1 - float(mean / lengths), abs=1e-3)
 
 
+def with_little_text(tokens: Tokens, lang: str, count: int) -> Tokens:
+    """The same with the first tokens of a language alone."""
+    shard = replace(tokens.shard(lang, "train"), tokens=tokens.train(lang)[:count])
+    return replace(tokens, shards={**tokens.shards, (lang, "train"): shard})
+
+
+def test_little_text_gives_as_many_windows_as_there_are(prepared: Tokens, seed_model: Path) -> None:
+    few = with_little_text(prepared, "qab", 20 * SHORT + 1)
+    _, notes = kinship_distances(seed_model, few, ["qaa", "qab"], context=SHORT)
+    assert "20 windows of 32 tokens" in notes[0]
+
+
 def test_noise_adds_no_distance() -> None:
     chance = np.random.default_rng(0)
     one, other = chance.standard_normal((2, 20_000))
@@ -98,8 +111,10 @@ def test_large_models_are_sampled(
 
 
 def test_what_is_wrong_is_named(prepared: Tokens, seed_model: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="windows of 32 tokens where 100000 are wanted"):
-        kinship_distances(seed_model, prepared, ["qaa"], windows=100_000, context=32)
+    few = with_little_text(prepared, "qab", 2 * SHORT + 1)
+    with pytest.raises(UserError, match="`qab` has 2 windows of 32 tokens") as caught:
+        kinship_distances(seed_model, few, ["qaa", "qab"], context=SHORT)
+    assert "lower `train.context`" in caught.value.hint
     shutil.copytree(seed_model, tmp_path / "model")
     (tmp_path / "model" / "tokenizer.json").unlink()
     with pytest.raises(UserError, match="holds no tokenizer"):

@@ -48,6 +48,8 @@ def setting(
         "k": k,
         "seeds": 1,
         "experts_run": run,
+        "seconds_per_token": run * 0.25e-3,
+        "memory": k * 1_500_000,
         "languages": languages,
         "mean": mean,
     }
@@ -87,8 +89,10 @@ def outcome(
                 of.pop(f"less_than_{name}")
     return {
         "seed": "base",
+        "seed_tokenizer": "same",
+        "seed_shares": None,
         "context": 64,
-        "text": {lang: {"documents": 9, "tokens": 4000, "bytes": 9000} for lang in LANGS},
+        "text": {lang: {"documents": 12, "tokens": 4000, "bytes": 9000} for lang in LANGS},
         "train": dict(zip(LANGS, amounts, strict=True)),
         "settings": settings,
         "forgetting": forgetting,
@@ -96,6 +100,7 @@ def outcome(
             name: {"by": name.partition("-")[0], "shares": [dict(of) for of in each]}
             for name, each in shares.items()
         },
+        "routed": {},
     }
 
 

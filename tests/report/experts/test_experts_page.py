@@ -23,8 +23,10 @@ from tests.report.experts.measured import (
 from tongues.errors import UserError
 from tongues.report.experts import write_experts_report
 from tongues.report.experts.figures import expert_figures
+from tongues.report.experts.growth import added_table
+from tongues.report.experts.numbers import between, sign
+from tongues.report.experts.routed import routed_texts
 from tongues.report.experts.tables import (
-    added_table,
     forgetting_table,
     language_table,
     setting_table,
@@ -61,6 +63,11 @@ def grown_outcome() -> dict[str, Any]:
         setting("grown", "language", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 1.0)),
         setting("grown", "text", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 0.875)),
     ]
+    for one in settings[3:]:
+        for lang, of in one["languages"].items():
+            other = settings[2]["languages"][lang]["loss"] - of["loss"]
+            ends = {"low": other - 0.01, "high": other + 0.01, "routing": "text"}
+            of["less_than_before"] = {"mean": other, **ends}
     forgetting = [*cells("before", old), *cells("grown", [*old, new])]
     return outcome(settings, forgetting, {"before": before, "grown": [dict.fromkeys(LANGS, 1.0)]})
 
@@ -70,13 +77,16 @@ def test_numbers_of_the_tables() -> None:
     head, seed, dense, text, *_, control = rows_of(setting_table(found))
     assert head[-2:] == ["lower than the seed", "lower than dense"]
     assert seed[:2] == ["seed", ""]
-    assert seed[4] == f"{sum(SEED.values()) / 4:.3f}"
+    assert seed[6] == f"{sum(SEED.values()) / 4:.3f}"
     assert dense[-2:] == ["0.719 [0.709, 0.729]", ""]
     mean = sum(math.exp(loss + 0.05) for loss in DENSE.values()) / 4
+    assert head[3:6] == ["experts run", "time", "weights"]
     assert text[1:] == [
         "text",
         "2",
         "1.00",
+        "250 µs",
+        "3 MB",
         "2.675",
         f"{mean:.1f}",
         "1.337",  # half of 2.675 in binary
@@ -151,6 +161,64 @@ def test_amount_of_text_is_asked_only_where_it_differs() -> None:
     assert "unlearned" not in expert_figures(compared(0.05))
 
 
+def test_forgetting_goes_by_what_the_seed_read_where_that_is_known() -> None:
+    amounts = (1000, 2000, 4000, 8000)
+    found = compared(0.05, amounts=amounts)
+    assert "is not known" in expert_figures(found)["unlearned"].caption
+    assert rows_of(forgetting_table(found))[0][-1] == "against amount of text"
+    # of qad, which is most in the experts' text and was forgotten most, the seed read nothing
+    found["seed_shares"] = dict(zip(LANGS, (0.5, 0.3, 0.2, 0.0), strict=True))
+    drawn = expert_figures(found)["unlearned"]
+    assert "against its share of the text that the seed was trained on" in drawn.caption
+    assert "ρ = −1.00, p = 0.083, 4 languages" in drawn.caption
+    assert [row["frequency"] for row in drawn.rows if row["language"] == "qad"] == [0.0]
+    assert "share of the seed's training: ρ = −1.00" in findings(found)["Forgotten"][0]
+    assert rows_of(forgetting_table(found))[0][-1] == "against the seed's share of it"
+    found["seed_shares"] = dict.fromkeys(LANGS, 0.25)
+    assert "unlearned" not in expert_figures(found)
+    assert "ρ" not in findings(found)["Forgotten"][0]
+
+
+def test_intervals_of_too_few_texts_are_not_shown() -> None:
+    found = compared(0.05, amounts=(1000, 2000, 4000, 8000))
+    for one in found["settings"]:
+        for of in [*one["languages"].values(), one["mean"]]:
+            for less in (of[name] for name in of if name.startswith("less_than")):
+                less |= {"low": None, "high": None}
+    for of in found["text"].values():
+        of["documents"] = 9
+    less = found["settings"][2]["mean"]["less_than_dense"]
+    assert (sign(less), between(less)) == (0, "(too few texts)")
+    told = findings(found)
+    assert "measured on too few texts to say more" in told["Experts"][1]
+    assert "Fewer than 10 held-out texts of `qaa`, `qab`, `qac`, `qad`" in told["Caution"][1]
+    assert rows_of(setting_table(found))[3][-1] == "0.050 (too few texts)"
+    assert {row["low"] for row in expert_figures(found)["settings"].rows} == {None}
+    assert {row["low"] for row in expert_figures(found)["gains"].rows} == {None}
+
+
+def test_a_seed_of_another_tokenizer_is_told() -> None:
+    found = compared(0.05)
+    assert "tokenizer" not in " ".join(findings(found)["Caution"])
+    found["seed_tokenizer"] = "own"
+    assert "The seed has another tokenizer" in findings(found)["Caution"][1]
+
+
+def test_texts_in_the_colours_of_their_experts() -> None:
+    found = compared(0.05)
+    assert routed_texts(found) == ""
+    pieces = [("ab", {"0": 0.7, "1": 0.3}), (" <", {"0": 0.6, "1": 0.4}), (" גד", {"1": 0.996})]
+    shown = [{"text": text, "weights": weights} for text, weights in pieces]
+    found["routed"] = {"typology-2": [{"languages": ["qaa"], "pieces": shown}]}
+    said = routed_texts(found)
+    assert (
+        '<p dir="auto" lang="qaa"><b data-e="0"><i title="0: 70%, 1: 30%">ab</i>'
+        '<i title="0: 60%, 1: 40%"> &lt;</i></b> <b data-e="1"><i title="1: 100%">גד</i></b></p>'
+    ) in said
+    assert '<li><b data-e="1">qac, qad</b></li>' in said
+    assert said.count('[data-e="1"]{--e:') == 2  # of light pages and of dark ones
+
+
 def test_same_parts_by_two_ways() -> None:
     found = compared(0.05)
     found["partitions"]["kinship-2"] = {"by": "kinship", "shares": list(reversed(PAIRS))}
@@ -160,7 +228,7 @@ def test_same_parts_by_two_ways() -> None:
 def test_added_languages_and_donors() -> None:
     found = grown_outcome()
     head, added, donor = rows_of(added_table(found))
-    assert head[-1] == "the new expert alone"
+    assert head[-2:] == ["new expert alone", "lower than before"]
     assert added == [
         "qad",
         "added, from qac",
@@ -172,14 +240,17 @@ def test_added_languages_and_donors() -> None:
         "1.750",
         "",
         "1.625",
+        "1.250 [1.240, 1.260]",
     ]
     assert donor[:4] == ["qac", "donor of qad", "3.750", "3.250"]
-    assert donor[-1] == "3.250"
+    assert donor[-2:] == ["3.250", "0.000 [−0.010, 0.010]"]
     told = findings(found)
     assert told["Added"] == [
         f"`qad`, added from `qac`: perplexity {math.exp(2.875):.1f} before (text), "
-        f"{math.exp(1.625):.2f} after; its loss is now lower than the seed's by 1.000 "
-        "[0.990, 1.010] nats per token."
+        f"{math.exp(1.625):.2f} after; its loss is now lower by 1.250 [1.240, 1.260] than before "
+        "and lower by 1.000 [0.990, 1.010] than the seed's, nats per token.",
+        "Donors: 0 became better than before, 0 worse, and 1 stayed as they were or cannot be told "
+        "apart from it.",
     ]
     assert "dense" not in " ".join(told["Experts"])
 

@@ -74,7 +74,7 @@ class Lineage:
     def number_of(self, language: str) -> int:
         """The place of a language's expert; a UserError where it has none."""
         if language not in self.languages:
-            hint = f"{nearest(language, self.languages)} Or let the text tell, by `text`"
+            hint = f"let the text tell, by `text`; {nearest(language, self.languages)}"
             raise UserError(f"no expert learned `{language}`", where="routing", hint=hint)
         return self.names.index(self.languages[language])
 
@@ -132,7 +132,8 @@ def read_lineage(folder: Path) -> Lineage:
     path = folder / ENSEMBLE
     if not path.is_file():
         others = [other.parent.name for other in folder.parent.glob(f"*/{ENSEMBLE}")]
-        hint = f"{nearest(folder.name, others)} `tongues experts train` makes one"
+        hint = "`tongues experts train` makes one"
+        hint += f"; {nearest(folder.name, others)}" if others else ""
         raise UserError("there is no ensemble", where=str(folder), hint=hint)
     try:
         plain = read_json(path)

@@ -5,6 +5,7 @@ A mapped model takes no memory until its pages are read, and opens in millisecon
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 
 import torch
@@ -14,6 +15,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.initialization import no_init_weights
 
 from tongues.experts.ensemble.weights import weight_files
+from tongues.models.folders import stored_shapes
 from tongues.models.huggingface import configure, load_model
 
 __all__ = ["Opened", "mapped_weights", "open_model"]
@@ -30,7 +32,7 @@ class Opened:
     ) -> None:
         self.folders, self.memory, self.device = tuple(folders), memory, torch.device(device)
         self._models: OrderedDict[int, PreTrainedModel] = OrderedDict()
-        self._bytes = [sum(file.stat().st_size for file in weight_files(f)) for f in folders]
+        self.bytes = tuple(_held(folder) for folder in folders)  # that each takes, open
 
     def __len__(self) -> int:
         """How many experts there are, opened or not."""
@@ -39,7 +41,7 @@ class Opened:
     def __getitem__(self, number: int) -> PreTrainedModel:
         """An expert, opened now if it was not."""
         if number not in self._models:
-            self._make_room(self._bytes[number])
+            self._make_room(self.bytes[number])
             model = open_model(self.folders[number])
             nn.Module.to(model, self.device)
             self._models[number] = model
@@ -54,7 +56,7 @@ class Opened:
     def _make_room(self, needed: int) -> None:
         if self.memory is None:
             return
-        while self._models and needed + sum(self._bytes[n] for n in self._models) > self.memory:
+        while self._models and needed + sum(self.bytes[n] for n in self._models) > self.memory:
             self._models.popitem(last=False)
 
 
@@ -79,6 +81,11 @@ def mapped_weights(folder: Path) -> dict[str, Tensor]:
             names = stored.keys()
             weights |= {name: stored.get_tensor(name) for name in names}
     return weights
+
+
+def _held(folder: Path) -> int:
+    """Bytes of the weights in float32, however they are stored."""
+    return 4 * sum(prod(shape) for shape in stored_shapes(folder).values())
 
 
 def _assigned(model: PreTrainedModel, weights: dict[str, Tensor]) -> bool:

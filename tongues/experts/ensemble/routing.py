@@ -48,6 +48,10 @@ class Routing:
         """As `parse_routing` reads it."""
         return self.kind if self.m is None else f"{self.kind}:{self.m}"
 
+    def chooses(self, k: int) -> bool:
+        """Whether it leaves some of `k` experts out, which then need not run."""
+        return self.kind in ("language", "text", "random") or (self.m or k) < k
+
 
 def parse_routing(
     text: str, *, power: Power | None = None, temperature: float | None = None

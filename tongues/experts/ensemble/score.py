@@ -11,7 +11,7 @@ from transformers import DynamicCache, PreTrainedModel
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.routing import Routing, posterior_weights, weigh
 
-__all__ = ["Scored", "expert_log_probs", "mixed", "score"]
+__all__ = ["Scored", "expert_log_probs", "mixed", "score", "tokens_read"]
 
 _TOKENS = 4096  # in a batch of windows
 _PADDING = 16  # tokens of a row that cost less than a batch of its own
@@ -25,7 +25,7 @@ class Scored:
     nats: np.ndarray  # [T], -log p of every token
     weights: np.ndarray  # [T, k], what each expert counted for it
     experts: tuple[str, ...]  # that ran
-    computed: int  # tokens over all experts that ran
+    computed: int  # tokens over all experts that ran, whatever they counted for
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def score(
 ) -> list[Scored]:
     """Score documents of token ids; each is predicted from the end token on, in whole windows.
 
-    An expert runs only on windows in which it has a weight. languages: of each document, for
-    `language`. context: tokens of a window, at most what the experts can see, which is the default.
-    seed: for `random`.
+    Of a routing that chooses among the experts, each runs only on windows in which it has a weight.
+    languages: of each document, for `language`. context: tokens of a window, at most what the
+    experts can see, which is the default. seed: for `random`.
     """
     experts = ensemble.experts_of(routing, languages, len(documents))
     context = _window(ensemble, context)
@@ -65,9 +65,11 @@ def score(
         )
         for place, tokens in enumerate(documents)
     ]
-    found, computed = _all_log_probs(ensemble, documents, weights, context)
+    asked = weights if routing.chooses(ensemble.k) else [None] * len(documents)
+    found = _all_log_probs(ensemble, documents, asked, context)
+    read = tokens_read(documents, asked, ensemble.k, context)
     scored = []
-    for likely, weight, ran in zip(found, weights, computed, strict=True):
+    for likely, weight, ran in zip(found, weights, read, strict=True):
         own = posterior_weights(likely, ensemble.prior) if weight is None else weight
         names = tuple(np.array(ensemble.lineage.names)[ran > 0].tolist())
         scored.append(Scored(-mixed(own, likely), own, names, int(ran.sum())))
@@ -79,7 +81,24 @@ def expert_log_probs(
 ) -> list[np.ndarray]:
     """Of each document, the log-probability [T, k] of its tokens by every expert."""
     context = _window(ensemble, context)
-    return _all_log_probs(ensemble, documents, [None] * len(documents), context)[0]
+    return _all_log_probs(ensemble, documents, [None] * len(documents), context)
+
+
+def tokens_read(
+    documents: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray | None],
+    k: int,
+    context: int | None,
+) -> np.ndarray:
+    """How many tokens of each document every expert reads where it is scored [documents, k].
+
+    weights: [T, k] of each document, of which only those above 0 are asked for; None: all are.
+    """
+    found = np.zeros((len(documents), k), dtype=np.int64)
+    for expert in range(k):
+        for window in _windows(documents, weights, expert, context):
+            found[window.document, expert] += window.count
+    return found
 
 
 def _all_log_probs(
@@ -87,13 +106,12 @@ def _all_log_probs(
     documents: Sequence[np.ndarray],
     weights: Sequence[np.ndarray | None],
     context: int | None,
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Of each document, log-probabilities [T, k], -inf where not computed; what each expert read.
+) -> list[np.ndarray]:
+    """Of each document, log-probabilities [T, k], -inf where not computed.
 
     weights: [T, k] of each document; None: every expert predicts all of it.
     """
     found = [np.full((len(tokens), ensemble.k), -np.inf) for tokens in documents]
-    computed = np.zeros((len(documents), ensemble.k), dtype=np.int64)
     for expert in range(ensemble.k):
         windows = list(_windows(documents, weights, expert, context))
         if not windows:
@@ -104,8 +122,7 @@ def _all_log_probs(
             for window, log_probs in zip(batch, rows, strict=True):
                 place = slice(window.start, window.start + window.count)
                 found[window.document][place, expert] = log_probs
-                computed[window.document, expert] += window.count
-    return found, computed
+    return found
 
 
 def mixed(weights: np.ndarray, log_probs: np.ndarray) -> np.ndarray:

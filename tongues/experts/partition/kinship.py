@@ -22,6 +22,7 @@ __all__ = ["by_kinship", "distances_of", "draw", "kinship_distances"]
 
 _KEPT = 1_000_000  # numbers of a gradient, about
 _TOKENS = 4096  # of a backward pass, about
+_LEAST = 8  # windows, of two halves
 _FLOOR = 1e-3  # of the mean scale: numbers that hardly change count no more than this lets them
 
 
@@ -68,9 +69,11 @@ def kinship_distances(
     backward pass over the windows of each language and no training.
 
     model_folder: a Hugging Face model of the tokens' own tokenizer, usually the seed. windows: of
-    training tokens, drawn by `seed`, for each language. context: tokens of a window.
+    training tokens, drawn by `seed`, for each language; as many as the one with least text has.
+    context: tokens of a window.
     """
     _check_tokenizer(model_folder, tokens)
+    windows = min(windows, _fewest(tokens, languages, context))
     processor = set_up("float32", torch.get_num_threads())
     model = load_model(model_folder)
     torch.nn.Module.to(model, processor.device)
@@ -104,7 +107,8 @@ def distances_of(languages: Sequence[str], halves: np.ndarray) -> Distances:
     for lang, length in zip(languages, lengths, strict=True):
         if length <= 0:
             what = f"`{lang}`: too few windows to know a gradient from noise"
-            raise UserError(what, where="kinship", hint="take more windows")
+            hint = "give it more text, or divide by `typology` or `topics`"
+            raise UserError(what, where="experts.divisions", hint=hint)
     mean = (first + second) / 2
     cosine = (mean @ mean.T) / np.sqrt(np.outer(lengths, lengths))
     return named(languages, np.clip(1 - cosine, 0.0, 2.0))
@@ -122,13 +126,21 @@ def _check_tokenizer(model_folder: Path, tokens: Tokens) -> None:
         )
 
 
+def _fewest(tokens: Tokens, languages: Sequence[str], context: int) -> int:
+    """Windows of the language with least text, which must be enough for two halves."""
+    there = {lang: (len(tokens.train(lang)) - 1) // context for lang in languages}
+    least = min(there, key=there.__getitem__)
+    if there[least] < _LEAST:
+        what = f"`{least}` has {there[least]} windows of {context} tokens; kinship needs {_LEAST}"
+        hint = "lower `train.context`, give it more text, or divide by `typology` or `topics`"
+        raise UserError(what, where="experts.divisions", hint=hint)
+    return there[least]
+
+
 def draw(tokens: Tokens, lang: str, windows: int, context: int, seed: int) -> Tensor:
     """Windows [windows, context + 1] of a language's training tokens, none twice."""
     text = tokens.train(lang)
     there = (len(text) - 1) // context
-    if there < windows:
-        what = f"`{lang}` has {there} windows of {context} tokens where {windows} are wanted"
-        raise UserError(what, where="kinship", hint="take fewer or shorter windows, or more text")
     chance = np.random.default_rng(derive_seed(seed, "kinship", lang))
     starts = context * np.sort(chance.choice(there, windows, replace=False))
     return torch.from_numpy(np.stack([text[i : i + context + 1] for i in starts]).astype(np.int64))

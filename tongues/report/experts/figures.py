@@ -95,11 +95,12 @@ def _intervals(
         *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("mean", "low", "high")),
     ]
     base = alt.Chart(data(rows)).encode(y=y, color=tint, tooltip=tips)
+    told = base.transform_filter("isValid(datum.low)")
     zero = alt.Chart(data([{"mean": 0.0}])).mark_rule(strokeDash=[4, 4], style="quiet")
     return panel(
         title,
         zero.encode(x=x),
-        base.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q"), x2="high:Q"),
+        told.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q"), x2="high:Q"),
         base.mark_circle(size=75, opacity=1).encode(x=x),
         height=_ROW * len(order) + 20,
     )
@@ -117,6 +118,8 @@ def _cost(found: Found) -> Figure | None:
             "routing": one["routing"],
             "way": one["routing"].partition(":")[0],
             "experts run": one["experts_run"],
+            "milliseconds": one["seconds_per_token"] * 1e3,
+            "megabytes": one["memory"] / 1e6,
             "k": one["k"],
             "m": _kept(one),
             "loss": one["mean"]["loss"],
@@ -170,6 +173,8 @@ def _runs(
         alt.Tooltip("series:N", title="division"),
         alt.Tooltip("routing:N"),
         alt.Tooltip("experts run:Q", format=".2f"),
+        alt.Tooltip("milliseconds:Q", title="ms per token", format=".3~g"),
+        alt.Tooltip("megabytes:Q", title="MB of weights", format=".3~g"),
         alt.Tooltip("loss:Q", format=".3f"),
     ]
     marks = base.mark_point(size=75, opacity=0.9, filled=True)

@@ -1,5 +1,6 @@
 """The figures of forgetting: every expert on every language, and whose text each one learned."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +15,7 @@ from tongues.report.experts.outcome import (
     Found,
     averaged,
     expert_divisions,
+    frequencies,
     models,
     rise_by_language,
     spread,
@@ -90,44 +92,61 @@ def _heat(cells: Sequence[Cell], title: str, most: float, langs: list[str]) -> a
 
 
 def unlearned(found: Found) -> Figure | None:
-    """What became of languages that an expert did not learn, against their amounts of text."""
-    rows, said = [], []
+    """What became of languages that an expert did not learn, against how frequent they were."""
+    frequency, rows, said = frequencies(found), [], []
     for name in expert_divisions(found):
         rise = rise_by_language(found, name)
-        amounts = [float(found["train"][lang]) for lang in rise]
         rows += [
-            {"series": name, "language": lang, "tokens": tokens, "rise": rise[lang]}
-            for lang, tokens in zip(rise, amounts, strict=True)
+            {"series": name, "language": lang, "frequency": float(frequency[lang]), "rise": value}
+            for lang, value in rise.items()
         ]
-        related = correlate(amounts, list(rise.values()))
+        related = correlate([frequency[lang] for lang in rise], list(rise.values()))
         if related:
             said.append(f"{name}, {related}")
-    if not spread(found) or not said:
+    if not spread(frequency) or not said:
         return None
-    names, tokens = models(found), [row["tokens"] for row in rows]
-    x = alt.X(
-        "tokens:Q",
-        title="training tokens of the language",
-        scale=log_scale(tokens, 0.08),
-        axis=log_axis(tokens, COUNT, grid=False),
-    )
+    names, known = models(found), bool(found["seed_shares"])
+    title = "share of the seed's training" if known else "training tokens of the language"
+    x = _frequency([row["frequency"] for row in rows], title, known=known)
     scale = alt.Scale(padding=8)
     y = alt.Y(
         "rise:Q", title="rise of loss (nats per token)", scale=scale, axis=alt.Axis(tickCount=5)
     )
-    tips = ["language:N", "series:N", alt.Tooltip("rise:Q", format="+.3f")]
+    seen = alt.Tooltip("frequency:Q", title=title, format=".2%" if known else ".3~s")
+    tips = ["language:N", "series:N", seen, alt.Tooltip("rise:Q", format="+.3f")]
     base = alt.Chart(data(rows)).encode(x=x, y=y)
     tint = colour(names, (row["series"] for row in rows), "circle")
     layers = [base.mark_circle(size=70, opacity=0.9).encode(color=tint, tooltip=tips)]
-    at = alt.Chart(data(apart(rows, "tokens", "rise"))).encode(x=x, y=y)
+    along = math.sqrt if known else math.log
+    at = alt.Chart(data(apart(rows, "frequency", "rise", along=along))).encode(x=x, y=y)
     layers += label(at, "language:N", "ink", align="left", dx=7, dy=-2)
     caption = (
         "The loss on a language less the seed's, mean over the experts that did not learn it, "
-        "against its training tokens in the experts' text (how frequent it was when the seed was "
-        f"trained is not known here). Spearman's rank correlation: {'; '.join(said)}."
+        "against "
+        + (
+            "its share of the text that the seed was trained on"
+            if known
+            else "its training tokens in the experts' text (how frequent it was when the seed was "
+            "trained is not known)"
+        )
+        + f". Spearman's rank correlation: {'; '.join(said)}."
     )
+    called = "Forgetting by what the seed read" if known else "Forgetting by amount of text"
     chart = panel("Rise of loss where it was not learned", *layers)
-    return Figure("unlearned", "Forgetting by amount of text", caption, (chart,), tuple(rows))
+    return Figure("unlearned", called, caption, (chart,), tuple(rows))
+
+
+def _frequency(values: Sequence[float], title: str, *, known: bool) -> alt.X:
+    """Shares of what the seed read, of which some may be none; or tokens."""
+    if known:
+        scale, axis = alt.Scale(type="sqrt", padding=12), alt.Axis(format="~%", grid=False)
+        return alt.X("frequency:Q", title=title, scale=scale, axis=axis)
+    return alt.X(
+        "frequency:Q",
+        title=title,
+        scale=log_scale(values, 0.08),
+        axis=log_axis(values, COUNT, grid=False),
+    )
 
 
 def shares(found: Found) -> Figure | None:

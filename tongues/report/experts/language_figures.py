@@ -8,7 +8,7 @@ import altair as alt
 from tongues.report.charts import COUNT, Figure, colour, data, label, log_axis, log_scale, panel
 from tongues.report.experts.correlation import correlate
 from tongues.report.experts.named import apart
-from tongues.report.experts.numbers import setting_name
+from tongues.report.experts.numbers import is_told, setting_name, sign
 from tongues.report.experts.outcome import (
     Found,
     Setting,
@@ -49,6 +49,7 @@ def languages(found: Found) -> Figure | None:
     compared = [row for row in rows if row["series"] in tops or ("mean" in row and name == "seed")]
     panels = [_losses(rows, tint, langs, len(tops))]
     if compared:
+        tint = colour(models(found), (row["series"] for row in compared), "circle")
         panels.append(_lower(compared, tint, langs, len(tops), name))
     reference = "the seed" if name == "seed" else "the dense model"
     caption = (
@@ -94,11 +95,12 @@ def _lower(
         *(alt.Tooltip(f"{end}:Q", format=".3f") for end in ("mean", "low", "high")),
     ]
     base = alt.Chart(data(rows)).encode(y=_y(langs), yOffset=offset, color=tint, tooltip=tips)
+    told = base.transform_filter("isValid(datum.low)")
     zero = alt.Chart(data([{"mean": 0.0}])).mark_rule(strokeDash=[4, 4], style="quiet")
     return panel(
         f"Lower than {'the seed' if name == 'seed' else name}",
         zero.encode(x=x),
-        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q"),
+        told.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q"),
         base.mark_circle(size=45, opacity=1).encode(x=x),
         height=_height(langs, beside),
     )
@@ -107,7 +109,7 @@ def _lower(
 def gains(found: Found) -> Figure | None:
     """What each language gained, against its amount of text."""
     top, dense = best(expert_settings(found)), dense_setting(found)
-    if top is None or not spread(found):
+    if top is None or not spread(found["train"]):
         return None
     panels, rows, said = [], [], []
     for name in references(found):
@@ -166,11 +168,12 @@ def _against_text(
         *(alt.Tooltip(f"{end}:Q", format=".3f") for end in ("mean", "low", "high")),
     ]
     base = alt.Chart(data(rows)).encode(x=x, color=tint, tooltip=tips)
-    none = [{"mean": 0.0}] if any(row["low"] <= 0 <= row["high"] for row in rows) else []
+    none = [{"mean": 0.0}] if any(is_told(row) and not sign(row) for row in rows) else []
+    told = base.transform_filter("isValid(datum.low)")
     zero = alt.Chart(data(none)).mark_rule(strokeDash=[4, 4], style="quiet")
     layers = [
         zero.encode(y=y),
-        base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        told.mark_rule(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_circle(size=70, opacity=1).encode(y=y),
     ]
     named = [row for row in apart(rows, "tokens", "mean") if row["series"] == first]

@@ -1,6 +1,6 @@
 """Which points of a figure have room for a name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import hypot, log
 from typing import Any
 
@@ -9,12 +9,14 @@ __all__ = ["apart"]
 _NEAR = (0.085, 0.055)  # of a panel's width and height: what a short name takes
 
 
-def apart(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> list[Mapping[str, Any]]:
+def apart(
+    rows: Sequence[Mapping[str, Any]], x: str, y: str, *, along: Callable[[float], float] = log
+) -> list[Mapping[str, Any]]:
     """Rows whose names, to the right of their points, would not lie on another point or name.
 
-    x: the field on the log axis; y: on the other.
+    x: the field along the axis that `along` stretches; y: on the other.
     """
-    places = [(log(row[x]), row[y]) for row in rows]
+    places = [(along(row[x]), row[y]) for row in rows]
     units = [
         (max(values) - min(values) or 1.0) * near
         for values, near in zip(zip(*places, strict=True), _NEAR, strict=True)

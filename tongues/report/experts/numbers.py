@@ -1,10 +1,22 @@
 """Numbers as the page of experts says them."""
 
 from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["between", "difference", "nats", "perplexity", "setting_name", "sign"]
+__all__ = [
+    "Interval",
+    "between",
+    "compared",
+    "difference",
+    "is_told",
+    "nats",
+    "perplexity",
+    "setting_name",
+    "short_time",
+    "sign",
+]
 
-Interval = Mapping[str, float]  # mean, low, high
+Interval = Mapping[str, Any]  # mean, low, high; the ends are None where texts are too few
 
 
 def setting_name(setting: Mapping[str, object]) -> str:
@@ -13,14 +25,25 @@ def setting_name(setting: Mapping[str, object]) -> str:
     return str(setting["division"]) if alone else f"{setting['division']}, {setting['routing']}"
 
 
+def is_told(interval: Interval) -> bool:
+    """Whether there are texts enough for its ends."""
+    return interval["low"] is not None
+
+
 def sign(interval: Interval) -> int:
     """1 or -1 where the interval lies on one side of 0, else 0."""
-    return (interval["low"] > 0) - (interval["high"] < 0)
+    return is_told(interval) and (interval["low"] > 0) - (interval["high"] < 0)
 
 
 def nats(value: float) -> str:
     """A loss to a thousandth of a nat."""
     return f"{value:.3f}"
+
+
+def short_time(seconds: float) -> str:
+    """What a token takes: `17.2 µs`, `0.25 s`."""
+    scale, unit = (1e6, "µs") if seconds < 1e-3 else (1e3, "ms") if seconds < 1 else (1, "s")
+    return f"{seconds * scale:.3g} {unit}"
 
 
 def perplexity(value: float) -> str:
@@ -30,6 +53,8 @@ def perplexity(value: float) -> str:
 
 def between(interval: Interval, *, turned: bool = False) -> str:
     """`[0.035, 0.047]`; `turned` gives the interval of the difference taken the other way."""
+    if not is_told(interval):
+        return "(too few texts)"
     ends = (interval["low"], interval["high"])
     low, high = (-ends[1], -ends[0]) if turned else ends
     return f"[{_set(low)}, {_set(high)}]"
@@ -39,6 +64,15 @@ def difference(interval: Interval, *, turned: bool = False) -> str:
     """`0.040 [0.035, 0.047]`."""
     mean = -interval["mean"] if turned else interval["mean"]
     return f"{_set(mean)} {between(interval, turned=turned)}"
+
+
+def compared(less: Interval | None) -> str:
+    """A difference and its interval, quiet where that holds 0 or texts are too few for one."""
+    if less is None:
+        return ""
+    mean = nats(less["mean"]).replace("-", "−")
+    mean = mean if sign(less) else f'<span class="quiet">{mean}</span>'
+    return f'{mean}<small class="beside">{between(less)}</small>'
 
 
 def _set(value: float) -> str:

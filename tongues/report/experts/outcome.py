@@ -16,6 +16,7 @@ __all__ = [
     "dense_setting",
     "expert_divisions",
     "expert_settings",
+    "frequencies",
     "grown",
     "is_control",
     "lowest",
@@ -132,10 +133,17 @@ def lowest(found: Found, lang: str, divisions: Container[str]) -> Setting | None
     )
 
 
-def spread(found: Found) -> bool:
-    """Whether languages differ in their amounts of text enough to ask what it does."""
-    amounts = [found["train"][lang] for lang in found["text"]]
-    return min(amounts) > 0 and max(amounts) / min(amounts) > _EVEN
+def spread(amounts: Mapping[str, float]) -> bool:
+    """Whether languages differ in their amounts enough to ask what it does."""
+    return max(amounts.values()) > _EVEN * min(amounts.values())
+
+
+def frequencies(found: Found) -> Mapping[str, float]:
+    """How frequent each language was for the seed: its share of what that was trained on.
+
+    Where that is not known, the language's training tokens in the experts' text stand for it.
+    """
+    return found["seed_shares"] or found["train"]
 
 
 def worse(found: Found, division: str) -> tuple[list[dict[str, Any]], int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tongues.report.charts import Figure
 from tongues.report.experts.figures import expert_figures
+from tongues.report.experts.growth import added_table
 from tongues.report.experts.numbers import between, nats, perplexity, setting_name
 from tongues.report.experts.outcome import (
     Found,
@@ -15,9 +16,10 @@ from tongues.report.experts.outcome import (
     expert_settings,
     grown,
     references,
+    spread,
 )
+from tongues.report.experts.routed import routed_texts
 from tongues.report.experts.tables import (
-    added_table,
     forgetting_table,
     language_table,
     routings_said,
@@ -81,11 +83,18 @@ def _sections(found: Found, figures: Mapping[str, Figure]) -> str:
     )
     forgot = (
         "Pairs of expert and language, over all seeds of training, that became worse than the "
-        "seed, and the mean increase among those."
+        "seed, and the mean increase among those. "
+        + (
+            "Last, how the rise on languages that an expert did not learn goes with their shares "
+            "of the seed's training."
+            if found["seed_shares"] and spread(found["seed_shares"])
+            else ""
+        )
     )
     parts = [
         _section("Divisions and routings", routings_said(found), setting_table(found)),
         *_drawn(figures, "settings", "cost"),
+        routed_texts(found),
     ]
     if grown(found):
         said = "Loss, nats per token, by routing, before and after the languages were added."

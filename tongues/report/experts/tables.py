@@ -2,13 +2,14 @@
 
 from html import escape
 
+from tongues.quantities import show_bytes
 from tongues.report.experts.correlation import correlate
 from tongues.report.experts.numbers import (
-    between,
+    compared,
     nats,
     perplexity,
     setting_name,
-    sign,
+    short_time,
 )
 from tongues.report.experts.outcome import (
     Found,
@@ -18,7 +19,7 @@ from tongues.report.experts.outcome import (
     dense_setting,
     expert_divisions,
     expert_settings,
-    grown,
+    frequencies,
     lowest,
     models,
     references,
@@ -30,7 +31,7 @@ from tongues.report.experts.outcome import (
 from tongues.report.experts.words import forgotten_share, rises
 from tongues.report.html import table, word
 
-__all__ = ["added_table", "forgetting_table", "language_table", "routings_said", "setting_table"]
+__all__ = ["forgetting_table", "language_table", "routings_said", "setting_table"]
 
 _ROUTINGS = {
     "language": "the one expert of the text's language, which must be told",
@@ -52,20 +53,24 @@ def setting_table(found: Found) -> str:
         mean = one["mean"]
         first = "" if one["division"] in ("seed", "dense") else escape(one["routing"])
         cells = [word(_strong(escape(one["division"]), one is top)), word(first), str(one["k"])]
+        cells += [
+            f"{one['experts_run']:.2f}",
+            short_time(one["seconds_per_token"]),
+            show_bytes(one["memory"]),
+        ]
         if mean is None:
-            cells += [f"{one['experts_run']:.2f}", "", "", "", *("" for _ in names)]
+            cells += ["", "", "", *("" for _ in names)]
         else:
             cells += [
-                f"{one['experts_run']:.2f}",
                 _strong(nats(mean["loss"]), one is top),
                 perplexity(mean["perplexity"]),
                 nats(mean["bits_per_byte"]),
-                *(_less(mean.get(f"less_than_{name}")) for name in names),
+                *(compared(mean.get(f"less_than_{name}")) for name in names),
             ]
         rows.append(cells)
-    head = [word("division"), word("routing"), "k", "experts run", "loss", "perplexity"]
+    head = [word("division"), word("routing"), "k", "experts run", "time", "weights"]
     lower = [f"lower than {'the seed' if name == 'seed' else name}" for name in names]
-    return table([*head, "bits per byte", *lower], rows)
+    return table([*head, "loss", "perplexity", "bits per byte", *lower], rows)
 
 
 def routings_said(found: Found) -> str:
@@ -75,8 +80,10 @@ def routings_said(found: Found) -> str:
     said = "; ".join(f"`{kind}`: {_ROUTINGS[kind]}" for kind in kinds)
     gaps = any(one["mean"] is None for one in found["settings"])
     return (
-        "Held-out text, the mean over languages; loss and differences in nats per token, experts "
-        "run for a token. After a difference stands its 95 % interval. "
+        "Held-out text, the mean over languages; loss and differences in nats per token. For a "
+        "token that is scored: how many experts read one, and the processor time of that and of "
+        "the routing; weights are those of all experts that one text asked for, the most of any. "
+        "After a difference stands its 95 % interval. "
         + ("Where a language has no expert, the mean is left out. " if gaps else "")
         + (f"Routings: {said}." if said else "")
     )
@@ -101,7 +108,7 @@ def language_table(found: Found) -> str:
                 *(_strong(nats(loss), loss == least) for loss in losses.values()),
                 word(_best_k(top)),
                 word(escape(setting_name(experts)) if experts else ""),
-                _less(experts["languages"][lang][f"less_than_{name}"] if experts else None),
+                compared(experts["languages"][lang][f"less_than_{name}"] if experts else None),
             ]
         )
     lower = f"lower than {'the seed' if name == 'seed' else name}"
@@ -111,7 +118,7 @@ def language_table(found: Found) -> str:
 
 def forgetting_table(found: Found) -> str:
     """A row per division: how many pairs of expert and language became worse, and by how much."""
-    amounts = found["train"]
+    amounts = frequencies(found)
     rows = []
     for name in [*(["dense"] if dense_setting(found) else []), *expert_divisions(found)]:
         cells, count = worse(found, name)
@@ -126,49 +133,13 @@ def forgetting_table(found: Found) -> str:
                 *reversed(forgotten_share(found, name)),
                 perplexity(by_perplexity) if cells else "",
                 nats(by_loss) if cells else "",
-                *([str(related) if related else ""] if spread(found) else []),
+                *([str(related) if related else ""] if spread(amounts) else []),
             ]
         )
     head = [word("division"), "became worse", "share", "mean rise of perplexity"]
-    last = ["against amount of text"] if spread(found) else []
+    by = "the seed's share of it" if found["seed_shares"] else "amount of text"
+    last = [f"against {by}"] if spread(amounts) else []
     return table([*head, "mean rise of loss", *last], rows)
-
-
-def added_table(found: Found) -> str:
-    """A row per added language and donor: the seed, the ensemble before and after."""
-    made = grown(found)
-    if made is None:
-        return ""
-    donors = dict.fromkeys(donor for given in made.donors.values() for donor in given)
-    rows = []
-    for lang in [*made.donors, *donors]:
-        given = ", ".join(made.donors.get(lang, ()))
-        others = ", ".join(new for new, of in made.donors.items() if lang in of)
-        rows.append(
-            [
-                word(escape(lang)),
-                word(
-                    escape(f"added, from {given}" if lang in made.donors else f"donor of {others}")
-                ),
-                nats(seed_setting(found)["languages"][lang]["loss"]),
-                *(
-                    _loss(found, division, routing, lang)
-                    for division in ("before", "grown")
-                    for routing in ("language", "text", "tfidf")
-                ),
-                nats(made.alone[lang]) if lang in made.alone else "",
-            ]
-        )
-    head = [word("language"), word(""), "seed", "before: language", "text", "tfidf"]
-    return table([*head, "grown: language", "text", "tfidf", "the new expert alone"], rows)
-
-
-def _loss(found: Found, division: str, routing: str, lang: str) -> str:
-    """Of a division by a routing; a dense model has but one way to be used."""
-    for one in found["settings"]:
-        if one["division"] == division and (one["routing"] == routing or one["k"] == 1):
-            return nats(one["languages"][lang]["loss"]) if lang in one["languages"] else ""
-    return ""
 
 
 def _heads(columns: dict[str, Setting]) -> list[str]:
@@ -176,15 +147,6 @@ def _heads(columns: dict[str, Setting]) -> list[str]:
         escape(key) + ("" if one["k"] == 1 else f"<br><small>{escape(one['routing'])}</small>")
         for key, one in columns.items()
     ]
-
-
-def _less(less: dict[str, float] | None) -> str:
-    """A difference and its interval, quiet where that holds 0."""
-    if less is None:
-        return ""
-    mean = nats(less["mean"]).replace("-", "−")
-    mean = mean if sign(less) else f'<span class="quiet">{mean}</span>'
-    return f'{mean}<small class="beside">{between(less)}</small>'
 
 
 def _best_k(top: Setting | None) -> str:

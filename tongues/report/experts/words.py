@@ -3,25 +3,28 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from tongues.quantities import show_count
+from tongues.experts.heldout import FEWEST
+from tongues.quantities import show_bytes, show_count
 from tongues.report.experts.correlation import correlate
+from tongues.report.experts.growth import added_said
 from tongues.report.experts.numbers import (
     difference,
+    is_told,
     nats,
     perplexity,
     setting_name,
+    short_time,
     sign,
 )
 from tongues.report.experts.outcome import (
     Found,
     Setting,
     best,
-    best_of_each,
     dense_setting,
     expert_divisions,
     expert_settings,
-    grown,
     references,
+    rise_by_language,
     spread,
     worse,
 )
@@ -51,7 +54,7 @@ def findings(found: Found) -> dict[str, list[str]]:
     """Sentences by topic, most important first; topics with nothing to say are left out."""
     topics = {
         "Experts": _experts(found),
-        "Added": _added(found),
+        "Added": added_said(found),
         "Cost": _cost(found),
         "Forgotten": [
             _forgotten(found, name)
@@ -89,7 +92,7 @@ def _experts(found: Found) -> list[str]:
         f"Of all ensembles and routings, `{setting_name(top)}` has the lowest loss: "
         f"{nats(mean['loss'])} nats per token, perplexity {perplexity(mean['perplexity'])} and "
         f"{nats(mean['bits_per_byte'])} bits per byte in the mean over languages, with "
-        f"{top['experts_run']:.2f} experts run for a token."
+        f"{top['experts_run']:.2f} experts run for a token ({_took(top)})."
     ]
     if dense_setting(found):
         said += [_against(top, "dense"), _by_seed(top, dense_setting(found)), _counted(top)]
@@ -103,10 +106,22 @@ def _experts(found: Found) -> list[str]:
     return [sentence for sentence in said if sentence]
 
 
+def _took(one: Setting) -> str:
+    """What a token costs, and how much is open for a text."""
+    time = short_time(one["seconds_per_token"])
+    return f"{time} of processor time, {show_bytes(one['memory'])} of weights open"
+
+
 def _against(one: Setting, name: str) -> str:
     """Whether it beats the dense model or the seed."""
     less = one["mean"][f"less_than_{name}"]
     other = "the dense model on as many tokens in all" if name == "dense" else "the seed"
+    if not is_told(less):
+        side = "lower" if less["mean"] >= 0 else "higher"
+        return (
+            f"Its loss is {side} than that of {other} by {nats(abs(less['mean']))} nats per token, "
+            "measured on too few texts to say more."
+        )
     if sign(less) == 0:
         return (
             f"It and {other} cannot be told apart: its loss is lower by {difference(less)} nats "
@@ -141,10 +156,15 @@ def _by_seed(one: Setting, other: Setting | None) -> str:
 
 def _counted(one: Setting) -> str:
     """On how many languages it wins and loses."""
-    signs = [sign(of["less_than_dense"]) for of in one["languages"].values()]
+    found = [of["less_than_dense"] for of in one["languages"].values()]
+    signs = [sign(less) for less in found if is_told(less)]
+    if not signs:
+        return "Language by language, there are too few texts to say which is better."
+    few = len(found) - len(signs)
     return (
-        f"Language by language, it is better than dense on {signs.count(1)} of {len(signs)}, "
-        f"worse on {signs.count(-1)}, and on {signs.count(0)} the two cannot be told apart."
+        f"Language by language, it is better than dense on {signs.count(1)} of {len(found)}, "
+        f"worse on {signs.count(-1)}, and on {signs.count(0)} the two cannot be told apart"
+        + (f"; {few} {'has' if few == 1 else 'have'} too few texts." if few else ".")
     )
 
 
@@ -161,7 +181,9 @@ def _cost(found: Found) -> list[str]:
             f"`{name}`: mixing all {every['k']} by tfidf instead of taking the nearest "
             f"{'lowers' if less >= 0 else 'raises'} the loss by {nats(abs(less))} nats per token, "
             f"with {every['experts_run']:.2f} instead of {one['experts_run']:.2f} experts "
-            "run for a token."
+            f"run for a token: {short_time(every['seconds_per_token'])} instead of "
+            f"{short_time(one['seconds_per_token'])} of processor time, "
+            f"{show_bytes(every['memory'])} instead of {show_bytes(one['memory'])} of weights open."
         )
     return said
 
@@ -177,10 +199,31 @@ def _forgotten(found: Found, division: str) -> str:
         return f"{which}no expert became worse than the seed on any language."
     of_all, _ = forgotten_share(found, division)
     by_perplexity, by_loss = rises(cells)
+    related = _related(found, division)
     return (
         f"{which}{len(cells)} of {count} pairs of expert and language ({of_all}) became worse than "
         f"the seed, in the mean by {perplexity(by_perplexity)} of perplexity ({nats(by_loss)} nats "
-        "per token)."
+        f"per token).{related}"
+    )
+
+
+def _related(found: Found, division: str) -> str:
+    """How forgetting goes with the seed's languages, where it is known what they were."""
+    rise, shares = rise_by_language(found, division), found["seed_shares"]
+    if not shares or not spread(shares):
+        return ""
+    related = correlate([shares[lang] for lang in rise], list(rise.values()))
+    if related is None:
+        return ""
+    least = "more" if related.rho > 0 else "less"
+    told = (
+        f"what the seed was trained on more, was forgotten {least}"
+        if related.p < 0.05
+        else "no relation that chance would not often give"
+    )
+    return (
+        " The rise of loss on a language that an expert did not learn, against its share of the "
+        f"seed's training: {related}; {told}."
     )
 
 
@@ -189,7 +232,7 @@ def _amounts(found: Found) -> list[str]:
     top = best(expert_settings(found))
     if top is None:
         return []
-    if not spread(found):
+    if not spread(found["train"]):
         return ["All languages have about as much text, so what its amount does cannot be told."]
     said = []
     for name in references(found):
@@ -211,38 +254,23 @@ def _amounts(found: Found) -> list[str]:
     return said
 
 
-def _added(found: Found) -> list[str]:
-    made = grown(found)
-    tops = best_of_each(found)
-    if made is None or not {"before", "grown"} <= tops.keys():
-        return []
-    by = {
-        name: {one["routing"]: one for one in found["settings"] if one["division"] == name}
-        for name in ("before", "grown")
-    }
-    said = []
-    for lang, donors in made.donors.items():
-        before = tops["before"]["languages"][lang]
-        after = by["grown"].get("language", tops["grown"])["languages"].get(lang)
-        if after is None:
-            continue
-        given = " and ".join(f"`{donor}`" for donor in donors)
-        less = after["less_than_seed"]
-        side = "lower" if less["mean"] >= 0 else "higher"
-        said.append(
-            f"`{lang}`, added from {given}: perplexity {perplexity(before['perplexity'])} before "
-            f"({tops['before']['routing']}), {perplexity(after['perplexity'])} after; its loss is "
-            f"now {side} than the seed's by {difference(less, turned=side == 'higher')} nats per "
-            "token."
-        )
-    return said
-
-
 def _to_know(found: Found) -> list[str]:
     said = [
         "Intervals are of 95 %, over held-out documents drawn anew; they do not hold what another "
         "seed of training would change."
     ]
+    if few := [lang for lang, of in found["text"].items() if of["documents"] < FEWEST]:
+        named = ", ".join(f"`{lang}`" for lang in few)
+        said.append(
+            f"Fewer than {FEWEST} held-out texts of {named} were scored: too few for an interval. "
+            "Hold out or score more text."
+        )
+    if found["seed_tokenizer"] == "own":
+        said.append(
+            "The seed has another tokenizer. It read the same texts in its own tokens, and its "
+            "losses are shared out over the experts' tokens: so they can be compared, as bits per "
+            "byte can, but are not those per token of its own."
+        )
     count = len(expert_settings(found))
     if count > 1:
         said.append(

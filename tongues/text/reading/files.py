@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from tongues.files import path_text
 from tongues.recipe import Columns, Files
@@ -15,7 +16,7 @@ from tongues.text.reading.parquet import read_parquet
 from tongues.text.reading.rows import decode, read_row, read_text
 from tongues.text.reading.streams import Broken, Line, blocks, lines
 
-__all__ = ["read_file"]
+__all__ = ["read_file", "read_records"]
 
 _STRETCH = 250_000  # bytes of a file of paragraphs that make a group
 _HALF = ("not JSON", "bad encoding")  # what half a line looks like
@@ -57,17 +58,42 @@ def read_file(path: Path, lang: str, settings: Files, start: State | None = None
         yield fault(path_text(path), error.place, error.reason, error.sample), _ENDED
 
 
+def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | Fault]]:
+    """The rows of a `.jsonl` file, packed or not, by the lines they stand in, counted from 1.
+
+    Blank lines are passed over; a fault stands for each line that is no row, and with the last
+    line's number for what cannot be read on.
+    """
+    source, number = path_text(path), 0
+    try:
+        for line in _lines(path, {}):
+            number = line.number
+            if not line.blank:
+                yield number, _of_json(line, source)
+    except Broken as error:
+        yield number, fault(source, error.place, error.reason, error.sample)
+
+
 def _read_lines(path: Path, lang: str, columns: Columns, state: State) -> Iterator[Item]:
+    source = path_text(path)
     for line in _lines(path, state):
         if not line.blank:
-            item = _of_json(line, path, lang, columns)
-            if isinstance(item, Fault) and item.reason in _HALF and not line.ended:
-                item = replace(item, place=line.place, reason="cut off")
+            row = _of_json(line, source)
+            name = f"{source}:{line.number}"
+            is_row = not isinstance(row, Fault)
+            item = read_row(row, columns, lang, source, line.place, name) if is_row else row
             yield item, {"place": line.after, "line": line.number + 1}
 
 
-def _of_json(line: Line, path: Path, lang: str, columns: Columns) -> Document | Fault:
-    source = path_text(path)
+def _of_json(line: Line, source: str) -> dict[str, Any] | Fault:
+    """The row in a line; half of one, at the end of a file, is cut off."""
+    row = _parsed(line, source)
+    if isinstance(row, Fault) and row.reason in _HALF and not line.ended:
+        return replace(row, place=line.place, reason="cut off")
+    return row
+
+
+def _parsed(line: Line, source: str) -> dict[str, Any] | Fault:
     if line.too_long:
         return fault(source, line.place, "too long", line.data)
     text = decode(line.data, source, line.place)
@@ -77,9 +103,7 @@ def _of_json(line: Line, path: Path, lang: str, columns: Columns) -> Document | 
         row = json.loads(text)
     except (ValueError, RecursionError):
         return fault(source, line.place, "not JSON", text)
-    if not isinstance(row, dict):
-        return fault(source, line.place, "no text", text)
-    return read_row(row, columns, lang, source, line.place, f"{source}:{line.number}")
+    return row if isinstance(row, dict) else fault(source, line.place, "no text", text)
 
 
 def _read_paragraphs(path: Path, lang: str, state: State) -> Iterator[Item]:

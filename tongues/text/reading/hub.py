@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tongues.errors import UserError, nearest
 from tongues.recipe import Columns, Hub
-from tongues.text.reading.faults import Item, State, fault
+from tongues.text.reading.faults import Fault, Item, State, fault
 from tongues.text.reading.rows import read_row
 from tongues.text.reading.streams import Broken
 
 if TYPE_CHECKING:
     from datasets import IterableDataset
 
-__all__ = ["read_hub"]
+__all__ = ["hub_rows", "hub_source", "read_hub"]
 
 _AGAIN = "check the name and the connection, and run the same command again"
 
@@ -26,8 +26,30 @@ def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[I
     shard costs the rest of that shard. A UserError tells of a data set, subset, split or
     column that is not there, and of a connection that broke: nothing is passed over then.
     """
-    where = f"text.hub.{lang}"
-    source = "/".join(filter(None, (settings.dataset, settings.subset, settings.split)))
+    where, source = f"text.hub.{lang}", hub_source(settings)
+    for row, state in hub_rows(settings, where, start):
+        if isinstance(row, Fault):
+            yield row, state
+            continue
+        number = state["row"]
+        if number == 1:
+            _check_columns(row, settings, where)
+        name = f"{source}:{number}"
+        yield read_row(row, settings.columns, lang, source, number - 1, name), state
+
+
+def hub_source(settings: Hub) -> str:
+    """What a split is called: the data set, its subset and the split."""
+    return "/".join(filter(None, (settings.dataset, settings.subset, settings.split)))
+
+
+def hub_rows(
+    settings: Hub, where: str, start: State | None = None
+) -> Iterator[tuple[dict[str, Any] | Fault, State]]:
+    """Stream the rows of a split as they are, a fault for what is damaged, and states.
+
+    A state's `row` is the number of rows up to there. `where` is shown in errors.
+    """
     stream = _open(settings, where)
     state: State = start or {"shard": 0, "row": 0}
     number = state["row"]
@@ -37,15 +59,11 @@ def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[I
             part.load_state_dict(state["stream"])
         try:
             for row in _rows(part, settings, where):
-                if number == 0:
-                    _check_columns(row, settings, where)
-                name = f"{source}:{number + 1}"
-                item = read_row(row, settings.columns, lang, source, number, name)
                 number += 1
-                yield item, {"shard": shard, "row": number, "stream": part.state_dict()}
+                yield row, {"shard": shard, "row": number, "stream": part.state_dict()}
         except Broken as error:
             after = {"shard": shard + 1, "row": number}
-            yield fault(source, number, error.reason, error.sample), after
+            yield fault(hub_source(settings), number, error.reason, error.sample), after
 
 
 def _open(settings: Hub, where: str) -> "IterableDataset":

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from tongues.evaluate.significance import measured_accuracy, paired_accuracy, relative_score
+from tongues.evaluate.significance.draws import spread
+from tongues.evaluate.significance.student import critical, two_sided
+
+
+def right(level: float, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    return (np.random.default_rng(seed).random(shape) < level).astype(float)
+
+
+def test_one_draw_is_the_paired_t_of_the_items():
+    own, other = right(0.6, (1, 50)), right(0.5, (1, 50), 1)
+    gap = (own - other)[0]
+    error = gap.std(ddof=1) / np.sqrt(50)
+    found = paired_accuracy(own, other)
+    assert found.mean == pytest.approx(gap.mean())
+    assert found.p == pytest.approx(two_sided(gap.mean() / error, 49))
+    assert found.high == pytest.approx(gap.mean() + critical(49) * error)
+
+
+def test_where_only_draws_differ_it_is_the_t_of_the_draws():
+    gap = np.repeat([[0.0], [1.0], [0.0], [1.0], [1.0]], 40, axis=1)
+    found = paired_accuracy(gap, np.zeros_like(gap))
+    of_draw = gap.mean(1)
+    assert found.p == pytest.approx(two_sided(0.6 / (of_draw.std(ddof=1) / np.sqrt(5)), 4))
+
+
+def test_where_only_items_differ_more_draws_tell_no_more():
+    own, other = right(0.6, (1, 200)), right(0.5, (1, 200), 1)
+    once = paired_accuracy(own, other)
+    again = paired_accuracy(np.repeat(own, 5, axis=0), np.repeat(other, 5, axis=0))
+    assert again.p == pytest.approx(once.p)
+    assert again.low == pytest.approx(once.low)
+
+
+def test_too_few_items_or_draws_say_so():
+    assert paired_accuracy(np.ones((1, 9)), np.zeros((1, 9))).lacking
+    two = paired_accuracy(np.ones((2, 90)), np.zeros((2, 90)))
+    assert (two.mean, two.p) == (1.0, None)
+    assert two.lacking == "3 draws are needed, there are 2"
+    same = paired_accuracy(np.ones((3, 90)), np.ones((3, 90)))
+    assert (same.mean, same.p, same.told) == (0.0, 1.0, 0)
+
+
+def test_a_mean_over_languages_shares_its_draws():
+    parts = [right(0.5, (5, 60), seed) for seed in range(4)]
+    others = [right(0.4, (5, 60), seed) for seed in range(4, 8)]
+    found = paired_accuracy(parts, others)
+    each = [paired_accuracy(a, b).mean for a, b in zip(parts, others, strict=True)]
+    assert found.mean == pytest.approx(np.mean(each))
+    of_draw = np.array([[0.0], [0.3], [0.6]])  # moves all languages alike: averaging does not help
+    moved = [np.repeat(of_draw, 60, axis=1)] * 4
+    assert float(spread(moved)[1]) == pytest.approx(of_draw.std(ddof=1) / np.sqrt(3))
+
+
+def test_an_accuracy_has_wilsons_interval():
+    found = measured_accuracy(np.array([[1.0] * 81 + [0.0] * 182]))
+    # 81 of 263 (Newcombe, 1998): 0.2553 to 0.3662 with 1.96; t of 262 is 0.5 % wider
+    assert found.low == pytest.approx(0.2553, abs=6e-4)
+    assert found.high == pytest.approx(0.3662, abs=6e-4)
+    all_right = measured_accuracy(np.ones((5, 30)))
+    assert all_right.high == 1.0
+    assert all_right.low == pytest.approx(0.88, abs=0.01)
+
+
+def test_a_relative_score_is_what_is_above_chance():
+    baseline, own = right(0.7, (5, 1000)), right(0.6, (5, 1000), 1)
+    found = relative_score(own, baseline, chance=0.5)
+    assert found.value == pytest.approx((own.mean() - 0.5) / (baseline.mean() - 0.5))
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.5 < found.high
+    itself = relative_score(baseline, baseline, chance=0.5)
+    assert (itself.low, itself.value, itself.high) == pytest.approx((1, 1, 1), abs=5e-3)
+    assert relative_score(own, right(0.51, (5, 100)), chance=0.5).lacking
+
+
+@pytest.mark.parametrize("of_draw", [0.0, 0.2])
+def test_five_in_a_hundred_equals_are_told_apart(of_draw: float):
+    random = np.random.default_rng(2)
+
+    def correct() -> np.ndarray:
+        latent = 0.5 * random.standard_normal((1000, 1, 100))
+        latent = latent + of_draw * random.standard_normal((1000, 5, 1))
+        return (latent + 0.3 * random.standard_normal((1000, 5, 100)) + items > 0).astype(float)
+
+    items = random.standard_normal((1000, 1, 100))
+    mean, error, freedom = spread([correct() - correct()])
+    pairs = zip((mean / error).tolist(), freedom.tolist(), strict=True)
+    p = np.array([two_sided(t, free) for t, free in pairs])
+    assert np.mean(p <= 0.05) == pytest.approx(0.05, abs=0.02)

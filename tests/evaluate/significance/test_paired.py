@@ -1,0 +1,93 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tongues.evaluate.significance import (
+    mean_difference,
+    measured_loss,
+    paired_loss,
+    paired_losses,
+)
+from tongues.evaluate.significance.paired import halves
+
+
+def losses(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    units = np.exp(random.standard_normal(documents)) * 300
+    own = units * (2 + 0.1 * random.standard_normal(documents))
+    return own, own + units * (0.05 + 0.1 * random.standard_normal(documents)), units
+
+
+def test_the_difference_is_sum_over_sum():
+    own, other, units = losses(40)
+    found = paired_loss(own, other, units)
+    assert found.mean == pytest.approx((own.sum() - other.sum()) / units.sum())
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.mean < found.high
+
+
+def test_p_is_that_of_all_signs_turned():
+    own, other, units = losses(9)
+    gap = own - other
+    turned = [abs(np.dot(signs, gap)) for signs in product((-1, 1), repeat=9)]
+    assert paired_loss(own, other, units).p == pytest.approx(
+        np.mean(np.array(turned) >= abs(gap.sum()) * (1 - 1e-12))
+    )
+
+
+@given(st.integers(6, 40), st.integers(0, 10_000), st.floats(-0.3, 0.3))
+def test_p_and_interval_never_disagree(documents: int, seed: int, less: float):
+    own, other, units = losses(documents, seed)
+    found = paired_loss(own + less * units, other, units)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.p is not None
+    assert (found.p <= 0.05) == (found.low > 0 or found.high < 0)
+    assert bool(found.told) == (found.p <= 0.05)
+
+
+def test_of_equals_no_difference_is_told_and_few_documents_say_why_not():
+    own, _, units = losses(8)
+    assert paired_loss(own, own, units).p == 1.0
+    few = paired_loss(own[:5], 2 * own[:5], units[:5])
+    assert (few.low, few.high, few.p, few.told) == (None, None, None, 0)
+    assert few.lacking == "6 documents are needed, there are 5"
+    least = paired_loss(own[:6], 2 * own[:6], units[:6])
+    assert least.p == 2 / 2**6
+
+
+def test_the_mean_over_languages_gives_each_the_same_weight():
+    sizes = {"de": 20, "sw": 300}
+    made = {lang: losses(count, count) for lang, count in sizes.items()}
+    own, other, units = ({lang: of[k] for lang, of in made.items()} for k in range(3))
+    found = paired_losses(own, other, units)
+    each = [paired_loss(*made[lang]).mean for lang in sizes]
+    assert found.mean == pytest.approx(np.mean(each))
+
+
+def test_a_loss_has_the_interval_of_its_documents():
+    own, _, units = losses(600)
+    found = measured_loss(own, units)
+    of_each = own / units
+    weights = units / units.sum()
+    error = np.sqrt(np.sum(weights**2 * (of_each - found.value) ** 2))
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * error, rel=0.1)
+
+
+def test_a_mean_over_languages_needs_six():
+    assert mean_difference(np.array([1.0, 1.1, 0.9, 1.2, 0.8])).lacking
+    assert mean_difference(np.array([1.0, 1.1, 0.9, 1.2, 0.8, 1.0])).told == 1
+
+
+def test_five_in_a_hundred_equals_are_told_apart():
+    random = np.random.default_rng(3)
+    units = np.exp(random.standard_normal((1000, 10)))
+    low, high = halves(units * random.standard_t(2, units.shape), units)
+    p = np.mean((low <= 0) & (high >= 0), axis=-1)
+    assert np.mean(p <= 0.05) == pytest.approx(0.05, abs=0.02)

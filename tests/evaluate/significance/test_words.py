@@ -1,0 +1,60 @@
+from tongues.evaluate.significance import (
+    Difference,
+    Measured,
+    Signs,
+    WinRate,
+    chance,
+    in_words,
+    measured_in_words,
+    signs_in_words,
+    wins_in_words,
+)
+
+
+def test_a_difference_is_told_or_cannot_be_told_apart():
+    assert in_words(Difference(-0.12, -0.16, -0.08, 0.001)) == "lower by 0.12 [0.08, 0.16]"
+    assert in_words(Difference(0.12, 0.08, 0.16, 0.001), more="better by") == (
+        "better by 0.12 [0.08, 0.16]"
+    )
+    assert in_words(Difference(0.04, -0.01, 0.09, 0.1)) == "cannot be told apart [-0.01, 0.09]"
+    points = in_words(Difference(0.031, 0.01, 0.052, 0.01), lambda v: f"{100 * v:.1f} points")
+    assert points == "higher by 3.1 points [1.0 points, 5.2 points]"
+
+
+def test_why_it_cannot_is_said():
+    few = Difference(0.1, None, None, None, lacking="6 documents are needed, there are 2")
+    assert in_words(few) == "cannot be told apart (6 documents are needed, there are 2)"
+    many = Difference(0.1, 0.01, 0.19, 0.3, among=16)
+    assert in_words(many) == "cannot be told apart [0.01, 0.19], allowing for 16 comparisons"
+
+
+def test_an_accuracy_stands_beside_chance():
+    guess = chance([2] * 100)
+    assert (guess.level, guess.error) == (0.5, 0.05)
+    assert chance([2, 4]).level == 0.375
+    said = [
+        measured_in_words(Measured(value, value - 0.1, value + 0.1), chance=guess)
+        for value in (0.7, 0.55, 0.3)
+    ]
+    assert said == [
+        "0.70 [0.60, 0.80], above chance (0.50 ± 0.05)",
+        "0.55 [0.45, 0.65], cannot be told from chance (0.50 ± 0.05)",
+        "0.30 [0.20, 0.40], below chance (0.50 ± 0.05)",
+    ]
+    assert measured_in_words(Measured(2.0, 1.5, 2.5)) == "2.00 [1.50, 2.50]"
+    assert measured_in_words(Measured(0.5, None, None, "10 items are needed, there are 4")) == (
+        "0.50 (10 items are needed, there are 4)"
+    )
+
+
+def test_counts_say_how_many_would_tell():
+    assert signs_in_words(Signs(13, 3, 1)) == "ahead in 13 of 16 languages, 1 tie"
+    assert signs_in_words(Signs(4, 12, 0)) == (
+        "behind in 12 of 16 languages: cannot be told apart (13 of 16 would tell)"
+    )
+    assert signs_in_words(Signs(2, 0, 2)) == (
+        "ahead in 2 of 2 languages, 2 ties: cannot be told apart (6 languages are needed)"
+    )
+    assert wins_in_words(WinRate(7, 2, 16, 9 / 16, 0.3, 0.8)) == (
+        "best in 9 of 16 languages, 2 of them shared"
+    )

@@ -1,0 +1,181 @@
+"""Items from files and the hub, and a name for whatever is none."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.evaluate.tasks import Item, count_faults, find_languages, load_task, read_items
+
+DATA = Path(__file__).parents[3] / "../shared/data/eval"
+COPA: dict[str, Any] = {
+    "premise": "It rained.",
+    "choice1": "We stayed.",
+    "choice2": "We left.",
+    "question": "effect",
+    "label": 0,
+}
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared benchmarks are not here")
+
+
+def copa(number: int, **named: Any) -> bytes:
+    row = {**COPA, "idx": number, **named}
+    kept = {key: value for key, value in row.items() if value is not ...}
+    return json.dumps(kept, ensure_ascii=True).encode() + b"\n"
+
+
+BAD = [
+    (copa(1, premise=...), "field missing", "`premise`"),
+    (copa(1, idx=...), "field missing", "`idx`"),
+    (copa(1, label=...), "field missing", "`label`"),
+    (copa(1, premise=["It"]), "field is no text", "`premise`"),
+    (copa(1, choice2=" "), "empty choice", "`choice2`"),
+    (copa(1, choice2="We stayed."), "choices alike", "we stayed."),
+    (copa(1, label=2), "label out of range", "`2` is none of 0, 1"),
+    (copa(1, label="yes"), "label out of range", "`yes`"),
+    (copa(1, label=True), "label out of range", "`True`"),
+    (copa(1, question="reason"), "word unknown", "`reason`"),
+    (copa(0), "id twice", "`0`"),
+    (copa(1, choice1="half a pair \ud83d"), "bad encoding", ""),
+    ('{"premise": "Grüße"}\n'.encode("latin-1"), "bad encoding", ""),
+    (b"{premise: 1}\n", "not JSON", "{premise"),
+    (b"[1, 2]\n", "no text", "[1, 2]"),
+    (b'{"premise": "It ra', "cut off", '{"premise"'),
+]
+
+
+@pytest.mark.parametrize(("line", "reason", "says"), BAD, ids=[str(n) for n in range(len(BAD))])
+def test_what_is_no_item_is_named_counted_and_passed_over_or_stops(
+    tmp_path: Path, line: bytes, reason: str, says: str
+) -> None:
+    file = tmp_path / "en.jsonl"
+    file.write_bytes(copa(0) + b"\n" + line)
+    read = read_items(load_task("xcopa"), "en", file)
+    assert [item.id for item in read.items] == ["0"]
+    [fault] = read.faults
+    assert (fault.source, fault.place, fault.reason) == (str(file), "line 3", reason)
+    assert says in fault.sample
+    [told] = count_faults(read.faults)
+    assert told.startswith(f"1 left out: {reason} (first {file}, line 3: ")
+    with pytest.raises(UserError, match=reason) as caught:
+        read_items(load_task("xcopa"), "en", file, unfit="stop")
+    assert caught.value.where == f"{file}, line 3"
+
+
+def test_a_file_without_items_is_an_error_that_says_why(tmp_path: Path) -> None:
+    file = tmp_path / "en.jsonl"
+    file.write_bytes(copa(0, label=9) + copa(1, label=9) + b"!")
+    with pytest.raises(UserError, match="holds no item of `xcopa`") as caught:
+        read_items(load_task("xcopa"), "en", file)
+    assert "2 left out: label out of range" in caught.value.hint
+    assert "1 left out: cut off" in caught.value.hint
+
+
+def test_a_damaged_archive_gives_what_came_before(tmp_path: Path) -> None:
+    file = tmp_path / "en.jsonl.gz"
+    file.write_bytes(gzip.compress(copa(0) + copa(1))[:-6])
+    read = read_items(load_task("xcopa"), "en", tmp_path)
+    assert [item.id for item in read.items] == ["0", "1"]
+    assert [fault.reason for fault in read.faults] == ["archive cut off"]
+
+
+def test_labels_are_the_same_as_text_and_as_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "en.jsonl"
+    file.write_bytes(b"".join(copa(n, label=x) for n, x in enumerate((1, "1", 1.0, " 1"))))
+    assert {item.label for item in read_items(load_task("xcopa"), "en", file).items} == {1}
+
+
+def test_a_sentence_that_ends_without_a_mark_loses_no_letter(tmp_path: Path) -> None:
+    rows = (copa(0, premise="ฝนตก", choice1="ก", choice2="ข"), copa(1, premise="下雨了。"))
+    (tmp_path / "th.jsonl").write_bytes(b"".join(rows))
+    read = read_items(load_task("xcopa"), "th", tmp_path, templates="translated")
+    assert [item.prompts[0] for item in read.items] == ["ฝนตก ดังนั้น", "下雨了 ดังนั้น"]
+
+
+@pytest.mark.parametrize("place", ["xcopa/sw.jsonl", "sw.jsonl", "xcopa/sw.jsonl.gz"])
+def test_files_are_found_by_task_and_language(tmp_path: Path, place: str) -> None:
+    file = tmp_path / place
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(gzip.compress(copa(0)) if place.endswith("gz") else copa(0))
+    read = read_items(load_task("xcopa"), "sw", tmp_path)
+    assert (read.source, len(read.items)) == (str(file), 1)
+
+
+def test_the_languages_of_a_folder_are_those_of_its_files(tmp_path: Path) -> None:
+    task = load_task("xwinograd")
+    assert find_languages(task, tmp_path) == []
+    for name in ("sw.jsonl", "fr.jsonl.gz", "notes.txt", "jp.jsonl", "no language.jsonl"):
+        (tmp_path / name).touch()
+    assert find_languages(task, tmp_path) == ["fr", "ja", "sw"]
+    (tmp_path / "xwinograd").mkdir()
+    (tmp_path / "xwinograd/pt-BR.jsonl").touch()
+    assert find_languages(task, tmp_path) == ["pt-BR"]
+    assert find_languages(task, tmp_path / "jp.jsonl") == []
+    assert find_languages(task, "hub") == ["en", "fr", "ja", "pt", "ru", "zh"]
+
+
+def test_files_may_bear_the_hubs_name_of_a_language(tmp_path: Path) -> None:
+    row = {"sentence": "A _ b", "option1": "x", "option2": "y", "answer": 1}
+    (tmp_path / "jp.jsonl").write_text(json.dumps(row))
+    assert read_items(load_task("xwinograd"), "ja", tmp_path).source.endswith("jp.jsonl")
+
+
+def test_a_missing_file_is_told_with_what_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "sw.txt").touch()
+    with pytest.raises(UserError, match=r"`xcopa/sw\.jsonl`, `sw\.jsonl`") as caught:
+        read_items(load_task("xcopa"), "sw", tmp_path)
+    assert "sw.txt" in caught.value.hint
+    with pytest.raises(UserError, match="no such folder"):
+        read_items(load_task("xcopa"), "sw", tmp_path / "nowhere")
+
+
+def test_a_gap_that_is_missing_and_a_word_that_is_empty_are_faults(tmp_path: Path) -> None:
+    gap = {"sentence": "_ was better.", "option1": "A", "option2": "B", "answer": "2"}
+    rows = [gap, gap | {"sentence": "No gap"}, gap | {"option1": ""}, gap | {"sentence": "End _"}]
+    (tmp_path / "en.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read = read_items(load_task("winogrande"), "en", tmp_path)
+    assert read.items == (Item("1", ("A", "B"), ("was better.",) * 2, 1),)
+    assert [fault.reason for fault in read.faults] == [
+        "mark missing",
+        "empty choice",
+        "empty choice",
+    ]
+
+
+@pytest.mark.parametrize("where", ["hub:{folder}", "hub"])
+def test_items_come_from_the_hub(tmp_path: Path, monkeypatch: Any, where: str) -> None:
+    pytest.importorskip("datasets", reason="needs the package datasets: pip install 'tongues[hub]'")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    task = load_task("xcopa")
+    folder = tmp_path / "copa"
+    card = "configs:\n- config_name: sw\n  data_files: [{split: test, path: sw/*.jsonl}]\n"
+    (folder / "sw").mkdir(parents=True)
+    (folder / "README.md").write_text(f"---\n{card}---\n")
+    (folder / "sw/test.jsonl").write_bytes(copa(0) + copa(1, label=5) + copa(2))
+    if where == "hub":
+        assert task.hub is not None
+        named = task.hub.model_copy(update={"dataset": str(folder)})
+        task = task.model_copy(update={"hub": named})
+    read = read_items(task, "sw", where.format(folder=folder))
+    assert [item.id for item in read.items] == ["0", "2"]
+    assert [(fault.place, fault.reason) for fault in read.faults] == [
+        ("row 2", "label out of range")
+    ]
+    assert read.source == f"{folder}/sw/test"
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("folder", "name", "rows"),
+    [("xcopa", "xcopa", 500), ("xcopa_val", "xcopa", 100), ("pawsx_dev", "paws-x", 2000)],
+)
+def test_every_row_of_the_real_files_is_an_item(folder: str, name: str, rows: int) -> None:
+    for file in sorted((DATA / folder).glob("*.jsonl")):
+        read = read_items(load_task(name), file.stem, DATA / folder)
+        assert (len(read.items), read.faults) == (rows, ())
+        labels = [json.loads(line)["label"] for line in file.read_text().splitlines()]
+        assert [item.label for item in read.items] == labels

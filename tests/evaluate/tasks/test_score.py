@@ -1,0 +1,177 @@
+"""What a model says to items: the numbers of transformers, by the requests of lm-eval."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tests.models.families import tiny
+from tongues.errors import UserError
+from tongues.evaluate.subjects import Subject, open_subject
+from tongues.evaluate.tasks import Exam, Item, Task, accuracy, load_task, set_exam
+from tongues.evaluate.tasks.prompts import before_items
+from tongues.evaluate.tasks.score import score_task
+from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+
+VOCABULARY = 400
+SAID = ("It rained all day", "The river rose", "We stayed at home", "They ate in the garden")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Items of xcopa, piqa and winogrande in made sentences."""
+    folder = tmp_path_factory.mktemp("data")
+    rows: dict[str, list[dict[str, Any]]] = {"xcopa": [], "piqa": [], "winogrande": []}
+    for n in range(12):
+        one, two, three = (SAID[(n + k) % 4] for k in range(3))
+        choices = {"choice1": f"{two}.", "choice2": f"{three} twice."}
+        rows["xcopa"].append(
+            {"premise": f"{one} {n}.", "question": ("cause", "effect")[n % 2]}
+            | {"idx": n, "label": n % 2}
+            | choices
+        )
+        rows["piqa"].append({"goal": f"{one} ", "sol1": two, "sol2": f"{three} {n}", "label": 0})
+        rows["winogrande"].append(
+            {"sentence": f"{one} _ {two} {n}.", "option1": "x", "option2": "yz", "answer": "1"}
+        )
+    for name, made in rows.items():
+        (folder / name).mkdir()
+        (folder / name / "en.jsonl").write_text("".join(json.dumps(r) + "\n" for r in made))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that sees 128 tokens, with a tokenizer of the items' sentences."""
+    folder = tmp_path_factory.mktemp("model")
+    texts = [file.read_text() for file in sorted(data.rglob("*.jsonl"))]
+    tokenizer = train_tokenizer({"en": texts}, {"en": 20_000}, VOCABULARY)
+    save_tokenizer(tokenizer, folder)
+    tiny("llama", VOCABULARY, max_position_embeddings=128).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def subject(folder: Path) -> Subject:
+    return open_subject(str(folder), folder)
+
+
+class Independent:
+    """Requests as lm-eval 0.4.13 makes them, scored by transformers one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def __call__(self, context: str, continuation: str) -> tuple[float, int]:
+        spaces = len(context) - len(context.rstrip())
+        if spaces:
+            continuation = context[-spaces:] + continuation
+            context = context[:-spaces]
+        whole = self.tokenizer.encode(context + continuation, add_special_tokens=False)
+        start = len(self.tokenizer.encode(context, add_special_tokens=False)) if context else 0
+        tokens = torch.tensor([[0, *whole]])
+        with torch.inference_mode():
+            likely = self.model(tokens).logits.double().log_softmax(-1)[0]
+        reached = [float(likely[place, token]) for place, token in enumerate(whole)][start:]
+        return sum(reached), len(reached)
+
+
+@pytest.fixture(scope="module")
+def independent(folder: Path) -> Independent:
+    return Independent(folder)
+
+
+@pytest.mark.parametrize("shots", [0, 2])
+@pytest.mark.parametrize("name", ["xcopa", "piqa", "winogrande"])
+def test_sums_are_those_of_transformers_by_the_requests_of_lm_eval(
+    data: Path, subject: Subject, independent: Independent, name: str, shots: int
+) -> None:
+    exam = set_exam(load_task(name), "en", data, most=4, shots=shots)
+    answers = score_task(subject, exam, unconditional=True)
+    told = "".join(
+        f"{item.prompts[item.label]} {item.endings[item.label]}\n\n"
+        for item in exam.demonstrations[0]
+    )
+    assert told == before_items(exam.task, exam.demonstrations[0])
+    assert [score.id for score in answers.scores] == [item.id for item in exam.items]
+    for item, score in zip(exam.items, answers.scores, strict=True):
+        found = [
+            independent(f"{told}{prompt}", f" {ending}")
+            for prompt, ending in zip(item.prompts, item.endings, strict=True)
+        ]
+        assert score.sums == pytest.approx([value for value, _ in found], abs=1e-3)
+        assert list(score.tokens) == [count for _, count in found]
+        alone = [independent("", f" {ending}")[0] for ending in item.endings]
+        assert score.unconditional == pytest.approx(alone, abs=1e-3)
+        assert score.characters == tuple(map(len, item.endings))
+        assert score.bytes == tuple(len(ending.encode()) for ending in item.endings)
+        assert score.label == item.label
+    assert answers.faults == ()
+    assert 0 <= accuracy(answers.scores, "token") <= 1
+
+
+def test_a_whole_prompt_may_be_scored(subject: Subject, independent: Independent) -> None:
+    task = Task(name="whole", prompt="", choices=["{a}", "{b}"])
+    item = Item("1", ("", ""), ("It rained.", "We stayed."), 0)
+    [score] = score_task(subject, exam_of(task, item)).scores
+    found = [independent("", ending) for ending in item.endings]
+    assert score.sums == pytest.approx([value for value, _ in found], abs=1e-3)
+    assert list(score.tokens) == [count for _, count in found]
+
+
+def test_white_space_at_the_seam_belongs_to_the_choice(
+    subject: Subject, independent: Independent
+) -> None:
+    task = Task(name="spaces", prompt="{a}", choices=["{b}", "{c}"], separator="")
+    item = Item("1", ("It rained \n ",) * 2, ("all day", "day"), 0)
+    [score] = score_task(subject, exam_of(task, item)).scores
+    found = [independent("It rained", f" \n {ending}") for ending in item.endings]
+    assert score.sums == pytest.approx([value for value, _ in found], abs=1e-3)
+
+
+def test_what_does_not_fit_is_an_error_or_left_out_and_never_cut(
+    data: Path, subject: Subject
+) -> None:
+    task = load_task("xcopa")
+    exam = set_exam(task, "en", data, most=3, shots=8)
+    with pytest.raises(UserError, match=r"with 8 demonstrations, and `.*` sees 128") as caught:
+        score_task(subject, exam)
+    assert "nothing is cut" in caught.value.hint
+    with pytest.raises(UserError, match="too long"):
+        score_task(subject, exam, unfit="skip")  # nothing would be left
+    long = Item("long", ("It rained " * 100,) * 2, ("a", "b"), 0)
+    some = replace(exam, items=(*exam.items, long), demonstrations=((),))
+    answers = score_task(subject, some, unfit="skip")
+    assert [score.id for score in answers.scores] == [item.id for item in exam.items]
+    [fault] = answers.faults
+    assert (fault.place, fault.reason) == ("item long", "too long for the model")
+
+
+@pytest.mark.parametrize("spelled", ["unknown", "dropped"])
+def test_a_script_that_the_tokenizer_lacks_is_named(subject: Subject, spelled: str) -> None:
+    unknown = "<unk>" if spelled == "unknown" else None
+    latin = Tokenizer(models.BPE(unk_token=unknown))
+    latin.pre_tokenizer = pre_tokenizers.Metaspace()
+    special = ["<|end|>", "<unk>"]
+    latin.train_from_iterator(SAID, trainers.BpeTrainer(vocab_size=200, special_tokens=special))
+    lacking = replace(subject, tokenizer=latin)
+    task = Task(name="script", prompt="{a}", choices=["{b}", "{c}"])
+    known = Item("latin", ("It rained",) * 2, ("all day", "day"), 0)
+    thai = Item("thai", ("It ฝนตกทั้งวัน",) * 2, ("all day", "day"), 0)
+    answers = score_task(lacking, exam_of(task, known, thai), unfit="skip")
+    assert [score.id for score in answers.scores] == ["latin"]
+    assert [(fault.place, fault.reason) for fault in answers.faults] == [
+        ("item thai", "script missing")
+    ]
+    with pytest.raises(UserError, match=r"lacks .* of its letters"):
+        score_task(lacking, exam_of(task, thai))
+
+
+def exam_of(task: Task, *items: Item) -> Exam:
+    return Exam(task, "en", items, ((),), ("made",), ())

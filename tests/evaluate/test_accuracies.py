@@ -1,0 +1,75 @@
+"""What answers of several models come to."""
+
+import numpy as np
+import pytest
+
+from tongues.evaluate.accuracies import task_scores
+from tongues.evaluate.tasks import ItemScore
+
+
+def answers(right: np.ndarray, ids: list[str] | None = None) -> list[list[ItemScore]]:
+    """Answers [draws, items] of two choices each, right where said so."""
+    return [
+        [
+            ItemScore(
+                id=ids[item] if ids else str(item),
+                label=0,
+                sums=(-1.0, -2.0) if told else (-2.0, -1.0),
+                tokens=(1, 1),
+                characters=(1, 1),
+                bytes=(1, 1),
+            )
+            for item, told in enumerate(row)
+        ]
+        for row in right
+    ]
+
+
+def drawn(share: float, draws: int = 1, items: int = 400, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random((draws, items)) < share
+
+
+def test_accuracies_stand_beside_chance() -> None:
+    right = drawn(0.8)
+    scores = task_scores({"model": {"fr": answers(right)}}, [], "sum", 0)
+    of = scores.accuracies["model"]["fr"]
+    assert of.measured.value == pytest.approx(right.mean())
+    assert of.measured.low is not None
+    assert of.measured.low > of.chance.level == 0.5
+    assert of.chance.error == pytest.approx(0.025)
+    assert (of.items, of.draws) == (400, 1)
+
+
+def test_only_items_that_both_answered_are_compared() -> None:
+    right = drawn(0.9, items=100)
+    other = ~right[:, :60]  # wrong where the first is right
+    found = {"first": {"fr": answers(right)}, "second": {"fr": answers(other)}}
+    (compared,) = task_scores(found, [("second", "first")], "sum", 0).compared
+    own, theirs = other.mean(), right[:, :60].mean()
+    assert compared.mean.mean == pytest.approx(own - theirs)
+    assert compared.languages["fr"].told == -1
+
+
+def test_an_item_counts_where_every_draw_answered_it() -> None:
+    right = drawn(0.7, draws=3, items=50)
+    found = answers(right)
+    found[1] = found[1][5:]
+    scores = task_scores({"model": {"fr": found}}, [], "sum", 8)
+    of = scores.accuracies["model"]["fr"]
+    assert (of.items, of.draws) == (45, 3)
+    assert of.measured.value == pytest.approx(right[:, 5:].mean())
+
+
+def test_translations_are_no_new_items() -> None:
+    right = drawn(0.7, items=200)
+    copies = {lang: answers(right) for lang in ("fr", "zh", "sw", "tr")}
+    apart = {
+        lang: answers(right, [f"{lang}{n}" for n in range(200)])
+        for lang in ("fr", "zh", "sw", "tr")
+    }
+    translated = task_scores({"model": copies}, [], "sum", 0).mean["model"]
+    independent = task_scores({"model": apart}, [], "sum", 0).mean["model"]
+    assert translated.value == independent.value
+    assert translated.high is not None and translated.low is not None
+    assert independent.high is not None and independent.low is not None
+    assert translated.high - translated.low > 1.7 * (independent.high - independent.low)

@@ -1,0 +1,86 @@
+"""What losses of several models come to."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tongues.evaluate.losses import text_scores
+from tongues.evaluate.texts import DocumentLosses
+
+
+def losses(nats: np.ndarray, *, tokens: int = 10, missing: float = 0.0) -> DocumentLosses:
+    count = len(nats)
+    return DocumentLosses(
+        ids=tuple(map(str, range(count))),
+        nats=nats,
+        tokens=np.full(count, tokens),
+        bytes=np.full(count, 40),
+        segments=tuple(f"verse {n}" for n in range(count)),
+        missing=np.full(count, missing),
+    )
+
+
+@pytest.fixture
+def found() -> dict[str, dict[str, DocumentLosses]]:
+    chance = np.random.default_rng(0)
+    base = {lang: chance.uniform(20, 40, 50) for lang in ("fr", "zh")}
+    noise = {lang: chance.normal(0, 0.5, 50) for lang in base}
+    return {
+        "first": {lang: losses(nats) for lang, nats in base.items()},
+        "better": {lang: losses(nats - 2 + noise[lang]) for lang, nats in base.items()},
+        "alike": {lang: losses(nats + noise[lang]) for lang, nats in base.items()},
+    }
+
+
+def test_sums_are_over_sums(found: dict[str, dict[str, DocumentLosses]]) -> None:
+    scores = text_scores(found, [], {})
+    loss = scores.losses["first"]["fr"]
+    total = found["first"]["fr"].nats.sum()
+    assert loss.nats_per_token == pytest.approx(total / 500)
+    assert loss.perplexity == pytest.approx(math.exp(total / 500))
+    assert loss.bits_per_byte.value == pytest.approx(total / math.log(2) / 2000)
+    assert scores.segments == 50
+    assert scores.bits_per_segment["first"]["fr"] == pytest.approx(total / math.log(2) / 50)
+
+
+def test_models_are_paired_on_their_documents(
+    found: dict[str, dict[str, DocumentLosses]],
+) -> None:
+    better, alike = text_scores(found, [("better", "first"), ("alike", "first")], {}).compared
+    for difference in (*better.languages.values(), better.mean):
+        assert difference.told == -1
+        assert difference.mean == pytest.approx(-2 / math.log(2) / 40, rel=0.1)
+    assert alike.mean.told == 0
+    assert (better.signs.wins, better.signs.losses) == (2, 0)
+    assert {difference.among for difference in better.languages.values()} == {2}
+
+
+def test_forgetting_is_told_against_what_a_model_began_with(
+    found: dict[str, dict[str, DocumentLosses]],
+) -> None:
+    (forgot,) = text_scores(found, [], {"first": "better"}).forgotten
+    assert (forgot.model, forgot.other) == ("first", "better")
+    assert forgot.mean.told == 1
+
+
+def test_a_script_that_a_tokenizer_lacks_is_told() -> None:
+    nats = np.linspace(20, 30, 20)
+    scores = text_scores({"blind": {"zh": losses(nats, missing=0.3)}}, [], {})
+    (caution,) = scores.cautions
+    assert "`blind`" in caution
+    assert "lacks 30.0% of its letters" in caution
+
+
+def test_translations_are_no_new_documents(
+    found: dict[str, dict[str, DocumentLosses]],
+) -> None:
+    one, other = found["alike"]["fr"], found["first"]["fr"]
+    alone = text_scores({"a": {"fr": one}, "b": {"fr": other}}, [("a", "b")], {})
+    twice = text_scores(
+        {"a": {"fr": one, "zh": one}, "b": {"fr": other, "zh": other}}, [("a", "b")], {}
+    )
+    (single,), (double,) = alone.compared, twice.compared
+    assert double.mean.mean == pytest.approx(single.mean.mean)
+    assert double.mean.low == pytest.approx(single.mean.low)
+    assert double.mean.p == pytest.approx(single.mean.p)

@@ -1,0 +1,96 @@
+"""Models asked one after the other: what is done is kept, and what follows is put together."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.evaluate.conduct import Asked, evaluate, with_seeds
+from tongues.evaluate.exams import is_task, set_exams
+from tongues.evaluate.outcome import outcome, write_outcome
+from tongues.evaluate.texts import Policy, read_texts
+from tongues.evaluate.units import Unit
+
+MODELS = ("models/e0", "small/small@tfidf:2")
+TASK = """\
+name: parts
+languages: [qaa, qab]
+prompt: "{said}"
+choices: ["{one}", "{other}"]
+"""
+WORDS = ["ban", "mal", "art", "end", "said", "here", "that", "go", "on"]
+
+
+@pytest.fixture
+def place(house: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(house)
+    return house
+
+
+@pytest.fixture
+def asked(tmp_path: Path, house: Path) -> Asked:
+    for lang in ("qaa", "qab"):
+        texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:3]]
+        rows = [{"text": text, "id": str(n), "group": str(n)} for n, text in enumerate(texts)]
+        (tmp_path / f"{lang}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        items = [
+            {"said": f"the {one} of", "one": "a mal", "other": other, "label": 0}
+            for one in WORDS
+            for other in ("the end", "an art")
+        ]
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        (tmp_path / f"parts/{lang}.jsonl").write_text("\n".join(map(json.dumps, items)))
+    (tmp_path / "parts.yaml").write_text(TASK)
+    texts = {"lines": read_texts(str(tmp_path), house)}
+    exams = {
+        "parts": set_exams(str(tmp_path / "parts.yaml"), None, str(tmp_path), shots=1, draws=3)
+    }
+    return Asked(texts, exams, Policy())
+
+
+def test_all_is_asked_once_and_put_together(asked: Asked, place: Path, tmp_path: Path) -> None:
+    about, found = evaluate(MODELS, asked, place, tmp_path)
+    assert [one.name for one in about] == list(MODELS)
+    assert about[1].routing == "tfidf:2"
+    assert len(found) == 2 * 2 * (1 + 3)
+    made = outcome(about, asked, found)
+    assert set(made.texts["lines"].losses) == set(MODELS)
+    assert made.tasks["parts"].shots == 1
+    assert made.tasks["parts"].accuracies[MODELS[0]]["qaa"].draws == 3
+    told = write_outcome(made, tmp_path)
+    assert json.loads((tmp_path / "scores.json").read_text()) == json.loads(json.dumps(told))
+
+
+def test_what_was_done_is_not_done_again(asked: Asked, place: Path, tmp_path: Path) -> None:
+    evaluate(MODELS[:1], asked, place, tmp_path)
+    first = Unit(MODELS[0], "lines", "qaa")
+    first.path(tmp_path).unlink()
+    stands = {path: path.stat().st_mtime_ns for path in (tmp_path / "units").rglob("*.json")}
+    _, found = evaluate(MODELS[:1], asked, place, tmp_path)
+    assert first.path(tmp_path).is_file()
+    assert {path: path.stat().st_mtime_ns for path in stands} == stands
+    shorter = Asked(asked.texts, policy=Policy(window=3))
+    _, again = evaluate(MODELS[:1], shorter, place, tmp_path)
+    assert again[first]["nats"] != found[first]["nats"]
+
+
+def test_a_model_is_named_once_and_its_seed_comes_along(house: Path) -> None:
+    with pytest.raises(UserError, match="`small/small` is named twice"):
+        with_seeds(["small/small", "small/small"], house)
+    assert with_seeds(["small/small"], house) == ["small/small"]
+
+
+def test_tasks_are_known_by_their_names_and_files() -> None:
+    assert is_task("xcopa")
+    assert is_task("mine.yaml")
+    assert not is_task("corpus")
+
+
+def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(TASK)
+    row = {"said": "a", "one": "b", "other": "c", "label": 1}
+    (tmp_path / "qab.jsonl").write_text(json.dumps(row))
+    assert list(set_exams(str(tmp_path / "t.yaml"), None, str(tmp_path))) == ["qab"]
+    with pytest.raises(UserError, match="in `qaa`"):
+        set_exams(str(tmp_path / "t.yaml"), ["qaa"], str(tmp_path))

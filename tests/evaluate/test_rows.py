@@ -1,0 +1,148 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from tests.models.families import tiny
+from tongues.errors import UserError
+from tongues.evaluate import shared
+from tongues.evaluate.rows import Row, score_rows, too_long
+from tongues.evaluate.shared import log_probs
+from tongues.evaluate.subjects import open_subject
+from tongues.experts.ensemble.routing import posterior_weights
+from tongues.experts.ensemble.score import score
+
+VOCABULARY = 300
+FAMILIES = ["llama", "qwen2", "gemma2", "gemma3", "gpt-neox", "xglm", "gpt2"]
+WAYS = ["tfidf", "tfidf:1", "tfidf:2", "language", "text", "posterior", "uniform", "random"]
+
+
+def plain(model: PreTrainedModel, row: Row) -> np.ndarray:
+    """Each scored token's log-probability by the model alone, the row alone."""
+    with torch.no_grad():
+        logs = model(input_ids=torch.tensor(row.tokens)[None, :-1]).logits[0].log_softmax(1)
+    return logs.gather(1, torch.tensor(row.tokens)[1:, None])[row.start - 1 :, 0].numpy()
+
+
+def few_shot(demonstrations: int = 20, items: int = 8) -> list[Row]:
+    """Items of two and three choices behind demonstrations that all but one of them share."""
+    chance = np.random.default_rng(1)
+
+    def some(size: int) -> np.ndarray:
+        return chance.integers(1, VOCABULARY, size)
+
+    begun, shown, rows = np.zeros(1, dtype=int), some(demonstrations), []
+    for family in range(items):
+        shots = shown if family else some(5)
+        context = np.concatenate([begun, shots, some(int(chance.integers(3, 18)))])
+        for _ in range(2 + family % 2):
+            choice = some(int(chance.integers(1, 9)))
+            rows.append(Row(np.concatenate([context, choice]), len(context), "qab", family))
+    alone = np.array([0, 7, 8])
+    rows += [Row(alone, start, "qab", 98 + start // 3) for start in (1, 2, 3)]
+    return [rows[place] for place in chance.permutation(len(rows))]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_is_shared_scores_as_what_is_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, rows = tiny(name, VOCABULARY), few_shot()
+    for weight in model.requires_grad_(False).parameters():
+        weight.mul_(3 if weight.ndim == 2 else 1)
+    expected = [plain(model, row) for row in rows]
+    read: list[int] = []
+    model.register_forward_pre_hook(
+        lambda module, args, inputs: read.append(inputs["input_ids"].numel()), with_kwargs=True
+    )
+    counts = []
+    for constant, value in [("_MOVED", 0.0), ("_MOVED", 1e9), ("_NOISE", -1.0)]:
+        monkeypatch.setattr(shared, constant, value)
+        read.clear()
+        for own, likely in zip(expected, log_probs(model, rows), strict=True):
+            np.testing.assert_allclose(likely, own, atol=1e-5)
+        counts.append(sum(read))
+    contexts_once, beginnings_once, whole = counts
+    assert whole >= sum(len(row.tokens) - 1 for row in rows if row.start < len(row.tokens))
+    assert contexts_once < beginnings_once < 0.7 * whole
+
+
+def test_few_numbers_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, rows = tiny("llama", VOCABULARY), few_shot()
+    expected = log_probs(model, rows)
+    monkeypatch.setattr(shared, "_CPU", (40, 900, 20_000))
+    for own, likely in zip(expected, log_probs(model, rows), strict=True):
+        np.testing.assert_allclose(likely, own, atol=1e-5)
+
+
+def test_what_is_far_from_what_is_remembered_is_not_shared() -> None:
+    """A model that forgets what it was handed reads every row whole."""
+    model, rows = tiny("llama", VOCABULARY), few_shot()
+    expected = log_probs(model, rows)
+    model.register_forward_pre_hook(
+        lambda module, args, inputs: (args, inputs | {"past_key_values": None}), with_kwargs=True
+    )
+    for own, likely in zip(expected, log_probs(model, rows), strict=True):
+        np.testing.assert_allclose(likely, own, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copies_of_a_model_score_as_it_does(house: Path, way: str) -> None:
+    rows = few_shot()
+    alone = open_subject(str(house / "models/e1"), house)
+    copies = open_subject(f"small/copies@{way}", house)
+    for own, nats in zip(score_rows(alone, rows), score_rows(copies, rows), strict=True):
+        np.testing.assert_allclose(nats, own, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", ["tfidf:2", "language", "text", "posterior"])
+def test_rows_score_as_the_ends_of_documents(house: Path, way: str) -> None:
+    subject = open_subject(f"small/small@{way}", house)
+    rows = few_shot()
+    documents = [row.tokens[1:] for row in rows]
+    whole = score(subject.ensemble, documents, subject.routing, ["qab"] * len(rows))
+    for row, nats, expected in zip(rows, score_rows(subject, rows), whole, strict=True):
+        np.testing.assert_allclose(nats, expected.nats[row.start - 1 :], atol=1e-5)
+
+
+def test_the_choices_of_an_item_are_read_by_one_expert(house: Path) -> None:
+    subject = open_subject("small/small@random", house)
+    rows = few_shot()
+    each = [score_rows(open_subject(str(house / f"models/e{n}"), house), rows) for n in range(3)]
+    chosen: dict[int, set[int]] = {}
+    for place, nats in enumerate(score_rows(subject, rows)):
+        if len(nats) and rows[place].family < 98:
+            near = [float(np.abs(own[place] - nats).max()) for own in each]
+            assert min(near) < 1e-5
+            chosen.setdefault(rows[place].family, set()).add(int(np.argmin(near)))
+    assert all(len(experts) == 1 for experts in chosen.values())
+    assert len(set.union(*chosen.values())) > 1
+
+
+def test_a_row_that_is_too_long_is_named_and_never_cut(house: Path) -> None:
+    subject = open_subject(str(house / "models/e1"), house)
+    row = Row(np.ones(97, dtype=int), 1, None, 0)  # the last one is only predicted
+    long = Row(np.ones(98, dtype=int), 1, None, 0)
+    assert (too_long(subject, row), too_long(subject, long)) == (False, True)
+    assert len(score_rows(subject, [row])[0]) == 96
+    with pytest.raises(UserError, match=r"97 tokens.*sees 96"):
+        score_rows(subject, [row, long])
+
+
+def test_progress_is_told(house: Path) -> None:
+    told: list[str] = []
+    score_rows(open_subject("small/copies@uniform", house), few_shot(), tell=told.append)
+    assert sum(line.endswith("has read 22 of 22 texts") for line in told) == 3
+
+
+def test_the_posterior_knows_the_context(house: Path) -> None:
+    subject = open_subject("small/small@posterior", house)
+    (row,) = [row for row in few_shot() if row.family == 3][:1]
+    each = [
+        score_rows(open_subject(str(house / f"models/e{n}"), house), [Row(row.tokens, 1, None, 0)])
+        for n in range(3)
+    ]
+    likely = -np.array([own[0] for own in each]).T
+    weights = posterior_weights(likely, subject.ensemble.prior)
+    expected = -np.log((weights * np.exp(likely)).sum(axis=1))[row.start - 1 :]
+    np.testing.assert_allclose(score_rows(subject, [row])[0], expected, atol=1e-5)

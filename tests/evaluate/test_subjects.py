@@ -1,0 +1,95 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
+
+from tests.models.families import save_tiny, tiny
+from tongues.errors import UserError
+from tongues.evaluate.subjects import Subject, open_subject
+from tongues.files import write_json
+
+
+def hub_model(
+    folder: Path, house: Path, settings: dict[str, object] | None, template: bool
+) -> Path:
+    """A folder whose tokenizer has `<s>` and `</s>` and may put the first before a text."""
+    content = json.loads((house / "hub/tokenizer.json").read_text(encoding="utf-8"))
+    content["added_tokens"] = []
+    content["model"]["vocab"] = {
+        {"<|end|>": "</s>"}.get(piece, piece): number
+        for piece, number in content["model"]["vocab"].items()
+    }
+    tokenizer = Tokenizer.from_str(json.dumps(content))
+    tokenizer.add_special_tokens(["</s>", "<s>"])
+    number = tokenizer.token_to_id("<s>")
+    if template:
+        tokenizer.post_processor = TemplateProcessing(
+            single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", number)]
+        )
+    place = folder / "tokenizer.json"
+    folder.mkdir(parents=True)
+    tokenizer.save(str(place))
+    tiny("llama", 310).save_pretrained(folder)
+    if settings is not None:
+        write_json(folder / "tokenizer_config.json", {"eos_token": "</s>", **settings})
+    return folder
+
+
+def first_of(subject: Subject) -> str | None:
+    return subject.tokenizer.id_to_token(subject.first)
+
+
+def test_before_a_text_stands_what_the_model_knows_there(house: Path, tmp_path: Path) -> None:
+    trained_here = open_subject(str(house / "models/e1"), house)
+    assert first_of(trained_here) == "<|end|>"
+    assert first_of(open_subject("small/small", house)) == "<|end|>"
+    said: dict[str, object] = {"add_bos_token": True, "bos_token": "<s>"}
+    cases = [(None, True, "<s>"), (said, False, "<s>"), (None, False, "</s>")]
+    for number, (settings, template, expected) in enumerate(cases):
+        folder = hub_model(tmp_path / str(number), house, settings, template)
+        subject = open_subject(str(folder), house)
+        assert first_of(subject) == expected
+        assert subject.kind == "folder"
+        assert subject.seed is None
+        assert subject.tokenizer.decode(subject.encode("the ban of").tolist()) == "the ban of"
+
+
+def test_a_run_begins_every_text_as_it_was_trained(house: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs/study/one"
+    hub_model(run / "model", house, {"add_bos_token": True, "bos_token": "<s>"}, template=True)
+    write_json(run / "run.json", {"status": "finished", "parent": "hub-model"})
+    by_name = open_subject("study/one", tmp_path)
+    assert (by_name.kind, by_name.seed, first_of(by_name)) == ("run", "hub-model", "</s>")
+    for path in (run, run / "model"):
+        assert open_subject(str(path), tmp_path).fingerprint == by_name.fingerprint
+
+
+def test_an_ensemble_is_named_with_its_routing(house: Path) -> None:
+    assert str(open_subject("small/small", house).routing) == "tfidf:1"
+    subject = open_subject("small/small@tfidf:2", house)
+    assert (str(subject.routing), subject.kind, subject.seed) == ("tfidf:2", "ensemble", "seed")
+    assert subject.fingerprint != open_subject("small/small@tfidf", house).fingerprint
+    with pytest.raises(UserError, match=r"`tfdif`.*\n.*`tfidf`"):
+        open_subject("small/small@tfdif", house)
+    with pytest.raises(UserError, match="takes no routing"):
+        open_subject(f"{house / 'models/e1'}@tfidf", house)
+
+
+def test_what_is_not_there_is_told_with_the_nearest_name(house: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"`smal/small`\n.*`small/small`"):
+        open_subject("smal/small", house)
+    write_json(tmp_path / "runs/a/run.json", {})
+    with pytest.raises(UserError, match="has no model yet"):
+        open_subject("a", tmp_path)
+
+
+def test_other_bytes_are_another_fingerprint(house: Path, tmp_path: Path) -> None:
+    one = open_subject(str(house / "models/e1"), house)
+    shutil.copytree(house / "models/e1", tmp_path / "copy")
+    assert open_subject(str(tmp_path / "copy"), house).fingerprint == one.fingerprint
+    assert open_subject(str(house / "models/e2"), house).fingerprint != one.fingerprint
+    save_tiny(tiny("llama", 300), tmp_path / "copy", house / "models/e1/tokenizer.json")
+    assert open_subject(str(tmp_path / "copy"), house).fingerprint != one.fingerprint

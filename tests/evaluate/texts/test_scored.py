@@ -1,0 +1,124 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoModelForCausalLM
+
+from tests.experts.ensemble.making import TEXT
+from tests.models.families import tiny
+from tongues.evaluate.subjects import Subject, open_subject
+from tongues.evaluate.texts import Policy, bits_per_segment, spelling_cautions
+from tongues.evaluate.texts.scored import text_losses, token_nats
+from tongues.experts.ensemble.score import score
+from tongues.text import Document
+
+WORDS = TEXT.split()
+
+
+def documents(count: int = 5, words: int = 150, lang: str = "qab") -> list[Document]:
+    chance = np.random.default_rng(len(lang))
+    texts = [" ".join(chance.choice(WORDS, words // (1 + n))) for n in range(count)]
+    return [Document(f"{lang}{n}", lang, text, f"g{n}", "here") for n, text in enumerate(texts)]
+
+
+@pytest.fixture(scope="module")
+def alone(house: Path) -> Subject:
+    return open_subject(str(house / "models/e1"), house)
+
+
+@pytest.mark.parametrize("stride", [10, 37, 63])
+def test_losses_are_those_of_hugging_faces_sliding_windows(alone: Subject, stride: int) -> None:
+    """The loop of its page on perplexity, with windows of 64 tokens, by the model's own loss."""
+    model = AutoModelForCausalLM.from_pretrained(alone.ensemble.tokenizer)
+    found = text_losses(alone, documents(), Policy(63, stride))
+    for place, document in enumerate(documents()):
+        ids = torch.tensor([[alone.first, *alone.encode(document.text).tolist()]])
+        nats, count, before = 0.0, 0, 0
+        for begin in range(0, ids.shape[1], stride):
+            end = min(begin + 64, ids.shape[1])
+            inputs, target = ids[:, begin:end], ids[:, begin:end].clone()
+            target[:, : before - end] = -100 if before else target[:, : before - end]
+            scored = int((target[:, 1:] != -100).sum())
+            with torch.no_grad():
+                nats += model(inputs, labels=target).loss.item() * scored
+            count, before = count + scored, end
+            if end == ids.shape[1]:
+                break
+        assert found.tokens[place] == count
+        assert math.exp(found.nats[place] / count) == pytest.approx(
+            math.exp(nats / count), rel=1e-5
+        )
+        assert found.bytes[place] == len(document.text.encode())
+
+
+def test_sums_are_over_sums(alone: Subject) -> None:
+    found = text_losses(alone, documents())
+    assert found.ids == ("qab0", "qab1", "qab2", "qab3", "qab4")
+    assert found.loss == pytest.approx(found.nats.sum() / found.tokens.sum())
+    assert found.perplexity == pytest.approx(math.exp(found.loss))
+    expected = found.nats.sum() / math.log(2) / found.bytes.sum()
+    assert found.bits_per_byte == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "language", "text", "posterior", "random"])
+def test_experts_count_as_the_whole_document_has_it(house: Path, way: str) -> None:
+    subject = open_subject(f"small/small@{way}", house)
+    tokens = [subject.encode(document.text) for document in documents()]
+    found = text_losses(subject, documents())
+    expected = score(subject.ensemble, tokens, subject.routing, ["qab"] * len(tokens))
+    np.testing.assert_allclose(found.nats, [one.nats.sum() for one in expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", [Policy(40, 13), Policy(40, 40, back=True)])
+def test_copies_cost_what_their_model_does(alone: Subject, house: Path, policy: Policy) -> None:
+    copies = open_subject("small/copies@tfidf", house)
+    found, expected = (text_losses(one, documents(), policy) for one in (copies, alone))
+    np.testing.assert_allclose(found.nats, expected.nats, rtol=1e-6)
+
+
+def test_every_token_and_every_byte_counts(house: Path) -> None:
+    subject = open_subject(str(house / "hub"), house)
+    texts = ["the ban of the ban", "é", "", "ё the"]
+    some = [Document(str(n), "qaa", text, str(n), "here") for n, text in enumerate(texts)]
+    found = text_losses(subject, some)
+    assert found.tokens.tolist() == [len(subject.encode(text)) for text in texts]
+    assert found.bytes.tolist() == [18, 2, 0, 6]
+    assert found.nats[2] == 0
+    (nats,) = token_nats(subject, [subject.encode(texts[0])])
+    ids = torch.tensor([[subject.first, *subject.encode(texts[0])]])
+    with torch.no_grad():
+        logs = tiny("gpt-neox", 300)(ids[:, :-1]).logits[0].log_softmax(1)
+    np.testing.assert_allclose(nats, -logs.gather(1, ids[0, 1:, None])[:, 0].numpy(), atol=1e-5)
+
+
+def test_segments_that_all_languages_have_are_compared(alone: Subject) -> None:
+    one, other = documents(5), documents(4, lang="qa")
+    losses = {"qab": text_losses(alone, one), "qa": text_losses(alone, other[1:])}
+    count, bits = bits_per_segment(losses)
+    assert count == 3
+    assert bits["qab"] == pytest.approx(losses["qab"].nats[1:4].sum() / 3 / math.log(2))
+    assert bits["qa"] == pytest.approx(losses["qa"].nats.sum() / 3 / math.log(2))
+    assert bits_per_segment({"qab": losses["qab"]}) == (0, {})
+
+
+def test_a_script_that_the_tokenizer_lacks_is_told(alone: Subject) -> None:
+    latin = Tokenizer(
+        models.BPE({"?": 0, **{c: n + 1 for n, c in enumerate("abcdehnorst ")}}, [], unk_token="?")
+    )
+    latin.pre_tokenizer = pre_tokenizers.Whitespace()
+    poor = replace(alone, tokenizer=latin)
+    text = [
+        Document("1", "ru", "тот the тот", "1", "here"),
+        Document("2", "ru", "that", "2", "here"),
+    ]
+    (caution,) = spelling_cautions("ru", text_losses(poor, text))
+    assert caution.code == "script_missing"
+    assert "(in 1 of 2 documents)" in caution.sentence
+    spelt = [Document("1", "ru", "тот самый тот", "1", "here")]
+    (caution,) = spelling_cautions("ru", text_losses(alone, spelt))
+    assert caution.code == "spelt_out"
+    assert not spelling_cautions("qab", text_losses(alone, documents()))

@@ -1,0 +1,211 @@
+"""Experts killed at random, runs that fail beside whole ones, and growing seed by seed."""
+
+import importlib
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import active_children
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from tests.conftest import MakeRecipe
+from tongues.errors import UserError
+from tongues.experts import Round, plan_rounds
+from tongues.experts.conduct import train_experts
+from tongues.experts.ensemble.ensemble import open_ensemble
+from tongues.experts.plans import seed_cautions
+from tongues.models import find_shape
+from tongues.models.huggingface import build_model, save_model
+from tongues.recipe import Recipe
+from tongues.study import find_launcher
+from tongues.study.launchers import Job
+from tongues.study.launchers.local import Local
+from tongues.tokens import open_tokens
+
+SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
+
+Ask = Callable[..., Recipe]
+
+
+@pytest.fixture(scope="module")
+def seed_model(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What experts branch from: a model that knows nothing yet."""
+    folder, prepared = tmp_path_factory.mktemp("seed"), open_tokens(tokens)
+    save_model(build_model(find_shape("0.05M"), prepared.vocabulary_size, 64, seed=1), folder)
+    copy(prepared.tokenizer_path, folder)
+    return folder
+
+
+@pytest.fixture
+def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
+    """A recipe of experts, each of the same small model."""
+
+    def asked(experts: str, *overrides: str) -> Recipe:
+        start = () if "grow" in experts else (f"train.init_from={seed_model}",)
+        train = ("train.mixture={}", "train.budget=4k tokens", "train.evaluations=1")
+        return make_recipe("model={}", *train, *start, *overrides, f"experts={experts}")
+
+    return asked
+
+
+def planned(recipe: Recipe, workspace: Path) -> list[Round]:
+    return plan_rounds(recipe, workspace, {}, make=True)
+
+
+@contextmanager
+def killing(chosen: Sequence[str], longest: float) -> Iterator[list[str]]:
+    """Kill the process of every chosen run some random time after it began; hands out whose."""
+    killed: list[str] = []
+    due: dict[int | None, float] = {}
+    over, chance = threading.Event(), random.Random(time.time_ns())
+
+    def kill() -> None:
+        while not over.wait(0.01):
+            for child in active_children():
+                if child.pid is None or child.name not in chosen:
+                    continue
+                when = due.setdefault(child.pid, time.monotonic() + chance.uniform(0, longest))
+                if time.monotonic() > when and child.name not in killed:
+                    with suppress(ProcessLookupError):
+                        os.kill(child.pid, signal.SIGKILL)
+                        killed.append(child.name)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.fixture
+def slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Commands that stand in for Slurm's and run a job here; jobs leave a file while they run."""
+    pytest.importorskip("submitit", reason="submitit is not installed")
+    monkeypatch.setattr(importlib.import_module("tongues.study.launchers.slurm"), "_LOOK_EVERY", 0)
+    folder, queue = tmp_path / "commands", tmp_path / "queue"
+    folder.mkdir()
+    queue.mkdir()
+    lines = {
+        "sinfo": "echo none",
+        "squeue": f"for job in $(ls {queue}); do echo $job $(cat {queue}/$job); done",
+        "scontrol": "echo JobState=COMPLETED",
+        "scancel": "exit 0",
+        "srun": 'while [ "${1#-}" != "$1" ]; do\n'
+        "case $1 in --output | --error) shift 2 ;; *) shift ;; esac; done\n"
+        'exec "$@"',
+        "sbatch": f'sed -n "s/#SBATCH --job-name=//p" "$1" > {queue}/$$\n'
+        "export SLURM_JOB_ID=$$ SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1\n"
+        f'(sh "$1"; rm {queue}/$$) > {folder}/log 2>&1 < /dev/null &\n'
+        "echo Submitted batch job $$",
+    }
+    for name, line in lines.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder
+
+
+def bytes_of(workspace: Path, rounds: list[Round]) -> dict[str, bytes]:
+    runs = [f"runs/{run.name}/{name}" for made in rounds for run in made.runs for name in SAME]
+    whole = [f"ensembles/{made.name}/router.safetensors" for made in rounds]
+    whole += [f"ensembles/{made.name}/ensemble.json" for made in rounds]
+    return {name: (workspace / name).read_bytes() for name in (*runs, *whole)}
+
+
+def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
+    ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Path
+) -> None:
+    recipe = ask(
+        "{divisions: [{by: languages}]}",
+        "train.budget=40k tokens",
+        "train.checkpoint_every=0.1 seconds",
+    )
+    undisturbed = tmp_path_factory.mktemp("undisturbed")
+    (undisturbed / "tokens").symlink_to(workspace / "tokens", target_is_directory=True)
+    rounds = planned(recipe, undisturbed)
+    train_experts(recipe, undisturbed, rounds, launcher=find_launcher())
+    last = rounds[0].runs[-1].name
+    for chosen, longest in (((rounds[0].runs[0].name, last), 0.4), ((last,), 0.1)):
+        with (
+            killing(chosen, longest) as killed,
+            pytest.raises(UserError, match="killed by signal 9") as caught,
+        ):
+            train_experts(recipe, workspace, rounds, launcher=find_launcher())
+        assert caught.value.where in killed
+    launcher = find_launcher("slurm", partition="any")
+    (made,) = train_experts(recipe, workspace, rounds, launcher=launcher)
+    assert bytes_of(workspace, rounds) == bytes_of(undisturbed, rounds)
+    assert open_ensemble(made, workspace).k == 2
+
+
+class Failing(Local):
+    """This machine, on which one run always fails."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__()
+        self._run = run
+        self._failed: dict[str, str] = {}
+
+    def start(self, job: Job) -> None:
+        if job.run == self._run:
+            self._failed[job.run] = "its machine burnt"
+        else:
+            super().start(job)
+
+    def ended(self, seconds: float) -> dict[str, str]:
+        failed, self._failed = self._failed, {}
+        return failed or super().ended(seconds)
+
+
+def test_what_is_whole_is_put_together_beside_a_run_that_failed(ask: Ask, workspace: Path) -> None:
+    recipe = ask("{divisions: [{by: dense}, {by: languages}]}")
+    rounds, told = planned(recipe, workspace), []
+    bad = rounds[1].runs[0].name
+    with pytest.raises(UserError, match="1 of 3 runs failed; the first: its machine burnt") as why:
+        train_experts(recipe, workspace, rounds, launcher=Failing(bad), tell=told.append)
+    assert why.value.where == bad
+    whole = workspace / "ensembles" / rounds[0].name
+    assert f"{whole} is whole all the same" in told
+    assert open_ensemble(whole, workspace).k == 1
+    assert not (workspace / "ensembles" / rounds[1].name).exists()
+
+
+def test_a_run_of_other_settings_is_not_taken_for_an_expert(ask: Ask, workspace: Path) -> None:
+    first = ask("{divisions: [{by: dense}]}")
+    (made,) = train_experts(first, workspace, planned(first, workspace), launcher=find_launcher())
+    (made / "ensemble.json").unlink()
+    other = ask("{divisions: [{by: dense}]}", "train.budget=5k tokens")
+    with pytest.raises(UserError, match="was made otherwise"):
+        train_experts(other, workspace, planned(other, workspace), launcher=find_launcher())
+    assert not (made / "ensemble.json").exists()
+
+
+def test_each_seed_grows_from_its_own_and_the_power_of_the_router_stays(
+    ask: Ask, workspace: Path
+) -> None:
+    first = ask("{divisions: [{by: dense}], seeds: [1, 2], power: 4}", "train.budget=1k tokens")
+    before = planned(first, workspace)
+    train_experts(first, workspace, before, launcher=find_launcher())
+    (workspace / "tokens/more").symlink_to(workspace / "tokens/small", target_is_directory=True)
+    grow = "{grow: small/dense-s1, divisions: [{by: languages}], seeds: %s}"
+    rounds = planned(ask(grow % "[1, 2]", "name=more"), workspace)
+    assert [{run.parent for run in made.runs} for made in rounds] == [
+        {"small/dense-e0-s1"},
+        {"small/dense-e0-s2"},
+    ]
+    assert seed_cautions(rounds) == []
+    few = planned(ask(grow % "[1, 3]", "name=more"), workspace)
+    (caution,) = seed_cautions(few)
+    assert "seeds 1 and 3 all branch from" in caution.sentence
+    grown = workspace / "ensembles/small/dense-s1"
+    assert {made.grown for made in few} == {grown}
+    router = open_ensemble(grown, workspace).router
+    assert router and router.power == 4

@@ -1,0 +1,84 @@
+"""Held-out text of an ensemble that grew: what nobody was trained on, and what is said of it."""
+
+from pathlib import Path
+from shutil import copytree
+
+import numpy as np
+import pytest
+
+from tongues.experts.ensemble.lineage import Expert, Lineage
+from tongues.experts.heldout import (
+    held_out_cautions,
+    scored_documents,
+    tuning_documents,
+    unseen_documents,
+)
+from tongues.files import read_json, write_json
+from tongues.tokens import Tokens, open_tokens
+from tongues.tokens.shards import Shard, shard_dtype, write_shard
+
+MOVED = 5  # documents
+
+
+@pytest.fixture
+def grown(workspace: Path) -> tuple[Tokens, Lineage]:
+    """Tokens that hold more out than those which the experts of an ensemble were trained on."""
+    before, folder = open_tokens(workspace / "tokens/small"), workspace / "tokens/more"
+    copytree(before.path.resolve(), folder)
+    train, valid = before.shard("qaa", "train"), before.shard("qaa", "valid")
+    manifest = read_json(folder / "tokens.json") | {"fingerprint": "another"}
+    counts = manifest["languages"]["qaa"]
+    cut = int(train.bounds[MOVED])
+    parts = {
+        "valid": [(train.tokens[:cut], np.diff(train.bounds)[:MOVED]), whole(valid)],
+        "train": [(train.tokens[cut:], np.diff(train.bounds)[MOVED:])],
+    }
+    for split, documents in parts.items():
+        write_shard(folder / "qaa" / split, documents, shard_dtype(before.vocabulary_size))
+        counts[split]["documents"] = sum(len(lengths) for _, lengths in documents)
+        counts[split]["tokens"] = sum(len(tokens) for tokens, _ in documents)
+    write_json(folder / "tokens.json", manifest)
+    record = {"tokens_fingerprint": before.fingerprint, "shares": {"qaa": 0.5, "qab": 0.5}}
+    write_json(workspace / "runs/small/one/run.json", record)
+    expert = Expert("small/one", "", {}, {"qaa": 1.0}, None, "small/one", 0)
+    return open_tokens(folder), Lineage((expert,), {}, "seed", "", None, {})
+
+
+def whole(shard: Shard) -> tuple[np.ndarray, np.ndarray]:
+    return shard.tokens, np.diff(shard.bounds)
+
+
+def test_only_what_was_held_out_then_and_is_now_tells_of_experts(
+    grown: tuple[Tokens, Lineage], workspace: Path
+) -> None:
+    tokens, lineage = grown
+    unseen = unseen_documents(tokens, [lineage], workspace)
+    assert not unseen["qaa"][:MOVED].any() and unseen["qaa"][MOVED:].all()
+    assert unseen["qab"].all()
+    bounds = tokens.shard("qaa", "valid").bounds
+    before = open_tokens(workspace / "tokens/small").shard("qaa", "valid").bounds
+    for chosen in (scored_documents, tuning_documents):
+        numbers = chosen(bounds, 1000, unseen["qaa"])
+        np.testing.assert_array_equal(numbers - MOVED, chosen(before, 1000))
+
+
+def test_it_is_said_when_held_out_text_moved(
+    grown: tuple[Tokens, Lineage], workspace: Path
+) -> None:
+    tokens, lineage = grown
+    (caution,) = held_out_cautions(tokens, lineage, workspace)
+    assert caution.code == "held_out_moved"
+    assert "`qaa` 2.08k of 2.94k (" in caution.sentence
+    assert held_out_cautions(open_tokens(workspace / "tokens/small"), lineage, workspace) == []
+    (workspace / "tokens/small").unlink()
+    told = held_out_cautions(tokens, lineage, workspace)
+    assert [one.code for one in told] == ["held_out_unknown"]
+    assert "qaa, qab" in told[0].sentence
+
+
+def test_where_nothing_is_left_all_is_taken() -> None:
+    bounds = np.arange(0, 2100, 100)
+    none = np.zeros(20, dtype=bool)
+    assert scored_documents(bounds, 500, none).tolist() == list(range(10))
+    assert tuning_documents(bounds, 500, none).tolist() == list(range(10, 15))
+    assert tuning_documents(bounds, 1).tolist() == [10]

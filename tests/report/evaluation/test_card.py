@@ -1,0 +1,47 @@
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tests.report.evaluation.scored import MIXED, PLAIN, SOURCE, outcome
+from tongues.report.evaluation import card_section, newest_section, write_cards
+from tongues.runs import Record
+
+
+def record(**changed: Any) -> Record:
+    known: Any = {"run": MIXED, "fingerprint": "0" * 16} | changed
+    return known
+
+
+def test_a_card_says_scores_comparisons_and_how() -> None:
+    found = outcome((SOURCE, PLAIN, MIXED), shots=8)
+    said = card_section(found, MIXED)
+    assert said.startswith("## Evaluation\n\n### Losses on study\n\n| language | bits per byte |")
+    loss = found["texts"]["study"]["losses"][MIXED]["qaa"]
+    assert f"| qaa | {loss['bits_per_byte']['value']:.3f} [" in said
+    assert said.count(f"Beside `{SOURCE}`:") == 2  # the first and its seed are one: losses, answers
+    assert "33.3 % ± 4.3 | 120 |" in said
+    assert "8 demonstrations, mean of 3 draws" in said
+    assert "> Two sleep <here>, right? No, all run." in said
+    assert "Before every text stood the token `<end>`." in said
+    widths = {line.count("|") for line in said.splitlines() if line.startswith("|")}
+    assert len(widths) == 1
+
+
+def test_a_file_for_each_model(tmp_path: Path) -> None:
+    found = outcome((SOURCE, MIXED), languages=("qaa",))
+    written = write_cards(found, tmp_path / "cards")
+    assert [path.name for path in written] == ["study-qaa-source-s1.md", "study-qab-cpt-r20-s1.md"]
+    assert written[1].read_text(encoding="utf-8") == card_section(found, MIXED)
+
+
+def test_the_newest_evaluation_of_the_run_as_it_is(tmp_path: Path) -> None:
+    assert newest_section(tmp_path, record()) == ""
+    for age, (name, models) in enumerate({"old": (SOURCE, MIXED), "new": (MIXED,)}.items()):
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "scores.json"
+        file.write_text(json.dumps(outcome(models, languages=("qaa",))))
+        os.utime(file, (age, age))
+    assert "Beside" not in newest_section(tmp_path, record())  # the newest compares with nothing
+    assert "### Losses on study" in newest_section(tmp_path, record(run=SOURCE))
+    assert newest_section(tmp_path, record(fingerprint="1" * 16)) == ""  # trained otherwise since

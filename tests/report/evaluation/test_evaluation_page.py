@@ -1,0 +1,165 @@
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, outcome
+from tests.report.pages import Page
+from tongues.errors import UserError
+from tongues.report.evaluation import write_evaluation_report
+from tongues.report.evaluation.cells import bits
+from tongues.report.evaluation.figures import accuracy_figure, forgetting_figure, loss_figure
+from tongues.report.evaluation.found import labels, same_tokens
+from tongues.report.evaluation.replay import replay_figure
+from tongues.report.evaluation.tables import (
+    accuracy_table,
+    comparison_table,
+    loss_table,
+    perplexity_table,
+)
+from tongues.report.evaluation.words import findings, lead
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return json.loads(json.dumps(outcome(aligned=True)))
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The cells of a table as a reader sees them, bold ones in asterisks."""
+    marked = re.sub(r"</?strong>", "*", table.replace("<small", " <small"))
+    return [
+        [
+            html.unescape(re.sub(r"<[^>]+>", "", cell)).strip()
+            for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)
+        ]
+        for row in re.findall(r"<tr>(.*?)</tr>", marked)
+    ]
+
+
+def test_the_best_is_bold_with_what_cannot_be_told_from_it(found: dict[str, Any]) -> None:
+    head, qaa, qab, qac, best = rows_of(loss_table(found, "study"))
+    names = ["qaa-source-s1", "qab-scratch-s1", "qab-cpt-s1", "qab-cpt-r20-s1"]
+    assert head == ["language", *names, "documents"]
+    assert [cell.startswith("*") for cell in qaa[1:5]] == [True, False, False, False]
+    assert [cell.startswith("*") for cell in qab[1:5]] == [False, False, True, True]
+    assert not any(cell.startswith("*") for cell in qac[1:5])  # all are alike, so none is best
+    kept = found["texts"]["study"]["losses"][SOURCE]["qaa"]["bits_per_byte"]
+    assert qaa[1] == f"*{kept['value']:.3f}* [{kept['low']:.3f}, {kept['high']:.3f}]"
+    assert (qaa[5], best[0]) == ("24", "best in")
+    assert sum(int(cell.split(" of ")[0]) for cell in best[1:5]) == 3
+
+
+def test_accuracies_stand_beside_chance(found: dict[str, Any]) -> None:
+    head, qaa, qab, _, mean, _ = rows_of(accuracy_table(found, "xnli"))
+    assert head[-2:] == ["chance", "items"]
+    assert qaa[-2:] == ["33.3 ± 4.3", "120"]  # √(2/9 / 120)
+    assert mean[-2] == "33.3 ± 2.5"
+    assert qaa[1].startswith("*") and not qaa[2].startswith("*")
+    assert [cell.startswith("*") for cell in qab[1:5]] == [False, False, True, True]
+
+
+def test_forgetting_is_a_table_and_a_figure(found: dict[str, Any]) -> None:
+    forgotten = found["texts"]["study"]["forgotten"]
+    head, qaa, qab, qac, _ = rows_of(comparison_table(found, forgotten, bits, {}))
+    assert head == ["language", "qab-cpt-s1", "qab-cpt-r20-s1"]
+    assert qaa[1].startswith("+0.4") and qab[1].startswith("−1.3")
+    assert all(cell.startswith("cannot be told apart ") for cell in qac[1:])
+    drawn = forgetting_figure(found, "study")
+    assert drawn is not None and len(drawn.rows) == 6
+    said = findings(found)["Forgotten"]
+    assert (
+        "`qab-cpt-s1` beside its seed `qaa-source-s1`: worse in 1 language of 3, `qaa`" in said[0]
+    )
+    assert said[0].endswith("better in 1 language; in 1 language the two cannot be told apart.")
+
+
+def test_one_comparison_shows_what_is_compared() -> None:
+    found = outcome((SOURCE, PLAIN), languages=("qaa", "qab"))
+    scores = found["texts"]["study"]
+    values = {
+        model: {language: of["bits_per_byte"] for language, of in by.items()}
+        for model, by in scores["losses"].items()
+    }
+    head, qaa, *_ = rows_of(comparison_table(found, scores["forgotten"], bits, values))
+    assert head == ["language", "qaa-source-s1", "qab-cpt-s1", "difference"]
+    gap = float(qaa[2]) - float(qaa[1])
+    assert float(qaa[3].split()[0]) == pytest.approx(gap, abs=0.0011)
+
+
+def test_first_it_is_said_what_can_be_told(found: dict[str, Any]) -> None:
+    losses, forgotten, answers = lead(found)
+    assert losses == (
+        "On `study` (mean of 3 languages) `qab-cpt-s1` and `qab-cpt-r20-s1` are ahead of "
+        "`qaa-source-s1`; `qab-scratch-s1` is behind `qaa-source-s1`."
+    )
+    assert forgotten.startswith("Forgotten most was `qaa` by `qab-cpt-s1`, beside its seed")
+    assert forgotten.endswith("2 of 6 pairs of model and language became worse.")
+    assert "`qab-cpt-r20-s1` is ahead of" in answers and "`qab-scratch-s1` is behind" in answers
+    assert "`qab-cpt-s1` cannot be told apart from `qaa-source-s1`." in answers
+    told = findings(found)
+    assert told["Tasks"][0].startswith("In `xnli` chance is 33.3 % ± 2.5; above it: ")
+    assert told["Left out"] == ["2 left out: empty choice (first xnli/qaa.jsonl, line 3: )."]
+
+
+def test_one_model_on_too_little_text() -> None:
+    found = outcome((MIXED,), documents=4, languages=("qaa",))
+    losses, answers = lead(found)
+    assert losses.startswith(f"`{MIXED}` needs ") and "bits per byte of `study`" in losses
+    assert "chance is 33.3 % ± 4.3; above it:" in answers
+    assert findings(found)["Caution"] == ["No interval where 6 documents are needed, there are 4."]
+    assert "(too few)" in loss_table(found, "study")
+    assert loss_figure(found, "study") is None and accuracy_figure(found, "xnli") is None
+    assert forgetting_figure(found, "study") is None and replay_figure(found) is None
+
+
+def test_perplexities_stand_apart_by_tokenizer(found: dict[str, Any]) -> None:
+    assert list(same_tokens(found)) == [[SOURCE, SCRATCH, PLAIN, MIXED]]
+    models = [dict(about) for about in found["models"]]
+    models[1]["tokenizer"] = "other"
+    own = {**found, "models": models}
+    assert list(same_tokens(own)) == [[SOURCE, PLAIN, MIXED]]
+    head, *rows = rows_of(perplexity_table(own, "study", [SOURCE, PLAIN]))
+    assert head == ["language", "qaa-source-s1", "qab-cpt-s1"]
+    losses = found["texts"]["study"]["losses"][PLAIN].values()
+    mean = sum(of["perplexity"] for of in losses) / 3
+    assert rows[-1][2] == f"{mean:.1f}"
+
+
+def test_scores_against_replay(found: dict[str, Any]) -> None:
+    drawn = replay_figure(found)
+    assert drawn is not None and len(drawn.panels) == 2
+    rows = {(row["on"], row["series"], row["share"]): row["value"] for row in drawn.rows}
+    right = found["tasks"]["xnli"]["accuracies"]
+    own, first = (right[model]["qaa"]["measured"]["value"] for model in (MIXED, SOURCE))
+    assert rows["xnli", "qaa", "20 %"] == pytest.approx((own - 1 / 3) / (first - 1 / 3))
+    assert ("xnli", "qac", "20 %") not in rows  # where the first cannot be told from chance
+    assert rows["study", "qaa", "0 %"] > rows["study", "qaa", "20 %"] > 0
+
+
+def test_names_lose_the_folder_that_all_have() -> None:
+    models = [{"name": name} for name in ("a/b/c", "a/b/d@tfidf:2")]
+    assert list(labels({"models": models}).values()) == ["c", "d@tfidf:2"]
+    assert list(labels({"models": models[:1]}).values()) == ["a/b/c"]
+    assert list(labels({"models": [{"name": "a"}, {"name": "a/b"}]}).values()) == ["a", "a/b"]
+
+
+def test_a_page_with_its_files(found: dict[str, Any], tmp_path: Path) -> None:
+    page = write_evaluation_report(found, tmp_path / "first-evaluation")
+    text = page.read_text(encoding="utf-8")
+    whole = Page(text)
+    assert not whole.open and "Evaluation: first" in whole.said
+    assert "Two sleep <here>, right?" in whole.said  # shown, not read as a tag
+    drawn = re.findall(r'<figure id="([\w.-]+)"', text)
+    assert drawn == ["loss-study", "forgetting-study", "task-xnli", "replay"]
+    panels = json.loads(re.findall(r'id="drawing">(.*?)</script>', text, re.DOTALL)[0])["panels"]
+    assert len(panels) == text.count('<div class="panel">')
+    kept = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
+    assert kept["texts"] == found["texts"] and kept["findings"] == findings(found)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "note.txt").write_text("mine")
+    with pytest.raises(UserError, match="is not empty and no report"):
+        write_evaluation_report(found, tmp_path / "mine")

@@ -1,0 +1,197 @@
+"""The verb evaluate: models side by side on texts and tasks."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tongues.cli.options import json_option, memory_option, workspace_option
+from tongues.errors import UserError
+
+__all__ = ["evaluate"]
+
+
+@click.command()
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@workspace_option
+@click.option(
+    "--on",
+    "whats",
+    multiple=True,
+    required=True,
+    metavar="WHAT",
+    help="Prepared tokens, files, or a task; `xcopa:sw,tr` for some of its languages.",
+)
+@click.option("--data", metavar="FOLDER|hub", help="Where the tasks' items lie.")
+@click.option("--languages", metavar="A,B,…", help="Of texts and tasks; all by default.")
+@click.option("--most", type=click.IntRange(min=1), help="Items, and documents, of a language.")
+@click.option(
+    "--shots",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Demonstrations before every item.",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1),
+    help="How often demonstrations are drawn; 5 by default.",
+)
+@click.option("--demonstrations", metavar="TAG", help="Their language; the items' own by default.")
+@click.option(
+    "--templates",
+    type=click.Choice(["english", "translated"]),
+    default="english",
+    show_default=True,
+)
+@click.option(
+    "--normalisation",
+    type=click.Choice(["token", "character", "byte", "sum", "pmi"]),
+    help="How choices are compared; the task's own by default.",
+)
+@click.option("--window", type=click.IntRange(min=1), help="Tokens of text seen at once.")
+@click.option("--stride", type=click.IntRange(min=1), help="Tokens scored in a window.")
+@click.option(
+    "--unfit",
+    type=click.Choice(["skip", "stop"]),
+    default="skip",
+    show_default=True,
+    help="What becomes of items that cannot be asked.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of items and draws.")
+@memory_option
+@click.option("--compare", is_flag=True, help="Say which models can be told from the first.")
+@click.option("--name", default="evaluation", show_default=True, help="In evaluations/.")
+@json_option
+def evaluate(
+    models: tuple[str, ...],
+    whats: tuple[str, ...],
+    workspace: Path,
+    languages: str | None,
+    window: int | None,
+    stride: int | None,
+    memory: int | None,
+    compare: bool,
+    name: str,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Score MODELs (runs, ensembles, Hugging Face folders) on texts and tasks, side by side.
+
+    A run's or ensemble's seed is scored too, for what was forgotten. An ensemble is used by a
+    routing as `NAME@tfidf:2`. Interrupted, the same command goes on.
+    """
+    from tongues.evaluate.conduct import evaluate as ask
+    from tongues.evaluate.conduct import with_seeds
+    from tongues.evaluate.outcome import outcome, write_outcome
+    from tongues.recipe.base import readable_name
+    from tongues.report.evaluation import write_cards, write_evaluation_report
+    from tongues.terminal import print_json, progress_line, say
+
+    try:
+        readable_name(name)
+    except ValueError as error:
+        raise UserError(str(error), where="--name") from None
+    named = with_seeds(models, workspace)
+    wanted = _listed(languages)
+    asked = _asked(whats, workspace, wanted, window, stride, say, **how)
+    folder = workspace / "evaluations" / name
+    with progress_line(name) as show:
+        about, found = ask(
+            named,
+            asked,
+            workspace,
+            folder,
+            memory=memory,
+            watch=lambda share, what: show(share, what),
+        )
+    made = outcome(about, asked, found)
+    told = write_outcome(made, folder)
+    write_cards(told, folder / "cards")
+    if as_json:
+        print_json(told)
+        return
+    _show(told, compare)
+    for line in made.left_out:
+        say(line)
+    click.echo(write_evaluation_report(told, workspace / "reports" / f"{name}-evaluation"))
+
+
+def _asked(
+    whats: Sequence[str],
+    workspace: Path,
+    languages: list[str] | None,
+    window: int | None,
+    stride: int | None,
+    say: Any,
+    *,
+    data: str | None,
+    most: int | None,
+    shots: int,
+    draws: int | None,
+    demonstrations: str | None,
+    templates: str,
+    normalisation: Any,
+    unfit: Any,
+    seed: int,
+) -> Any:
+    """Texts and tasks, read and checked before any model is opened."""
+    from tongues.evaluate.conduct import Asked
+    from tongues.evaluate.exams import is_task, set_exams
+    from tongues.evaluate.texts import Policy, read_texts
+
+    if draws is not None and not shots:
+        hint = "say how many by `--shots`, such as 8"
+        raise UserError(
+            "without demonstrations there is nothing to draw", where="--draws", hint=hint
+        )
+    texts: dict[str, Any] = {}
+    exams: dict[str, Any] = {}
+    for what in whats:
+        task, _, own = what.partition(":")
+        if not is_task(task):
+            texts[what] = read_texts(
+                what, workspace, languages=languages, most=most, fault=lambda one: say(str(one))
+            )
+            continue
+        if data is None:
+            hint = "name their folder by `--data`, or `--data hub`"
+            raise UserError(f"where do the items of `{task}` lie?", where="--on", hint=hint)
+        found = set_exams(
+            task,
+            _listed(own) or languages,
+            data,
+            most=most,
+            shots=shots,
+            draws=(draws or 5) if shots else 1,
+            demonstrations_language=demonstrations,
+            templates=templates,
+            seed=seed,
+            unfit=unfit,
+        )
+        exams[next(iter(found.values())).task.name] = found
+    return Asked(texts, exams, Policy(window, stride), normalisation, unfit)
+
+
+def _listed(said: str | None) -> list[str] | None:
+    return [one.strip() for one in said.split(",") if one.strip()] if said else None
+
+
+def _show(told: Mapping[str, Any], compare: bool) -> None:
+    """Tables: a row per language, a column per model."""
+    from tongues.evaluate.shown import accuracy_rows, comparison_lines, loss_rows
+    from tongues.terminal import print_table
+
+    for text, scores in told["texts"].items():
+        click.echo(f"{text}, bits per byte")
+        print_table(loss_rows(scores))
+        click.echo("")
+    for task, scores in told["tasks"].items():
+        shots = f"{scores['shots']} demonstrations" if scores["shots"] else "no demonstrations"
+        click.echo(f"{task}, accuracy by {scores['normalisation']}, {shots}")
+        print_table(accuracy_rows(scores))
+        click.echo("")
+    if compare:
+        for line in comparison_lines(told):
+            click.echo(line)

@@ -1,0 +1,200 @@
+"""What the answers of several models to a task come to, and which can be told apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tongues.evaluate.leaders import leaders
+from tongues.evaluate.significance import (
+    Chance,
+    Difference,
+    Measured,
+    Signs,
+    WinRate,
+    chance,
+    holm,
+    measured_accuracy,
+    paired_accuracy,
+    relative_score,
+    signs,
+    win_rates,
+)
+from tongues.evaluate.tasks import ItemScore, Normalisation, correct
+
+__all__ = ["Accuracy", "TaskComparison", "TaskScores", "task_scores"]
+
+Answers = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language, draw
+
+_PARALLEL = 0.5  # of a language's items that another has too, from which they are translations
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How many items of a language a model answers rightly, and how many guessing would."""
+
+    measured: Measured
+    chance: Chance
+    items: int
+    draws: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskComparison:
+    """How much more of the same items a model answers rightly than another.
+
+    The p-values of the languages allow for how many there are. relative: the model's score above
+    chance over the other's, in the mean over languages, and in each of them.
+    """
+
+    model: str
+    other: str
+    languages: Mapping[str, Difference]
+    mean: Difference
+    signs: Signs
+    relative: Measured
+    relative_of: Mapping[str, Measured]  # by language
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScores:
+    """A task, as all models answered it."""
+
+    normalisation: Normalisation
+    shots: int
+    accuracies: Mapping[str, Mapping[str, Accuracy]]  # by model and language
+    mean: Mapping[str, Measured]  # over languages
+    chance: Chance  # of the mean
+    best: Mapping[str, WinRate]  # in how many languages a model is the best
+    leaders: Mapping[str, Sequence[str]]  # by language: the best and what cannot be told from it
+    compared: Sequence[TaskComparison]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Right:
+    """Which items a model answered rightly in each draw."""
+
+    ids: tuple[str, ...]
+    right: np.ndarray  # [draws, items]
+    choices: np.ndarray  # [items], how many each has
+
+    def of(self, ids: Sequence[str]) -> np.ndarray:
+        """Of these items alone [draws, items]."""
+        place = {item: number for number, item in enumerate(self.ids)}
+        return self.right[:, [place[item] for item in ids]]
+
+
+def task_scores(
+    answers: Answers,
+    pairs: Sequence[tuple[str, str]],
+    normalisation: Normalisation,
+    shots: int,
+) -> TaskScores:
+    """Put the answers to one task together; pairs: which model is compared with which other."""
+    right = {
+        model: {language: _right(draws, normalisation) for language, draws in by.items()}
+        for model, by in answers.items()
+    }
+    accuracies = {
+        model: {language: _accuracy(of) for language, of in by.items()}
+        for model, by in right.items()
+    }
+    values = {model: [of.measured.value for of in by.values()] for model, by in accuracies.items()}
+    first = next(iter(right.values()))
+    return TaskScores(
+        normalisation=normalisation,
+        shots=shots,
+        accuracies=accuracies,
+        mean={model: measured_accuracy(_languages(by)) for model, by in right.items()},
+        chance=_mean_chance(first),
+        best=win_rates(values) if len(values) > 1 else {},
+        leaders={language: _leaders(right, language) for language in first},
+        compared=[_compared(right, model, other) for model, other in pairs],
+    )
+
+
+def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -> _Right:
+    """The items that were answered in every draw."""
+    ids = [score.id for score in draws[0]]
+    for scores in draws[1:]:
+        answered = {score.id for score in scores}
+        ids = [item for item in ids if item in answered]
+    rows = []
+    for scores in draws:
+        by_id = {score.id: score for score in scores}
+        rows.append(correct([by_id[item] for item in ids], normalisation))
+    by_id = {score.id: score for score in draws[0]}
+    choices = np.array([len(by_id[item].sums) for item in ids])
+    return _Right(tuple(ids), np.array(rows, dtype=float), choices)
+
+
+def _accuracy(of: _Right) -> Accuracy:
+    return Accuracy(measured_accuracy(of.right), chance(of.choices), len(of.ids), len(of.right))
+
+
+def _compared(right: Mapping[str, Mapping[str, _Right]], model: str, other: str) -> TaskComparison:
+    """On the items that both answered."""
+    own, theirs = {}, {}
+    for language, of in right[model].items():
+        own[language], theirs[language] = _in_common(of, right[other][language])
+    each = {
+        language: paired_accuracy(of.right, theirs[language].right) for language, of in own.items()
+    }
+    return TaskComparison(
+        model=model,
+        other=other,
+        languages=holm(each),
+        mean=paired_accuracy(_languages(own), _languages(theirs)),
+        signs=signs(
+            [float(of.right.mean()) for of in own.values()],
+            [float(of.right.mean()) for of in theirs.values()],
+        ),
+        relative=relative_score(_languages(own), _languages(theirs), _mean_chance(own).level),
+        relative_of={
+            language: relative_score(of.right, theirs[language].right, chance(of.choices).level)
+            for language, of in own.items()
+        },
+    )
+
+
+def _leaders(right: Mapping[str, Mapping[str, _Right]], language: str) -> list[str]:
+    of = {model: by[language] for model, by in right.items()}
+
+    def compare(model: str, other: str) -> Difference:
+        own, theirs = _in_common(of[model], of[other])
+        return paired_accuracy(own.right, theirs.right)
+
+    return leaders({model: float(one.right.mean()) for model, one in of.items()}, compare)
+
+
+def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:
+    """The two on the items that both answered."""
+    kept = set(other.ids)
+    ids = tuple(item for item in one.ids if item in kept)
+    place = {item: number for number, item in enumerate(one.ids)}
+    choices = one.choices[[place[item] for item in ids]]
+    return _Right(ids, one.of(ids), choices), _Right(ids, other.of(ids), choices)
+
+
+def _languages(by: Mapping[str, _Right]) -> list[np.ndarray]:
+    """What of all languages is independent: each one's items, or the means of translations."""
+    common = _translated(by)
+    if common:
+        return [np.mean([of.of(common) for of in by.values()], axis=0)]
+    return [of.right for of in by.values()]
+
+
+def _translated(by: Mapping[str, _Right]) -> list[str]:
+    """The items that all languages have, if most are such."""
+    first = next(iter(by.values()))
+    shared = set(first.ids).intersection(*(of.ids for of in by.values()))
+    most = max(len(of.ids) for of in by.values())
+    enough = len(by) > 1 and len(shared) >= _PARALLEL * most
+    return [item for item in first.ids if item in shared] if enough else []
+
+
+def _mean_chance(by: Mapping[str, _Right]) -> Chance:
+    """Of the mean over languages."""
+    levels = [chance(of.choices) for of in by.values()]
+    error = float(np.sqrt(sum(of.error**2 for of in levels))) / len(levels)
+    return Chance(float(np.mean([of.level for of in levels])), error)

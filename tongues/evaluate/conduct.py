@@ -1,0 +1,190 @@
+"""All units of an evaluation, model after model; what was done before is not done again."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.evaluate.subjects import Subject, find_subject, open_subject, seed_of
+from tongues.evaluate.tasks import Exam, Normalisation
+from tongues.evaluate.tasks.items import Unfitting
+from tongues.evaluate.tasks.score import score_task
+from tongues.evaluate.texts import Policy
+from tongues.evaluate.texts.scored import text_losses
+from tongues.evaluate.units import Unit, keep_unit, read_unit
+from tongues.files import fingerprint
+from tongues.runs import read_record
+from tongues.text import Document
+
+__all__ = ["About", "Asked", "Trained", "evaluate", "with_seeds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What models are asked: texts by name and language, and tasks by name and language."""
+
+    texts: Mapping[str, Mapping[str, Sequence[Document]]] = field(default_factory=dict)
+    exams: Mapping[str, Mapping[str, Exam]] = field(default_factory=dict)
+    policy: Policy = field(default_factory=Policy)
+    normalisation: Normalisation | None = None  # None: each task's own
+    unfit: Unfitting = "skip"
+
+    def units(self, subject: str) -> list[Unit]:
+        """All that one model is asked."""
+        texts = [Unit(subject, name, lang) for name, by in self.texts.items() for lang in by]
+        return texts + [
+            Unit(subject, name, lang, len(demonstrations), draw)
+            for name, by in self.exams.items()
+            for lang, exam in by.items()
+            for draw, demonstrations in enumerate(exam.demonstrations)
+        ]
+
+    def pmi(self, task: str) -> bool:
+        """Whether a task's choices are scored standing alone too."""
+        exam = next(iter(self.exams[task].values()))
+        return (self.normalisation or exam.task.normalisation) == "pmi"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """How a run came to be, as its record says."""
+
+    run: str
+    fingerprint: str
+    strategy: str
+    target: str
+    replay: float
+    shape: str
+    params: int
+    tokens: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a model is, as far as its numbers depend on it."""
+
+    name: str
+    kind: str
+    seed: str | None
+    routing: str
+    experts: int
+    context: int | None
+    first: str | None  # the token that stands before every text
+    tokenizer: str  # SHA-256: perplexities compare where it is the same
+    trained: Trained | None  # None where it is no run
+    fingerprint: str
+
+
+def evaluate(
+    models: Sequence[str],
+    asked: Asked,
+    workspace: Path,
+    folder: Path,
+    *,
+    memory: int | None = None,
+    watch: Callable[[float, str], None] = lambda share, what: None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> tuple[list[About], dict[Unit, dict[str, Any]]]:
+    """Ask every model everything, and keep each answer in `folder` as soon as it is there.
+
+    memory: bytes of weights to hold at most, of an ensemble. watch: is told the share done and what
+    is under way. Returns what the models are, and what each unit found.
+    """
+    found: dict[Unit, dict[str, Any]] = {}
+    about: list[About] = []
+    for place, name in enumerate(models):
+        subject = open_subject(name, workspace, memory=memory)
+        about.append(_about(subject, workspace))
+        units = asked.units(name)
+        for number, unit in enumerate(units):
+            watch(
+                (place + number / len(units)) / len(models), f"{name} {unit.what} {unit.language}"
+            )
+            made_from = _made_from(subject, asked, unit)
+            kept = read_unit(folder, unit, made_from)
+            if kept is None:
+                kept = _ask(subject, asked, unit, tell)
+                keep_unit(folder, unit, made_from, kept)
+            found[unit] = kept
+    watch(1.0, "")
+    return about, found
+
+
+def _ask(subject: Subject, asked: Asked, unit: Unit, tell: Callable[[str], None]) -> dict[str, Any]:
+    """One unit's work."""
+    if unit.shots is None:
+        documents = asked.texts[unit.what][unit.language]
+        losses = text_losses(subject, documents, asked.policy, tell=tell)
+        told = {name: getattr(losses, name) for name in ("nats", "tokens", "bytes", "missing")}
+        columns = {name: column.tolist() for name, column in told.items()}
+        return {"ids": losses.ids, "segments": losses.segments, **columns}
+    answers = score_task(
+        subject,
+        asked.exams[unit.what][unit.language],
+        unit.draw,
+        unconditional=asked.pmi(unit.what),
+        unfit=asked.unfit,
+        tell=tell,
+    )
+    return {
+        "scores": [asdict(score) for score in answers.scores],
+        "faults": [asdict(fault) for fault in answers.faults],
+    }
+
+
+def _made_from(subject: Subject, asked: Asked, unit: Unit) -> str:
+    """The fingerprint of all that a unit's numbers depend on."""
+    if unit.shots is None:
+        documents = asked.texts[unit.what][unit.language]
+        read = [(document.id, document.group, document.text) for document in documents]
+        return fingerprint([subject.fingerprint, asdict(asked.policy), unit.language, read])
+    exam = asked.exams[unit.what][unit.language]
+    of_task = [exam.fingerprint(unit.draw), asked.pmi(unit.what), asked.unfit]
+    return fingerprint([subject.fingerprint, unit.language, *of_task])
+
+
+def _about(subject: Subject, workspace: Path) -> About:
+    ensemble = subject.ensemble
+    token = None if subject.first is None else subject.tokenizer.id_to_token(subject.first)
+    return About(
+        name=subject.name,
+        kind=subject.kind,
+        seed=subject.seed,
+        routing=str(subject.routing) if ensemble.k > 1 else "",
+        experts=ensemble.k,
+        context=ensemble.context,
+        first=token,
+        tokenizer=ensemble.lineage.tokenizer_sha256,
+        trained=_trained(subject.name, workspace) if subject.kind == "run" else None,
+        fingerprint=subject.fingerprint,
+    )
+
+
+def _trained(name: str, workspace: Path) -> Trained:
+    record = read_record(find_subject(name, workspace)[1])
+    return Trained(
+        run=record["run"],
+        fingerprint=record["fingerprint"],
+        strategy=record["strategy"],
+        target=record["target"],
+        replay=record["replay"],
+        shape=record["shape"],
+        params=record["params"]["total"],
+        tokens=record["tokens"],
+        seed=record["seed"],
+    )
+
+
+def with_seeds(models: Sequence[str], workspace: Path) -> list[str]:
+    """The models, each once, and behind them the runs that they began with, if they are there."""
+    twice = next((name for name in models if models.count(name) > 1), None)
+    if twice:
+        raise UserError(f"`{twice}` is named twice", hint="name each model once")
+    named = list(models)
+    for name in models:
+        seed = seed_of(name, workspace)
+        if seed is not None and seed not in named:
+            named.append(seed)
+    return named

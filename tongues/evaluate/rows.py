@@ -1,0 +1,134 @@
+"""Nats of the scored ends of token rows, by a model or by experts used as one."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.evaluate.alike import Row
+from tongues.evaluate.shared import log_probs
+from tongues.evaluate.subjects import Subject
+from tongues.experts.ensemble.routing import posterior_weights, weigh
+from tongues.experts.ensemble.score import mixed
+
+__all__ = ["Row", "each_expert", "expert_weights", "score_rows", "too_long"]
+
+
+def score_rows(
+    subject: Subject, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
+) -> list[np.ndarray]:
+    """The nats of each row's tokens from `start` on, in the order given.
+
+    Beginnings that rows share are read once by each model. A row that the subject cannot see whole
+    is a UserError (`too_long` finds it); nothing is cut. Weights of experts follow from the row's
+    tokens, without the one that stands before every text; one lot is drawn for a context.
+    """
+    longest = max((row for row in rows if too_long(subject, row)), key=_length, default=None)
+    if longest is not None:
+        what = (
+            f"a text of {_length(longest)} tokens; `{subject.name}` sees {subject.ensemble.context}"
+        )
+        raise UserError(what, where=subject.name, hint="leave it out, or make it shorter")
+    if subject.ensemble.k == 1:
+        return [-likely[:, 0] for likely in each_expert(subject, rows, None, tell=tell)]
+    if subject.routing.kind == "posterior":
+        whole = [Row(row.tokens, 1, row.language, row.family) for row in rows]
+        prior, found = subject.ensemble.prior, []
+        for row, likely in zip(rows, each_expert(subject, whole, None, tell=tell), strict=True):
+            nats = -mixed(posterior_weights(likely, prior), likely)
+            found.append(nats[row.start - 1 :])
+        return found
+    weights = [_weights(subject, row) for row in rows]
+    each = each_expert(subject, rows, weights, tell=tell)
+    return [-mixed(own, likely) for own, likely in zip(weights, each, strict=True)]
+
+
+def too_long(subject: Subject, row: Row) -> bool:
+    """Whether a row is longer than the subject can see at once."""
+    context = subject.ensemble.context
+    return context is not None and _length(row) > context
+
+
+def each_expert(
+    subject: Subject,
+    rows: Sequence[Row],
+    weights: Sequence[np.ndarray] | None,
+    *,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[np.ndarray]:
+    """Log-probabilities [scored, k] of each row's scored tokens by every expert.
+
+    weights: [scored, k] of each row; an expert reads a row up to the last token that it has a
+    weight in, and what lies behind is -inf. None: every expert reads all.
+    """
+    ensemble = subject.ensemble
+    found = [np.full((len(row.tokens) - row.start, ensemble.k), -np.inf) for row in rows]
+    for expert, name in enumerate(ensemble.lineage.names):
+        ends = [
+            _end(row, None if weights is None else weights[place][:, expert])
+            for place, row in enumerate(rows)
+        ]
+        numbers = [place for place, row in enumerate(rows) if ends[place] > row.start]
+        if not numbers:
+            continue
+        parts = [
+            Row(rows[n].tokens[: ends[n]], rows[n].start, rows[n].language, rows[n].family)
+            for n in numbers
+        ]
+        count = _Count(f"`{name}`", len(parts), tell)
+        for number, likely in zip(
+            numbers, log_probs(ensemble.models[expert], parts, count.add), strict=True
+        ):
+            found[number][: len(likely), expert] = likely
+    return found
+
+
+def expert_weights(subject: Subject, tokens: np.ndarray, language: str | None) -> np.ndarray:
+    """The experts' weights [T, k] for each token of a text, which comes without `first`.
+
+    Of any routing but `posterior`, whose weights follow from what the experts found.
+    """
+    ensemble, routing = subject.ensemble, subject.routing
+    experts = ensemble.experts_of(routing, [language] if language else None, 1)
+    found = weigh(
+        routing,
+        tokens,
+        k=ensemble.k,
+        router=ensemble.router,
+        expert=experts[0] if experts else None,
+        seed=0,
+    )
+    assert found is not None, "the posterior's weights are not known beforehand"
+    return found
+
+
+class _Count:
+    """Tells how many rows are read."""
+
+    def __init__(self, who: str, total: int, tell: Callable[[str], None]) -> None:
+        self.who, self.total, self.tell, self.read = who, total, tell, 0
+
+    def add(self, rows: int) -> None:
+        self.read += rows
+        self.tell(f"{self.who} has read {self.read:,} of {self.total:,} texts")
+
+
+def _weights(subject: Subject, row: Row) -> np.ndarray:
+    """The experts' weights [scored, k] for a row's scored tokens."""
+    if subject.routing.kind == "random":  # one lot for an item, whatever the choice
+        lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]
+        return np.broadcast_to(lot, (len(row.tokens) - row.start, len(lot)))
+    return expert_weights(subject, row.tokens[1:], row.language)[row.start - 1 :]
+
+
+def _end(row: Row, weights: np.ndarray | None) -> int:
+    """How far an expert must read a row."""
+    if weights is None:
+        return len(row.tokens)
+    needed = np.flatnonzero(weights)
+    return row.start + int(needed[-1]) + 1 if len(needed) else row.start
+
+
+def _length(row: Row) -> int:
+    """Tokens that must be seen at once: the last one is only predicted."""
+    return len(row.tokens) - 1

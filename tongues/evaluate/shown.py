@@ -1,0 +1,91 @@
+"""An evaluation in the terminal: rows of its tables, and what was told apart in words."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tongues.evaluate.significance import (
+    Chance,
+    Difference,
+    Measured,
+    Signs,
+    in_words,
+    measured_in_words,
+    signs_in_words,
+)
+
+__all__ = ["accuracy_rows", "comparison_lines", "loss_rows", "points"]
+
+
+def loss_rows(scores: Mapping[str, Any]) -> list[dict[str, str]]:
+    """A row per language: the bits per byte of every model."""
+    losses = scores["losses"]
+    languages = next(iter(losses.values()))
+    return [
+        {"language": language}
+        | {
+            model: measured_in_words(Measured(**by[language]["bits_per_byte"]), "{:.3f}".format)
+            for model, by in losses.items()
+        }
+        for language in languages
+    ]
+
+
+def accuracy_rows(scores: Mapping[str, Any]) -> list[dict[str, str]]:
+    """A row per language, and the mean: the accuracy of every model, and of guessing."""
+    accuracies = scores["accuracies"]
+    languages = next(iter(accuracies.values()))
+    rows = [
+        {"language": language}
+        | {
+            model: measured_in_words(Measured(**by[language]["measured"]), share)
+            for model, by in accuracies.items()
+        }
+        | {"chance": _guessed(of["chance"]), "items": str(of["items"])}
+        for language, of in languages.items()
+    ]
+    if len(languages) > 1:
+        means = scores["mean"]
+        mean = {model: measured_in_words(Measured(**of), share) for model, of in means.items()}
+        rows.append({"language": "mean", **mean, "chance": _guessed(scores["chance"]), "items": ""})
+    return rows
+
+
+def comparison_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """Sentences: each model beside the first, and beside what it began with."""
+    for text, scores in found["texts"].items():
+        for one in scores["compared"]:
+            yield from _compared(text, one, _bits, "lower by", "higher by")
+        for one in scores["forgotten"]:
+            began = {**one, "other": f"{one['other']} (its seed)"}
+            yield from _compared(text, began, _bits, "lower by", "higher by")
+    for task, scores in found["tasks"].items():
+        for one in scores["compared"]:
+            yield from _compared(task, one, points, "lower by", "higher by")
+
+
+def share(value: float) -> str:
+    """An accuracy."""
+    return f"{100 * value:.1f} %"
+
+
+def points(value: float) -> str:
+    """A difference of accuracies."""
+    return f"{100 * value:.1f} points"
+
+
+def _bits(value: float) -> str:
+    return f"{value:.3f} bits"
+
+
+def _guessed(chance: Mapping[str, float]) -> str:
+    of = Chance(**chance)
+    return f"{share(of.level)} ± {100 * of.error:.1f}"
+
+
+def _compared(what: str, one: Mapping[str, Any], show: Any, less: str, more: str) -> Iterator[str]:
+    yield f"{what}: {one['model']} beside {one['other']}"
+    for language, of in one["languages"].items():
+        yield f"  {language}: {in_words(Difference(**of), show, less=less, more=more)}"
+    if len(one["languages"]) > 1:
+        yield f"  mean: {in_words(Difference(**one['mean']), show, less=less, more=more)}"
+        yield f"  {signs_in_words(Signs(**one['signs']))}"

@@ -1,0 +1,40 @@
+"""What a comparison gives, and what a measurement gives: a value and what it may be."""
+
+from dataclasses import dataclass
+
+from tongues.evaluate.significance.student import LEVEL
+
+__all__ = ["Difference", "Measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A value with its 95 % interval; None where it has none, and `lacking` says why."""
+
+    value: float
+    low: float | None
+    high: float | None
+    lacking: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing less another, with its 95 % interval and the chance of so much by luck.
+
+    among: how many comparisons p allows for. lacking: why nothing can be told, where low, high and
+    p are None.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    p: float | None
+    among: int = 1
+    lacking: str | None = None
+
+    @property
+    def told(self) -> int:
+        """1 or -1 where the two can be told apart, by the sign of the mean; else 0."""
+        if self.p is None or self.p > LEVEL:
+            return 0
+        return 1 if self.mean > 0 else -1

@@ -1,0 +1,156 @@
+"""Accuracies over items and draws of demonstrations: both are luck, and both count.
+
+The items are some of many, and so are the demonstrations. A mean over draws × items errs by how
+draws differ (their means over items show it, luck of single answers included) and by how items
+differ (their means over draws show it, less what single answers make of it). Few draws say little
+of the first, so 1 / degrees of freedom is 1 / (draws - 1) and 1 / (items - 1), each weighted by its
+share of the variance. Satterthwaite's weights are the shares' squares; of few draws that errs more
+often, since draws that happen to agree hide what they do not say.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tongues.evaluate.significance.difference import Difference, Measured
+from tongues.evaluate.significance.shares import wilson
+from tongues.evaluate.significance.student import LEVEL, critical, two_sided
+
+__all__ = [
+    "FEWEST_DRAWS",
+    "FEWEST_ITEMS",
+    "measured_accuracy",
+    "paired_accuracy",
+    "relative_score",
+    "spread",
+]
+
+FEWEST_ITEMS = 10
+FEWEST_DRAWS = 3  # two draws differ by chance too little too often
+_TINY = 1e-300  # keeps 0 / 0 at 0
+_FARTHEST = 2.0**20  # a relative score beyond it is not looked for
+
+Correct = np.ndarray | Sequence[np.ndarray]  # (draws, items), or one of each language
+
+
+def paired_accuracy(own: Correct, other: Correct) -> Difference:
+    """Own accuracy less the other's, on the same items with the same draws of demonstrations.
+
+    own, other: whether each item was right (1 or 0), (draws, items), one draw where there are no
+    demonstrations; or one of each language for the mean over languages, which have their draws in
+    common. Items that are translations of each other are no new items: give their mean.
+    """
+    gaps = [a - b for a, b in zip(_languages(own), _languages(other), strict=True)]
+    lacking = _lacking(gaps)
+    if lacking:
+        return Difference(_mean(gaps), None, None, None, lacking=lacking)
+    mean, error, freedom = (float(of) for of in spread(gaps))
+    half = critical(freedom) * error
+    return Difference(mean, mean - half, mean + half, two_sided(mean / error, freedom))
+
+
+def measured_accuracy(correct: Correct) -> Measured:
+    """The accuracy with its 95 % interval (Wilson's, on as many items as the error is worth)."""
+    parts = _languages(correct)
+    lacking = _lacking(parts)
+    if lacking:
+        return Measured(_mean(parts), None, None, lacking)
+    mean, error, freedom = (float(of) for of in spread(parts))
+    items = sum(part.shape[1] for part in parts)
+    worth = mean * (1 - mean) / error**2 if 0 < mean < 1 else items
+    low, high = wilson(mean, min(worth, sum(part.size for part in parts)), critical(freedom))
+    return Measured(mean, low, high)
+
+
+def relative_score(own: Correct, baseline: Correct, chance: float = 0.0) -> Measured:
+    """(accuracy - chance) / (the baseline's - chance), with its 95 % interval.
+
+    It holds the ratios at which the two scores, one stretched, cannot be told apart. None where
+    the baseline itself cannot be told from chance: any ratio might be then.
+    """
+    upper, lower = ([part - chance for part in _languages(of)] for of in (own, baseline))
+    above, below = _mean(upper), _mean(lower)
+    ratio = above / below if below else float("nan")
+    lacking = _lacking(upper)
+    if not lacking and (below <= 0.0 or _chance_of(lower) > LEVEL):
+        lacking = "the baseline cannot be told from chance"
+    if lacking:
+        return Measured(ratio, None, None, lacking)
+
+    def believed(score: float) -> bool:
+        gaps = [a - score * b for a, b in zip(upper, lower, strict=True)]
+        return _chance_of(gaps) > LEVEL
+
+    ends = []
+    for side in (-1.0, 1.0):
+        inside, step = ratio, 0.01
+        while believed(ratio + side * step):
+            inside, step = ratio + side * step, 2.0 * step
+            if step > _FARTHEST:
+                return Measured(ratio, None, None, "the baseline is too near to chance")
+        outside = ratio + side * step
+        for _ in range(40):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if believed(middle) else (inside, middle)
+        ends.append(inside)
+    return Measured(ratio, ends[0], ends[1])
+
+
+def spread(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The mean over languages, its standard error, and the degrees of freedom of that.
+
+    parts: of each language values (..., draws, items), the draws in common. The error is at least
+    what one result makes: that none differed does not mean that none would.
+    """
+    languages, draws = len(parts), parts[0].shape[-2]
+    of_draw = np.mean([part.mean(-1) for part in parts], axis=0)  # (..., draws)
+    by_items, uncertain, least = (np.zeros(of_draw.shape[:-1]) for _ in range(3))
+    for part in parts:
+        items = part.shape[-1]
+        of_item = part.mean(-2)
+        found = of_item.var(-1, ddof=1) / items
+        if draws > 1:
+            rest = part - part.mean(-1, keepdims=True) - of_item[..., None, :]
+            rest += part.mean((-2, -1), keepdims=True)
+            noise = (rest**2).sum((-2, -1)) / ((draws - 1) * (items - 1) * draws * items)
+            found = np.maximum(found - noise, 0.0)
+        by_items += found / languages**2
+        uncertain += (found / languages**2) ** 2 / (items - 1)
+        least += (1.0 / (draws * items) / languages) ** 2
+    if draws == 1:
+        by_draws, share = np.zeros_like(by_items), 0.0
+    else:
+        by_draws = of_draw.var(-1, ddof=1) / draws
+        share = np.where(by_items > 0, by_draws / (by_draws + by_items + _TINY), by_draws > 0)
+    fewest = 1.0 / (min(part.shape[-1] for part in parts) - 1)  # where no item differs
+    items_free = np.where(by_items > 0, uncertain / (by_items**2 + _TINY), fewest)
+    free = 1.0 / (share / max(draws - 1, 1) + (1 - share) * items_free)
+    both = by_items + by_draws
+    return of_draw.mean(-1), np.sqrt(np.maximum(both, least)), free
+
+
+def _mean(parts: Sequence[np.ndarray]) -> float:
+    return float(np.mean([part.mean() for part in parts]))
+
+
+def _chance_of(gaps: Sequence[np.ndarray]) -> float:
+    mean, error, freedom = (float(of) for of in spread(gaps))
+    return two_sided(mean / error, freedom)
+
+
+def _languages(correct: Correct) -> list[np.ndarray]:
+    """Of each language (draws, items) as numbers, the draws in common."""
+    parts = [correct] if isinstance(correct, np.ndarray) else list(correct)
+    parts = [np.asarray(part, dtype=float) for part in parts]
+    assert all(part.ndim == 2 and len(part) == len(parts[0]) for part in parts)
+    return parts
+
+
+def _lacking(parts: Sequence[np.ndarray]) -> str | None:
+    """Why nothing can be told of so few items or draws."""
+    draws, items = len(parts[0]), min(part.shape[1] for part in parts)
+    if items < FEWEST_ITEMS:
+        return f"{FEWEST_ITEMS} items are needed, there are {items}"
+    if 1 < draws < FEWEST_DRAWS:
+        return f"{FEWEST_DRAWS} draws are needed, there are {draws}"
+    return None

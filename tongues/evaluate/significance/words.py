@@ -1,0 +1,77 @@
+"""Differences, measurements and counts in words: the one place where it is said what was told."""
+
+from collections.abc import Callable
+
+from tongues.evaluate.significance.difference import Difference, Measured
+from tongues.evaluate.significance.shares import Chance
+from tongues.evaluate.significance.signs import Signs, WinRate, fewest_wins
+from tongues.evaluate.significance.student import LEVEL
+
+__all__ = ["UNTOLD", "in_words", "measured_in_words", "signs_in_words", "wins_in_words"]
+
+UNTOLD = "cannot be told apart"
+
+Show = Callable[[float], str]
+
+
+def _plain(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def in_words(
+    difference: Difference,
+    show: Show = _plain,
+    *,
+    less: str = "lower by",
+    more: str = "higher by",
+) -> str:
+    """`lower by 0.12 [0.08, 0.16]`, or `cannot be told apart`, with what it may be.
+
+    show: writes a number with its unit, as `3.1 points`.
+    """
+    if difference.lacking or difference.low is None or difference.high is None:
+        return f"{UNTOLD} ({difference.lacking})"
+    if not difference.told:
+        among = f", allowing for {difference.among} comparisons" if difference.among > 1 else ""
+        return f"{UNTOLD} [{show(difference.low)}, {show(difference.high)}]{among}"
+    ends = [difference.low, difference.high]
+    if difference.told < 0:
+        ends = [-difference.high, -difference.low]
+    low, high = map(show, ends)
+    return f"{less if difference.told < 0 else more} {show(abs(difference.mean))} [{low}, {high}]"
+
+
+def measured_in_words(
+    measured: Measured, show: Show = _plain, *, chance: Chance | None = None
+) -> str:
+    """`0.41 [0.38, 0.44]`; with chance also whether it can be told from guessing."""
+    if measured.low is None or measured.high is None:
+        return f"{show(measured.value)} ({measured.lacking})"
+    said = f"{show(measured.value)} [{show(measured.low)}, {show(measured.high)}]"
+    if chance is None:
+        return said
+    guessed = f"chance ({show(chance.level)} ± {show(chance.error)})"
+    if measured.low > chance.level:
+        return f"{said}, above {guessed}"
+    if measured.high < chance.level:
+        return f"{said}, below {guessed}"
+    return f"{said}, cannot be told from {guessed}"
+
+
+def signs_in_words(signs: Signs) -> str:
+    """`ahead in 13 of 16 languages, 1 tie`, and where luck does as much, how many would tell."""
+    count = signs.wins + signs.losses
+    ties = f", {signs.ties} {'tie' if signs.ties == 1 else 'ties'}" if signs.ties else ""
+    ahead = "ahead" if signs.wins >= signs.losses else "behind"
+    said = f"{ahead} in {max(signs.wins, signs.losses)} of {count} languages{ties}"
+    if signs.p <= LEVEL:
+        return said
+    needed = fewest_wins(count)
+    hint = f"{needed} of {count} would tell" if needed else "6 languages are needed"
+    return f"{said}: {UNTOLD} ({hint})"
+
+
+def wins_in_words(rate: WinRate) -> str:
+    """`best in 9 of 16 languages, 2 of them shared`."""
+    shared = f", {rate.shared} of them shared" if rate.shared else ""
+    return f"best in {rate.alone + rate.shared} of {rate.languages} languages{shared}"

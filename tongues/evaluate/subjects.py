@@ -1,0 +1,173 @@
+"""What is evaluated: a run, a Hugging Face folder or an ensemble, opened in one way."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from tongues.errors import UserError, nearest
+from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensemble
+from tongues.experts.ensemble.lineage import ENSEMBLE, find_ensemble, read_lineage
+from tongues.experts.ensemble.routing import Routing, parse_routing
+from tongues.files import fingerprint
+from tongues.runs import read_record
+from tongues.tokens import load_tokenizer
+from tongues.train.directory import model_folder
+
+__all__ = ["Kind", "Subject", "find_subject", "open_named", "open_subject", "seed_of"]
+
+Kind = Literal["run", "folder", "ensemble"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """What is evaluated: an ensemble and its routing; a single model is an ensemble of one."""
+
+    name: str  # as the user said it
+    ensemble: Ensemble
+    routing: Routing
+    first: int  # the token that stands before every text
+    tokenizer: Tokenizer
+    kind: Kind
+    seed: str | None  # the run or folder that it began with
+    fingerprint: str  # of all that its numbers depend on
+
+    def encode(self, text: str) -> np.ndarray:
+        """The token ids of a text, without `first` or other special tokens."""
+        ids = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return np.array(ids, dtype=np.int64)
+
+
+def open_subject(said: str, workspace: Path, *, memory: int | None = None) -> Subject:
+    """Open what a user names: `NAME`, `NAME@tfidf:2` for an ensemble by a routing, or a folder.
+
+    memory: bytes of weights to hold at most; None: any. Before every text stands the token that
+    ends documents, in models trained here; in others what their own tokenizer puts there, if that
+    is something (as lm-eval has it). So every token of a text is scored, by any model.
+    """
+    name, way = _parted(said, workspace)
+    kind, folder, ensemble = open_named(name, workspace, memory=memory)
+    routing = _routing(said, ensemble, way)
+    tokenizer = load_tokenizer(ensemble.tokenizer)
+    before = _put_in_front(tokenizer, ensemble.tokenizer) if kind == "folder" else None
+    first = ensemble.end_id if before is None else before
+    return Subject(
+        name=said,
+        ensemble=ensemble,
+        routing=routing,
+        first=first,
+        tokenizer=tokenizer,
+        kind=kind,
+        seed=_seed(kind, folder),
+        fingerprint=_fingerprint(ensemble, routing, first),
+    )
+
+
+def open_named(
+    name: str, workspace: Path, *, memory: int | None = None
+) -> tuple[Kind, Path, Ensemble]:
+    """What `find_subject` finds, opened; a single model as an ensemble of itself."""
+    kind, folder = find_subject(name, workspace)
+    if kind == "ensemble":
+        return kind, folder, open_ensemble(folder, workspace, memory=memory)
+    return kind, folder, open_alone(model_folder(folder), name)
+
+
+def find_subject(name: str, workspace: Path) -> tuple[Kind, Path]:
+    """An ensemble by name or path, a run by name or path, or a folder: its kind and place.
+
+    A run's place is its directory.
+    """
+    store, runs = workspace / "ensembles", workspace / "runs"
+    for folder in (store / name, Path(name)):
+        if (folder / ENSEMBLE).is_file():
+            return "ensemble", find_ensemble(name, workspace)
+    for folder in (runs / name, Path(name)):
+        if (model_folder(folder) / "config.json").is_file():
+            directory = folder.resolve().parent if folder.name == "model" else folder
+            return ("run", directory) if (directory / "run.json").is_file() else ("folder", folder)
+    if (runs / name / "run.json").is_file():
+        hint = "`tongues ls` shows how it stands; train it to its end first"
+        raise UserError(f"run `{name}` has no model yet", where=str(runs / name), hint=hint)
+    names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
+    names += [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
+    what = f"there is no ensemble, run or model folder `{name}`"
+    raise UserError(what, hint=nearest(name, names))
+
+
+def seed_of(said: str, workspace: Path) -> str | None:
+    """The run or folder that a model began with, if it is there to be scored; none is opened."""
+    seed = _seed(*find_subject(_parted(said, workspace)[0], workspace))
+    try:
+        return seed if seed and find_subject(seed, workspace) else None
+    except UserError:
+        return None
+
+
+def _seed(kind: Kind, folder: Path) -> str | None:
+    if kind == "run":
+        return read_record(folder)["parent"]
+    return read_lineage(folder).seed if kind == "ensemble" else None
+
+
+def _parted(said: str, workspace: Path) -> tuple[str, str | None]:
+    """The name, and the routing behind its last `@`, unless that is a part of the name."""
+    name, at, way = said.rpartition("@")
+    if not at:
+        return said, None
+    try:
+        find_subject(said, workspace)
+    except UserError:
+        return name, way
+    return said, None
+
+
+def _routing(said: str, ensemble: Ensemble, way: str | None) -> Routing:
+    """As it is said, else the way in which ensembles write."""
+    if ensemble.k == 1:
+        if way is not None:
+            hint = "leave out what stands behind the `@`"
+            raise UserError("is one model and takes no routing", where=said, hint=hint)
+        return Routing("uniform")
+    if way is not None:
+        return parse_routing(way)
+    return Routing("tfidf", 1) if ensemble.router else Routing("language")
+
+
+def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
+    """What a tokenizer puts before a text, by its own rule or by its settings."""
+    made = tokenizer.encode("a", add_special_tokens=True)
+    count = next(
+        (place for place, special in enumerate(made.special_tokens_mask) if not special), 0
+    )
+    if count:
+        return made.ids[count - 1]
+    file = folder / "tokenizer_config.json"
+    try:
+        settings: Any = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read ({error})", where=str(file)) from None
+    if not isinstance(settings, dict) or settings.get("add_bos_token") is not True:
+        return None
+    token = settings.get("bos_token")
+    token = token.get("content") if isinstance(token, dict) else token
+    return tokenizer.token_to_id(token) if isinstance(token, str) else None
+
+
+def _fingerprint(ensemble: Ensemble, routing: Routing, first: int) -> str:
+    """Of the bytes of all models, tokenizer and router, the routing, and what stands in front."""
+    lineage = ensemble.lineage
+    router = lineage.router.sha256 if lineage.router and ensemble.k > 1 else None
+    return fingerprint(
+        {
+            "experts": [dict(sorted(expert.sha256.items())) for expert in lineage.experts],
+            "languages": dict(lineage.languages) if routing.kind == "language" else None,
+            "tokenizer": lineage.tokenizer_sha256,
+            "router": router,
+            "routing": [str(routing), routing.power, routing.temperature],
+            "first": first,
+        }
+    )

@@ -1,0 +1,30 @@
+"""Tasks of several choices: what is asked, in which words, and how answers are compared.
+
+What brings torch is imported by name where it is needed: `score`.
+"""
+
+from tongues.evaluate.tasks.choices import ItemScore, accuracy, chance, choose, correct
+from tongues.evaluate.tasks.demonstrations import Exam, set_exam
+from tongues.evaluate.tasks.faults import ItemFault, count_faults
+from tongues.evaluate.tasks.items import Item, find_languages, read_items
+from tongues.evaluate.tasks.task import NORMALISATIONS, Normalisation, Task, library, load_task
+
+__all__ = [
+    "NORMALISATIONS",
+    "Exam",
+    "Item",
+    "ItemFault",
+    "ItemScore",
+    "Normalisation",
+    "Task",
+    "accuracy",
+    "chance",
+    "choose",
+    "correct",
+    "count_faults",
+    "find_languages",
+    "library",
+    "load_task",
+    "read_items",
+    "set_exam",
+]

@@ -1,0 +1,57 @@
+"""Items as rows of tokens.
+
+The seam between prompt and choice is lm-eval's: white space that ends the prompt belongs to the
+choice, all of it is encoded at once, and what the prompt alone has in tokens is cut from its front.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tongues.evaluate.rows import Row
+from tongues.evaluate.subjects import Subject
+from tongues.evaluate.tasks.items import Item, joined
+from tongues.evaluate.tasks.task import Task
+
+__all__ = ["before_items", "choice_alone", "choices_of"]
+
+
+def before_items(task: Task, demonstrations: Sequence[Item]) -> str:
+    """The text that stands before every item of a draw."""
+    shown = (item.shown(task.separator) for item in demonstrations)
+    return "".join(f"{text}{task.demonstrations_end}" for text in shown)
+
+
+def choices_of(
+    subject: Subject, task: Task, item: Item, before: str, language: str, family: int
+) -> list[Row]:
+    """Each choice of an item behind its prompt and the text before it."""
+    lengths: dict[str, int] = {}  # of contexts, in tokens: choices mostly share one
+    found = []
+    for prompt, ending in zip(item.prompts, item.endings, strict=True):
+        context = f"{before}{prompt}"
+        if context not in lengths:
+            lengths[context] = _length(subject, context)
+        whole = f"{before}{joined(prompt, task.separator, ending)}"
+        found.append(_row(subject, whole, lengths[context], language, family))
+    return found
+
+
+def choice_alone(subject: Subject, task: Task, ending: str, language: str, family: int) -> Row:
+    """A choice behind the task's unconditional prompt, or behind nothing."""
+    context = task.unconditional
+    whole = f"{context}{task.separator}{ending}"
+    return _row(subject, whole, _length(subject, context), language, family)
+
+
+def _length(subject: Subject, context: str) -> int:
+    """The tokens of a context without the white space that ends it."""
+    return len(subject.encode(context.rstrip())) if context.rstrip() else 0
+
+
+def _row(subject: Subject, whole: str, context: int, language: str, family: int) -> Row:
+    tokens, first = subject.encode(whole), subject.first
+    if first is None and not context:  # the first token cannot be scored behind nothing
+        first = subject.ensemble.end_id
+    ahead = np.array([] if first is None else [first], tokens.dtype)
+    return Row(np.concatenate([ahead, tokens]), len(ahead) + context, language, family)

@@ -1,0 +1,150 @@
+"""Tasks: a small file says where the items lie, how one becomes prompts, and which one is right."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from pydantic import Field, field_validator, model_validator
+
+from tongues.errors import UserError, nearest
+from tongues.evaluate.tasks.templates import check_template
+from tongues.recipe.base import Section, readable_name
+from tongues.recipe.loading import load_section
+
+__all__ = ["NORMALISATIONS", "Normalisation", "Task", "Wording", "library", "load_task"]
+
+Normalisation: TypeAlias = Literal["token", "character", "byte", "sum", "pmi"]
+NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
+
+Tables: TypeAlias = dict[str, dict[str, str]]
+
+
+class OnHub(Section):
+    """A task's data set on the hub; `{language}` stands for the language's name there."""
+
+    dataset: str
+    subset: str | None = None
+    split: str = "test"
+    demonstrations: str | None = None  # their split; None: among the items
+
+
+class InFiles(Section):
+    """A task's files inside a folder, packed or not; `{language}` stands for the language."""
+
+    items: str | None = None  # None: `NAME/{language}.jsonl`
+    demonstrations: str | None = None  # None: among the items
+
+
+class Translation(Section):
+    """What of a task's wording is another in a language."""
+
+    prompt: str | list[str] | None = None
+    choices: str | list[str] | None = None
+    words: Tables = Field(default={})
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How items are put to a model."""
+
+    prompt: str | list[str]
+    choices: str | list[str]
+    words: Tables
+
+
+class Task(Section):
+    """Items of several choices, of which the likeliest is the answer.
+
+    `choices` are scored behind `prompt`; of a list of prompts, what the one choice tells is
+    scored behind each. All but name, prompt and choices may be left out.
+    """
+
+    name: str
+    about: str = ""
+    languages: list[str] | dict[str, str] = Field(default=[])  # tags, with their names on the hub
+    hub: OnHub | None = None
+    files: InFiles = InFiles()
+    id: str | None = None  # a field; None: an item is known by its row's number
+    prompt: str | list[str]
+    choices: str | list[str]
+    separator: str = " "  # between a prompt and a choice
+    label: str = "label"  # the field of the right choice
+    labels: list[str | int | bool] | None = None  # its values, one a choice; None: 0, 1, 2, …
+    words: Tables = Field(default={})
+    replace: dict[str, str] = Field(default={})  # regular expressions, in what has been filled in
+    demonstrations_end: str = "\n\n"  # what ends each of them
+    unconditional: str = ""  # what a choice stands behind where it stands alone, for `pmi`
+    normalisation: Normalisation = "token"
+    translated: dict[str, Translation] = Field(default={})
+
+    _named = field_validator("name")(readable_name)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Task":
+        for translation in (Translation(), *self.translated.values()):
+            wording = self._worded(translation)
+            lists = [x for x in (wording.prompt, wording.choices) if not isinstance(x, str)]
+            if len(lists) > 1:
+                raise ValueError("give several prompts or several choices, not both")
+            if any(len(listed) < 2 for listed in lists):
+                raise ValueError("a list of prompts or choices has two of them or more")
+            for template in (*_listed(wording.prompt), *_listed(wording.choices)):
+                check_template(template, wording.words)
+        for pattern in self.replace:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"`{pattern}` is no regular expression ({error})") from None
+        return self
+
+    def wording(self, language: str, templates: str = "english") -> Wording:
+        """The prompt, choices and words of a language: the task's own, or `translated` ones."""
+        if templates == "english" or language.partition("-")[0] == "en":
+            return self._worded(Translation())
+        if language not in self.translated:
+            there = ", ".join(f"`{tag}`" for tag in self.translated) or "none"
+            what = f"has no templates in `{language}`; there are {there}"
+            hint = "use the English ones, or add yours under `translated`"
+            raise UserError(what, where=self.name, hint=hint)
+        return self._worded(self.translated[language])
+
+    def hub_name(self, language: str) -> str:
+        """What the data set on the hub calls a language."""
+        names = self.languages
+        known = names if isinstance(names, Mapping) else dict(zip(names, names, strict=True))
+        if known and language not in known:
+            hint = nearest(language, known)
+            raise UserError(f"has no items in `{language}`", where=self.name, hint=hint)
+        return known.get(language, language)
+
+    def _worded(self, translation: Translation) -> Wording:
+        """The task's own wording but for what a translation says."""
+        return Wording(
+            self.prompt if translation.prompt is None else translation.prompt,
+            self.choices if translation.choices is None else translation.choices,
+            {**self.words, **translation.words},
+        )
+
+
+def library() -> dict[str, Path]:
+    """The files of the tasks that come along, by name."""
+    folder = Path(str(resources.files("tongues.evaluate.tasks"))) / "library"
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def load_task(said: str | Path) -> Task:
+    """A task of the library by its name, or one of the user's by its file's path."""
+    known, path = library(), Path(said)
+    if str(said) in known:
+        path = known[str(said)]
+    elif path.suffix not in (".yaml", ".yml") and not path.is_file():
+        hint = f"{nearest(str(said), known)}; your own is named by its file, such as `mine.yaml`"
+        raise UserError(f"there is no task `{said}`", hint=hint)
+    return load_section(path, Task, "task")
+
+
+def _listed(templates: str | list[str]) -> list[str]:
+    return [templates] if isinstance(templates, str) else templates

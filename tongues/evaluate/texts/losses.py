@@ -1,0 +1,87 @@
+"""What documents cost a model, each kept apart, and what follows from their sums."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tongues.errors import Caution
+from tongues.tokens.fertility import BYTEWISE
+
+__all__ = ["DocumentLosses", "bits_per_segment", "spelling_cautions"]
+
+_LACKING = 0.001  # share of a text's letters that a tokenizer lacks, from which it is told
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentLosses:
+    """Documents of one language under a model; sums over sums, never means of means."""
+
+    ids: tuple[str, ...]
+    nats: np.ndarray  # of each document's scored tokens
+    tokens: np.ndarray  # that were scored
+    bytes: np.ndarray  # UTF-8, of the text that was scored
+    segments: tuple[str, ...]  # the group of each: translations of one text have one
+    missing: np.ndarray  # share of each one's letters that the tokenizer cannot spell
+
+    @property
+    def loss(self) -> float:
+        """Nats per token."""
+        return _ratio(self.nats, self.tokens)
+
+    @property
+    def perplexity(self) -> float:
+        """Of a token; comparable within one tokenizer and one text."""
+        return math.exp(self.loss)
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Comparable between tokenizers on one text, not between languages."""
+        return _ratio(self.nats, self.bytes) / math.log(2)
+
+
+def bits_per_segment(losses: Mapping[str, DocumentLosses]) -> tuple[int, dict[str, float]]:
+    """Bits of a segment in each language, over those that every language has; and how many.
+
+    A segment is all of a language's documents of one group. The same is said in each of them, so
+    languages compare, and tokenizers.
+    """
+    sums = {lang: _by_segment(one) for lang, one in losses.items()}
+    shared = set.intersection(*(set(own) for own in sums.values())) if sums else set()
+    if not shared or len(sums) < 2:
+        return 0, {}
+    bits = len(shared) * math.log(2)
+    return len(shared), {
+        lang: math.fsum(own[name] for name in shared) / bits for lang, own in sums.items()
+    }
+
+
+def spelling_cautions(language: str, losses: DocumentLosses) -> list[Caution]:
+    """What a tokenizer that is ill fitted to a language does to its losses."""
+    found: list[Caution] = []
+    lacking = _ratio(losses.missing * losses.bytes, losses.bytes)
+    if lacking >= _LACKING:
+        count = int((losses.missing > 0).sum())
+        what = f"`{language}`: the tokenizer lacks {lacking:.1%} of its letters (in {count} of "
+        why = f"{len(losses.ids)} documents); what it cannot spell costs next to nothing"
+        found.append(Caution("script_missing", f"{what}{why}, so its losses are too low"))
+    elif losses.tokens.sum() and _ratio(losses.bytes, losses.tokens) < BYTEWISE:
+        rate = _ratio(losses.bytes, losses.tokens)
+        what = f"`{language}`: the tokenizer spells it byte by byte ({rate:.2f} bytes a token)"
+        found.append(Caution("spelt_out", f"{what}; compare it by bits per byte alone"))
+    return found
+
+
+def _by_segment(losses: DocumentLosses) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, nats, tokens in zip(losses.segments, losses.nats, losses.tokens, strict=True):
+        if tokens:
+            found[name] = found.get(name, 0.0) + float(nats)
+    return found
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> float:
+    """Of the sums; not a number where there is nothing."""
+    total = float(below.sum())
+    return float(above.sum()) / total if total else math.nan

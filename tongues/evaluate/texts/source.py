@@ -1,0 +1,123 @@
+"""Documents by language: the held-out half of prepared tokens, or anybody's files."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from langcodes import tag_is_valid
+
+from tongues.errors import UserError, nearest
+from tongues.experts.ensemble.lineage import Lineage
+from tongues.experts.heldout import scored_documents, unseen_documents
+from tongues.files import path_text
+from tongues.recipe import Files
+from tongues.text import Document
+from tongues.text.reading import Fault, find_files, read_file
+from tongues.tokens import Tokens, load_tokenizer, open_tokens
+
+__all__ = ["read_texts"]
+
+_ALL = 2**62  # tokens
+
+
+def read_texts(
+    said: str,
+    workspace: Path,
+    *,
+    languages: Sequence[str] | None = None,
+    most: int | None = None,
+    lineages: Iterable[Lineage] = (),
+    fault: Callable[[Fault], None] = lambda one: None,
+) -> dict[str, list[Document]]:
+    """The documents of each language that a user names.
+
+    said: the name of prepared tokens, of whose held-out documents it is the half that nothing was
+    tuned on; or a file or folder of `<tag>.jsonl`, `<tag>.txt` or `<tag>.parquet`, packed or not.
+    A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
+    a block between blank lines is a document. languages: those wanted; None: all. most: documents
+    of a language. lineages: of prepared tokens only documents count that no expert of theirs was
+    trained on. fault: is told what is no document.
+    """
+    if (workspace / "tokens" / said / "tokens.json").is_file():
+        tokens = open_tokens(workspace / "tokens" / said)
+        wanted = _wanted(said, tokens.languages, languages)
+        return dict(_held_out(tokens, wanted, most, lineages, workspace))
+    files = _files(said, workspace)
+    found: dict[str, list[Document]] = {}
+    for lang in _wanted(said, tuple(files), languages):
+        found[lang] = _read(files[lang], lang, most, fault)
+        if not found[lang]:
+            raise UserError(f"holds no document of `{lang}`", where=said)
+    return found
+
+
+def _held_out(
+    tokens: Tokens,
+    languages: Sequence[str],
+    most: int | None,
+    lineages: Iterable[Lineage],
+    workspace: Path,
+) -> Iterable[tuple[str, list[Document]]]:
+    """The first half of what a preparation held out, as text."""
+    unseen = unseen_documents(tokens, lineages, workspace)
+    tokenizer = load_tokenizer(tokens.tokenizer_path)
+    for lang in languages:
+        shard, kept = tokens.shard(lang, "valid"), unseen[lang]
+        if not kept.any():
+            what = f"`{lang}`: experts were trained on all text that is held out now"
+            hint = "leave the language out, or name files"
+            raise UserError(what, where=str(tokens.path), hint=hint)
+        numbers = scored_documents(shard.bounds, _ALL, kept)[:most].tolist()
+        ids = [shard.tokens[shard.bounds[n] : shard.bounds[n + 1] - 1].tolist() for n in numbers]
+        texts = tokenizer.decode_batch(ids, skip_special_tokens=False)
+        names = [f"{tokens.path.name}/{lang}/{number}" for number in numbers]
+        yield (
+            lang,
+            [
+                Document(name, lang, text, name, path_text(tokens.path))
+                for name, text in zip(names, texts, strict=True)
+                if text
+            ],
+        )
+
+
+def _files(said: str, workspace: Path) -> dict[str, list[Path]]:
+    """The files of each language; in a folder those that are not named for one are passed over."""
+    place = Path(said)
+    if not place.exists():
+        names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
+        what = f"there are no prepared tokens, no file and no folder `{said}`"
+        raise UserError(what, where=str(workspace), hint=nearest(said, names))
+    found: dict[str, list[Path]] = {}
+    for path in find_files([said], where=said):
+        lang = path.name.partition(".")[0]
+        if tag_is_valid(lang):
+            found.setdefault(lang, []).append(path)
+    if not found:
+        hint = "name files for their languages, such as `de.jsonl`"
+        raise UserError("no file is named for a language", where=said, hint=hint)
+    return found
+
+
+def _read(
+    paths: Sequence[Path], lang: str, most: int | None, fault: Callable[[Fault], None]
+) -> list[Document]:
+    """The first documents of files."""
+    found: list[Document] = []
+    settings = Files(paths=[str(path) for path in paths], documents="paragraphs")
+    for path in paths:
+        for item, _ in read_file(path, lang, settings):
+            if most is not None and len(found) >= most:
+                return found
+            if isinstance(item, Fault):
+                fault(item)
+            else:
+                found.append(item)
+    return found
+
+
+def _wanted(said: str, there: Sequence[str], asked: Sequence[str] | None) -> Sequence[str]:
+    """The languages asked for, all if none is; a UserError where one is not there."""
+    for lang in asked or ():
+        if lang not in there:
+            raise UserError(f"there is no text of `{lang}`", where=said, hint=nearest(lang, there))
+    return asked or there

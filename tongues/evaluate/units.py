@@ -1,0 +1,65 @@
+"""An evaluation on disk: a file for each unit of work, so that what is done is done."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tongues.files import fingerprint, read_json, write_json
+
+__all__ = ["Unit", "keep_unit", "kept_units", "read_unit"]
+
+_UNSAFE = re.compile(r"[^\w.@+-]+")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unit:
+    """A model on a text or a task in a language, with one draw of demonstrations."""
+
+    subject: str
+    what: str  # the text's or the task's name
+    language: str
+    shots: int | None = None  # None: a text
+    draw: int = 0
+
+    def path(self, folder: Path) -> Path:
+        """Its file in an evaluation's folder."""
+        shots = "" if self.shots is None else f".k{self.shots}.d{self.draw}"
+        place = folder / "units" / _file_name(self.subject) / _file_name(self.what)
+        return place / f"{_file_name(self.language)}{shots}.json"
+
+
+def keep_unit(folder: Path, unit: Unit, made_from: str, found: Mapping[str, Any]) -> None:
+    """Keep what a unit found; made_from: the fingerprint of all that it depends on."""
+    path = unit.path(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = {name: getattr(unit, name) for name in Unit.__slots__}
+    write_json(path, {"fingerprint": made_from, "unit": about, **found})
+
+
+def read_unit(folder: Path, unit: Unit, made_from: str) -> dict[str, Any] | None:
+    """What a unit found, or None where it is still to be done, or was made from something else."""
+    path = unit.path(folder)
+    if not path.is_file():
+        return None
+    try:
+        kept = read_json(path)
+    except ValueError:  # damaged
+        return None
+    return kept if kept.get("fingerprint") == made_from else None
+
+
+def kept_units(folder: Path) -> dict[Unit, dict[str, Any]]:
+    """All that an evaluation holds."""
+    found = {}
+    for path in sorted((folder / "units").rglob("*.json")):
+        kept = read_json(path)
+        found[Unit(**kept["unit"])] = kept
+    return found
+
+
+def _file_name(said: str) -> str:
+    """A name that is one file's; what it had to give up is told apart by a hash."""
+    safe = _UNSAFE.sub("-", said).strip("-.")
+    return safe if safe == said else f"{safe[-80:]}-{fingerprint(said)[:8]}"

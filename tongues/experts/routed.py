@@ -1,0 +1,88 @@
+"""Short texts with the weights that a router gives each of their pieces, to be looked at."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from tongues.experts.ensemble.lineage import Lineage
+from tongues.experts.ensemble.router import Router
+
+__all__ = ["routed", "spelt"]
+
+_LANGUAGES = 8  # that are shown, at most
+_TOKENS = 40  # of a text
+_TOLD = 0.01  # weights from it on
+_PARTS, _PART_TOKENS = 4, 20  # of the text in several languages
+
+
+def routed(
+    lineage: Lineage, router: Router, tokenizer: Tokenizer, text: Mapping[str, list[np.ndarray]]
+) -> list[dict[str, Any]]:
+    """Beginnings of held-out texts: one that goes through languages of several experts, then each.
+
+    Every piece has the weights of the experts, by number, that follow from the text before it.
+    """
+    begun = {lang: documents[0] for lang, documents in text.items() if documents}
+    places = np.linspace(0, len(begun) - 1, min(len(begun), _LANGUAGES)).round().astype(int)
+    shown = [[list(begun)[place]] for place in places]
+    several = _of_several_experts(lineage, list(begun))
+    if len(several) > 1:
+        shown.insert(0, several)
+    return [
+        {
+            "languages": langs,
+            "pieces": list(
+                _weighed(router, tokenizer, [begun[lang] for lang in langs], _length(langs))
+            ),
+        }
+        for langs in shown
+    ]
+
+
+def spelt(tokenizer: Tokenizer, tokens: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """The text of tokens piece by piece, with the number of tokens up to its end.
+
+    Letters that several tokens share are of the last of them.
+    """
+    done = 0
+    for count in range(1, len(tokens) + 1):
+        so_far = tokenizer.decode(list(tokens[:count]), skip_special_tokens=False)
+        if so_far.endswith("\ufffd") and count < len(tokens):
+            continue
+        if count == len(tokens):
+            so_far = so_far.rstrip("\ufffd")
+        if len(so_far) > done:
+            yield count, so_far[done:]
+        done = len(so_far)
+
+
+def _of_several_experts(lineage: Lineage, langs: Sequence[str]) -> list[str]:
+    """A language of each expert, of the first few."""
+    first: dict[str, str] = {}
+    for lang in langs:
+        if lang in lineage.languages:
+            first.setdefault(lineage.languages[lang], lang)
+    return list(first.values())[:_PARTS]
+
+
+def _length(langs: Sequence[str]) -> int:
+    return _TOKENS if len(langs) == 1 else _PART_TOKENS
+
+
+def _weighed(
+    router: Router, tokenizer: Tokenizer, documents: Sequence[np.ndarray], most: int
+) -> Iterator[dict[str, Any]]:
+    parts = [document[:most] for document in documents]
+    weights = router.document_weights(np.concatenate(parts))
+    start = 0
+    for part in parts:
+        gap = " " if start else ""  # texts do not run into each other
+        for count, text in spelt(tokenizer, part.tolist()):
+            own = weights[start + count - 1].round(3).tolist()
+            least = min(_TOLD, max(own))
+            told = {str(number): weight for number, weight in enumerate(own) if weight >= least}
+            yield {"text": gap + text.removeprefix(gap), "weights": told}
+            gap = ""
+        start += len(part)

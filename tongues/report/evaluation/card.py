@@ -1,0 +1,151 @@
+"""The section of a model's card that an evaluation gives, as Markdown."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tongues.evaluate.significance import Chance, measured_in_words, signs_in_words
+from tongues.evaluate.significance.signs import Signs
+from tongues.files import read_json, write_text
+from tongues.report.evaluation.cells import (
+    BITS,
+    POINTS,
+    Unit,
+    bits,
+    hundredths,
+    said,
+    share_said,
+)
+from tongues.report.evaluation.found import Found, difference, measured, overall
+from tongues.report.evaluation.words import policy_said
+from tongues.report.experts.numbers import perplexity
+from tongues.report.words import with_stop
+from tongues.runs import Record
+
+__all__ = ["card_section", "newest_section", "write_cards"]
+
+_UNNAMED = re.compile(r"[^\w.@+-]+")
+
+
+def write_cards(found: Found, folder: Path) -> list[Path]:
+    """Write a section for each model to `folder`, named as the model is; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for about in found["models"]:
+        path = folder / f"{_UNNAMED.sub('-', about['name']).strip('-.')}.md"
+        write_text(path, card_section(found, about["name"]))
+        written.append(path)
+    return written
+
+
+def newest_section(evaluations: Path, record: Record) -> str:
+    """The section of the newest evaluation that a run, as it is now, was a part of; or nothing.
+
+    evaluations: the folder of all.
+    """
+    kept = sorted(evaluations.glob("*/scores.json"), key=lambda path: -path.stat().st_mtime_ns)
+    for found in map(read_json, kept):
+        for about in found["models"]:
+            made = about["trained"]
+            if made and all(made[key] == record[key] for key in ("run", "fingerprint")):
+                return card_section(found, about["name"])
+    return ""
+
+
+def card_section(found: Found, model: str) -> str:
+    """What a model scored, beside what, and how that was measured."""
+    about = next(one for one in found["models"] if one["name"] == model)
+    lines = ["## Evaluation", ""]
+    for text, scores in found["texts"].items():
+        lines += [f"### Losses on {text}", "", *_losses(scores, model), ""]
+        lines += [*_sentences([*scores["compared"], *scores["forgotten"]], model, BITS)]
+    for task, scores in found["tasks"].items():
+        lines += [f"### Accuracy in {task}", "", *_answers(scores, model), ""]
+        lines += [*_sentences(scores["compared"], model, POINTS)]
+        lines += [_asked(scores), "", *_quoted(found["examples"][task]), ""]
+    lines.append(_how(found, about))
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _losses(scores: Mapping[str, Any], model: str) -> list[str]:
+    rows = []
+    for language, of in scores["losses"][model].items():
+        loss = measured_in_words(measured(of["bits_per_byte"]), bits)
+        segment = scores["bits_per_segment"].get(model, {}).get(language)
+        more = [f"{segment:,.1f}"] if segment is not None else []
+        rows.append([language, loss, perplexity(of["perplexity"]), f"{of['documents']:,}", *more])
+    head = ["language", "bits per byte", "perplexity of a token", "documents"]
+    return _table(
+        [*head, *(["bits per segment"] if model in scores["bits_per_segment"] else [])], rows
+    )
+
+
+def _answers(scores: Mapping[str, Any], model: str) -> list[str]:
+    rows = []
+    for language, of in scores["accuracies"][model].items():
+        right = measured_in_words(measured(of["measured"]), share_said)
+        rows.append([language, right, _guessed(of["chance"]), f"{of['items']:,}"])
+    if len(rows) > 1:
+        mean = measured_in_words(measured(scores["mean"][model]), share_said)
+        rows.append(["mean", mean, _guessed(scores["chance"]), ""])
+    return _table(["language", "accuracy", "chance", "items"], rows)
+
+
+def _sentences(compared: Sequence[Mapping[str, Any]], model: str, unit: Unit) -> Iterator[str]:
+    """What the model was compared with, each other model once."""
+    others: set[str] = set()
+    for one in compared:
+        if one["model"] != model or one["other"] in others:
+            continue
+        others.add(one["other"])
+        languages = {
+            language: said(difference(of), unit) for language, of in one["languages"].items()
+        }
+        if len(languages) > 1:
+            languages["mean"] = f"{said(overall(one), unit)}; {_signs(one)}"
+        yield f"Beside `{one['other']}`:"
+        yield ""
+        yield from (f"- {language}: {words}" for language, words in languages.items())
+        yield ""
+
+
+def _signs(one: Mapping[str, Any]) -> str:
+    return signs_in_words(Signs(**one["signs"]))
+
+
+def _asked(scores: Mapping[str, Any]) -> str:
+    shots, draws = scores["shots"], _draws(scores)
+    shown = f"{shots} demonstrations, mean of {draws} draws" if shots else "no demonstrations"
+    return f"Choices compared by {scores['normalisation']}, {shown}. An item, rightly answered:"
+
+
+def _draws(scores: Mapping[str, Any]) -> int:
+    return next(iter(next(iter(scores["accuracies"].values())).values()))["draws"]
+
+
+def _quoted(examples: Mapping[str, str]) -> list[str]:
+    example = next(iter(examples.values()))
+    return [f"> {line}".rstrip() for line in example.splitlines()]
+
+
+def _how(found: Found, about: Mapping[str, Any]) -> str:
+    lines = [f"Measured with tongues {found['tongues']}; in brackets 95 % intervals."]
+    if found["texts"]:
+        lines.append(policy_said(found))
+    if about["routing"]:
+        lines.append(f"Experts were routed by `{about['routing']}`.")
+    token = f"the token `{about['first']}`" if about["first"] else "nothing"
+    lines.append(f"Before every text stood {token}.")
+    lines += [with_stop(line) for line in found["left_out"]]
+    return " ".join(lines)
+
+
+def _guessed(chance: Mapping[str, float]) -> str:
+    of = Chance(**chance)
+    return f"{share_said(of.level)} ± {hundredths(of.error)}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines]

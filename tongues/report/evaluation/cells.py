@@ -1,0 +1,92 @@
+"""Numbers as the tables of an evaluation show them."""
+
+from collections.abc import Callable
+from html import escape
+
+from tongues.evaluate.significance import Chance, Difference, Measured, in_words
+from tongues.evaluate.significance.words import UNTOLD
+
+__all__ = [
+    "BITS",
+    "POINTS",
+    "Unit",
+    "between",
+    "bits",
+    "chance_cell",
+    "difference_cell",
+    "hundredths",
+    "measured_cell",
+    "said",
+    "share_said",
+    "strong",
+]
+
+Show = Callable[[float], str]
+Unit = tuple[Show, str]  # how a difference is written, and in what
+
+
+def bits(value: float) -> str:
+    """Bits per byte, to a thousandth."""
+    return f"{value:.3f}"
+
+
+def hundredths(value: float) -> str:
+    """A share in hundredths."""
+    return f"{100 * value:.1f}"
+
+
+def share_said(value: float) -> str:
+    """A share with its sign."""
+    return f"{100 * value:.1f} %"
+
+
+BITS: Unit = (bits, "bits per byte")
+POINTS: Unit = (hundredths, "points")
+
+
+def said(of: Difference, unit: Unit) -> str:
+    """A difference in words: `lower by 0.12 [0.08, 0.16] bits per byte`."""
+    show, name = unit
+    words = in_words(of, show)
+    return f"{words} {name}" if words.endswith("]") else words
+
+
+def measured_cell(of: Measured, show: Show) -> str:
+    """A value above its interval."""
+    return f"{show(of.value)}<small>{between(of.low, of.high, show)}</small>"
+
+
+def difference_cell(of: Difference, show: Show) -> str:
+    """A difference above its interval; where nothing was told it says so first."""
+    ends = between(of.low, of.high, show)
+    if of.told:
+        return f"{_signed(of.mean, show)}<small>{ends}</small>"
+    return f'<span class="quiet">{UNTOLD}</span><small>{_signed(of.mean, show)} {ends}</small>'
+
+
+def chance_cell(of: Chance) -> str:
+    """What guessing gives, in hundredths, above its standard error."""
+    return f"{hundredths(of.level)}<small>± {hundredths(of.error)}</small>"
+
+
+def strong(cell: str, is_so: bool) -> str:
+    """In bold, where it is so."""
+    value, small, rest = cell.partition("<small>")
+    return f"<strong>{value}</strong>{small}{rest}" if is_so else cell
+
+
+def between(low: float | None, high: float | None, show: Show) -> str:
+    """`[0.12, 0.16]`, or that there are too few for it."""
+    if low is None or high is None:
+        return "(too few)"
+    return escape(f"[{_set(show(low))}, {_set(show(high))}]")
+
+
+def _signed(value: float, show: Show) -> str:
+    said = _set(show(value))
+    return said if said.startswith("−") or not said.strip("0.") else f"+{said}"
+
+
+def _set(said: str) -> str:
+    """With a true minus, and none before nothing."""
+    return said.lstrip("-") if not said.strip("-0.") else said.replace("-", "−")

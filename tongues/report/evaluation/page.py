@@ -1,0 +1,187 @@
+"""The page of an evaluation: what was found, then texts, forgetting, tasks, and how it was done."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tongues.report.charts import Figure
+from tongues.report.evaluation.cells import bits, hundredths
+from tongues.report.evaluation.figures import accuracy_figure, forgetting_figure, loss_figure
+from tongues.report.evaluation.found import Found, beside_first, labels, same_tokens
+from tongues.report.evaluation.numbers import number_cards
+from tongues.report.evaluation.replay import replay_figure
+from tongues.report.evaluation.tables import (
+    accuracy_table,
+    comparison_table,
+    loss_table,
+    model_table,
+    perplexity_table,
+    segment_table,
+)
+from tongues.report.evaluation.words import findings, lead, policy_said
+from tongues.report.folder import write_folder
+from tongues.report.html import figure, footer, items, prose
+
+__all__ = ["write_evaluation_report"]
+
+_BOLD = (
+    "Bold are the best of a language and all that cannot be told from it, allowing for the number "
+    "of models; where that is every model, none is. The last row counts the lowest or highest "
+    "values, told or not."
+)
+_HOLM = (
+    "Differences count as told where luck does as much in fewer than 5 cases of 100, p-values by "
+    "Holm for the number of languages; intervals are of each language by itself."
+)
+
+
+def write_evaluation_report(found: Mapping[str, Any], folder: Path) -> Path:
+    """Write the page of an evaluation's `scores.json`; returns its `index.html`.
+
+    An earlier report at `folder` is replaced, any other filled folder refused.
+    """
+    title = f"Evaluation: {folder.name.removesuffix('-evaluation')}"
+    said = findings(found)
+    parts = list(_parts(found))
+    drawn = [part for part in parts if isinstance(part, Figure)]
+    sections = "".join(figure(part) if isinstance(part, Figure) else part for part in parts)
+    versions = {name: version(name) for name in ("tongues", "altair")}
+    told = "".join(f"<h3>{escape(topic)}</h3>{items(lines)}" for topic, lines in said.items())
+    first = "".join(f'<p class="lead">{prose(line)}</p>' for line in lead(found))
+    body = (
+        f"<header><h1>{escape(title)}</h1>{first}</header>"
+        f'{number_cards(found)}<div class="found">{told}</div>{sections}{footer(versions)}'
+    )
+    numbers = {"title": title, "versions": versions, "findings": said, **found}
+    return write_folder(folder, title, body, drawn, numbers, lambda line: None)
+
+
+def _parts(found: Found) -> Iterator[str | Figure]:
+    """Sections and figures in reading order."""
+    for text in found["texts"]:
+        yield _text_section(found, text)
+        yield from _drawn(loss_figure(found, text))
+    yield from _forgetting(found)
+    for task in found["tasks"]:
+        yield _task_section(found, task)
+        yield from _drawn(accuracy_figure(found, task))
+    yield from _drawn(replay_figure(found))
+    yield _how(found)
+
+
+def _text_section(found: Found, text: str) -> str:
+    scores, names = found["texts"][text], labels(found)
+    several = len(scores["losses"]) > 1
+    said = "Bits per byte with their 95 % intervals over documents: comparable between tokenizers."
+    tables = f"{_said(said + (f' {_BOLD}' if several else ''))}{loss_table(found, text)}"
+    for names_alike in same_tokens(found):
+        of = "" if len(names_alike) == len(names) else ", models of one tokenizer"
+        several = len(next(iter(scores["losses"].values()))) > 1
+        mean = " The mean is that of the languages' perplexities." if several else ""
+        about = f"Of a token: what is comparable within one tokenizer alone.{mean}"
+        table = perplexity_table(found, text, names_alike)
+        tables += f"<h3>Perplexity{of}</h3>{_said(about)}{table}"
+    if scores["bits_per_segment"]:
+        about = (
+            f"Of the {scores['segments']:,} segments that all languages have as translations of "
+            "each other: the same is said in each, so languages compare here."
+        )
+        tables += f"<h3>Bits per segment</h3>{_said(about)}{segment_table(found, text)}"
+    if compared := beside_first(scores):
+        other = names[compared[0]["other"]]
+        about = f"How many bits per byte more than `{other}`, on the same documents. {_HOLM}"
+        table = comparison_table(found, compared, bits, _losses(scores))
+        tables += f"<h3>Beside {escape(other)}</h3>{_said(about)}{table}"
+    return _section(f"{text}: losses", tables)
+
+
+def _losses(scores: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        model: {language: of["bits_per_byte"] for language, of in by.items()}
+        for model, by in scores["losses"].items()
+    }
+
+
+def _forgetting(found: Found) -> Iterator[str | Figure]:
+    """Every model beside what it began with."""
+    texts = [text for text, scores in found["texts"].items() if scores["forgotten"]]
+    if not texts:
+        return
+    seeds = {one["other"] for text in texts for one in found["texts"][text]["forgotten"]}
+    seed = f" (`{labels(found)[next(iter(seeds))]}`)" if len(seeds) == 1 else ""
+    about = (
+        f"How many bits per byte more a model needs than its seed, the one it began with{seed}, on "
+        f"the same documents: + is forgotten, − learned. {_HOLM}"
+    )
+    tables = _said(about)
+    for text in texts:
+        head = f"<h3>{escape(text)}</h3>" if len(texts) > 1 else ""
+        compared = found["texts"][text]["forgotten"]
+        tables += head + comparison_table(found, compared, bits, _losses(found["texts"][text]))
+    yield _section("Forgetting", tables)
+    for text in texts:
+        yield from _drawn(forgetting_figure(found, text))
+
+
+def _task_section(found: Found, task: str) -> str:
+    scores, names = found["tasks"][task], labels(found)
+    tables = f"{_said(_asked(found, task))}{accuracy_table(found, task)}"
+    if scores["compared"]:
+        other = names[scores["compared"][0]["other"]]
+        about = f"How many points more than `{other}`, on the same items. {_HOLM}"
+        values = {
+            model: {language: of["measured"] for language, of in by.items()}
+            for model, by in scores["accuracies"].items()
+        }
+        table = comparison_table(found, scores["compared"], hundredths, values)
+        tables += f"<h3>Beside {escape(other)}</h3>{_said(about)}{table}"
+    language, example = next(iter(found["examples"][task].items()))
+    tables += f"<h3>Asked so</h3><blockquote dir='auto' lang='{escape(language)}'>"
+    return _section(f"{task}: accuracy", f"{tables}{escape(example)}</blockquote>")
+
+
+def _asked(found: Found, task: str) -> str:
+    scores = found["tasks"][task]
+    first = next(iter(next(iter(scores["accuracies"].values())).values()))
+    shots = (
+        f"{scores['shots']} demonstrations, drawn {first['draws']} times; intervals hold both the "
+        "luck of items and of draws"
+        if scores["shots"]
+        else "no demonstrations; intervals are over items"
+    )
+    several = f" {_BOLD}" if len(scores["accuracies"]) > 1 else ""
+    return (
+        f"In hundredths, with 95 % intervals; {shots}. Choices are compared by "
+        f"{_NORMALISED[scores['normalisation']]}. Chance stands with its standard error on these "
+        f"items.{several}"
+    )
+
+
+_NORMALISED = {
+    "token": "their mean log-probability of a token",
+    "character": "their log-probability per character",
+    "byte": "their log-probability per byte",
+    "sum": "their log-probability",
+    "pmi": "how much likelier the prompt makes them",
+}
+
+
+def _how(found: Found) -> str:
+    """What was evaluated."""
+    said = policy_said(found) if found["texts"] else ""
+    return _section("Models", f"{_said(said)}{model_table(found)}")
+
+
+def _drawn(figure: Figure | None) -> Iterator[Figure]:
+    if figure:
+        yield figure
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{content}</section>"
+
+
+def _said(sentence: str) -> str:
+    return f'<p class="quiet">{prose(sentence)}</p>' if sentence else ""
