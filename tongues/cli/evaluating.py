@@ -106,7 +106,7 @@ def evaluate(
             memory=memory,
             watch=lambda share, what: show(share, what),
         )
-    made = outcome(about, asked, found)
+    made = outcome(about, asked, found, models)
     told = write_outcome(made, folder)
     write_cards(told, folder / "cards")
     if as_json:

@@ -34,11 +34,17 @@ class Outcome:
 
 
 def outcome(
-    models: Sequence[About], asked: Asked, found: Mapping[Unit, Mapping[str, Any]]
+    models: Sequence[About],
+    asked: Asked,
+    found: Mapping[Unit, Mapping[str, Any]],
+    named: Sequence[str] | None = None,
 ) -> Outcome:
-    """Put together what units found; every model is compared with the first."""
+    """Put together what units found; every model is compared with the first.
+
+    named: the models that are compared with the first, where others are there as seeds alone.
+    """
     names = [about.name for about in models]
-    pairs = [(name, names[0]) for name in names[1:]]
+    pairs = [(name, names[0]) for name in named or names if name != names[0]]
     seeds = {about.name: about.seed for about in models if about.seed in names}
     texts = {
         name: text_scores(

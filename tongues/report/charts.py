@@ -36,6 +36,7 @@ __all__ = [
 HEIGHT = 290
 LOSS = "Loss (nats per token)"
 _FEW = 6  # values that a legend names one by one
+_NAME = 240  # pixels of a series' name
 _LETTER = 5.7  # pixels, about
 _FILE_WIDTH = 430  # of one panel in an SVG or PNG
 
@@ -106,6 +107,7 @@ def colour(domain: Sequence[str], shown: Iterable[str], symbol: str = "stroke") 
             symbolSize=200 if symbol == "stroke" else 70,
             values=names,
             columns=2 if len(names) > 3 else 0,  # wider ones leave a narrow page
+            labelLimit=_NAME,
         ),
     )
 

@@ -36,11 +36,16 @@ def replay_figure(found: Found) -> Figure | None:
                 rows += [{"on": text, **row} for row in own]
     if not panels:
         return None
+    on = {row["on"] for row in rows}
+    score = (
+        " The score beside it is (accuracy − chance) / (its accuracy − chance), so that 1 is as "
+        "good; it is left out where that model cannot be told from chance."
+    )
+    loss = " Of texts it is shown how much higher the loss is."
     caption = (
-        f"Models that continued another, by the share of replay in their training, beside "
-        f"`{said}`. The score beside it is (accuracy − chance) / (its accuracy − chance), so that "
-        "1 is as good; it is left out where that model cannot be told from chance. Of texts, how "
-        "much higher the loss is. Bars are 95 % intervals."
+        "Models that continued another, by the share of replay in their training, beside "
+        f"`{said}`.{score if on & set(found['tasks']) else ''}"
+        f"{loss if on & set(found['texts']) else ''} Bars are 95 % intervals."
     )
     return Figure("replay", "By share of replay", caption, tuple(panels), tuple(rows))
 

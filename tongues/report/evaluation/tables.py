@@ -142,6 +142,7 @@ def accuracy_table(found: Found, task: str) -> str:
 def model_table(found: Found) -> str:
     """What each model is, and how a run was trained."""
     tokenizers = list(dict.fromkeys(about["tokenizer"] for about in found["models"]))
+    several, names = len(tokenizers) > 1, labels(found)
     rows = []
     for about in found["models"]:
         made = about["trained"]
@@ -149,20 +150,20 @@ def model_table(found: Found) -> str:
         sees = "any" if about["context"] is None else f"{about['context']:,}"
         rows.append(
             [
-                word(escape(about["name"])),
+                word(escape(names[about["name"]])),
                 word(escape(kind + (f", {about['routing']}" if about["routing"] else ""))),
-                word(escape(about["seed"] or "")),
+                word(escape(names.get(about["seed"], about["seed"] or ""))),
                 word(escape(_strategy(made))),
                 f"{made['params']:,}" if made else "",
                 show_count(made["tokens"]) if made else "",
                 sees,
                 word(escape(about["first"] or "nothing")),
-                str(tokenizers.index(about["tokenizer"]) + 1),
+                *([str(tokenizers.index(about["tokenizer"]) + 1)] if several else []),
             ]
         )
     head = [word("model"), word("kind"), word("began with"), word("trained"), "parameters"]
-    head += ["tokens", "sees tokens", word("stands in front"), "tokenizer"]
-    return table(head, rows)
+    head += ["tokens", "sees tokens", word("stands in front")]
+    return table([*head, *(["tokenizer"] if several else [])], rows)
 
 
 def _strategy(made: Mapping[str, Any] | None) -> str:
