@@ -110,9 +110,7 @@ def test_a_mistake_of_ours_is_not_passed_over() -> None:
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
 def test_asked_to_stop_it_stops_its_ranks(asked: signal.Signals) -> None:
     told: list[str] = []
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored in background jobs
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
     before = signal.getsignal(asked)
 
     def ask(line: str) -> None:

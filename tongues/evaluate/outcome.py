@@ -115,6 +115,14 @@ def _unit(model: str, task: str, language: str, asked: Asked, draw: int) -> Unit
 
 def _scores(kept: Mapping[str, Any]) -> list[ItemScore]:
     return [
-        ItemScore(**{key: tuple(of) if isinstance(of, list) else of for key, of in score.items()})
+        ItemScore(
+            id=score["id"],
+            label=score["label"],
+            sums=tuple(score["sums"]),
+            tokens=tuple(score["tokens"]),
+            characters=tuple(score["characters"]),
+            bytes=tuple(score["bytes"]),
+            unconditional=tuple(alone) if (alone := score["unconditional"]) else None,
+        )
         for score in kept["scores"]
     ]

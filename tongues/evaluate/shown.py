@@ -1,6 +1,6 @@
 """An evaluation in the terminal: rows of its tables, and what was told apart in words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tongues.evaluate.significance import (
@@ -13,7 +13,12 @@ from tongues.evaluate.significance import (
     signs_in_words,
 )
 
-__all__ = ["accuracy_rows", "comparison_lines", "loss_rows", "points"]
+__all__ = ["accuracy_rows", "comparison_lines", "loss_rows"]
+
+Unit = tuple[Callable[[float], str], str]
+
+_BITS: Unit = ("{:.3f}".format, "bits per byte")
+_POINTS: Unit = (lambda value: f"{100 * value:.1f}", "points")
 
 
 def loss_rows(scores: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -54,13 +59,12 @@ def comparison_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """Sentences: each model beside the first, and beside what it began with."""
     for text, scores in found["texts"].items():
         for one in scores["compared"]:
-            yield from _compared(text, one, _bits, "lower by", "higher by")
+            yield from _compared(text, one, _BITS)
         for one in scores["forgotten"]:
-            began = {**one, "other": f"{one['other']} (its seed)"}
-            yield from _compared(text, began, _bits, "lower by", "higher by")
+            yield from _compared(text, {**one, "other": f"{one['other']} (its seed)"}, _BITS)
     for task, scores in found["tasks"].items():
         for one in scores["compared"]:
-            yield from _compared(task, one, points, "lower by", "higher by")
+            yield from _compared(task, one, _POINTS)
 
 
 def share(value: float) -> str:
@@ -68,24 +72,16 @@ def share(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def points(value: float) -> str:
-    """A difference of accuracies."""
-    return f"{100 * value:.1f} points"
-
-
-def _bits(value: float) -> str:
-    return f"{value:.3f} bits"
-
-
 def _guessed(chance: Mapping[str, float]) -> str:
     of = Chance(**chance)
     return f"{share(of.level)} ± {100 * of.error:.1f}"
 
 
-def _compared(what: str, one: Mapping[str, Any], show: Any, less: str, more: str) -> Iterator[str]:
+def _compared(what: str, one: Mapping[str, Any], unit: Unit) -> Iterator[str]:
+    show, name = unit
     yield f"{what}: {one['model']} beside {one['other']}"
     for language, of in one["languages"].items():
-        yield f"  {language}: {in_words(Difference(**of), show, less=less, more=more)}"
+        yield f"  {language}: {in_words(Difference(**of), show, name)}"
     if len(one["languages"]) > 1:
-        yield f"  mean: {in_words(Difference(**one['mean']), show, less=less, more=more)}"
+        yield f"  mean: {in_words(Difference(**one['mean']), show, name)}"
         yield f"  {signs_in_words(Signs(**one['signs']))}"

@@ -13,12 +13,10 @@ from tongues.evaluate.significance import (
 
 def test_a_difference_is_told_or_cannot_be_told_apart():
     assert in_words(Difference(-0.12, -0.16, -0.08, 0.001)) == "lower by 0.12 [0.08, 0.16]"
-    assert in_words(Difference(0.12, 0.08, 0.16, 0.001), more="better by") == (
-        "better by 0.12 [0.08, 0.16]"
-    )
+    assert in_words(Difference(0.12, 0.08, 0.16, 0.001)) == "higher by 0.12 [0.08, 0.16]"
     assert in_words(Difference(0.04, -0.01, 0.09, 0.1)) == "cannot be told apart [-0.01, 0.09]"
-    points = in_words(Difference(0.031, 0.01, 0.052, 0.01), lambda v: f"{100 * v:.1f} points")
-    assert points == "higher by 3.1 points [1.0 points, 5.2 points]"
+    points = in_words(Difference(0.031, 0.01, 0.052, 0.01), lambda v: f"{100 * v:.1f}", "points")
+    assert points == "higher by 3.1 [1.0, 5.2] points"
 
 
 def test_why_it_cannot_is_said():

@@ -21,24 +21,24 @@ def _plain(value: float) -> str:
 def in_words(
     difference: Difference,
     show: Show = _plain,
-    *,
-    less: str = "lower by",
-    more: str = "higher by",
+    unit: str = "",
 ) -> str:
     """`lower by 0.12 [0.08, 0.16]`, or `cannot be told apart`, with what it may be.
 
-    show: writes a number with its unit, as `3.1 points`.
+    show: writes a number. unit: stands behind the interval, such as `points`.
     """
+    behind = f" {unit}" if unit else ""
     if difference.lacking or difference.low is None or difference.high is None:
         return f"{UNTOLD} ({difference.lacking})"
     if not difference.told:
         among = f", allowing for {difference.among} comparisons" if difference.among > 1 else ""
-        return f"{UNTOLD} [{show(difference.low)}, {show(difference.high)}]{among}"
+        return f"{UNTOLD} [{show(difference.low)}, {show(difference.high)}]{behind}{among}"
     ends = [difference.low, difference.high]
     if difference.told < 0:
         ends = [-difference.high, -difference.low]
     low, high = map(show, ends)
-    return f"{less if difference.told < 0 else more} {show(abs(difference.mean))} [{low}, {high}]"
+    way = "lower by" if difference.told < 0 else "higher by"
+    return f"{way} {show(abs(difference.mean))} [{low}, {high}]{behind}"
 
 
 def measured_in_words(

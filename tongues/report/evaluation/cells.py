@@ -47,8 +47,7 @@ POINTS: Unit = (hundredths, "points")
 def said(of: Difference, unit: Unit) -> str:
     """A difference in words: `lower by 0.12 [0.08, 0.16] bits per byte`."""
     show, name = unit
-    words = in_words(of, show)
-    return f"{words} {name}" if words.endswith("]") else words
+    return in_words(of, show, name)
 
 
 def measured_cell(of: Measured, show: Show) -> str:
