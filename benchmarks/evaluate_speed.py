@@ -35,7 +35,7 @@ from tongues.models.huggingface import build_model, save_model
 from tongues.tokens.tokenizer import END, save_tokenizer, train_tokenizer
 
 SHOTS, CONTEXT, VOCABULARY = 8, 512, 8192
-ITEMS = {"1.4M": 60, "5M": 30, "22M": 12}  # of each shape, so that a round takes seconds
+ITEMS = {"1.4M": 250, "5M": 120, "22M": 40}  # of each shape, so that a round takes seconds
 BATCHES = (1, 8, 32)  # of lm-eval
 LONG, WINDOW = 6, 512  # documents of four windows each
 

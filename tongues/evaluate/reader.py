@@ -19,7 +19,7 @@ __all__ = ["Reader", "measured"]
 _PROBED = 24  # tokens on which a quick way is tried
 _REMEMBERED = 1e-3  # of the logits' spread, by which going on from what is remembered may differ
 _SAME = 1e-5  # of the largest logit, by which the output matrix alone may differ
-_MOVED = 6.0  # operations in the time in which a remembered byte is copied
+_MOVED = 30.0  # operations in the time in which a remembered byte is copied for a row, measured
 _CHUNK = 2**21  # logits made and used up at a time, so that they stay near the processor
 
 # New tokens, logits, and bytes of keys and values at a time.

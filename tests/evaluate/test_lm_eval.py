@@ -1,0 +1,217 @@
+"""Runs and ensembles as models of lm-eval, against the scorer here."""
+
+import importlib
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tongues.errors import UserError
+from tongues.evaluate.rows import Row, score_rows
+from tongues.evaluate.subjects import Subject, open_subject
+from tongues.evaluate.tasks import Task, accuracy, read_items, set_exam
+from tongues.evaluate.tasks.score import score_task
+from tongues.evaluate.texts import Policy
+from tongues.evaluate.texts.scored import text_losses
+from tongues.evaluate.writing import begins_with, likeliest, write
+from tongues.text import Document
+
+REASON = "lm-eval is not installed: pip install 'tongues[eval]'"
+harness: Any = pytest.importorskip("lm_eval", reason=REASON)
+adapter: Any = importlib.import_module("tongues.evaluate.lm_eval")
+instance: Any = importlib.import_module("lm_eval.api.instance").Instance
+logging.getLogger("lm_eval").setLevel(logging.ERROR)
+
+WORDS = ("the ban of", "a mal is", "an art and", "so on we go", "to the end", "all that is")
+PARTS: dict[str, Any] = {"prompt": "{said}", "choices": ["{one}", "{two}"]}
+
+
+@pytest.fixture(scope="module")
+def items(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of items in qab, and one of demonstrations."""
+    folder = tmp_path_factory.mktemp("items")
+    for name, begin, count in (("qab", 0, 10), ("shown", 3, 2)):
+        rows = [
+            {"said": WORDS[n % 6], "one": WORDS[(n + 1) % 6], "two": f"{WORDS[(n + 2) % 6]} art"}
+            | {"label": n % 2, "id": str(n)}
+            for n in range(begin, begin + count)
+        ]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def evaluated(model: Any, items: Path, task: str) -> dict[str, Any]:
+    """What lm-eval finds on the items behind two demonstrations."""
+    rows = [json.loads(line) for line in (items / "shown.jsonl").read_text().splitlines()]
+    config = {
+        "task": task,
+        "dataset_path": "json",
+        "dataset_kwargs": {
+            "data_files": {"test": str(items / "qab.jsonl")},
+            "cache_dir": str(items / "cache"),
+        },
+        "test_split": "test",
+        "output_type": "multiple_choice",
+        "doc_to_text": "{{said}}",
+        "doc_to_choice": "{{[one, two]}}",
+        "doc_to_target": "label",
+        "num_fewshot": 2,
+        "fewshot_config": {"sampler": "first_n", "samples": rows},
+        "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
+    }
+    manager = importlib.import_module("lm_eval.tasks").TaskManager(include_defaults=False)
+    return harness.simple_evaluate(
+        model=model, tasks=[config], task_manager=manager, bootstrap_iters=0
+    )
+
+
+def request(*said: Any, task: str = "toy", doc: int = 0) -> Any:
+    return instance("loglikelihood", {}, said, 0, (task, doc, 1))
+
+
+def brute(subject: Subject, context: str, continuation: str) -> tuple[float, bool]:
+    """Sum and greed of one model, by its logits."""
+    whole = [subject.first, *subject.encode(context + continuation).tolist()]
+    start = 1 + len(subject.encode(context))
+    with torch.no_grad():
+        logits = subject.ensemble.models[0](input_ids=torch.tensor([whole])).logits[0, :-1]
+    likely, gold = logits.log_softmax(1)[start - 1 :], torch.tensor(whole[start:])
+    reached = likely.gather(1, gold[:, None])
+    return float(reached.sum()), bool((likely.argmax(1) == gold).all())
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "here"),
+    [
+        ("models/e1", "toy_qab", "models/e1"),
+        ("small/small", "toy_qab", "small/small@language"),
+        ("small/small", "toy", "small/small@text"),
+        ("small/small@tfidf:2", "toy_qab", "small/small@tfidf:2"),
+    ],
+)
+def test_its_numbers_are_those_of_tasks_here(
+    house: Path, items: Path, name: str, task: str, here: str
+) -> None:
+    place = str(house / name) if "models" in name else name
+    found = evaluated(adapter.open_model(place, house), items, task)
+    own = Task(name="toy", id="id", normalisation="character", **PARTS)
+    shown = read_items(own, "shown", items).items
+    exam = set_exam(own, "qab", items)
+    exam = replace(exam, demonstrations=(tuple(shown),))
+    subject = open_subject(here if "models" not in here else place, house)
+    scores = score_task(subject, exam).scores
+    samples = {sample["doc"]["id"]: sample for sample in found["samples"][task]}
+    for score in scores:
+        said = [float(answer[0]) for answer in samples[score.id]["filtered_resps"]]
+        np.testing.assert_allclose(said, score.sums, atol=1e-4)
+    result = found["results"][task]
+    assert result["acc,none"] == pytest.approx(accuracy(scores, "sum"), abs=1e-4)
+    assert result["acc_norm,none"] == pytest.approx(accuracy(scores, "character"), abs=1e-4)
+    assert found["config"]["tongues_fingerprint"]
+
+
+def test_it_tells_what_the_model_would_write(house: Path) -> None:
+    model = adapter.open_model(str(house / "models/e1"), house)
+    subject, asked = model.subject, []
+    for words in WORDS:
+        begun = np.concatenate([[subject.first], subject.encode(words)])
+        (text,) = write(subject, [begun], most=3)
+        asked += [(words, subject.tokenizer.decode(text.tolist())), (words, " ban of")]
+    asked.append(("", "the ban"))
+    found = model.loglikelihood([request(*pair) for pair in asked], disable_tqdm=True)
+    expected = [brute(subject, *pair) for pair in asked]
+    np.testing.assert_allclose([a for a, _ in found], [a for a, _ in expected], atol=1e-4)
+    assert [b for _, b in found] == [b for _, b in expected]
+    assert any(b for _, b in found)
+
+
+def test_mixtures_know_what_they_would_write(house: Path) -> None:
+    subject = open_subject("small/small@tfidf:2", house)
+    begun = np.concatenate([[subject.first], subject.encode("a mal is")])
+    (text,) = write(subject, [begun], most=3)
+    other = text.copy()
+    other[-1] = (other[-1] + 1) % 300
+    rows = [Row(np.concatenate([begun, own]), len(begun), None, 0) for own in (text, other)]
+    assert likeliest(subject, rows, score_rows(subject, rows)) == [True, False]
+
+
+@pytest.mark.parametrize("name", ["models/e1", "small/small@tfidf:2"])
+def test_whole_texts_cost_what_they_cost_here(house: Path, name: str) -> None:
+    model = adapter.open_model(str(house / name) if "models" in name else name, house)
+    texts = [" ".join(WORDS) * 7, "the ban of", ""]
+    assert len(model.subject.encode(texts[0])) > 96
+    documents = [Document(str(n), "qab", text, str(n), "made") for n, text in enumerate(texts)]
+    expected = text_losses(model.subject, documents, Policy(back=True)).nats
+    found = model.loglikelihood_rolling([request(text) for text in texts], disable_tqdm=True)
+    np.testing.assert_allclose(found, -expected, atol=1e-4)
+
+
+def test_it_writes_up_to_the_words_that_end_a_text(house: Path) -> None:
+    model = adapter.open_model("small/small@tfidf:2", house)
+    whole, asked = {"max_gen_toks": 20}, [(words, {"max_gen_toks": 20}) for words in WORDS]
+    texts = model.generate_until([request(*one) for one in asked])
+    stop = next(text[2:4] for text in texts if len(text) > 5)
+    cut = model.generate_until([request(words, {**whole, "until": [stop]}) for words, _ in asked])
+    assert cut == [text.partition(stop)[0] for text in texts]
+    drawn = {"do_sample": True, "temperature": 2.0, **whole}
+    assert model.generate_until([request(words, drawn) for words in WORDS]) != texts
+
+
+def test_a_token_that_begins_with_a_word_ends_a_text(house: Path) -> None:
+    subject = open_subject("small/small", house)
+    found = begins_with(subject, [" a"])
+    pieces = [subject.tokenizer.id_to_token(number) for number in found]
+    assert pieces and all(piece.startswith("Ġa") for piece in pieces)
+
+
+def test_a_request_that_is_too_long_is_named_or_cut_if_so_wanted(house: Path) -> None:
+    place, long = str(house / "models/e1"), " ".join(WORDS) * 7
+    model = adapter.open_model(place, house)
+    with pytest.raises(UserError, match=r"toy, document 7: \d+ tokens; .* sees 96\n.*`long=cut`"):
+        model.loglikelihood([request(long, " art", doc=7)], disable_tqdm=True)
+    with pytest.raises(UserError, match=r"toy, document 0: \d+ tokens, 20 of them to be written"):
+        model.generate_until([request(long, {"max_gen_toks": 20})])
+    with pytest.raises(UserError, match="no tokens"):
+        model.loglikelihood([request(long, "")], disable_tqdm=True)
+    cut = adapter.open_model(place, house, long="cut")
+    ((found, _),) = cut.loglikelihood([request(long, " art")], disable_tqdm=True)
+    tokens = cut.subject.encode(f"{long} art")
+    ends = len(tokens) - len(cut.subject.encode(long))
+    row = Row(tokens[-97:], 97 - ends, None, 0)
+    assert found == pytest.approx(-float(score_rows(cut.subject, [row])[0].sum()), abs=1e-4)
+    assert cut.generate_until([request(long, {"max_gen_toks": 20})])[0]
+
+
+def test_tasks_tell_their_languages() -> None:
+    known = dict.fromkeys(("sw", "de", "mt", "cmn", "qab"))
+    told = [
+        ("xcopa_sw", "sw"),
+        ("belebele_swh_Latn", "sw"),
+        ("lambada_openai_mt_de", "de"),
+        ("xnli_zh", "cmn"),
+        ("hellaswag", None),
+        ("toy_qab", "qab"),
+    ]
+    assert [adapter.language_of(task, {}, known) for task, _ in told] == [x for _, x in told]
+    assert adapter.language_of("toy_qab", {"language": "de"}, known) == "de"
+
+
+def test_its_command_line_knows_the_model(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As lm-eval makes a model of `--model tongues --model_args name=...`."""
+    made: list[Any] = []
+
+    def command() -> None:
+        known = importlib.import_module("lm_eval.api.registry").get_model("tongues")
+        said = {"name": "small/small@tfidf:2", "workspace": str(house), "memory": "1 GB"}
+        made.append(known.create_from_arg_obj(said, {"batch_size": 1, "device": None}))
+        known.create_from_arg_obj({**said, "name": "smal/small"}, {})
+
+    monkeypatch.setattr("lm_eval.__main__.cli_evaluate", command)
+    with pytest.raises(SystemExit, match="`small/small`"):
+        adapter.main()
+    assert made[0].get_model_info()["tongues_routing"] == "tfidf:2"

@@ -1,0 +1,350 @@
+"""EleutherAI's lm-evaluation-harness: runs, ensembles and folders as its models.
+
+In Python `simple_evaluate(model=open_model(NAME, workspace), ...)`; on the command line
+`python -m tongues.evaluate.lm_eval --model tongues --model_args name=NAME ...`, which is lm-eval's
+own with one more model, since lm-eval finds models of other packages only where they are registered
+first.
+"""
+
+import importlib
+import logging
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from langcodes import standardize_tag, tag_is_valid
+from pydantic import TypeAdapter, ValidationError
+
+from tongues.errors import UserError
+from tongues.evaluate.rows import Row, score_rows, too_long
+from tongues.evaluate.subjects import Subject, find_subject, open_subject
+from tongues.evaluate.texts.scored import token_nats
+from tongues.evaluate.texts.windows import Policy
+from tongues.evaluate.writing import begins_with, likeliest, write
+from tongues.experts.ensemble.generate import Sampling
+from tongues.experts.ensemble.routing import Routing
+from tongues.quantities import Bytes
+
+__all__ = ["Model", "language_of", "main", "open_model"]
+
+try:
+    TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM
+except ModuleNotFoundError as error:
+    what, hint = "needs the package `lm_eval`", "install it: `pip install 'tongues[eval]'`"
+    raise UserError(what, where="lm-eval", hint=hint) from error
+
+_LOG = logging.getLogger("lm_eval.tongues")
+_KNOWN = {"until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k"}
+
+
+class Model(TemplateLM):
+    """A model of lm-eval that scores and writes as `tongues evaluate` and `tongues generate` do.
+
+    Parameters
+    ----------
+    name: as `tongues evaluate` takes it. An ensemble without a routing behind its name goes by the
+        task's language where that is told and an expert learned it, else by the text.
+    workspace: where runs and ensembles lie.
+    memory: bytes of experts to hold at most, such as `2GB`.
+    long: `stop` at a request longer than the model sees, or `cut` its beginning, as lm-eval does.
+    batch_size, max_batch_size: of lm-eval's command line; batches follow from what fits.
+    device: only `cpu`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        workspace: str | Path = ".",
+        *,
+        memory: str | None = None,
+        long: Literal["stop", "cut"] = "stop",
+        batch_size: int | str | None = None,
+        max_batch_size: int | None = None,
+        device: str | None = None,
+    ) -> None:
+        super().__init__()
+        if long not in ("stop", "cut"):
+            raise UserError(f"`{long}` is neither `stop` nor `cut`", where="long")
+        if device not in (None, "cpu"):
+            raise UserError("models are read on the processor", where="device", hint="leave it out")
+        self.subject = open_subject(name, Path(workspace), memory=_held(memory))
+        self.long = long
+        self._free = self.subject.ensemble.k > 1 and _is_whole(name, Path(workspace))
+        self._stops: dict[tuple[str, ...], list[int]] = {}
+
+    @property
+    def eot_token_id(self) -> int:
+        """The token that ends a text."""
+        return self.subject.ensemble.end_id
+
+    @property
+    def prefix_token_id(self) -> int:
+        """The token that stands before every text."""
+        return self.subject.first
+
+    @property
+    def max_length(self) -> int | None:
+        """Tokens that are seen at once; None: any."""
+        return self.subject.ensemble.context
+
+    def get_model_info(self) -> dict[str, str]:
+        """What stands with the results."""
+        routing = "language, else text" if self._free else str(self.subject.routing)
+        return {
+            "tongues_name": self.subject.name,
+            "tongues_routing": routing,
+            "tongues_fingerprint": self.subject.fingerprint,
+        }
+
+    def tok_encode(
+        self, string: str, add_special_tokens: bool | None = None, **kwargs: Any
+    ) -> list[int]:
+        """A text's token ids, behind the one before every text unless that is not wanted."""
+        ids = self.subject.encode(string).tolist()
+        begun = add_special_tokens is None and ids[:1] == [self.subject.first]
+        return ids if add_special_tokens is False or begun else [self.subject.first, *ids]
+
+    def tok_decode(self, tokens: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """The text of token ids."""
+        return self.subject.tokenizer.decode(list(tokens), skip_special_tokens=skip_special_tokens)
+
+    def loglikelihood(
+        self, requests: Sequence[Any], disable_tqdm: bool = False
+    ) -> list[tuple[float, bool]]:
+        """Each continuation's log-probability behind its context; whether it would be written."""
+        pairs = [self._encode_pair(*request.args) for request in requests]
+        return self._answers(pairs, requests, disable_tqdm)
+
+    def loglikelihood_rolling(
+        self, requests: Sequence[Any], disable_tqdm: bool = False
+    ) -> list[float]:
+        """Each text's log-probability, in lm-eval's windows."""
+        found = [0.0] * len(requests)
+        for subject, numbers, languages in self._groups(requests):
+            with _Progress(disable_tqdm) as progress:
+                nats = token_nats(
+                    subject,
+                    [subject.encode(requests[number].args[0]) for number in numbers],
+                    Policy(back=True),
+                    languages=languages,
+                    tell=progress.tell,
+                )
+            for number, own in zip(numbers, nats, strict=True):
+                found[number] = -float(own.sum())
+        return found
+
+    def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
+        """What is written behind each context, up to the first of the words that end it."""
+        utilities = importlib.import_module("lm_eval.models.utils")
+        found = [""] * len(requests)
+        for subject, numbers, languages in self._groups(requests):
+            ways: dict[str, list[int]] = {}
+            for place, number in enumerate(numbers):
+                ways.setdefault(repr(requests[number].args[1]), []).append(place)
+            for places in ways.values():
+                asked = [requests[numbers[place]] for place in places]
+                said = utilities.normalize_gen_kwargs(asked[0].args[1])
+                most, until = said["max_gen_toks"], tuple(word for word in said["until"] if word)
+                texts = write(
+                    subject,
+                    [self._begun(request, most) for request in asked],
+                    most=most,
+                    languages=[languages[place] for place in places] if languages else None,
+                    sampling=_sampling(said),
+                    stop=[self.eot_token_id, *self._stops_at(until)],
+                )
+                for place, tokens in zip(places, texts, strict=True):
+                    text = self.tok_decode(tokens.tolist())
+                    found[numbers[place]] = utilities.postprocess_generated_text(
+                        text, list(until), None
+                    )
+        return found
+
+    def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+        """Both in tokens, parted as the tasks here are: the white space between goes on."""
+        kept = len(self.tok_encode(context.rstrip()))
+        whole = self.tok_encode(context + continuation)
+        return whole[:kept], whole[kept:]
+
+    def _loglikelihood_tokens(
+        self,
+        requests: Sequence[tuple[tuple[str, str], list[int], list[int]]],
+        disable_tqdm: bool = False,
+        **kwargs: Any,
+    ) -> list[tuple[float, bool]]:
+        pairs = [(context, continuation) for _, context, continuation in requests]
+        return self._answers(pairs, [None] * len(pairs), disable_tqdm)
+
+    def _answers(
+        self,
+        pairs: Sequence[tuple[list[int], list[int]]],
+        requests: Sequence[Any],
+        disable_tqdm: bool,
+    ) -> list[tuple[float, bool]]:
+        """What is said to pairs in tokens. requests: theirs, None where it is not known."""
+        found = [(0.0, False)] * len(pairs)
+        families: dict[tuple[int, ...], int] = {}
+        for subject, numbers, languages in self._groups(requests):
+            rows = []
+            for place, number in enumerate(numbers):
+                context, continuation = pairs[number]
+                family = families.setdefault(tuple(context), len(families))
+                row = Row(
+                    np.array([*context, *continuation], dtype=np.int64),
+                    len(context),
+                    languages[place] if languages else None,
+                    family,
+                )
+                rows.append(self._fitting(row, requests[number]))
+            with _Progress(disable_tqdm) as progress:
+                nats = score_rows(subject, rows, tell=progress.tell)
+            greedy = likeliest(subject, rows, nats)
+            for number, own, whether in zip(numbers, nats, greedy, strict=True):
+                found[number] = (-float(own.sum()), whether)
+        return found
+
+    def _fitting(self, row: Row, request: Any) -> Row:
+        """A row that can be scored whole, or is cut if so it was wanted."""
+        if row.start >= len(row.tokens):
+            raise UserError("a continuation of no tokens", where=_place(request))
+        if not too_long(self.subject, row):
+            return row
+        context = self.subject.ensemble.context or 0
+        if self.long == "stop":
+            raise self._too_long(request, len(row.tokens) - 1)
+        surplus = len(row.tokens) - 1 - context
+        if surplus >= row.start:
+            hint = "leave it out"
+            raise UserError("the continuation alone is too long", where=_place(request), hint=hint)
+        return Row(row.tokens[surplus:], row.start - surplus, row.language, -1 - row.family)
+
+    def _begun(self, request: Any, most: int) -> np.ndarray:
+        """What a request begins with, in tokens, with room for `most` behind it."""
+        tokens, context = self.tok_encode(request.args[0]), self.subject.ensemble.context
+        whole = len(tokens) - 1 + most
+        if context is None or whole <= context:
+            return np.array(tokens, dtype=np.int64)
+        if self.long == "stop" or most >= context:
+            raise self._too_long(request, whole, f", {most} of them to be written")
+        return np.array(tokens[whole - context :], dtype=np.int64)
+
+    def _too_long(self, request: Any, count: int, which: str = "") -> UserError:
+        sees = f"`{self.subject.name}` sees {self.subject.ensemble.context}"
+        fewer = "write fewer by `--gen_kwargs max_gen_toks=`" if which else "fewer demonstrations"
+        hint = f"{fewer}, or `long=cut`, which cuts beginnings, as lm-eval does of its own accord"
+        return UserError(f"{count} tokens{which}; {sees}", where=_place(request), hint=hint)
+
+    def _stops_at(self, until: tuple[str, ...]) -> list[int]:
+        """Tokens at which a text can be ended at once."""
+        if until not in self._stops:
+            self._stops[until] = begins_with(self.subject, until) if until else []
+        return self._stops[until]
+
+    def _groups(
+        self, requests: Sequence[Any]
+    ) -> Iterator[tuple[Subject, list[int], list[str] | None]]:
+        """Requests that are answered in one way: the way, their numbers, and their languages."""
+        known = self.subject.ensemble.lineage.languages
+        languages = [
+            language_of(request.task_name or "", request.doc, known) if request else None
+            for request in requests
+        ]
+        told = {number: language for number, language in enumerate(languages) if language}
+        rest = [number for number in range(len(requests)) if number not in told]
+        by_text = by_language = self.subject
+        if self._free:
+            by_language = replace(self.subject, routing=Routing("language"))
+            by_text = replace(self.subject, routing=Routing("text"))
+        if told:
+            yield by_language, list(told), list(told.values())
+        if rest:
+            yield by_text, rest, None
+
+
+def open_model(name: str, workspace: str | Path = ".", **said: Any) -> Any:
+    """What lm-eval takes as `model`; see `Model`."""
+    return Model(name, workspace, **said)
+
+
+def language_of(task: str, doc: Any, known: Mapping[str, Any]) -> str | None:
+    """Which of the known languages a task's document or name tells, its name from behind."""
+    tags = {standardize_tag(tag, macro=True): tag for tag in known if tag_is_valid(tag)}
+    said = [doc.get("language"), doc.get("lang")] if isinstance(doc, Mapping) else []
+    parts = re.split(r"[_\-]", task)
+    for place in reversed(range(len(parts))):
+        said += ["-".join(parts[place : place + 2]), parts[place]]
+    for word in said:
+        if isinstance(word, str) and tag_is_valid(word):
+            found = tags.get(standardize_tag(word, macro=True))
+            if found:
+                return found
+    return None
+
+
+def main() -> None:
+    """lm-eval's command line, in which `--model tongues` is known."""
+    importlib.import_module("lm_eval.models")  # registers its own
+    registry = importlib.import_module("lm_eval.api.registry").model_registry
+    registry.register("tongues", target="tongues.evaluate.lm_eval:Model")
+    try:
+        importlib.import_module("lm_eval.__main__").cli_evaluate()
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+class _Progress:
+    """One line of lm-eval's kind that tells how far the work is."""
+
+    def __init__(self, disabled: bool) -> None:
+        tqdm = importlib.import_module("tqdm").tqdm
+        self._bar = tqdm(bar_format="{desc}", disable=disabled, leave=False)
+
+    def __enter__(self) -> "_Progress":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._bar.close()
+
+    def tell(self, line: str) -> None:
+        self._bar.set_description_str(line)
+
+
+def _sampling(said: Mapping[str, Any]) -> Sampling:
+    """How lm-eval wants tokens drawn."""
+    ignored = {key for key in said.keys() - _KNOWN if said[key] not in (None, 1, 1.0, False)}
+    if ignored:
+        _LOG.warning("passed over of what is said of generating: %s", ", ".join(sorted(ignored)))
+    if not said["do_sample"]:
+        return Sampling(temperature=0)
+    return Sampling(said.get("temperature", 1.0), said.get("top_k") or None, said.get("top_p"))
+
+
+def _held(memory: str | None) -> int | None:
+    try:
+        return TypeAdapter(Bytes).validate_python(memory) if memory else None
+    except ValidationError as error:
+        told = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UserError(told, where="memory") from None
+
+
+def _place(request: Any) -> str:
+    if request is None:
+        return "lm-eval"
+    return f"{request.task_name}, document {request.doc_id}"
+
+
+def _is_whole(said: str, workspace: Path) -> bool:
+    """Whether a name names no routing."""
+    try:
+        find_subject(said, workspace)
+    except UserError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""What subjects write behind rows of tokens, and whether a row's end is what they would write."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tongues.evaluate.alike import Row
+from tongues.evaluate.subjects import Subject
+from tongues.experts.ensemble.generate import Sampling, generate
+
+__all__ = ["begins_with", "likeliest", "write"]
+
+_TOGETHER = 32  # texts that are written side by side
+_SURE = np.log(2)  # nats below which a token has more than half of the probability
+
+
+def likeliest(subject: Subject, rows: Sequence[Row], nats: Sequence[np.ndarray]) -> list[bool]:
+    """Whether each row's scored end is what the subject would write, the likeliest token always.
+
+    nats: of these tokens, as `score_rows` finds them. Of rows that share what stands before, at
+    most those with the likeliest first token can be, and none needs a look that has more than half
+    of the probability everywhere; the first token is looked at before the others.
+    """
+    found = [bool((own < _SURE).all()) for own in nats]
+    contexts = [row.tokens[: row.start].tobytes() for row in rows]
+    best: dict[bytes, float] = {}
+    for context, own in zip(contexts, nats, strict=True):
+        if len(own):
+            best[context] = min(best.get(context, np.inf), float(own[0]))
+    open_ = [
+        number
+        for number, own in enumerate(nats)
+        if not found[number] and own[0] <= best[contexts[number]] + 1e-6
+    ]
+    open_ = _written(subject, rows, open_, most=1)
+    for length in sorted({len(nats[number]) for number in open_}):
+        same = [number for number in open_ if len(nats[number]) == length]
+        for number in same if length == 1 else _written(subject, rows, same, most=length):
+            found[number] = True
+    return found
+
+
+def write(
+    subject: Subject,
+    begun: Sequence[np.ndarray],
+    *,
+    most: int,
+    languages: Sequence[str | None] | None = None,
+    sampling: Sampling | None = None,
+    stop: Collection[int] = (),
+) -> list[np.ndarray]:
+    """The tokens written behind rows of tokens, what stands before every text included.
+
+    stop: tokens that end a text. languages: of each row, for the routing `language`.
+    """
+    found = [np.empty(0, dtype=np.int64)] * len(begun)
+    heads: dict[int, list[int]] = {}
+    for number in sorted(range(len(begun)), key=lambda number: -len(begun[number])):
+        heads.setdefault(int(begun[number][0]), []).append(number)
+    for head, numbers in heads.items():
+        ensemble = replace(subject.ensemble, end_id=head)  # it begins a text with that
+        for start in range(0, len(numbers), _TOGETHER):
+            some = numbers[start : start + _TOGETHER]
+            said = [languages[number] or "" for number in some] if languages else None
+            texts = generate(
+                ensemble,
+                [begun[number][1:] for number in some],
+                subject.routing,
+                most=most,
+                languages=said,
+                sampling=sampling or Sampling(temperature=0),
+                stop=stop,
+            )
+            for number, text in zip(some, texts, strict=True):
+                found[number] = text.tokens
+    return found
+
+
+def begins_with(subject: Subject, words: Collection[str]) -> list[int]:
+    """The tokens whose text begins with one of these words: nothing is lost by stopping at one."""
+    anchor = subject.encode("a").tolist()
+    before = subject.tokenizer.decode(anchor, skip_special_tokens=False)
+    pieces = subject.tokenizer.decode_batch(
+        [[*anchor, number] for number in range(subject.tokenizer.get_vocab_size())],
+        skip_special_tokens=False,
+    )
+    wanted: Mapping[int, str] = {n: piece[len(before) :] for n, piece in enumerate(pieces)}
+    return [n for n, piece in wanted.items() if piece.startswith(tuple(words))]
+
+
+def _written(subject: Subject, rows: Sequence[Row], numbers: Sequence[int], most: int) -> list[int]:
+    """Those of the rows that go on with the first `most` tokens that the subject writes."""
+    begun = [rows[number].tokens[: rows[number].start] for number in numbers]
+    languages = [rows[number].language for number in numbers]
+    found = []
+    texts = write(subject, begun, most=most, languages=languages)
+    for number, text in zip(numbers, texts, strict=True):
+        row = rows[number]
+        if np.array_equal(text, row.tokens[row.start : row.start + most]):
+            found.append(number)
+    return found
