@@ -89,7 +89,7 @@ def recount(router: Router, terms: Terms, before: np.ndarray) -> np.ndarray:
     embedding /= np.linalg.norm(embedding)
     distances = ((embedding - router.centres) ** 2).sum(axis=1)
     weights = np.exp(-(distances - distances.min()) / router.temperature)
-    return weights / weights.sum()
+    return np.bincount(router.owners, weights / weights.sum())
 
 
 def route(router: Router, terms: Terms, texts: Mapping[str, list[np.ndarray]]) -> list[str]:
@@ -115,7 +115,8 @@ def route(router: Router, terms: Terms, texts: Mapping[str, list[np.ndarray]]) -
             worst[name] = max(worst[name], np.abs(found - anew).max())
     count = sum(map(len, texts.values()))
     lines = [
-        f"\nrouter: {count} texts in {len(texts)} languages, {pushed:,} tokens, k = {router.k}",
+        f"\nrouter: {count} texts in {len(texts)} languages, {pushed:,} tokens, k = {router.k},"
+        f" {len(router.centres)} centres",
         f"  {'anew at every position':26s} {1e6 * seconds['anew'] / pushed:8.2f} µs a token",
     ]
     for name, difference in worst.items():
@@ -277,8 +278,8 @@ def main(text: Path, shape: str) -> None:
     }
     groups = [[] for _ in range(K)]
     for place, texts in enumerate(encoded.values()):
-        groups[place % K] += texts[TEXTS:]
-    terms = term_directions([each for group in groups for each in group])
+        groups[place % K].append(texts[TEXTS:])
+    terms = term_directions([each for group in groups for texts in group for each in texts])
     router = fit_router(*terms, groups)
     tell(f"{date.today()}, {platform.machine()}, torch {torch.__version__}, one thread")
     fresh = {lang: texts[:TEXTS] for lang, texts in encoded.items()}

@@ -12,7 +12,7 @@ def old_router() -> Router:
     chance = np.random.default_rng(0)
     vectors = chance.normal(size=(12, 3)).astype(np.float32)
     vectors[8:] = 0  # a script that no text had
-    return Router(vectors, chance.normal(size=(2, 3)), np.array([0.6, 0.4]))
+    return Router(vectors, chance.normal(size=(2, 3)), np.arange(2), np.array([0.6, 0.4]))
 
 
 def test_what_was_known_keeps_its_weights() -> None:
@@ -25,7 +25,7 @@ def test_text_in_a_new_script_finds_its_expert() -> None:
     old, texts = old_router(), [np.array([8, 9, 10]), np.array([9, 9, 11])]
     np.testing.assert_allclose(old.document_weights(texts[0])[1:], [old.prior, old.prior])
     new = with_new_pieces(old, [texts])
-    fitted = fit_router(np.ones(12), new.vectors, [texts])
+    fitted = fit_router(np.ones(12), new.vectors, [[texts]])
     centres = np.concatenate([new.centres, fitted.centres])
-    grown = replace(new, centres=centres, prior=np.full(3, 1 / 3))
+    grown = replace(new, centres=centres, owners=np.arange(3), prior=np.full(3, 1 / 3))
     assert (grown.document_weights(np.array([10, 8, 9]))[1:].argmax(axis=1) == 2).all()

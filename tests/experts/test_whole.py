@@ -6,11 +6,13 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from tongues.cli.main import command
 from tongues.errors import UserError
+from tongues.experts.ensemble import load_router
 from tongues.experts.measures import measure
 from tongues.files import file_hash
 from tongues.tokens.tokenizer import train_tokenizer
@@ -120,6 +122,14 @@ def test_a_lost_router_is_named_and_made_again(family: Path, tmp_path: Path) -> 
     assert router.read_bytes() == whole
 
 
+def test_an_expert_has_a_centre_for_each_language_or_one_for_its_topic(family: Path) -> None:
+    owners = {
+        name: load_router(family / "ensembles/fam" / name / "router.safetensors").owners.tolist()
+        for name in ("typology-2-s1", "topics-2-s1")
+    }
+    assert owners == {"typology-2-s1": [0, 0, 1, 1], "topics-2-s1": [0, 1]}
+
+
 def test_a_changed_expert_and_a_foreign_tokenizer_are_refused_by_name(
     family: Path, tmp_path: Path
 ) -> None:
@@ -144,6 +154,13 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     tongues(family, "experts", "train", "more.yaml")
     before, after = lineage(family, "fam/typology-2-s1"), lineage(family, "more/grown-s1")
     assert after["experts"][:2] == before["experts"]
+    earlier, later = (
+        load_router(family / "ensembles" / name / "router.safetensors")
+        for name in ("fam/typology-2-s1", "more/grown-s1")
+    )
+    assert later.owners.tolist() == [0, 0, 1, 1, 2]
+    known = later.centres[:4, : earlier.centres.shape[1]]
+    np.testing.assert_array_equal(known, earlier.centres)
     new = after["experts"][2]
     assert new["languages"] == {"qad": 1.0, "qae": 1.0}
     assert new["parent"] == "fam/typology-2-e1-s1"

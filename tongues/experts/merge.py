@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ from tongues.train import RunPlan
 
 __all__ = ["merge", "with_new_pieces"]
 
-_SAMPLED = 400  # documents of an expert's text that its centre is the mean of
+_SAMPLED = 400  # documents that a centre is the mean of
 _HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on
 
 
@@ -152,11 +153,11 @@ def _is_there(folder: Path, experts: Sequence[Expert], power: Power, workspace: 
     try:
         there = read_lineage(folder)
         verify(there, folder, workspace)
+        if there.router is None or load_router(folder / there.router.file).power != power:
+            return False
     except UserError:
         return False
-    if there.router is None or list(there.experts) != list(experts):
-        return False
-    return load_router(folder / there.router.file).power == power
+    return list(there.experts) == list(experts)
 
 
 def _old_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
@@ -166,8 +167,13 @@ def _old_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
         raise UserError(what, where=str(grown), hint=hint)
     router = load_router(grown / before.router.file)
     places = [before.names.index(expert.name) for expert in kept]
-    prior = router.prior[places]
-    return replace(router, centres=router.centres[places], prior=prior / prior.sum())
+    prior, of_kept = router.prior[places], np.isin(router.owners, places)
+    return replace(
+        router,
+        centres=router.centres[of_kept],
+        owners=np.searchsorted(places, router.owners[of_kept]),
+        prior=prior / prior.sum(),
+    )
 
 
 def _router(
@@ -177,30 +183,35 @@ def _router(
     old: Router | None,
     known: Container[str],
 ) -> Router:
-    """Centres by a sample of what each expert learned; those of experts that stay are kept.
+    """Centres by samples of what each expert learned; those of experts that stay are kept.
 
     known: languages of the ensemble that grows. A new expert beside it stands for its new ones.
     """
     pairs = list(zip(made.runs, experts, strict=True))
     if old is None:
         weights, directions = term_directions(tokens, seed=made.seed)
-        samples = [_sample(run, tokens, list(e.languages), made.seed) for run, e in pairs]
+        samples = [_samples(run, tokens, list(e.languages), made.seed) for run, e in pairs]
         return fit_router(weights, directions, samples, [_size(run, tokens, e) for run, e in pairs])
     samples = []
     for run, expert in pairs:
         new = [lang for lang in expert.languages if lang not in known]
-        samples.append(_sample(run, tokens, new or list(expert.languages), made.seed))
-    old = with_new_pieces(old, samples)
+        samples.append(_samples(run, tokens, new or list(expert.languages), made.seed))
+    old = with_new_pieces(old, list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     share = 1.0 / (old.k + fitted.k)
     prior = np.concatenate([old.prior * (1 - share * fitted.k), np.full(fitted.k, share)])
-    return replace(old, centres=np.concatenate([old.centres, fitted.centres]), prior=prior)
+    return replace(
+        old,
+        centres=np.concatenate([old.centres, fitted.centres]),
+        owners=np.concatenate([old.owners, old.k + fitted.owners]),
+        prior=prior,
+    )
 
 
 def with_new_pieces(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> Router:
     """The same with a direction for pieces that it knew nothing of, such as those of a new script.
 
-    samples: documents of each new expert's text, which get a dimension each; what was known
+    samples: documents of each new centre, which get a dimension each; what was known
     before keeps its distances.
     """
     silent = ~router.vectors.any(axis=1)
@@ -213,6 +224,18 @@ def with_new_pieces(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> 
         columns[:, place] = np.where(silent & (found > 0), counted, 0)
     centres = np.pad(router.centres, ((0, 0), (0, len(samples))))
     return replace(router, vectors=np.hstack([router.vectors, columns]), centres=centres)
+
+
+def _samples(
+    run: RunPlan, tokens: Tokens, languages: Sequence[str], seed: int
+) -> list[list[np.ndarray]]:
+    """Documents of what an expert learned: of each language, or of a topic in all of them.
+
+    The mean over several languages would lie nearer to a relative of one than to that one.
+    """
+    if run.part:
+        return [_sample(run, tokens, languages, seed)]
+    return [_sample(run, tokens, [lang], seed) for lang in languages]
 
 
 def _sample(run: RunPlan, tokens: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:

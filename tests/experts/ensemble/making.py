@@ -48,13 +48,18 @@ def make_terms() -> tuple[np.ndarray, np.ndarray]:
     return chance.uniform(1, 5, VOCABULARY), chance.normal(size=(VOCABULARY, WIDTH))
 
 
-def make_router(k: int, *, temperature: float = 0.1, power: Power = 2) -> Router:
+def make_router(
+    k: int, *, temperature: float = 0.1, power: Power = 2, owners: Sequence[int] | None = None
+) -> Router:
+    """A router of k experts with a centre each, or of these experts' centres."""
     idf, projection = make_terms()
+    owned = np.arange(k) if owners is None else np.array(owners)
     chance = np.random.default_rng(3)
-    centres = chance.normal(size=(k, WIDTH))
+    centres = chance.normal(size=(len(owned), WIDTH))
     return Router(
         vectors=(idf[:, None] * projection).astype(np.float32),
         centres=centres / np.linalg.norm(centres, axis=1, keepdims=True),
+        owners=owned,
         prior=np.arange(1, k + 1) / (k * (k + 1) / 2),
         temperature=temperature,
         power=power,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from tests.experts.ensemble.making import VOCABULARY, WIDTH, make_router, make_terms, texts
 from tongues.errors import UserError
@@ -30,20 +31,20 @@ def from_scratch(router: Router, before: np.ndarray) -> np.ndarray:
     embedding /= np.linalg.norm(embedding)
     distances = np.linalg.norm(embedding - router.centres, axis=1) ** router.power
     weights = np.exp(-distances / router.temperature)
-    return weights / weights.sum()
+    return np.array([weights[router.owners == e].sum() for e in range(router.k)]) / weights.sum()
 
 
 @settings(max_examples=30, deadline=None)
 @given(
-    k=st.integers(1, 6),
+    owners=st.sampled_from([[0], [0, 1, 2], [0, 0, 1, 2, 2], [1, 0, 1, 0], [0, 0]]),
     temperature=st.sampled_from([0.02, 0.1, 2.0]),
     power=st.sampled_from(POWERS),
     tokens=st.lists(st.integers(0, VOCABULARY - 1), max_size=40),
 )
 def test_one_token_at_a_time_is_a_recount_at_every_position(
-    k: int, temperature: float, power: Power, tokens: list[int]
+    owners: list[int], temperature: float, power: Power, tokens: list[int]
 ) -> None:
-    router = make_router(k, temperature=temperature, power=power)
+    router = make_router(max(owners) + 1, temperature=temperature, power=power, owners=owners)
     text = np.array(tokens, dtype=np.int64)
     whole = router.document_weights(text)
     state = router.start()
@@ -91,24 +92,26 @@ def test_without_a_word_the_prior_speaks() -> None:
 
 def test_centres_are_the_means_of_the_experts_documents() -> None:
     idf, projection = make_terms()
-    documents = [texts(10, 30, seed=1), texts(7, 30, seed=2)]
-    router = fit_router(idf, projection, documents, prior=[3, 1])
-    for centre, sample in zip(router.centres, documents, strict=True):
+    samples = [texts(10, 30, seed=1), texts(7, 30, seed=2), texts(5, 30, seed=3)]
+    router = fit_router(idf, projection, [samples[:1], samples[1:]], prior=[3, 1])
+    for centre, sample in zip(router.centres, samples, strict=True):
         rows = [np.bincount(text, minlength=VOCABULARY) * idf for text in sample]
         embedded = [row @ projection / np.linalg.norm(row @ projection) for row in rows]
         np.testing.assert_allclose(centre, np.mean(embedded, axis=0), atol=1e-6)
     assert router.prior.tolist() == [0.75, 0.25]
-    assert router.centres.shape == (2, WIDTH)
+    assert (router.k, router.owners.tolist()) == (2, [0, 1, 1])
+    assert router.centres.shape == (3, WIDTH)
 
 
-def test_the_temperature_fits_what_made_the_text() -> None:
+@pytest.mark.parametrize("owners", [[0, 1, 2], [0, 1, 2, 1]])
+def test_the_temperature_fits_what_made_the_text(owners: list[int]) -> None:
     """Experts that tell texts apart by their centres want a low one; useless weights a high one."""
-    router = make_router(3)
+    router = make_router(3, owners=owners)
     documents = texts(30, 60)
     chance = np.random.default_rng(1)
     found = {}
     for truth in (0.03, 0.3, 3.0):
-        told = make_router(3, temperature=truth)
+        told = make_router(3, temperature=truth, owners=owners)
         log_probs = []
         for text in documents:  # the expert drawn by the weights finds its token likely
             weights = told.document_weights(text)
@@ -122,8 +125,19 @@ def test_the_temperature_fits_what_made_the_text() -> None:
     assert found[0.03, 4] < found[0.3, 4] < found[3.0, 4]
 
 
+def test_a_relative_elsewhere_does_not_draw_a_language_from_its_expert() -> None:
+    """Its expert's other language is far off; the mean of the two would lie behind the relative."""
+    idf, projection = np.ones(4), np.eye(4)
+    german, russian, bulgarian = [np.array([0])], [np.array([1, 1, 1, 2])], [np.array([1, 2, 2])]
+    text = np.array([1, 1, 2, 1])
+    of_means = fit_router(idf, projection, [[german + russian], [bulgarian]])
+    of_languages = fit_router(idf, projection, [[german, russian], [bulgarian]])
+    assert of_means.document_weights(text)[-1].argmax() == 1
+    assert of_languages.document_weights(text)[-1].argmax() == 0
+
+
 def test_a_router_comes_back_from_its_file(tmp_path: Path) -> None:
-    router = make_router(3, temperature=0.37, power=4)
+    router = make_router(3, temperature=0.37, power=4, owners=[0, 1, 2, 1])
     save_router(router, tmp_path / "router.safetensors")
     found = load_router(tmp_path / "router.safetensors")
     assert (found.temperature, found.power) == (router.temperature, 4)
@@ -137,3 +151,12 @@ def test_a_router_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "router.safetensors").write_bytes(b"no router")
     with pytest.raises(UserError, match="no router"):
         load_router(tmp_path / "router.safetensors")
+
+
+def test_a_router_that_does_not_say_whose_its_centres_are_is_refused(tmp_path: Path) -> None:
+    router, file = make_router(2), tmp_path / "router.safetensors"
+    kept = {name: getattr(router, name) for name in ("vectors", "centres", "prior")}
+    save_file(kept | {"temperature": np.array(0.1), "power": np.array(2)}, file)
+    with pytest.raises(UserError, match="owners") as refused:
+        load_router(file)
+    assert "fits it anew" in str(refused.value.hint)

@@ -1,4 +1,4 @@
-"""Which experts a text so far calls for: the distance of its TF-IDF embedding from each centre.
+"""Which experts a text so far calls for: the distance of its TF-IDF embedding from their centres.
 
 The embedding of a text is its terms' vectors, weighted by idf, summed up and brought to length 1;
 so a running sum is all that has to be kept, and a token more costs the same at any length.
@@ -6,6 +6,7 @@ so a running sum is all that has to be kept, and a token more costs the same at 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +29,7 @@ __all__ = [
 Power = Literal[2, 4]
 
 _ROWS = 4096  # tokens of a document at a time
-_TENSORS = ("vectors", "centres", "prior")
+_TENSORS = ("vectors", "centres", "owners", "prior")
 _COARSE = np.linspace(np.log(1e-4), np.log(1e2), 41)  # temperatures tried first
 _GOLDEN = (5**0.5 - 1) / 2
 _FINE = 1e-3  # of log T
@@ -45,27 +46,31 @@ class RouterState:
 class Router:
     """What turns a text so far into the experts' weights, which add up to 1.
 
-    The weight of an expert goes with exp(-distance^power / temperature), or is its prior as long
-    as the text says nothing.
+    An expert has a centre for each language it stands for, or one for its topic. The weight of a
+    centre goes with exp(-distance^power / temperature), that of an expert is its centres' sum, or
+    its prior as long as the text says nothing.
     """
 
     vectors: np.ndarray  # [V, d], of every token of the tokenizer, weighted by its idf
-    centres: np.ndarray  # [k, d], mean embedding of each expert's documents
+    centres: np.ndarray  # [c, d], mean embeddings of documents
+    owners: np.ndarray  # [c], the expert of each centre
     prior: np.ndarray  # [k], adds up to 1
     temperature: float = 0.1
     power: Power = 2
-    _doubled: np.ndarray = field(init=False, repr=False)  # [d, k]
-    _reach: np.ndarray = field(init=False, repr=False)  # [k]
+    _doubled: np.ndarray = field(init=False, repr=False)  # [d, c]
+    _reach: np.ndarray = field(init=False, repr=False)  # [c]
+    _owned: np.ndarray = field(init=False, repr=False)  # [c, k], 1 where it is the expert's
 
     def __post_init__(self) -> None:
         centres = self.centres.astype(np.float64)
         object.__setattr__(self, "_doubled", np.ascontiguousarray(2.0 * centres.T))
         object.__setattr__(self, "_reach", 1.0 + np.vecdot(centres, centres))
+        object.__setattr__(self, "_owned", np.eye(self.k)[self.owners])
 
     @property
     def k(self) -> int:
         """The number of experts."""
-        return len(self.centres)
+        return len(self.prior)
 
     def start(self, count: int | None = None) -> RouterState:
         """An empty text, or `count` of them."""
@@ -86,7 +91,7 @@ class Router:
         return counts.astype(np.float64) @ self.vectors[terms]
 
     def distances(self, sums: np.ndarray) -> np.ndarray:
-        """Squared distances [..., k] of embeddings from the centres, by their sums [..., d].
+        """Squared distances [..., c] of embeddings from the centres, by their sums [..., d].
 
         Not a number where a text says nothing.
         """
@@ -95,15 +100,15 @@ class Router:
             return self._reach - (sums @ self._doubled) / lengths
 
     def weigh(self, distances: np.ndarray) -> np.ndarray:
-        """The weights that go with squared distances [..., k]; the prior where there are none."""
-        weights = distance_weights(distances, self.temperature, self.power)
+        """The experts' weights [..., k] by squared distances [..., c]; where none, the prior."""
+        weights = distance_weights(distances, self.temperature, self.power) @ self._owned
         if not np.minimum.reduce(weights, axis=None, initial=1.0) >= 0:
             weights[np.isnan(weights[..., 0])] = self.prior
         return weights
 
     def document_distances(self, tokens: np.ndarray) -> np.ndarray:
-        """Squared distances [T, k] of what lies before each token of a document."""
-        found = np.empty((len(tokens), self.k))
+        """Squared distances [T, c] of what lies before each token of a document."""
+        found = np.empty((len(tokens), len(self.centres)))
         before = np.zeros(self.vectors.shape[1])
         for start in range(0, len(tokens), _ROWS):
             steps = self.vectors[tokens[start : start + _ROWS]]
@@ -119,7 +124,7 @@ class Router:
 
 
 def distance_weights(distances: np.ndarray, temperature: float, power: Power) -> np.ndarray:
-    """Weights [..., k] that go with exp(-distance^power / temperature), by squared distances."""
+    """Weights [..., c] that go with exp(-distance^power / temperature), by squared distances."""
     exponents = distances if power == 2 else distances * distances
     nearest = np.minimum.reduce(exponents, axis=-1, keepdims=True)
     weights = np.exp((nearest - exponents) / temperature)
@@ -130,20 +135,24 @@ def distance_weights(distances: np.ndarray, temperature: float, power: Power) ->
 def fit_router(
     idf: np.ndarray,
     projection: np.ndarray,
-    documents: Sequence[Sequence[np.ndarray]],
+    documents: Sequence[Sequence[Sequence[np.ndarray]]],
     prior: Sequence[float] | None = None,
 ) -> Router:
-    """A router for experts of any partition: their centres are means over their documents.
+    """A router for experts of any partition: their centres are means over documents.
 
     idf [V], projection [V, d]: of every token, such as topics have them; an idf of 0 leaves a token
-    out. documents: a sample of the tokens that each expert learned. prior: the experts' weights
-    where a text says nothing, such as their shares of all text; equal if left out.
+    out. documents: of each expert, a sample of the tokens of each language it stands for, or one
+    of all it learned; a sample makes a centre. prior: the experts' weights where a text says
+    nothing, such as their shares of all text; equal if left out.
     """
     vectors = (idf[:, None] * projection).astype(np.float32)
     first = np.ones(len(documents)) if prior is None else np.asarray(prior, dtype=np.float64)
-    unplaced = Router(vectors, np.zeros((len(documents), vectors.shape[1])), first / first.sum())
+    owners = np.repeat(np.arange(len(documents)), [len(samples) for samples in documents])
+    unplaced = Router(
+        vectors, np.zeros((len(owners), vectors.shape[1])), owners, first / first.sum()
+    )
     centres = []
-    for sample in documents:
+    for sample in chain(*documents):
         sums = np.array([unplaced.sum(tokens) for tokens in sample])
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         centres.append((sums / np.where(lengths > 0, lengths, 1)).mean(axis=0))
@@ -164,7 +173,7 @@ def fit_temperature(
     known = ~np.isnan(distances[:, 0])
     distances, likely = distances[known], np.concatenate(list(log_probs))[known]
     highest = likely.max(axis=1, keepdims=True)
-    likely = np.exp(likely - highest)
+    likely = np.exp(likely - highest)[:, router.owners]
 
     def cost(log_temperature: float) -> float:
         weights = distance_weights(distances, float(np.exp(log_temperature)), power)
