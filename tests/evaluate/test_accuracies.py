@@ -73,3 +73,11 @@ def test_translations_are_no_new_items() -> None:
     assert translated.high is not None and translated.low is not None
     assert independent.high is not None and independent.low is not None
     assert translated.high - translated.low > 1.7 * (independent.high - independent.low)
+
+
+def test_the_best_is_the_best_of_the_same_items() -> None:
+    right = np.array([[True] * 50 + [False] * 50])
+    easy = answers(right[:, :60])  # the hard ones it could not be asked
+    scores = task_scores({"all": {"fr": answers(right)}, "few": {"fr": easy}}, [], "sum", 0)
+    assert scores.best["all"].shared == scores.best["few"].shared == 1
+    assert scores.accuracies["few"]["fr"].measured.value == pytest.approx(5 / 6)

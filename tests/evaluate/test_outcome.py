@@ -1,14 +1,21 @@
 """Models asked one after the other: what is done is kept, and what follows is put together."""
 
 import json
+import math
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from tongues.errors import UserError
-from tongues.evaluate.conduct import Asked, evaluate, with_seeds
-from tongues.evaluate.exams import is_task, set_exams
+from tongues.evaluate.conduct import About, Asked, evaluate, with_seeds
+from tongues.evaluate.exams import is_task, joined_exams, set_exams
 from tongues.evaluate.outcome import outcome, write_outcome
+from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.texts import Policy, read_texts
 from tongues.evaluate.units import Unit
 
@@ -94,3 +101,44 @@ def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -
     assert list(set_exams(str(tmp_path / "t.yaml"), None, str(tmp_path))) == ["qab"]
     with pytest.raises(UserError, match="in `qaa`"):
         set_exams(str(tmp_path / "t.yaml"), ["qaa"], str(tmp_path))
+
+
+def test_a_text_and_a_task_may_have_one_name(asked: Asked, place: Path, tmp_path: Path) -> None:
+    fault = ItemFault("de.jsonl", "at 0", "not JSON", "nope")
+    both = Asked({"parts": asked.texts["lines"]}, asked.exams, faults=[fault])
+    made = outcome(*evaluated(both, place, tmp_path))
+    assert set(made.texts) == set(made.tasks) == {"parts"}
+    assert made.left_out == ["1 left out: not JSON (first de.jsonl, at 0: nope)"]
+
+
+def evaluated(asked: Asked, place: Path, folder: Path) -> tuple[list[About], Asked, Any]:
+    about, found = evaluate(MODELS[:1], asked, place, folder)
+    return about, asked, found
+
+
+def test_a_model_that_diverged_is_told(asked: Asked, place: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    shutil.copytree(place / "models/e0", folder)
+    weights = load_file(folder / "model.safetensors")
+    weights = {name: torch.full_like(of, math.nan) for name, of in weights.items()}
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    for half in (Asked(asked.texts), Asked(exams=asked.exams)):
+        with pytest.raises(UserError, match="finds no probability"):
+            evaluate([str(folder)], half, place, tmp_path)
+    assert not list((tmp_path / "units").rglob("*.json"))
+
+
+def test_a_task_named_twice_is_asked_in_all_its_languages(asked: Asked) -> None:
+    exams = asked.exams["parts"]
+    found = joined_exams({"parts": {"qaa": exams["qaa"]}}, {"qab": exams["qab"]})
+    assert found == {"parts": dict(exams)}
+    other = replace(exams["qab"], task=exams["qab"].task.model_copy(update={"separator": ""}))
+    with pytest.raises(UserError, match="two tasks have this name"):
+        joined_exams(asked.exams, {"qab": other})
+
+
+def test_a_folder_without_items_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no such folder"):
+        set_exams("xcopa", None, str(tmp_path / "gone"))
+    with pytest.raises(UserError, match="no items of `xcopa` in any language"):
+        set_exams("xcopa", None, str(tmp_path))

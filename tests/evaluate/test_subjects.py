@@ -8,7 +8,7 @@ from tokenizers.processors import TemplateProcessing
 
 from tests.models.families import save_tiny, tiny
 from tongues.errors import UserError
-from tongues.evaluate.subjects import Subject, open_subject
+from tongues.evaluate.subjects import Subject, lineage_of, open_subject
 from tongues.files import write_json
 
 
@@ -93,3 +93,17 @@ def test_other_bytes_are_another_fingerprint(house: Path, tmp_path: Path) -> Non
     assert open_subject(str(house / "models/e2"), house).fingerprint != one.fingerprint
     save_tiny(tiny("llama", 300), tmp_path / "copy", house / "models/e1/tokenizer.json")
     assert open_subject(str(tmp_path / "copy"), house).fingerprint != one.fingerprint
+
+
+def test_a_model_is_known_by_the_runs_it_came_of(house: Path, tmp_path: Path) -> None:
+    said = {"b": "a", "a": "elsewhere"}
+    for run, parent in said.items():
+        hub_model(tmp_path / f"runs/{run}/model", house, None, template=False)
+        record = {"run": run, "parent": parent, "shares": {"qaa": 1.0}}
+        write_json(tmp_path / f"runs/{run}/run.json", record)
+    assert lineage_of("b", tmp_path).names == ("b", "a")
+    assert lineage_of(str(tmp_path / "runs/a"), tmp_path).names == ("a",)
+    assert lineage_of(str(tmp_path / "runs/a/model"), house).names == ("a",)
+    assert lineage_of(str(house / "hub"), house).names == ()
+    ensemble = open_subject("small/small", house).ensemble
+    assert lineage_of("small/small@tfidf:2", house).names == ensemble.lineage.names

@@ -95,7 +95,7 @@ def evaluate(
         raise UserError(str(error), where="--name") from None
     named = with_seeds(models, workspace)
     wanted = _listed(languages)
-    asked = _asked(whats, workspace, wanted, window, stride, say, **how)
+    asked = _asked(whats, named, workspace, wanted, window, stride, **how)
     folder = workspace / "evaluations" / name
     with progress_line(name) as show:
         about, found = ask(
@@ -120,11 +120,11 @@ def evaluate(
 
 def _asked(
     whats: Sequence[str],
+    models: Sequence[str],
     workspace: Path,
     languages: list[str] | None,
     window: int | None,
     stride: int | None,
-    say: Any,
     *,
     data: str | None,
     most: int | None,
@@ -138,8 +138,11 @@ def _asked(
 ) -> Any:
     """Texts and tasks, read and checked before any model is opened."""
     from tongues.evaluate.conduct import Asked
-    from tongues.evaluate.exams import is_task, set_exams
+    from tongues.evaluate.exams import is_task, joined_exams, set_exams
+    from tongues.evaluate.subjects import lineage_of
+    from tongues.evaluate.tasks import ItemFault
     from tongues.evaluate.texts import Policy, read_texts
+    from tongues.text.reading import Fault
 
     if draws is not None and not shots:
         hint = "say how many by `--shots`, such as 8"
@@ -148,11 +151,21 @@ def _asked(
         )
     texts: dict[str, Any] = {}
     exams: dict[str, Any] = {}
+    faults: list[ItemFault] = []
+
+    def note(one: Fault) -> None:
+        faults.append(ItemFault(one.source, f"at {one.place:,}", one.reason, one.sample))
+
     for what in whats:
         task, _, own = what.partition(":")
         if not is_task(task):
             texts[what] = read_texts(
-                what, workspace, languages=languages, most=most, fault=lambda one: say(str(one))
+                what,
+                workspace,
+                languages=languages,
+                most=most,
+                lineages=[lineage_of(model, workspace) for model in models],
+                fault=note,
             )
             continue
         if data is None:
@@ -170,8 +183,8 @@ def _asked(
             seed=seed,
             unfit=unfit,
         )
-        exams[next(iter(found.values())).task.name] = found
-    return Asked(texts, exams, Policy(window, stride), normalisation, unfit)
+        exams = joined_exams(exams, found)
+    return Asked(texts, exams, Policy(window, stride), normalisation, unfit, faults)
 
 
 def _listed(said: str | None) -> list[str] | None:

@@ -99,8 +99,9 @@ def task_scores(
         model: {language: _accuracy(of) for language, of in by.items()}
         for model, by in right.items()
     }
-    values = {model: [of.measured.value for of in by.values()] for model, by in accuracies.items()}
     first = next(iter(right.values()))
+    alike = {language: _alike(right, language) for language in first}
+    values = {model: [by[model] for by in alike.values()] for model in right}
     return TaskScores(
         normalisation=normalisation,
         shots=shots,
@@ -108,7 +109,7 @@ def task_scores(
         mean={model: measured_accuracy(_languages(by)) for model, by in right.items()},
         chance=_mean_chance(first),
         best=win_rates(values) if len(values) > 1 else {},
-        leaders={language: _leaders(right, language) for language in first},
+        leaders={language: _leaders(right, language, alike[language]) for language in first},
         compared=[_compared(right, model, other) for model, other in pairs],
     )
 
@@ -157,14 +158,23 @@ def _compared(right: Mapping[str, Mapping[str, _Right]], model: str, other: str)
     )
 
 
-def _leaders(right: Mapping[str, Mapping[str, _Right]], language: str) -> list[str]:
+def _alike(right: Mapping[str, Mapping[str, _Right]], language: str) -> dict[str, float]:
+    """The models' accuracies on the items that all of them answered; 0 where there are none."""
+    of = {model: by[language] for model, by in right.items()}
+    ids = sorted(set.intersection(*(set(one.ids) for one in of.values())))
+    return {model: float(one.of(ids).mean()) if ids else 0.0 for model, one in of.items()}
+
+
+def _leaders(
+    right: Mapping[str, Mapping[str, _Right]], language: str, scores: Mapping[str, float]
+) -> list[str]:
     of = {model: by[language] for model, by in right.items()}
 
     def compare(model: str, other: str) -> Difference:
         own, theirs = _in_common(of[model], of[other])
         return paired_accuracy(own.right, theirs.right)
 
-    return leaders({model: float(one.right.mean()) for model, one in of.items()}, compare)
+    return leaders(scores, compare)
 
 
 def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:

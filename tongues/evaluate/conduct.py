@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tongues.errors import UserError
 from tongues.evaluate.subjects import Subject, find_subject, open_subject, seed_of
-from tongues.evaluate.tasks import Exam, Normalisation
+from tongues.evaluate.tasks import Exam, ItemFault, Normalisation
 from tongues.evaluate.tasks.items import Unfitting
 from tongues.evaluate.tasks.score import score_task
 from tongues.evaluate.texts import Policy
@@ -29,6 +31,7 @@ class Asked:
     policy: Policy = field(default_factory=Policy)
     normalisation: Normalisation | None = None  # None: each task's own
     unfit: Unfitting = "skip"
+    faults: Sequence[ItemFault] = ()  # of the texts: what is no document
 
     def units(self, subject: str) -> list[Unit]:
         """All that one model is asked."""
@@ -117,6 +120,7 @@ def _ask(subject: Subject, asked: Asked, unit: Unit, tell: Callable[[str], None]
     if unit.shots is None:
         documents = asked.texts[unit.what][unit.language]
         losses = text_losses(subject, documents, asked.policy, tell=tell)
+        _check(subject, unit, losses.nats)
         told = {name: getattr(losses, name) for name in ("nats", "tokens", "bytes", "missing")}
         columns = {name: column.tolist() for name, column in told.items()}
         return {"ids": losses.ids, "segments": losses.segments, **columns}
@@ -128,10 +132,18 @@ def _ask(subject: Subject, asked: Asked, unit: Unit, tell: Callable[[str], None]
         unfit=asked.unfit,
         tell=tell,
     )
+    _check(subject, unit, np.concatenate([score.sums for score in answers.scores]))
     return {
         "scores": [asdict(score) for score in answers.scores],
         "faults": [asdict(fault) for fault in answers.faults],
     }
+
+
+def _check(subject: Subject, unit: Unit, found: np.ndarray) -> None:
+    """A model that diverged is no model: of what is not a number nothing can be told."""
+    if not np.isfinite(found).all():
+        what = f"finds no probability for what stands in `{unit.what}`, `{unit.language}`"
+        raise UserError(what, where=subject.name, hint="its weights are broken; leave it out")
 
 
 def _made_from(subject: Subject, asked: Asked, unit: Unit) -> str:
@@ -147,7 +159,6 @@ def _made_from(subject: Subject, asked: Asked, unit: Unit) -> str:
 
 def _about(subject: Subject, workspace: Path) -> About:
     ensemble = subject.ensemble
-    token = None if subject.first is None else subject.tokenizer.id_to_token(subject.first)
     return About(
         name=subject.name,
         kind=subject.kind,
@@ -155,7 +166,7 @@ def _about(subject: Subject, workspace: Path) -> About:
         routing=str(subject.routing) if ensemble.k > 1 else "",
         experts=ensemble.k,
         context=ensemble.context,
-        first=token,
+        first=subject.tokenizer.id_to_token(subject.first),
         tokenizer=ensemble.lineage.tokenizer_sha256,
         trained=_trained(subject.name, workspace) if subject.kind == "run" else None,
         fingerprint=subject.fingerprint,

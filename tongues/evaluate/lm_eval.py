@@ -51,8 +51,8 @@ class Model(TemplateLM):
     workspace: where runs and ensembles lie.
     memory: bytes of experts to hold at most, such as `2GB`.
     long: `stop` at a request longer than the model sees, or `cut` its beginning, as lm-eval does.
-    batch_size, max_batch_size: of lm-eval's command line; batches follow from what fits.
-    device: only `cpu`.
+    batch_size, max_batch_size, device: said by lm-eval's command line and passed over: batches
+        follow from what fits, and models lie where those of `tongues evaluate` do.
     """
 
     def __init__(
@@ -69,8 +69,6 @@ class Model(TemplateLM):
         super().__init__()
         if long not in ("stop", "cut"):
             raise UserError(f"`{long}` is neither `stop` nor `cut`", where="long")
-        if device not in (None, "cpu"):
-            raise UserError("models are read on the processor", where="device", hint="leave it out")
         self.subject = open_subject(name, Path(workspace), memory=_held(memory))
         self.long = long
         self._free = self.subject.ensemble.k > 1 and _is_whole(name, Path(workspace))

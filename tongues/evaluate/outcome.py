@@ -30,7 +30,7 @@ class Outcome:
     texts: Mapping[str, TextScores]
     tasks: Mapping[str, TaskScores]
     examples: Mapping[str, Mapping[str, str]]  # by task and language: an item, rightly answered
-    left_out: Sequence[str]  # items that were not asked, counted by reason
+    left_out: Sequence[str]  # documents and items that were not asked, counted by reason
 
 
 def outcome(
@@ -55,7 +55,7 @@ def outcome(
         for name, by in asked.texts.items()
     }
     tasks: dict[str, TaskScores] = {}
-    faults: dict[ItemFault, None] = {}
+    faults = dict.fromkeys(asked.faults)
     for name, by in asked.exams.items():
         exam = next(iter(by.values()))
         draws = len(exam.demonstrations)
@@ -77,7 +77,7 @@ def outcome(
         faults |= dict.fromkeys(
             ItemFault(**fault)
             for unit, kept in found.items()
-            if unit.what == name
+            if unit.what == name and unit.shots is not None
             for fault in kept["faults"]
         )
     examples = {

@@ -10,14 +10,28 @@ from tokenizers import Tokenizer
 
 from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensemble
-from tongues.experts.ensemble.lineage import ENSEMBLE, find_ensemble, read_lineage
+from tongues.experts.ensemble.lineage import (
+    ENSEMBLE,
+    Expert,
+    Lineage,
+    find_ensemble,
+    read_lineage,
+)
 from tongues.experts.ensemble.routing import Routing, parse_routing
-from tongues.files import fingerprint
+from tongues.files import fingerprint, path_text
 from tongues.runs import read_record
 from tongues.tokens import load_tokenizer
 from tongues.train.directory import model_folder
 
-__all__ = ["Kind", "Subject", "find_subject", "open_named", "open_subject", "seed_of"]
+__all__ = [
+    "Kind",
+    "Subject",
+    "find_subject",
+    "lineage_of",
+    "open_named",
+    "open_subject",
+    "seed_of",
+]
 
 Kind = Literal["run", "folder", "ensemble"]
 
@@ -105,6 +119,22 @@ def seed_of(said: str, workspace: Path) -> str | None:
         return seed if seed and find_subject(seed, workspace) else None
     except UserError:
         return None
+
+
+def lineage_of(said: str, workspace: Path) -> Lineage:
+    """The runs that a model came of, as far as they tell what text it knows; none is opened."""
+    name, _ = _parted(said, workspace)
+    kind, folder = find_subject(name, workspace)
+    if kind == "ensemble":
+        return read_lineage(folder)
+    runs: list[Expert] = []
+    while kind == "run":
+        record = read_record(folder)
+        run, parent = record["run"], record["parent"]
+        runs.append(Expert(run, path_text(folder), {}, record["shares"], parent, run, 0))
+        folder = workspace / "runs" / (parent or "")
+        kind = "run" if parent and (folder / "run.json").is_file() else "folder"
+    return Lineage(tuple(runs), {}, name, "", None, {})
 
 
 def _seed(kind: Kind, folder: Path) -> str | None:

@@ -106,7 +106,8 @@ def test_files_are_found_by_task_and_language(tmp_path: Path, place: str) -> Non
 
 def test_the_languages_of_a_folder_are_those_of_its_files(tmp_path: Path) -> None:
     task = load_task("xwinograd")
-    assert find_languages(task, tmp_path) == []
+    with pytest.raises(UserError, match="in any language\n  it is empty"):
+        find_languages(task, tmp_path)
     for name in ("sw.jsonl", "fr.jsonl.gz", "notes.txt", "jp.jsonl", "no language.jsonl"):
         (tmp_path / name).touch()
     assert find_languages(task, tmp_path) == ["fr", "ja", "sw"]

@@ -153,6 +153,8 @@ def test_translated_templates_fill_as_the_english_ones_do(tmp_path: Path, name: 
         ('["be {options.dry}", "{options.wet}"]', '["{options.dry}"]', "", "two of them or more"),
         ("labels: [dry, wet]", "normalisation: tokens", ":5: normalisation", "`token`"),
         ("labels: [dry, wet]", 'replace: {"[": ""}', "", "no regular expression"),
+        ("labels: [dry, wet]", "files: {items: one.jsonl}", "files.items", "no path inside a"),
+        ("labels: [dry, wet]", 'files: {items: "/{language}"}', "files.items", "no path inside a"),
         ("    prompt:", "    promt:", "translated.de.promt", "did you mean `prompt`?"),
     ],
 )

@@ -58,7 +58,7 @@ def test_what_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="named for a language"):
         read_texts(str(folder / "README.txt"), tmp_path)
     write(folder / "it.jsonl", [{"text": " "}])
-    with pytest.raises(UserError, match="no document of `it`"):
+    with pytest.raises(UserError, match=r"no document of `it`\n  empty"):
         read_texts(str(folder), tmp_path, languages=["it"])
 
 
@@ -78,3 +78,8 @@ def test_of_prepared_tokens_the_half_is_read_that_nothing_was_tuned_on(workspace
         "small/qaa/0",
         "small/qaa/1",
     ]
+
+
+def test_blocks_of_a_text_file_are_told_apart(folder: Path, tmp_path: Path) -> None:
+    found = read_texts(str(folder / "qu.txt"), tmp_path)["qu"]
+    assert len({one.group for one in found}) == 2

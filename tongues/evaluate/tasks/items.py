@@ -106,7 +106,10 @@ def find_languages(task: Task, where: Path | str) -> list[str]:
         names = {own.get(match[1], match[1]) for match in found if match}
         if languages := sorted(filter(tag_is_valid, names)):
             return languages
-    return []
+    if Path(where).is_file():
+        return []
+    what = f"has no items of `{task.name}` in any language"
+    raise UserError(what, where=path_text(where), hint=_beside(Path(where)))
 
 
 def read_items(

@@ -50,8 +50,5 @@ def _length(subject: Subject, context: str) -> int:
 
 
 def _row(subject: Subject, whole: str, context: int, language: str, family: int) -> Row:
-    tokens, first = subject.encode(whole), subject.first
-    if first is None and not context:  # the first token cannot be scored behind nothing
-        first = subject.ensemble.end_id
-    ahead = np.array([] if first is None else [first], tokens.dtype)
-    return Row(np.concatenate([ahead, tokens]), len(ahead) + context, language, family)
+    tokens = subject.encode(whole)
+    return Row(np.concatenate([[subject.first], tokens]), 1 + context, language, family)

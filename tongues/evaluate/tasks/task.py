@@ -37,6 +37,13 @@ class InFiles(Section):
     items: str | None = None  # None: `NAME/{language}.jsonl`
     demonstrations: str | None = None  # None: among the items
 
+    @field_validator("items", "demonstrations")
+    @classmethod
+    def _inside(cls, said: str | None) -> str | None:
+        if said is not None and (said.startswith("/") or said.count("{language}") != 1):
+            raise ValueError(f"`{said}` is no path inside a folder with `{{language}}` in it once")
+        return said
+
 
 class Translation(Section):
     """What of a task's wording is another in a language."""

@@ -1,6 +1,7 @@
 """Documents by language: the held-out half of prepared tokens, or anybody's files."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from langcodes import tag_is_valid
@@ -44,9 +45,13 @@ def read_texts(
     files = _files(said, workspace)
     found: dict[str, list[Document]] = {}
     for lang in _wanted(said, tuple(files), languages):
-        found[lang] = _read(files[lang], lang, most, fault)
+        faults: list[Fault] = []
+        found[lang] = _read(files[lang], lang, most, faults.append)
         if not found[lang]:
-            raise UserError(f"holds no document of `{lang}`", where=said)
+            first = f"{faults[0].reason}: {faults[0].sample}" if faults else "it is empty"
+            raise UserError(f"holds no document of `{lang}`", where=said, hint=first)
+        for one in faults:
+            fault(one)
     return found
 
 
@@ -110,6 +115,8 @@ def _read(
                 return found
             if isinstance(item, Fault):
                 fault(item)
+            elif ".txt" in path.suffixes:  # its groups are stretches of the file
+                found.append(replace(item, group=item.id))
             else:
                 found.append(item)
     return found

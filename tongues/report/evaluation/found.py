@@ -62,8 +62,7 @@ def beside_first(scores: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def same_tokens(found: Found) -> Iterator[Sequence[str]]:
     """Models whose perplexities compare: those of one tokenizer that score the same tokens."""
-    by: dict[tuple[str, bool], list[str]] = {}
+    by: dict[str, list[str]] = {}
     for about in found["models"]:
-        key = (about["tokenizer"], about["first"] is None)
-        by.setdefault(key, []).append(about["name"])
+        by.setdefault(about["tokenizer"], []).append(about["name"])
     yield from (names for names in by.values() if len(names) > 1 or len(by) == 1)
