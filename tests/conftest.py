@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tongues.recipe import Recipe, load_recipe
 from tongues.tokens import prepare_tokens
@@ -25,6 +26,9 @@ train:
   evaluations: 4
   threads: 1
 """
+
+settings.register_profile("busy", deadline=None)  # how long a case takes is the machine's business
+settings.load_profile("busy")
 
 MakeRecipe = Callable[..., Recipe]
 

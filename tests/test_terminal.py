@@ -28,13 +28,14 @@ print("runs/yoruba")
 def on_terminal(code: str, columns: int, environment: Mapping[str, str] = {}) -> str:
     """All that a program writes to a terminal of so many columns."""
     ours, theirs = pty.openpty()
+    here = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     termios.tcsetwinsize(theirs, (30, columns))
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**os.environ, "TERM": "xterm-256color", **environment},
+        env={**here, "TERM": "xterm-256color", **environment},
     )
     os.close(theirs)
     written = b""

@@ -5,6 +5,6 @@ What brings torch is imported by name where it is needed: `subjects`, `rows`, `c
 """
 
 from tongues.evaluate.exams import is_task, set_exams
-from tongues.evaluate.units import Unit, kept_units
+from tongues.evaluate.units import Unit
 
-__all__ = ["Unit", "is_task", "kept_units", "set_exams"]
+__all__ = ["Unit", "is_task", "set_exams"]

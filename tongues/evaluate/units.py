@@ -8,7 +8,7 @@ from typing import Any
 
 from tongues.files import fingerprint, read_json, write_json
 
-__all__ = ["Unit", "keep_unit", "kept_units", "read_unit"]
+__all__ = ["Unit", "keep_unit", "read_unit"]
 
 _UNSAFE = re.compile(r"[^\w.@+-]+")
 
@@ -50,13 +50,6 @@ def read_unit(folder: Path, unit: Unit, made_from: str) -> dict[str, Any] | None
     return kept if kept.get("fingerprint") == made_from else None
 
 
-def kept_units(folder: Path) -> dict[Unit, dict[str, Any]]:
-    """All that an evaluation holds."""
-    found = {}
-    for path in sorted((folder / "units").rglob("*.json")):
-        kept = read_json(path)
-        found[Unit(**kept["unit"])] = kept
-    return found
 
 
 def _file_name(said: str) -> str:

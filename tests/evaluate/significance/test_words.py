@@ -2,12 +2,10 @@ from tongues.evaluate.significance import (
     Difference,
     Measured,
     Signs,
-    WinRate,
     chance,
     in_words,
     measured_in_words,
     signs_in_words,
-    wins_in_words,
 )
 
 
@@ -52,7 +50,4 @@ def test_counts_say_how_many_would_tell():
     )
     assert signs_in_words(Signs(2, 0, 2)) == (
         "ahead in 2 of 2 languages, 2 ties: cannot be told apart (6 languages are needed)"
-    )
-    assert wins_in_words(WinRate(7, 2, 16, 9 / 16, 0.3, 0.8)) == (
-        "best in 9 of 16 languages, 2 of them shared"
     )

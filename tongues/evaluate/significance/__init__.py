@@ -4,10 +4,8 @@ from tongues.evaluate.significance.difference import Difference, Measured
 from tongues.evaluate.significance.draws import measured_accuracy, paired_accuracy, relative_score
 from tongues.evaluate.significance.holm import holm
 from tongues.evaluate.significance.paired import (
-    mean_difference,
     measured_loss,
     paired_loss,
-    paired_losses,
 )
 from tongues.evaluate.significance.shares import Chance, chance
 from tongues.evaluate.significance.signs import Signs, WinRate, sign_test, signs, win_rates
@@ -15,7 +13,6 @@ from tongues.evaluate.significance.words import (
     in_words,
     measured_in_words,
     signs_in_words,
-    wins_in_words,
 )
 
 __all__ = [
@@ -27,17 +24,14 @@ __all__ = [
     "chance",
     "holm",
     "in_words",
-    "mean_difference",
     "measured_accuracy",
     "measured_in_words",
     "measured_loss",
     "paired_accuracy",
     "paired_loss",
-    "paired_losses",
     "relative_score",
     "sign_test",
     "signs",
     "signs_in_words",
     "win_rates",
-    "wins_in_words",
 ]

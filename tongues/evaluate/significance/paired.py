@@ -8,7 +8,6 @@ exactly, however few they are, however unlike in length, and whatever the tails.
 few documents does not (docs/significance.md).
 """
 
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from tongues.randomness import derive_seed
 __all__ = [
     "FEWEST_DOCUMENTS",
     "halves",
-    "mean_difference",
     "measured_loss",
     "paired_loss",
-    "paired_losses",
 ]
 
 FEWEST_DOCUMENTS = 6  # five have 16 cuts, one in which no set is empty too many
@@ -41,20 +38,8 @@ def paired_loss(own: np.ndarray, other: np.ndarray, units: np.ndarray) -> Differ
     return _difference(np.asarray(own) - np.asarray(other), np.asarray(units), "documents")
 
 
-def paired_losses(
-    own: Mapping[str, np.ndarray],
-    other: Mapping[str, np.ndarray],
-    units: Mapping[str, np.ndarray],
-) -> Difference:
-    """The same of the mean over the languages of `units`, each of the same weight."""
-    gap = [(own[lang] - other[lang]) / np.sum(of) for lang, of in units.items()]
-    share = [of / np.sum(of) for of in units.values()]
-    return _difference(np.concatenate(gap), np.concatenate(share), "documents")
 
 
-def mean_difference(differences: np.ndarray, unit: str = "languages") -> Difference:
-    """The mean of differences that are independent of each other: one a language, or a seed."""
-    return _difference(np.asarray(differences), np.ones(len(differences)), unit)
 
 
 def measured_loss(nats: np.ndarray, units: np.ndarray) -> Measured:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from tongues.evaluate.significance.difference import Difference, Measured
 from tongues.evaluate.significance.shares import Chance
-from tongues.evaluate.significance.signs import Signs, WinRate, fewest_wins
+from tongues.evaluate.significance.signs import Signs, fewest_wins
 from tongues.evaluate.significance.student import LEVEL
 
-__all__ = ["UNTOLD", "in_words", "measured_in_words", "signs_in_words", "wins_in_words"]
+__all__ = ["UNTOLD", "in_words", "measured_in_words", "signs_in_words"]
 
 UNTOLD = "cannot be told apart"
 
@@ -71,7 +71,3 @@ def signs_in_words(signs: Signs) -> str:
     return f"{said}: {UNTOLD} ({hint})"
 
 
-def wins_in_words(rate: WinRate) -> str:
-    """`best in 9 of 16 languages, 2 of them shared`."""
-    shared = f", {rate.shared} of them shared" if rate.shared else ""
-    return f"best in {rate.alone + rate.shared} of {rate.languages} languages{shared}"

@@ -45,7 +45,6 @@ def set_exam(
     shots: int = 0,
     draws: int = 1,
     demonstrations_language: str | None = None,
-    demonstrations_where: Path | str | None = None,
     templates: str = "english",
     seed: int = 0,
     unfit: Unfitting = "skip",
@@ -56,27 +55,26 @@ def set_exam(
     language of parallel data, and the same for every model.
 
     most: items, the first of the shuffled ones; all without. shots, draws: demonstrations of a
-    draw, and how often they are drawn. demonstrations_language: the items' own without.
-    demonstrations_where: where they lie, if not where the task says; where it says nothing they
-    are taken from the items, which are then not scored in any draw. The rest: as `read_items`.
+    draw, and how often they are drawn. demonstrations_language: the items' own without. They lie
+    where the task says; where it says nothing they are taken from the items, which are then not
+    scored in any draw. The rest: as `read_items`.
     """
     read = read_items(task, language, where, templates=templates, unfit=unfit)
     order = shuffled(read.items, seed, task.name)
     if not shots:
         return Exam(task, language, tuple(order[:most]), ((),), (read.source,), read.faults)
     spoken = demonstrations_language or language
-    if spoken != language and demonstrations_where is None and Path(where).is_file():
+    if spoken != language and Path(where).is_file():
         what = f"is one file, which has no demonstrations in `{spoken}`"
-        raise UserError(what, where=str(where), hint="name the folder, or where they lie")
-    place = where if demonstrations_where is None else demonstrations_where
-    apart = demonstrations_where is not None or find_items(task, spoken, where, "demonstrations")
-    part = "demonstrations" if apart and demonstrations_where is None else "items"
-    told = read_items(task, spoken, place, part=part, templates=templates, unfit=unfit)
+        raise UserError(what, where=str(where), hint="name the folder that holds both")
+    apart = find_items(task, spoken, where, "demonstrations") is not None
+    part = "demonstrations" if apart else "items"
+    told = read_items(task, spoken, where, part=part, templates=templates, unfit=unfit)
     kept = set() if apart else {item.id for item in order[-shots * draws :]}
     asked = tuple([item for item in order if item.id not in kept][:most])
     if not asked:
         what = f"has {len(order)} items, of which {shots} × {draws} would be demonstrations"
-        hint = "ask for fewer, or name demonstrations that lie apart"
+        hint = "ask for fewer, or lay demonstrations apart (`files.demonstrations`)"
         raise UserError(what, where=f"{task.name} in {language}", hint=hint)
     scored = () if apart else {item.id for item in asked}
     pool = [item for item in told.items if item.id not in scored]
