@@ -81,3 +81,11 @@ def test_the_best_is_the_best_of_the_same_items() -> None:
     scores = task_scores({"all": {"fr": answers(right)}, "few": {"fr": easy}}, [], "sum", 0)
     assert scores.best["all"].shared == scores.best["few"].shared == 1
     assert scores.accuracies["few"]["fr"].measured.value == pytest.approx(5 / 6)
+
+
+def test_the_mean_is_that_of_the_languages_also_where_items_lack() -> None:
+    right = drawn(0.6, items=40)
+    found = {"model": {"fr": answers(right), "zh": answers(right[:, :31])}}
+    scores = task_scores(found, [], "sum", 0)
+    each = [of.measured.value for of in scores.accuracies["model"].values()]
+    assert scores.mean["model"].value == pytest.approx(sum(each) / 2)

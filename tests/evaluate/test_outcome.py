@@ -142,3 +142,24 @@ def test_a_folder_without_items_is_told(tmp_path: Path) -> None:
         set_exams("xcopa", None, str(tmp_path / "gone"))
     with pytest.raises(UserError, match="no items of `xcopa` in any language"):
         set_exams("xcopa", None, str(tmp_path))
+
+
+def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
+    asked: Asked, place: Path, tmp_path: Path
+) -> None:
+    long = {"said": "the ban " * 90, "one": "a mal", "other": "an art", "label": 0}
+    (tmp_path / "parts/qab.jsonl").write_text(json.dumps(long))
+    task = str(tmp_path / "parts.yaml")
+    exams = {"parts": set_exams(task, ["qaa", "qab"], str(tmp_path))}
+    made = outcome(*evaluate_all(Asked({}, exams), place, tmp_path / "both"))
+    assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
+    assert "`parts` in `qab`: no item suits every model" in made.left_out
+    exams = {"parts": set_exams(task, ["qab"], str(tmp_path))}
+    with pytest.raises(UserError, match="no item of `parts` could be asked") as caught:
+        outcome(*evaluate_all(Asked({}, exams), place, tmp_path / "none"))
+    assert "too long for the model" in caught.value.hint
+
+
+def evaluate_all(asked: Asked, place: Path, folder: Path) -> tuple[Any, Asked, Any]:
+    about, found = evaluate(MODELS[:1], asked, place, folder)
+    return about, asked, found

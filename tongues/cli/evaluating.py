@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tongues.cli.options import json_option, memory_option, workspace_option
-from tongues.errors import UserError
+from tongues.errors import UserError, nearest
 
 __all__ = ["evaluate"]
 
@@ -140,7 +140,7 @@ def _asked(
     from tongues.evaluate.conduct import Asked
     from tongues.evaluate.exams import is_task, joined_exams, set_exams
     from tongues.evaluate.subjects import lineage_of
-    from tongues.evaluate.tasks import ItemFault
+    from tongues.evaluate.tasks import ItemFault, library
     from tongues.evaluate.texts import Policy, read_texts
     from tongues.text.reading import Fault
 
@@ -159,6 +159,10 @@ def _asked(
     for what in whats:
         task, _, own = what.partition(":")
         if not is_task(task):
+            meant = nearest(task, library())
+            there = Path(what).exists() or (workspace / "tokens" / what).exists()
+            if not there and meant.startswith("did you mean"):
+                raise UserError(f"there is no task and no text `{what}`", where="--on", hint=meant)
             texts[what] = read_texts(
                 what,
                 workspace,

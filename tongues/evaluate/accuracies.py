@@ -187,20 +187,26 @@ def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:
 
 
 def _languages(by: Mapping[str, _Right]) -> list[np.ndarray]:
-    """What of all languages is independent: each one's items, or the means of translations."""
-    common = _translated(by)
-    if common:
-        return [np.mean([of.of(common) for of in by.values()], axis=0)]
-    return [of.right for of in by.values()]
+    """What of all languages is independent: each one's items, or translations taken together.
+
+    The mean over all of it is the mean of the languages' means.
+    """
+    if not _translated(by):
+        return [of.right for of in by.values()]
+    ids = list(dict.fromkeys(item for of in by.values() for item in of.ids))
+    place = {item: number for number, item in enumerate(ids)}
+    together = np.zeros((len(next(iter(by.values())).right), len(ids)))
+    for of in by.values():
+        share = len(ids) / len(of.ids) / len(by)
+        together[:, [place[item] for item in of.ids]] += share * of.right
+    return [together]
 
 
-def _translated(by: Mapping[str, _Right]) -> list[str]:
-    """The items that all languages have, if most are such."""
-    first = next(iter(by.values()))
-    shared = set(first.ids).intersection(*(of.ids for of in by.values()))
+def _translated(by: Mapping[str, _Right]) -> bool:
+    """Whether most items are in all languages."""
+    shared = set.intersection(*(set(of.ids) for of in by.values()))
     most = max(len(of.ids) for of in by.values())
-    enough = len(by) > 1 and len(shared) >= _PARALLEL * most
-    return [item for item in first.ids if item in shared] if enough else []
+    return len(by) > 1 and len(shared) >= _PARALLEL * most
 
 
 def _mean_chance(by: Mapping[str, _Right]) -> Chance:

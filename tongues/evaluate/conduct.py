@@ -132,7 +132,7 @@ def _ask(subject: Subject, asked: Asked, unit: Unit, tell: Callable[[str], None]
         unfit=asked.unfit,
         tell=tell,
     )
-    _check(subject, unit, np.concatenate([score.sums for score in answers.scores]))
+    _check(subject, unit, np.array([total for score in answers.scores for total in score.sums]))
     return {
         "scores": [asdict(score) for score in answers.scores],
         "faults": [asdict(fault) for fault in answers.faults],

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tongues.errors import UserError
 from tongues.evaluate.accuracies import TaskScores, task_scores
 from tongues.evaluate.conduct import About, Asked
 from tongues.evaluate.losses import TextScores, text_scores
@@ -56,6 +57,7 @@ def outcome(
     }
     tasks: dict[str, TaskScores] = {}
     faults = dict.fromkeys(asked.faults)
+    unanswered: list[str] = []
     for name, by in asked.exams.items():
         exam = next(iter(by.values()))
         draws = len(exam.demonstrations)
@@ -69,10 +71,6 @@ def outcome(
             }
             for model in names
         }
-        shots = len(exam.demonstrations[0])
-        tasks[name] = task_scores(
-            answers, pairs, asked.normalisation or exam.task.normalisation, shots
-        )
         faults |= dict.fromkeys(fault for each in by.values() for fault in each.faults)
         faults |= dict.fromkeys(
             ItemFault(**fault)
@@ -80,11 +78,23 @@ def outcome(
             if unit.what == name and unit.shots is not None
             for fault in kept["faults"]
         )
+        lacking = [lang for lang in by if any(not _common(own[lang]) for own in answers.values())]
+        if len(lacking) == len(by):
+            what = f"no item of `{name}` could be asked of every model"
+            raise UserError(what, where="--on", hint="; ".join(count_faults(list(faults))))
+        unanswered += [f"`{name}` in `{lang}`: no item suits every model" for lang in lacking]
+        kept_answers = {
+            model: {lang: draws for lang, draws in own.items() if lang not in lacking}
+            for model, own in answers.items()
+        }
+        shots = len(exam.demonstrations[0])
+        normalisation = asked.normalisation or exam.task.normalisation
+        tasks[name] = task_scores(kept_answers, pairs, normalisation, shots)
     examples = {
         name: {language: exam.items[0].shown(exam.task.separator) for language, exam in by.items()}
         for name, by in asked.exams.items()
     }
-    left_out = count_faults(list(faults))
+    left_out = [*unanswered, *count_faults(list(faults))]
     return Outcome(models, asdict(asked.policy), texts, tasks, examples, left_out)
 
 
@@ -111,6 +121,11 @@ def _document_losses(kept: Mapping[str, Any]) -> DocumentLosses:
 def _unit(model: str, task: str, language: str, asked: Asked, draw: int) -> Unit:
     shots = len(asked.exams[task][language].demonstrations[draw])
     return Unit(model, task, language, shots, draw)
+
+
+def _common(draws: Sequence[Sequence[ItemScore]]) -> set[str]:
+    """The items that were answered in every draw."""
+    return set.intersection(*({score.id for score in scores} for scores in draws))
 
 
 def _scores(kept: Mapping[str, Any]) -> list[ItemScore]:

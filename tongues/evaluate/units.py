@@ -50,8 +50,6 @@ def read_unit(folder: Path, unit: Unit, made_from: str) -> dict[str, Any] | None
     return kept if kept.get("fingerprint") == made_from else None
 
 
-
-
 def _file_name(said: str) -> str:
     """A name that is one file's; what it had to give up is told apart by a hash."""
     safe = _UNSAFE.sub("-", said).strip("-.")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from tongues.errors import UserError, nearest
 from tongues.files import read_lines, remove_directory, write_text
 from tongues.runs import Record, read_record, write_record
+from tongues.states import state_of
 
 __all__ = ["find_parent", "model_folder", "open_directory", "roll_back"]
 
@@ -18,9 +19,8 @@ def find_parent(parent: str | None, workspace: Path) -> Path | None:
         return None
     store = workspace / "runs"
     if (store / parent / "run.json").is_file():
-        status = read_record(store / parent)["status"]
-        if status != "finished":
-            what = f"`{parent}` is {status}, not finished"
+        if read_record(store / parent)["status"] != "finished":
+            what = f"`{parent}` is {state_of(store / parent).state}, not finished"
             raise UserError(what, where="train.init_from", hint="train it to its end first")
         return store / parent
     if (Path(parent) / "config.json").is_file():

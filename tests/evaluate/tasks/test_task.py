@@ -151,6 +151,7 @@ def test_translated_templates_fill_as_the_english_ones_do(tmp_path: Path, name: 
         ("{observed}. To", "{observed|before}. To", "", "needs a mark"),
         ("{observed}. Mo", "{observed|open|worse}. Mo", "", "no filter and no table"),
         ('["be {options.dry}", "{options.wet}"]', '["{options.dry}"]', "", "two of them or more"),
+        ("labels: [dry, wet]", "labels: [dry]", "", "1 values for 2 choices"),
         ("labels: [dry, wet]", "normalisation: tokens", ":5: normalisation", "`token`"),
         ("labels: [dry, wet]", 'replace: {"[": ""}', "", "no regular expression"),
         ("labels: [dry, wet]", "files: {items: one.jsonl}", "files.items", "no path inside a"),

@@ -43,5 +43,8 @@ def test_the_newest_evaluation_of_the_run_as_it_is(tmp_path: Path) -> None:
         file.write_text(json.dumps(outcome(models, languages=("qaa",))))
         os.utime(file, (age, age))
     assert "Beside" not in newest_section(tmp_path, record())  # the newest compares with nothing
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged/scores.json").write_text('{"models": [')
+    assert "Beside" not in newest_section(tmp_path, record())
     assert "### Losses on study" in newest_section(tmp_path, record(run=SOURCE))
     assert newest_section(tmp_path, record(fingerprint="1" * 16)) == ""  # trained otherwise since

@@ -8,7 +8,6 @@ exactly, however few they are, however unlike in length, and whatever the tails.
 few documents does not (docs/significance.md).
 """
 
-
 import numpy as np
 
 from tongues.evaluate.significance.difference import Difference, Measured
@@ -36,10 +35,6 @@ def paired_loss(own: np.ndarray, other: np.ndarray, units: np.ndarray) -> Differ
     where the two have not one tokenizer.
     """
     return _difference(np.asarray(own) - np.asarray(other), np.asarray(units), "documents")
-
-
-
-
 
 
 def measured_loss(nats: np.ndarray, units: np.ndarray) -> Measured:

@@ -23,13 +23,15 @@ def in_words(
     show: Show = _plain,
     unit: str = "",
 ) -> str:
-    """`lower by 0.12 [0.08, 0.16]`, or `cannot be told apart`, with what it may be.
+    """`lower by 0.12 [0.08, 0.16]`, `cannot be told apart` with what it may be, or `the same`.
 
     show: writes a number. unit: stands behind the interval, such as `points`.
     """
     behind = f" {unit}" if unit else ""
     if difference.lacking or difference.low is None or difference.high is None:
         return f"{UNTOLD} ({difference.lacking})"
+    if difference.low == difference.high == 0:
+        return "the same"
     if not difference.told:
         among = f", allowing for {difference.among} comparisons" if difference.among > 1 else ""
         return f"{UNTOLD} [{show(difference.low)}, {show(difference.high)}]{behind}{among}"
@@ -69,5 +71,3 @@ def signs_in_words(signs: Signs) -> str:
     needed = fewest_wins(count)
     hint = f"{needed} of {count} would tell" if needed else "6 languages are needed"
     return f"{said}: {UNTOLD} ({hint})"
-
-

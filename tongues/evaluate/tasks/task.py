@@ -98,6 +98,10 @@ class Task(Section):
                 raise ValueError("give several prompts or several choices, not both")
             if any(len(listed) < 2 for listed in lists):
                 raise ValueError("a list of prompts or choices has two of them or more")
+            for listed in lists:
+                if self.labels is not None and len(self.labels) != len(listed):
+                    what = f"`labels` has {len(self.labels)} values for {len(listed)} choices"
+                    raise ValueError(f"{what}; give one for each")
             for template in (*_listed(wording.prompt), *_listed(wording.choices)):
                 check_template(template, wording.words)
         for pattern in self.replace:

@@ -200,7 +200,9 @@ def _check_length(ensemble: Ensemble, prompts: list[np.ndarray], most: int) -> N
         raise UserError("there is nothing to write", where="most", hint="such as 100 tokens")
     if ensemble.context and longest > ensemble.context:
         what = f"prompt and text together are {longest} tokens; experts see {ensemble.context}"
-        raise UserError(what, where="generate", hint="shorten the prompt, or write fewer tokens")
+        raise UserError(
+            what, where="generate", hint="shorten the prompt, or write fewer (`--most`)"
+        )
 
 
 def _check_sampling(sampling: Sampling) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,13 @@ def newest_section(evaluations: Path, record: Record) -> str:
     evaluations: the folder of all.
     """
     kept = sorted(evaluations.glob("*/scores.json"), key=lambda path: -path.stat().st_mtime_ns)
-    for found in map(read_json, kept):
-        for about in found["models"]:
-            made = about["trained"]
-            if made and all(made[key] == record[key] for key in ("run", "fingerprint")):
-                return card_section(found, about["name"])
+    for path in kept:
+        with suppress(ValueError, KeyError, TypeError):  # damaged, or of another version
+            found = read_json(path)
+            for about in found["models"]:
+                made = about["trained"]
+                if made and all(made[key] == record[key] for key in ("run", "fingerprint")):
+                    return card_section(found, about["name"])
     return ""
 
 

@@ -62,7 +62,8 @@ def _accuracies(found: Found) -> Iterator[str]:
         means = {model: measured(of) for model, of in scores["mean"].items()}
         model = max(means, key=lambda name: means[name].value)
         chance = Chance(**scores["chance"])
-        most = ", the most of all" if len(means) > 1 else ""
+        first = [name for name, of in means.items() if of.value == means[model].value]
+        most = ", the most of all" if len(first) == 1 < len(means) else ""
         what = f"of `{task}` answered rightly by `{names[model]}`{most}"
         of_guessing = f"chance {share_said(chance.level)} ± {hundredths(chance.error)}"
         yield number_card(share_said(means[model].value), of_guessing, what)
