@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from tongues.errors import UserError
 __all__ = [
     "append_line",
     "file_hash",
+    "file_name",
     "fingerprint",
     "is_held",
     "newest_lines",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _PATIENCE = 5.0  # seconds
+_UNSAFE = re.compile(r"[^\w.@+-]+")
 
 
 def fingerprint(thing: Any) -> str:
@@ -42,6 +45,12 @@ def fingerprint(thing: Any) -> str:
 def path_text(path: Path | str) -> str:
     """A path as text that can be written down, bytes that are not UTF-8 as escapes."""
     return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def file_name(said: str) -> str:
+    """A name as one file's; what it had to give up for that is told apart by a hash."""
+    safe = _UNSAFE.sub("-", said).strip("-.")
+    return safe if safe == said else f"{safe[-80:]}-{fingerprint(said)[:8]}"
 
 
 def file_hash(path: Path) -> str:

@@ -1,16 +1,13 @@
 """An evaluation on disk: a file for each unit of work, so that what is done is done."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tongues.files import fingerprint, read_json, write_json
+from tongues.files import file_name, read_json, write_json
 
 __all__ = ["Unit", "keep_unit", "read_unit"]
-
-_UNSAFE = re.compile(r"[^\w.@+-]+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,8 +23,8 @@ class Unit:
     def path(self, folder: Path) -> Path:
         """Its file in an evaluation's folder."""
         shots = "" if self.shots is None else f".k{self.shots}.d{self.draw}"
-        place = folder / "units" / _file_name(self.subject) / _file_name(self.what)
-        return place / f"{_file_name(self.language)}{shots}.json"
+        place = folder / "units" / file_name(self.subject) / file_name(self.what)
+        return place / f"{file_name(self.language)}{shots}.json"
 
 
 def keep_unit(folder: Path, unit: Unit, made_from: str, found: Mapping[str, Any]) -> None:
@@ -48,9 +45,3 @@ def read_unit(folder: Path, unit: Unit, made_from: str) -> dict[str, Any] | None
     except ValueError:  # damaged
         return None
     return kept if kept.get("fingerprint") == made_from else None
-
-
-def _file_name(said: str) -> str:
-    """A name that is one file's; what it had to give up is told apart by a hash."""
-    safe = _UNSAFE.sub("-", said).strip("-.")
-    return safe if safe == said else f"{safe[-80:]}-{fingerprint(said)[:8]}"

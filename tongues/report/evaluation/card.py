@@ -1,6 +1,5 @@
 """The section of a model's card that an evaluation gives, as Markdown."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from tongues.evaluate.significance import Chance, measured_in_words, signs_in_words
 from tongues.evaluate.significance.signs import Signs
-from tongues.files import read_json, write_text
+from tongues.files import file_name, read_json, write_text
 from tongues.report.evaluation.cells import (
     BITS,
     POINTS,
@@ -26,15 +25,13 @@ from tongues.runs import Record
 
 __all__ = ["card_section", "newest_section", "write_cards"]
 
-_UNNAMED = re.compile(r"[^\w.@+-]+")
-
 
 def write_cards(found: Found, folder: Path) -> list[Path]:
     """Write a section for each model to `folder`, named as the model is; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for about in found["models"]:
-        path = folder / f"{_UNNAMED.sub('-', about['name']).strip('-.')}.md"
+        path = folder / f"{file_name(about['name'])}.md"
         write_text(path, card_section(found, about["name"]))
         written.append(path)
     return written

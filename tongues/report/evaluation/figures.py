@@ -1,11 +1,11 @@
 """The figures of an evaluation: a row per language, models side by side, with intervals."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
+from tongues.files import file_name
 from tongues.report.charts import Figure, colour, data, panel
 from tongues.report.evaluation.found import Found, beside_first, labels
 
@@ -15,12 +15,11 @@ Row = dict[str, Any]
 
 _MEAN = "mean"
 _FEWEST = 2  # values that make a figure
-_UNNAMED = re.compile(r"[^\w.-]+")
 
 
 def figure_name(kind: str, what: str) -> str:
     """Of a figure's files: the kind, and the text's or task's name as far as files take it."""
-    return f"{kind}-{_UNNAMED.sub('-', what).strip('-.')}"
+    return f"{kind}-{file_name(what)}"
 
 
 def loss_figure(found: Found, text: str) -> Figure | None:
