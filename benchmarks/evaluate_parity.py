@@ -1,9 +1,11 @@
-"""Perplexity and bits per byte beside two independent implementations, under the same policy.
+"""Perplexity, bits per byte and answers to items beside independent implementations.
 
 Hugging Face's sliding windows (the loop of its page on perplexity, by the model's own loss) and
 lm-eval's rolling loss (`loglikelihood_rolling`) over the same documents: XCOPA's premises end to
-end, a document a language, long enough for many windows. Random models of several families, made
-decided so that tokens differ in what they cost.
+end, a document a language, long enough for many windows, under the same policy. Then the choices
+of XCOPA's items, behind demonstrations and alone, beside lm-eval's loglikelihood, as its own
+tokenizer encodes them: of models whose tokenizer puts a token before a text, and of such whose
+puts none. Random models of several families, made decided so that tokens differ in what they cost.
 
 Hugging Face's page weights the mean loss of a window by one token less than it was taken over, and
 leaves out the first token of each window where windows do not overlap. Both are compared: its
@@ -24,16 +26,22 @@ from typing import Any
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tongues.evaluate.subjects import Subject, open_subject
+from tongues.evaluate.tasks import find_languages, load_task, set_exam
+from tongues.evaluate.tasks.prompts import before_items
+from tongues.evaluate.tasks.score import score_task
 from tongues.evaluate.texts import Policy, windows
 from tongues.evaluate.texts.scored import text_losses, token_nats
 from tongues.files import write_json
 from tongues.text import Document
-from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+from tongues.tokens.tokenizer import END, save_tokenizer, train_tokenizer
 
 VOCABULARY, CONTEXT, PREMISES = 4096, 128, 40
+LONG, ITEMS, SHOTS = 512, 8, 2
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama": {"num_key_value_heads": 2},
     "qwen2": {"num_key_value_heads": 2},
@@ -41,6 +49,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "gemma2": {"num_key_value_heads": 2, "head_dim": 16, "sliding_window": 48},
     "xglm": {"d_model": 64, "ffn_dim": 128, "num_layers": 2, "attention_heads": 4},
 }
+ASKED = {"llama": True, "gpt2": False, "gpt_neox": False}  # whether a token stands before prompts
+HUB_END = "<|endoftext|>"
 WIDTHS = {
     "hidden_size": 64,
     "intermediate_size": 128,
@@ -65,21 +75,77 @@ model = HFLM(
 asked = [Instance("loglikelihood_rolling", {}, (text,), n) for n, text in enumerate(texts)]
 print(json.dumps(model.loglikelihood_rolling(asked, disable_tqdm=True)))
 """
+THEIR_ANSWERS = """
+import json, sys
+import torch
+torch.set_num_threads(1)
+from lm_eval.api.instance import Instance
+from lm_eval.models.huggingface import HFLM
+folder, file = sys.argv[1:]
+model = HFLM(pretrained=folder, device="cpu", dtype="float32", batch_size=4)
+pairs = json.load(open(file))
+asked = [Instance("loglikelihood", {}, tuple(pair), n) for n, pair in enumerate(pairs)]
+print(json.dumps([found[0] for found in model.loglikelihood(asked, disable_tqdm=True)]))
+"""
 
 
-def make(folder: Path, family: str, texts: dict[str, list[str]]) -> None:
+def make(folder: Path, family: str, texts: dict[str, list[str]], context: int = CONTEXT) -> None:
     """A random model of a family, with a tokenizer of the text."""
     sizes = {lang: sum(len(text.encode()) for text in own) for lang, own in texts.items()}
     save_tokenizer(train_tokenizer(texts, sizes, VOCABULARY), folder)
-    widths = FAMILIES[family] if family == "xglm" else WIDTHS | FAMILIES[family]
+    own = FAMILIES.get(family, {})
+    widths = own if family == "xglm" else WIDTHS | own
     ends = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
-    lengths = {"vocab_size": VOCABULARY, "max_position_embeddings": CONTEXT}
+    lengths = {"vocab_size": VOCABULARY, "max_position_embeddings": context}
     config = AutoConfig.for_model(family, **lengths, **ends, **widths)
     torch.manual_seed(1)
     model = AutoModelForCausalLM.from_config(config)
     for weight in model.requires_grad_(False).parameters():
         weight.mul_(3 if weight.ndim == 2 else 1)
     model.save_pretrained(folder)
+
+
+def as_on_the_hub(folder: Path, *, begun: bool) -> None:
+    """Name the end of documents as others do, and let the tokenizer put it before a text or not."""
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        file = folder / name
+        file.write_text(file.read_text(encoding="utf-8").replace(END, HUB_END), encoding="utf-8")
+    if begun:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        special = [(HUB_END, tokenizer.token_to_id(HUB_END))]
+        pieces = {"single": f"{HUB_END} $A", "pair": f"{HUB_END} $A $B"}
+        tokenizer.post_processor = TemplateProcessing(**pieces, special_tokens=special)
+        tokenizer.save(str(folder / "tokenizer.json"))
+
+
+def answered(subject: Subject, data: Path, python: str, place: Path) -> tuple[float, int]:
+    """The largest difference of a choice's nats from lm-eval's, and of how many choices."""
+    ours: list[float] = []
+    pairs: list[tuple[str, str]] = []
+    task = load_task("xcopa")
+    for language in find_languages(task, data):
+        exam = set_exam(task, language, data, most=ITEMS, shots=SHOTS)
+        before = before_items(task, exam.demonstrations[0])
+        scores = score_task(subject, exam, unconditional=True).scores
+        for item, score in zip(exam.items, scores, strict=True):
+            ours += [*score.sums, *(score.unconditional or ())]
+            asked = list(zip(item.prompts, item.endings, strict=True))
+            pairs += [(f"{before}{prompt}", f" {ending}") for prompt, ending in asked]
+            pairs += [("", f" {ending}") for _, ending in asked]
+    write_json(place / "pairs.json", pairs)
+    theirs = run_theirs(
+        python, THEIR_ANSWERS, str(subject.ensemble.tokenizer), str(place / "pairs.json")
+    )
+    return float(np.abs(np.array(ours) - np.array(theirs)).max()), len(pairs)
+
+
+def run_theirs(python: str, script: str, *arguments: str) -> list[float]:
+    """What a script prints under lm-eval's Python."""
+    command = [python, "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @torch.inference_mode()
@@ -139,11 +205,7 @@ def compare(subject: Subject, documents: list[Document], python: str, place: Pat
             f" bits per byte {max(bits):.1e}"
         )
     write_json(place / "texts.json", [document.text for document in documents])
-    command = [python, "-c", THEIRS, str(folder), str(place / "texts.json"), str(CONTEXT)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    theirs = json.loads(done.stdout.splitlines()[-1])
+    theirs = run_theirs(python, THEIRS, str(folder), str(place / "texts.json"), str(CONTEXT))
     ours = text_losses(subject, documents, Policy(CONTEXT, back=True))
     perplexity = max(
         apart(math.exp(own / count), math.exp(-total / count))
@@ -181,6 +243,16 @@ def main(data: Path, python: str) -> None:
             make(place, family, texts)
             subject = open_subject(str(place), place)
             tell(f"  {family}", *compare(subject, documents, python, Path(folder)))
+        tell("largest differences in nats, choice by choice")
+        for family, begun in ASKED.items():
+            place = Path(folder) / f"{family}-asked"
+            make(place, family, texts, LONG)
+            as_on_the_hub(place, begun=begun)
+            subject = open_subject(str(place), place)
+            assert subject.prompted == begun
+            most, count = answered(subject, data, python, Path(folder))
+            stands = "its token" if begun else "nothing"
+            tell(f"  {family:8s} {stands} before a prompt: {most:.1e} of {count} choices")
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -100,7 +100,7 @@ def _sums(subject: Subject, pairs: list[tuple[str, str]]) -> list[float]:
     for number, (context, choice) in enumerate(pairs):
         whole = np.concatenate([first, subject.encode(context + choice)])
         rows.append(Row(whole, 1 + len(subject.encode(context)), None, number // 2))
-    return [-float(nats.sum()) for nats in score_rows(subject, rows)]
+    return [-float(one.nats.sum()) for one in score_rows(subject, rows)]
 
 
 def run(*command: str) -> tuple[float, list[float]]:

@@ -41,7 +41,8 @@ from tongues.experts.ensemble import (
     write_lineage,
 )
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
-from tongues.experts.ensemble.generate import Sampling, generate
+from tongues.experts.ensemble.generate import generate
+from tongues.experts.ensemble.sampling import Sampling
 from tongues.experts.ensemble.score import score
 from tongues.files import file_hash
 from tongues.models import find_shape

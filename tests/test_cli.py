@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from tongues.cli.main import command
 from tongues.recipe import load_recipe
 
 
@@ -42,6 +44,12 @@ def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
     assert as_json["recipe"]["name"] == "small"
 
 
+def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_path: Path) -> None:
+    for folder, verb in ((tmp_path / "empty", "prepare"), (workspace, "train")):
+        done = CliRunner().invoke(command, ["check", str(recipe_file), "--in", str(folder)])
+        assert done.stderr.splitlines()[-1] == f"→ tongues {verb} {recipe_file}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -52,6 +60,7 @@ def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
         (["check", "RECIPE", "train.budget=1e18 tokens"], "more than 1,000 times"),
         (["check", "RECIPE", "train.budget=5 MB"], "counted in tokens"),
         (["check", "RECIPE", "train.mixture={no: 100%}"], "language `no` has no text"),
+        (["check", "RECIPE", "train.mixture=equal"], "`equal` names no languages"),
         (["check", "RECIPE", "text.files={no: missing.txt}"], "missing.txt"),
         (["check", "RECIPE", "text.made.languages.qab.mother=qax"], "qax"),
         (["check", "RECIPE", "text.made.languages={de: {}}"], "de"),

@@ -18,7 +18,8 @@ from tongues.models import SHAPES
 from tongues.recipe import Recipe, load_recipe
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("check", "prepare", "train", "study", "ls", "fit", "plan", "report", "experts", "evaluate")
+PAGES = ("check", "prepare", "train", "study", "ls", "fit", "plan", "report", "experts")
+PAGES += ("evaluate", "export")
 BLOCK = re.compile(r"```console( varies)?\n(.*?)```", re.DOTALL)
 PROGRESS = re.compile(r"^[\w.-]+(: \d+ (runs|experts))?: \d+%  ")
 NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")

@@ -153,6 +153,9 @@ def test_shown_amounts_are_short() -> None:
 def test_nearest_names_one_word_or_all() -> None:
     assert nearest("Budgte", ["budget", "batch"]) == "did you mean `budget`?"
     assert nearest("zzz", ["b", "a"]) == "choose from `a`, `b`"
+    many = [f"{letter}{letter}-run" for letter in "abcdefghijklmnop"]
+    assert nearest("ppp", many).startswith("choose from `pp-run`, `aa-run`, `bb-run`")
+    assert nearest("ppp", many).endswith(" and 4 more")
     assert nearest("x", []) == "there is none to choose from"
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 __all__ = ["Caution", "Stopped", "UserError", "nearest"]
+
+_SHOWN = 12  # words that a suggestion names
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,10 @@ def _rebuild(what: str, where: str, hint: str, code: str) -> UserError:
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """A sentence that names the nearest valid word, or all of them when none is near."""
+    """A sentence that names the nearest valid word, or all of them when none is near.
+
+    Of many those come first that are nearest, of few they stand in the order of the alphabet.
+    """
     known = sorted(set(choices))
     lowered = {choice.lower(): choice for choice in reversed(known)}
     close = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
@@ -62,5 +67,14 @@ def nearest(word: str, choices: Iterable[str]) -> str:
         return f"did you mean `{lowered[close[0]]}`?"
     if not known:
         return "there is none to choose from"
-    shown = ", ".join(f"`{choice}`" for choice in known[:12])
-    return f"choose from {shown}" + (f" and {len(known) - 12} more" if len(known) > 12 else "")
+    if len(known) > _SHOWN:
+        matcher = SequenceMatcher(b=word.lower())
+
+        def unlike(choice: str) -> float:
+            matcher.set_seq1(choice.lower())
+            return -matcher.ratio()
+
+        known.sort(key=unlike)
+    shown = ", ".join(f"`{choice}`" for choice in known[:_SHOWN])
+    more = len(known) - _SHOWN
+    return f"choose from {shown}" + (f" and {more} more" if more > 0 else "")

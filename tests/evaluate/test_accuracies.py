@@ -89,3 +89,14 @@ def test_the_mean_is_that_of_the_languages_also_where_items_lack() -> None:
     scores = task_scores(found, [], "sum", 0)
     each = [of.measured.value for of in scores.accuracies["model"].values()]
     assert scores.mean["model"].value == pytest.approx(sum(each) / 2)
+
+
+def test_translated_items_make_counts_of_languages_tell_nothing() -> None:
+    right, langs = drawn(0.7, items=60), [f"q{n}" for n in range(8)]
+    better = right | drawn(0.2, items=60, seed=1)
+    found = {
+        "first": {lang: answers(right) for lang in langs},
+        "better": {lang: answers(better) for lang in langs},
+    }
+    (compared,) = task_scores(found, [("better", "first")], "sum", 0).compared
+    assert compared.signs.wins == 8 and compared.signs.p is None

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from tests.evaluate.hub import hub_model
 from tongues.errors import UserError
 from tongues.evaluate.rows import Row, score_rows
 from tongues.evaluate.subjects import Subject, open_subject
 from tongues.evaluate.tasks import Task, accuracy, read_items, set_exam
+from tongues.evaluate.tasks.prompts import before_items
 from tongues.evaluate.tasks.score import score_task
 from tongues.evaluate.texts import Policy
 from tongues.evaluate.texts.scored import text_losses
@@ -121,6 +123,39 @@ def test_its_numbers_are_those_of_tasks_here(
     assert found["config"]["tongues_fingerprint"]
 
 
+@pytest.mark.parametrize("begun", [True, False])
+def test_answers_of_hub_models_are_those_of_lm_evals_own(
+    house: Path, items: Path, tmp_path: Path, begun: bool
+) -> None:
+    """Where a tokenizer puts a token before a text, and where it puts none."""
+    settings: dict[str, object] = {"bos_token": "<s>" if begun else "</s>"}
+    folder = hub_model(tmp_path / "hub", house, settings, template=begun)
+    theirs = importlib.import_module("lm_eval.models.huggingface").HFLM(
+        pretrained=str(folder), device="cpu", dtype="float32", batch_size=4
+    )
+    task = Task(name="toy", id="id", **PARTS)
+    exam = replace(
+        set_exam(task, "qab", items), demonstrations=(read_items(task, "shown", items).items,)
+    )
+    subject, before = open_subject(str(folder), house), before_items(task, exam.demonstrations[0])
+    scores = score_task(subject, exam, unconditional=True).scores
+    ours = [one for score in scores for one in (*score.sums, *(score.unconditional or ()))]
+    asked = [
+        request(context, f" {ending}")
+        for item in exam.items
+        for context in (f"{before}{item.prompts[0]}", "")
+        for ending in item.endings
+    ]
+    found = theirs.loglikelihood(asked, disable_tqdm=True)
+    np.testing.assert_allclose(ours, [value for value, _ in found], atol=1e-4)
+    through = adapter.open_model(str(folder), house).loglikelihood(asked, disable_tqdm=True)
+    np.testing.assert_allclose(ours, [value for value, _ in through], atol=1e-4)
+    assert [whether for _, whether in through] == [whether for _, whether in found]
+    written = [request(words, {"max_gen_toks": 8, "until": ["on"]}) for words in WORDS]
+    expected = theirs.generate_until(written, disable_tqdm=True)
+    assert adapter.open_model(str(folder), house).generate_until(written) == expected
+
+
 def test_it_tells_what_the_model_would_write(house: Path) -> None:
     model = adapter.open_model(str(house / "models/e1"), house)
     subject, asked = model.subject, []
@@ -189,7 +224,7 @@ def test_a_request_that_is_too_long_is_named_or_cut_if_so_wanted(house: Path) ->
     tokens = cut.subject.encode(f"{long} art")
     ends = len(tokens) - len(cut.subject.encode(long))
     row = Row(tokens[-97:], 97 - ends, None, 0)
-    assert found == pytest.approx(-float(score_rows(cut.subject, [row])[0].sum()), abs=1e-4)
+    assert found == pytest.approx(-float(score_rows(cut.subject, [row])[0].nats.sum()), abs=1e-4)
     assert cut.generate_until([request(long, {"max_gen_toks": 20})])[0]
 
 

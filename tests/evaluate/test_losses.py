@@ -53,7 +53,9 @@ def test_models_are_paired_on_their_documents(
         assert difference.mean == pytest.approx(-2 / math.log(2) / 40, rel=0.1)
     assert alike.mean.told == 0
     assert (better.signs.wins, better.signs.losses) == (2, 0)
-    assert {difference.among for difference in better.languages.values()} == {2}
+    assert {difference.among for difference in better.languages.values()} == {4}  # 2 × 2 models
+    assert (better.mean.among, better.signs.among) == (2, 2)
+    assert better.signs.translated  # both languages have the same verses
 
 
 def test_forgetting_is_told_against_what_a_model_began_with(
@@ -62,6 +64,21 @@ def test_forgetting_is_told_against_what_a_model_began_with(
     (forgot,) = text_scores(found, [], {"first": "better"}).forgotten
     assert (forgot.model, forgot.other) == ("first", "better")
     assert forgot.mean.told == 1
+
+
+def test_a_perplexity_that_no_number_holds_is_none() -> None:
+    scores = text_scores({"broken": {"fr": losses(np.full(20, 8000.0))}}, [], {})
+    loss = scores.losses["broken"]["fr"]
+    assert (loss.nats_per_token, loss.perplexity) == (800.0, None)
+    assert loss.bits_per_byte.value == pytest.approx(200 / math.log(2))
+
+
+def test_equal_models_lead_together_also_where_luck_tells_one_pair() -> None:
+    random = np.random.default_rng(4)
+    base = random.uniform(20, 40, 60)
+    found = {f"m{n}": {"fr": losses(base + random.normal(0, 1, 60))} for n in range(5)}
+    found["worse"] = {"fr": losses(base + 3)}
+    assert text_scores(found, [], {}).leaders["fr"] == [f"m{n}" for n in range(5)]
 
 
 def test_a_script_that_a_tokenizer_lacks_is_told() -> None:

@@ -5,19 +5,19 @@ import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from tongues.errors import UserError
-from tongues.evaluate.conduct import About, Asked, evaluate, with_seeds
+from tongues.evaluate.conduct import Asked, evaluate, with_seeds
 from tongues.evaluate.exams import is_task, joined_exams, set_exams
 from tongues.evaluate.outcome import outcome, write_outcome
 from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.texts import Policy, read_texts
 from tongues.evaluate.units import Unit
+from tongues.files import write_json
 
 MODELS = ("models/e0", "small/small@tfidf:2")
 TASK = """\
@@ -57,7 +57,7 @@ def asked(tmp_path: Path, house: Path) -> Asked:
 
 
 def test_all_is_asked_once_and_put_together(asked: Asked, place: Path, tmp_path: Path) -> None:
-    about, found = evaluate(MODELS, asked, place, tmp_path)
+    about, asked, found = evaluate(MODELS, asked, place, tmp_path)
     assert [one.name for one in about] == list(MODELS)
     assert about[1].routing == "tfidf:2"
     assert len(found) == 2 * 2 * (1 + 3)
@@ -74,11 +74,11 @@ def test_what_was_done_is_not_done_again(asked: Asked, place: Path, tmp_path: Pa
     first = Unit(MODELS[0], "lines", "qaa")
     first.path(tmp_path).unlink()
     stands = {path: path.stat().st_mtime_ns for path in (tmp_path / "units").rglob("*.json")}
-    _, found = evaluate(MODELS[:1], asked, place, tmp_path)
+    _, _, found = evaluate(MODELS[:1], asked, place, tmp_path)
     assert first.path(tmp_path).is_file()
     assert {path: path.stat().st_mtime_ns for path in stands} == stands
     shorter = Asked(asked.texts, policy=Policy(window=3))
-    _, again = evaluate(MODELS[:1], shorter, place, tmp_path)
+    _, _, again = evaluate(MODELS[:1], shorter, place, tmp_path)
     assert again[first]["nats"] != found[first]["nats"]
 
 
@@ -86,6 +86,31 @@ def test_a_model_is_named_once_and_its_seed_comes_along(house: Path) -> None:
     with pytest.raises(UserError, match="`small/small` is named twice"):
         with_seeds(["small/small", "small/small"], house)
     assert with_seeds(["small/small"], house) == ["small/small"]
+
+
+def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) -> None:
+    for run, parent in (("seed", None), ("child", "seed")):
+        shutil.copytree(house / "models/e0", tmp_path / f"runs/{run}/model")
+        words = ("run", "fingerprint", "strategy", "target", "shape")
+        numbers = dict.fromkeys(("replay", "tokens", "seed"), 0)
+        record = dict.fromkeys(words, run) | numbers | {"params": {"total": 1}, "parent": parent}
+        write_json(tmp_path / f"runs/{run}/run.json", record)
+    path = str(tmp_path / "runs/seed")
+    assert with_seeds(["child"], tmp_path) == ["child", "seed"]
+    assert with_seeds(["child", path], tmp_path) == ["child", path]
+    with pytest.raises(UserError, match=f"`{path}` is named twice, as `seed` too"):
+        with_seeds(["seed", path], tmp_path)
+    about, _, _ = evaluate(["child", path], Asked(), tmp_path, tmp_path)
+    assert [one.seed for one in about] == [path, None]
+
+
+def test_a_window_is_looked_at_before_anything_is_scored(
+    asked: Asked, place: Path, tmp_path: Path
+) -> None:
+    wide = replace(asked, policy=Policy(window=80))
+    with pytest.raises(UserError, match=r"80 tokens is longer than `hub` sees \(64\)"):
+        evaluate([*MODELS, "hub"], wide, place, tmp_path)
+    assert not (tmp_path / "units").exists()
 
 
 def test_tasks_are_known_by_their_names_and_files() -> None:
@@ -106,14 +131,9 @@ def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -
 def test_a_text_and_a_task_may_have_one_name(asked: Asked, place: Path, tmp_path: Path) -> None:
     fault = ItemFault("de.jsonl", "at 0", "not JSON", "nope")
     both = Asked({"parts": asked.texts["lines"]}, asked.exams, faults=[fault])
-    made = outcome(*evaluated(both, place, tmp_path))
+    made = outcome(*evaluate(MODELS[:1], both, place, tmp_path))
     assert set(made.texts) == set(made.tasks) == {"parts"}
     assert made.left_out == ["1 left out: not JSON (first de.jsonl, at 0: nope)"]
-
-
-def evaluated(asked: Asked, place: Path, folder: Path) -> tuple[list[About], Asked, Any]:
-    about, found = evaluate(MODELS[:1], asked, place, folder)
-    return about, asked, found
 
 
 def test_a_model_that_diverged_is_told(asked: Asked, place: Path, tmp_path: Path) -> None:
@@ -137,6 +157,18 @@ def test_a_task_named_twice_is_asked_in_all_its_languages(asked: Asked) -> None:
         joined_exams(asked.exams, {"qab": other})
 
 
+def test_of_several_places_those_count_that_name_the_task(tmp_path: Path) -> None:
+    (tmp_path / "parts.yaml").write_text(TASK)
+    row = json.dumps({"said": "a", "one": "b", "other": "c", "label": 1})
+    for name in ("named/parts/qaa", "bare/qaa", "bare/qab"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.jsonl").write_text(row)
+    places = [str(tmp_path / name) for name in ("named", "bare")]
+    (exam,) = set_exams(str(tmp_path / "parts.yaml"), None, places).values()
+    assert exam.sources == (f"{places[0]}/parts/qaa.jsonl",)
+    assert list(set_exams(str(tmp_path / "parts.yaml"), None, places[1:])) == ["qaa", "qab"]
+
+
 def test_a_folder_without_items_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such folder"):
         set_exams("xcopa", None, str(tmp_path / "gone"))
@@ -151,15 +183,10 @@ def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
     (tmp_path / "parts/qab.jsonl").write_text(json.dumps(long))
     task = str(tmp_path / "parts.yaml")
     exams = {"parts": set_exams(task, ["qaa", "qab"], str(tmp_path))}
-    made = outcome(*evaluate_all(Asked({}, exams), place, tmp_path / "both"))
+    made = outcome(*evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "both"))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     assert "`parts` in `qab`: no item suits every model" in made.left_out
     exams = {"parts": set_exams(task, ["qab"], str(tmp_path))}
     with pytest.raises(UserError, match="no item of `parts` could be asked") as caught:
-        outcome(*evaluate_all(Asked({}, exams), place, tmp_path / "none"))
+        outcome(*evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "none"))
     assert "too long for the model" in caught.value.hint
-
-
-def evaluate_all(asked: Asked, place: Path, folder: Path) -> tuple[Any, Asked, Any]:
-    about, found = evaluate(MODELS[:1], asked, place, folder)
-    return about, asked, found

@@ -9,7 +9,7 @@ from tests.models.families import tiny
 from tongues.errors import UserError
 from tongues.evaluate import reader
 from tongues.evaluate.rows import Row, score_rows, too_long
-from tongues.evaluate.shared import log_probs
+from tongues.evaluate.shared import Reached, log_probs
 from tongues.evaluate.subjects import open_subject
 from tongues.experts.ensemble.routing import posterior_weights
 from tongues.experts.ensemble.score import score
@@ -19,11 +19,19 @@ FAMILIES = ["llama", "qwen2", "gemma2", "gemma3", "gpt-neox", "xglm", "gpt2"]
 WAYS = ["tfidf", "tfidf:1", "tfidf:2", "language", "text", "posterior", "uniform", "random"]
 
 
-def plain(model: PreTrainedModel, row: Row) -> np.ndarray:
-    """Each scored token's log-probability by the model alone, the row alone."""
+def plain(model: PreTrainedModel, row: Row) -> Reached:
+    """Each scored token by the model alone, the row alone."""
     with torch.no_grad():
         logs = model(input_ids=torch.tensor(row.tokens)[None, :-1]).logits[0].log_softmax(1)
-    return logs.gather(1, torch.tensor(row.tokens)[1:, None])[row.start - 1 :, 0].numpy()
+    gold = torch.tensor(row.tokens)[1:, None]
+    best = (logs.argmax(1) == gold[:, 0])[row.start - 1 :]
+    return Reached(logs.gather(1, gold)[row.start - 1 :, 0].numpy(), best.numpy())
+
+
+def same(found: list[Reached], expected: list[Reached]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.likely, other.likely, atol=1e-5)
+        np.testing.assert_array_equal(one.best, other.best)
 
 
 def few_shot(demonstrations: int = 20, items: int = 8) -> list[Row]:
@@ -60,8 +68,7 @@ def test_what_is_shared_scores_as_what_is_not(name: str, monkeypatch: pytest.Mon
     for constant, value in [("_MOVED", 0.0), ("_MOVED", 1e9), ("_REMEMBERED", -1.0)]:
         monkeypatch.setattr(reader, constant, value)
         read.clear()
-        for own, likely in zip(expected, log_probs(model, rows), strict=True):
-            np.testing.assert_allclose(likely, own, atol=1e-5)
+        same(log_probs(model, rows), expected)
         counts.append(sum(read))
     contexts_once, beginnings_once, whole = counts
     assert whole >= sum(len(row.tokens) - 1 for row in rows if row.start < len(row.tokens))
@@ -74,8 +81,7 @@ def test_few_numbers_at_a_time_are_the_same(name: str, monkeypatch: pytest.Monke
     expected = log_probs(model, rows)
     monkeypatch.setattr(reader, "_CPU", (40, 900, 20_000))
     monkeypatch.setattr(reader, "_CHUNK", 700)
-    for own, likely in zip(expected, log_probs(model, rows), strict=True):
-        np.testing.assert_allclose(likely, own, atol=1e-5)
+    same(log_probs(model, rows), expected)
 
 
 def test_what_is_far_from_what_is_remembered_is_not_shared() -> None:
@@ -85,8 +91,7 @@ def test_what_is_far_from_what_is_remembered_is_not_shared() -> None:
     model.base_model.register_forward_pre_hook(
         lambda module, args, inputs: (args, inputs | {"past_key_values": None}), with_kwargs=True
     )
-    for own, likely in zip(expected, log_probs(model, rows), strict=True):
-        np.testing.assert_allclose(likely, own, atol=1e-5)
+    same(log_probs(model, rows), expected)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -94,8 +99,10 @@ def test_copies_of_a_model_score_as_it_does(house: Path, way: str) -> None:
     rows = few_shot()
     alone = open_subject(str(house / "models/e1"), house)
     copies = open_subject(f"small/copies@{way}", house)
-    for own, nats in zip(score_rows(alone, rows), score_rows(copies, rows), strict=True):
-        np.testing.assert_allclose(nats, own, atol=1e-5)
+    for own, found in zip(score_rows(alone, rows), score_rows(copies, rows), strict=True):
+        np.testing.assert_allclose(found.nats, own.nats, atol=1e-5)
+        told = ~np.isnan(found.best)
+        assert (found.best == own.best)[told].all() and found.best[own.best == 1].all()
 
 
 @pytest.mark.parametrize("way", ["tfidf:2", "language", "text", "posterior"])
@@ -104,8 +111,8 @@ def test_rows_score_as_the_ends_of_documents(house: Path, way: str) -> None:
     rows = few_shot()
     documents = [row.tokens[1:] for row in rows]
     whole = score(subject.ensemble, documents, subject.routing, ["qab"] * len(rows))
-    for row, nats, expected in zip(rows, score_rows(subject, rows), whole, strict=True):
-        np.testing.assert_allclose(nats, expected.nats[row.start - 1 :], atol=1e-5)
+    for row, found, expected in zip(rows, score_rows(subject, rows), whole, strict=True):
+        np.testing.assert_allclose(found.nats, expected.nats[row.start - 1 :], atol=1e-5)
 
 
 def test_the_choices_of_an_item_are_read_by_one_expert(house: Path) -> None:
@@ -113,9 +120,9 @@ def test_the_choices_of_an_item_are_read_by_one_expert(house: Path) -> None:
     rows = few_shot()
     each = [score_rows(open_subject(str(house / f"models/e{n}"), house), rows) for n in range(3)]
     chosen: dict[int, set[int]] = {}
-    for place, nats in enumerate(score_rows(subject, rows)):
-        if len(nats) and rows[place].family < 98:
-            near = [float(np.abs(own[place] - nats).max()) for own in each]
+    for place, found in enumerate(score_rows(subject, rows)):
+        if len(found.nats) and rows[place].family < 98:
+            near = [float(np.abs(own[place].nats - found.nats).max()) for own in each]
             assert min(near) < 1e-5
             chosen.setdefault(rows[place].family, set()).add(int(np.argmin(near)))
     assert all(len(experts) == 1 for experts in chosen.values())
@@ -127,7 +134,7 @@ def test_a_row_that_is_too_long_is_named_and_never_cut(house: Path) -> None:
     row = Row(np.ones(97, dtype=int), 1, None, 0)  # the last one is only predicted
     long = Row(np.ones(98, dtype=int), 1, None, 0)
     assert (too_long(subject, row), too_long(subject, long)) == (False, True)
-    assert len(score_rows(subject, [row])[0]) == 96
+    assert len(score_rows(subject, [row])[0].nats) == 96
     with pytest.raises(UserError, match=r"97 tokens.*sees 96"):
         score_rows(subject, [row, long])
 
@@ -145,7 +152,7 @@ def test_the_posterior_knows_the_context(house: Path) -> None:
         score_rows(open_subject(str(house / f"models/e{n}"), house), [Row(row.tokens, 1, None, 0)])
         for n in range(3)
     ]
-    likely = -np.array([own[0] for own in each]).T
+    likely = -np.array([own[0].nats for own in each]).T
     weights = posterior_weights(likely, subject.ensemble.prior)
     expected = -np.log((weights * np.exp(likely)).sum(axis=1))[row.start - 1 :]
-    np.testing.assert_allclose(score_rows(subject, [row])[0], expected, atol=1e-5)
+    np.testing.assert_allclose(score_rows(subject, [row])[0].nats, expected, atol=1e-5)

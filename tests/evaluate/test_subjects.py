@@ -1,41 +1,13 @@
-import json
 import shutil
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer
-from tokenizers.processors import TemplateProcessing
 
+from tests.evaluate.hub import hub_model
 from tests.models.families import save_tiny, tiny
 from tongues.errors import UserError
 from tongues.evaluate.subjects import Subject, lineage_of, open_subject
 from tongues.files import write_json
-
-
-def hub_model(
-    folder: Path, house: Path, settings: dict[str, object] | None, template: bool
-) -> Path:
-    """A folder whose tokenizer has `<s>` and `</s>` and may put the first before a text."""
-    content = json.loads((house / "hub/tokenizer.json").read_text(encoding="utf-8"))
-    content["added_tokens"] = []
-    content["model"]["vocab"] = {
-        {"<|end|>": "</s>"}.get(piece, piece): number
-        for piece, number in content["model"]["vocab"].items()
-    }
-    tokenizer = Tokenizer.from_str(json.dumps(content))
-    tokenizer.add_special_tokens(["</s>", "<s>"])
-    number = tokenizer.token_to_id("<s>")
-    if template:
-        tokenizer.post_processor = TemplateProcessing(
-            single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", number)]
-        )
-    place = folder / "tokenizer.json"
-    folder.mkdir(parents=True)
-    tokenizer.save(str(place))
-    tiny("llama", 310).save_pretrained(folder)
-    if settings is not None:
-        write_json(folder / "tokenizer_config.json", {"eos_token": "</s>", **settings})
-    return folder
 
 
 def first_of(subject: Subject) -> str | None:
@@ -48,10 +20,13 @@ def test_before_a_text_stands_what_the_model_knows_there(house: Path, tmp_path: 
     assert first_of(open_subject("small/small", house)) == "<|end|>"
     said: dict[str, object] = {"add_bos_token": True, "bos_token": "<s>"}
     cases = [(None, True, "<s>"), (said, False, "<s>"), (None, False, "</s>")]
+    assert trained_here.prompted
+    assert open_subject(str(house / "hub"), house).prompted  # by its tokenizer one of ours
     for number, (settings, template, expected) in enumerate(cases):
         folder = hub_model(tmp_path / str(number), house, settings, template)
         subject = open_subject(str(folder), house)
         assert first_of(subject) == expected
+        assert subject.prompted == (expected == "<s>")
         assert subject.kind == "folder"
         assert subject.seed is None
         assert subject.tokenizer.decode(subject.encode("the ban of").tolist()) == "the ban of"
@@ -74,6 +49,10 @@ def test_an_ensemble_is_named_with_its_routing(house: Path) -> None:
     assert subject.fingerprint != open_subject("small/small@tfidf", house).fingerprint
     with pytest.raises(UserError, match=r"`tfdif`.*\n.*`tfidf`"):
         open_subject("small/small@tfdif", house)
+    with pytest.raises(
+        UserError, match=r"3 experts, and `tfidf:4` wants 4.*\n.*`tfidf:3` or fewer"
+    ):
+        open_subject("small/small@tfidf:4", house)
     with pytest.raises(UserError, match="takes no routing"):
         open_subject(f"{house / 'models/e1'}@tfidf", house)
 

@@ -33,7 +33,7 @@ def test_ensembles_are_told_with_what_they_lack(place: Path) -> None:
     lost, odd, whole = standings([place / "ensembles"], place)
     assert (lost.ensemble, lost.experts, lost.languages) == ("small/lost-s1", 1, ("qaa",))
     assert (lost.complete, lost.reason) == (False, "the router is gone")
-    assert not odd.complete and "cannot be read" in odd.reason
+    assert not odd.complete and "is damaged" in odd.reason
     assert whole.complete
     (row,) = standings_table([whole])
     assert row["languages"] == "qaa qab qac qad qae qaf qag qah +1"

@@ -175,7 +175,7 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     assert own["less_than_before"]["mean"] == pytest.approx(way["loss"] - own["loss"])
     assert own["less_than_before"]["routing"] == "text"  # nobody was the expert of it
     assert grown["languages"]["qaa"]["less_than_before"]["routing"] == "language"
-    assert settings["grown", "tfidf"]["mean"]["less_than_before"].keys() == {"mean", "low", "high"}
+    assert settings["grown", "tfidf"]["mean"]["less_than_before"]["documents"] >= 6
     assert "less_than_before" not in before["mean"]
     assert found["seed_shares"]["qae"] == 0.0
 

@@ -98,6 +98,10 @@ def test_translations_are_held_out_together(tmp_path: Path) -> None:
     tokens = open_tokens(prepare_tokens(settings, tmp_path, quiet))
     check_split(tokens, settings)
     assert all(3000 <= len(tokens.valid(lang)) < 4000 for lang in ("en", "de"))
+    for lang in ("en", "de"):
+        assert sorted(set(tokens.groups_of(lang))) == tokens.held_out[lang]
+        assert len(tokens.groups_of(lang)) == tokens.counts[lang]["valid"]["documents"]
+    assert set(tokens.groups_of("en")) & set(tokens.groups_of("de"))
 
 
 def test_counts_are_those_of_the_files(tokens: Tokens) -> None:

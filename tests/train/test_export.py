@@ -1,20 +1,27 @@
+import errno
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError
-from tongues.files import read_lines
+from tongues.files import read_lines, write_json
+from tongues.quantities import show_count
 from tongues.runs import read_record
 from tongues.tokens import open_tokens
+from tongues.tokens.store import read_manifest
 from tongues.train import run_of_recipe
+from tongues.train.card import base_of
+from tongues.train.card_data import data_section
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
-from tongues.train.export import export_checkpoint
+from tongues.train.export import export_run, new_folder
 from tongues.train.run import train
 from tongues.train.validation import held_out, validate
 
@@ -27,21 +34,24 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     tokens = open_tokens(workspace / "tokens" / "small")
     rows = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qab"]
     steps = rows[-1]["step"]
-    said = "## Evaluation\n"
-    assert export_checkpoint(directory, None, workspace, tmp_path / "newest", said) == steps
+    told = {"laws": "## Laws\n", "evaluated": "## Evaluation\n"}
+    assert export_run(directory, None, workspace, tmp_path / "newest", **told) == steps
     folder = tmp_path / "newest"
     card = (directory / "model" / "README.md").read_text()
-    assert (folder / "README.md").read_text() == f"{card}\n{said}"
+    assert (folder / "README.md").read_text() == f"{card}\n## Laws\n\n## Evaluation\n"
     model = AutoModelForCausalLM.from_pretrained(folder)
     own = AutoModelForCausalLM.from_pretrained(directory / "model")
     for found, expected in zip(model.parameters(), own.parameters(), strict=True):
         assert torch.equal(found, expected)
     assert len(AutoTokenizer.from_pretrained(folder)) == 400
     early = round(0.25 * steps)
-    assert export_checkpoint(directory, early, workspace, tmp_path / "early") == early
-    assert f"step {early} of {steps}" in (tmp_path / "early" / "README.md").read_text()
+    assert export_run(directory, early, workspace, tmp_path / "early", **told) == early
+    card = (tmp_path / "early" / "README.md").read_text()
+    assert f"step {early} of {steps}" in card
+    assert "## Laws" in card and "## Evaluation" not in card  # of the model that it became
+    assert "| qaa | 100.0% | 5.12k |" in card
     with pytest.raises(UserError, match="is there already"):
-        export_checkpoint(directory, early, workspace, tmp_path / "early")
+        export_run(directory, early, workspace, tmp_path / "early")
     scorer = Scorer(
         AutoModelForCausalLM.from_pretrained(tmp_path / "early"),
         Processor(torch.device("cpu"), bfloat16=False, threads=1),
@@ -52,7 +62,7 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     loss = validate(scorer, text, Processes())["qab"].nats_per_token
     assert rows[-1]["loss"] < loss < rows[0]["loss"]
     with pytest.raises(UserError, match="no checkpoint of step 3") as caught:
-        export_checkpoint(directory, 3, workspace, tmp_path / "other")
+        export_run(directory, 3, workspace, tmp_path / "other")
     assert str(early) in caught.value.hint
 
 
@@ -62,10 +72,96 @@ def test_a_run_without_checkpoints_or_tokens_says_so(
     plan = replace(run_of_recipe(make_recipe("train.budget=5k tokens")), name="small")
     directory = train(plan, workspace)
     with pytest.raises(UserError, match="has no checkpoints") as caught:
-        export_checkpoint(directory, 3, workspace, tmp_path / "out")
+        export_run(directory, 3, workspace, tmp_path / "out")
     assert "`model`" in caught.value.hint
     kept = replace(run_of_recipe(make_recipe("train.milestones=[50%]")), name="kept")
     directory = train(kept, workspace)
     step = round(read_record(directory)["steps"] * 0.5)
     with pytest.raises(UserError, match="tokens that the run read"):
-        export_checkpoint(directory, step, tmp_path / "elsewhere", tmp_path / "out")
+        export_run(directory, step, tmp_path / "elsewhere", tmp_path / "out")
+
+
+def test_a_card_tells_the_data_as_far_as_it_is_known(
+    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+) -> None:
+    plan = replace(run_of_recipe(make_recipe("train.budget=5k tokens")), name="small")
+    directory = train(plan, workspace)
+    counts = open_tokens(workspace / "tokens" / "small").counts["qaa"]
+    card = (directory / "model" / "README.md").read_text()
+    assert "## Recipe\n\nBy tongues " in card
+    row = f"| {counts['train']['documents']:,} | {show_count(counts['train']['tokens'])} |"
+    assert row in card
+    held = f"Held out: {counts['valid']['documents']:,} documents"
+    assert f"- qaa: a made-up language (seed 1). {held}" in card
+    assert "of the text as it was read is no longer known" in card  # there is no corpus beside it
+    after = replace(plan, name="after", parent="small")
+    grown = train(after, workspace)
+    card = (grown / "model" / "README.md").read_text()
+    assert "Before, `small` read 5.12k tokens (100.0% qaa)." in card
+    (directory / "model" / "README.md").write_text("# of an older version\n")
+    (grown / "model" / "README.md").unlink()
+    for name, run in {"one": directory, "two": grown}.items():
+        export_run(run, None, tmp_path / "elsewhere", tmp_path / name)
+        assert "The tokens that it read are gone" in (tmp_path / name / "README.md").read_text()
+    assert "What `small`, which it began with" in (tmp_path / "two" / "README.md").read_text()
+
+
+def test_what_was_dropped_is_told_with_its_reasons(workspace: Path) -> None:
+    manifest = read_manifest(workspace / "tokens" / "small")
+    about = {
+        "read": {"documents": 4000},
+        "kept": {"documents": 3000},
+        "dropped": {"copy": {"documents": 900}, "near copy": {"documents": 100}},
+        "pieces": [{"faults": {"empty": 2, "not JSON": 1}}],
+    }
+    folder = workspace / "corpus" / "small"
+    folder.mkdir(parents=True)
+    write_json(folder / "corpus.json", {"languages": {"qaa": about, "qab": about}})
+    record: Any = {
+        "tokens_fingerprint": manifest["fingerprint"],
+        "shares": {"qaa": 1.0},
+        "epochs": {"qaa": 2.0},
+        "foreign": {"qaa": {"qab": 0.12, "qac": 0.001}},
+        "tokens": 1000,
+        "settings": {},
+        "parent": "/models/some",
+    }
+    said = data_section(record, workspace)
+    assert "Of 4,000 documents 3,000 were kept; dropped: copy 900, near copy 100;" in said
+    assert "could not be read: 3 places." in said and "Found inside: 12% qab." in said
+    assert "What `/models/some`, which it began with, was trained on is not known here." in said
+    about["kept"] = {"documents": 1}  # a corpus that these tokens were not made of
+    write_json(folder / "corpus.json", {"languages": {"qaa": about, "qab": about}})
+    assert "Of 4,000" not in data_section(record, workspace)
+    assert "no longer known" in data_section(record, workspace)
+
+
+def test_the_hub_s_own_cache_names_the_base(tmp_path: Path) -> None:
+    model = tmp_path / "hub/models--Org--a-model-1B/snapshots/0123abc"
+    model.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(model)
+    for run, parent in {"first": str(tmp_path / "link"), "second": "first"}.items():
+        (tmp_path / "runs" / run).mkdir(parents=True)
+        write_json(tmp_path / "runs" / run / "run.json", {"run": run, "parent": parent})
+        assert base_of(run, tmp_path) == "Org/a-model-1B"
+    assert base_of(str(tmp_path), tmp_path) is None
+    assert base_of(None, model) is None
+
+
+def test_a_folder_in_the_way_or_a_full_disk_is_told_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = SafetensorError("I/O error: No space left on device (os error 28)")
+    for error in (full, OSError(errno.ENOSPC, "No space left on device", "aside")):
+        with pytest.raises(OSError, match="No space left") as caught, new_folder(tmp_path / "out"):
+            raise error
+        assert caught.value.filename == str(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="the folder you are in"), new_folder(Path()):
+        pass
+    with new_folder(Path("out")) as aside:
+        (aside / "file").touch()
+    with pytest.raises(UserError, match="is there already"), new_folder(Path("out/file")):
+        pass
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "file"]

@@ -23,7 +23,12 @@ __all__ = ["evaluate"]
     metavar="WHAT",
     help="Prepared tokens, files, or a task; `xcopa:sw,tr` for some of its languages.",
 )
-@click.option("--data", metavar="FOLDER|hub", help="Where the tasks' items lie.")
+@click.option(
+    "--data",
+    multiple=True,
+    metavar="FOLDER|hub",
+    help="Where the tasks' items lie; several, if no language of a task lies in two.",
+)
 @click.option("--languages", metavar="A,B,…", help="Of texts and tasks; all by default.")
 @click.option("--most", type=click.IntRange(min=1), help="Items, and documents, of a language.")
 @click.option(
@@ -94,18 +99,11 @@ def evaluate(
     except ValueError as error:
         raise UserError(str(error), where="--name") from None
     named = with_seeds(models, workspace)
-    wanted = _listed(languages)
+    wanted = _listed(languages, "--languages")
     asked = _asked(whats, named, workspace, wanted, window, stride, **how)
     folder = workspace / "evaluations" / name
     with progress_line(name) as show:
-        about, found = ask(
-            named,
-            asked,
-            workspace,
-            folder,
-            memory=memory,
-            watch=lambda share, what: show(share, what),
-        )
+        about, asked, found = ask(named, asked, workspace, folder, memory=memory, watch=show)
     made = outcome(about, asked, found, models)
     told = write_outcome(made, folder)
     write_cards(told, folder / "cards")
@@ -126,7 +124,7 @@ def _asked(
     window: int | None,
     stride: int | None,
     *,
-    data: str | None,
+    data: Sequence[str],
     most: int | None,
     shots: int,
     draws: int | None,
@@ -156,8 +154,11 @@ def _asked(
     def note(one: Fault) -> None:
         faults.append(ItemFault(one.source, f"at {one.place:,}", one.reason, one.sample))
 
+    if not all((*whats, *data)):
+        where = "--data" if all(whats) else "--on"
+        raise UserError("names nothing", where=where, hint="is a shell's variable empty?")
     for what in whats:
-        task, _, own = what.partition(":")
+        task, colon, own = what.partition(":")
         if not is_task(task):
             meant = nearest(task, library())
             there = Path(what).exists() or (workspace / "tokens" / what).exists()
@@ -172,12 +173,12 @@ def _asked(
                 fault=note,
             )
             continue
-        if data is None:
+        if not data:
             hint = "name their folder by `--data`, or `--data hub`"
             raise UserError(f"where do the items of `{task}` lie?", where="--on", hint=hint)
         found = set_exams(
             task,
-            _listed(own) or languages,
+            _listed(own, what) if colon else languages,
             data,
             most=most,
             shots=shots,
@@ -191,8 +192,14 @@ def _asked(
     return Asked(texts, exams, Policy(window, stride), normalisation, unfit, faults)
 
 
-def _listed(said: str | None) -> list[str] | None:
-    return [one.strip() for one in said.split(",") if one.strip()] if said else None
+def _listed(said: str | None, where: str) -> list[str] | None:
+    """The languages that are said, each once; None where nothing is."""
+    if said is None:
+        return None
+    found = list(dict.fromkeys(one.strip() for one in said.split(",") if one.strip()))
+    if not found:
+        raise UserError("names no language", where=where, hint="such as `sw,tr`")
+    return found
 
 
 def _show(told: Mapping[str, Any], compare: bool) -> None:
@@ -205,8 +212,9 @@ def _show(told: Mapping[str, Any], compare: bool) -> None:
         print_table(loss_rows(scores))
         click.echo("")
     for task, scores in told["tasks"].items():
-        shots = f"{scores['shots']} demonstrations" if scores["shots"] else "no demonstrations"
-        click.echo(f"{task}, accuracy by {scores['normalisation']}, {shots}")
+        shots = scores["shots"] or "no"
+        behind = f"{shots} demonstration{'' if shots == 1 else 's'}"
+        click.echo(f"{task}, accuracy by {scores['normalisation']}, {behind}")
         print_table(accuracy_rows(scores))
         click.echo("")
     if compare:

@@ -1,4 +1,4 @@
-"""Verbs of language experts: partition, train, show, measure, average."""
+"""Verbs of language experts: partition, train, show, measure."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tongues.cli.options import (
 )
 from tongues.errors import UserError
 
-__all__ = ["experts"]
+__all__ = ["experts", "run_experts"]
 
 
 @click.group()
@@ -108,44 +108,58 @@ def train(
     **how: Any,
 ) -> None:
     """Train the experts of RECIPE and put them together; interrupted, the same command goes on."""
-    from tongues.check import check_recipe
-    from tongues.cli.studying import show_cost
-    from tongues.experts import plan_rounds
     from tongues.recipe import load_recipe
-    from tongues.study import find_launcher, measure_cost
-    from tongues.terminal import hint, progress_line, say
-    from tongues.tokens import check_tokens, open_tokens
-    from tongues.train import derive
-    from tongues.train.directory import find_parent
+    from tongues.terminal import hint
 
     loaded = load_recipe(recipe, overrides)
     if loaded.experts is None:
         raise UserError(
             "there is no `experts` section", where=str(recipe), hint="see docs/experts.md"
         )
-    checked = check_recipe(loaded, workspace, here=on == "local")
-    check_tokens(loaded, workspace)
-    launcher = find_launcher(on, workers=loaded.experts.workers, **how)
-    rounds = plan_rounds(loaded, workspace, {}, make=True)
-    vocabulary = open_tokens(workspace / "tokens" / loaded.name).vocabulary_size
-    pairs = [
-        (run, derive(run, vocabulary, find_parent(run.parent, workspace)))
-        for made in rounds
-        for run in made.runs
-    ]
     if dry_run:
-        show_cost(pairs, workspace, checked.at_once, False, checked.disk)
+        _show_runs(loaded, workspace, on, **how)
         hint(f"tongues experts train {recipe}")
         return
-    from tongues.experts.conduct import train_experts
+    for folder in run_experts(loaded, workspace, rebuild, on=on, **how):
+        click.echo(folder)
+    hint(f"tongues experts measure {recipe}")
 
-    _say_cautions(rounds, loaded.name, workspace)
+
+def _show_runs(recipe: Any, workspace: Path, on: str, **how: Any) -> None:
+    """A row a run, and what is still to be trained."""
+    from tongues.check import check_recipe
+    from tongues.cli.studying import show_cost
+    from tongues.study import find_launcher
+    from tongues.tokens import check_tokens
+
+    checked = check_recipe(recipe, workspace, here=on == "local")
+    check_tokens(recipe, workspace)
+    find_launcher(on, workers=recipe.experts.workers, **how)
+    _, pairs = _planned(recipe, workspace)
+    show_cost(pairs, workspace, checked.at_once, False, checked.disk)
+
+
+def run_experts(
+    recipe: Any, workspace: Path, rebuild: bool = False, *, on: str = "local", **how: Any
+) -> list[Path]:
+    """Train experts with a live line, and put them together; returns the ensembles' folders."""
+    from tongues.check import check_recipe
+    from tongues.experts.conduct import train_experts
+    from tongues.study import find_launcher, measure_cost
+    from tongues.terminal import progress_line, say
+    from tongues.tokens import check_tokens
+
+    checked = check_recipe(recipe, workspace, here=on == "local")
+    check_tokens(recipe, workspace)
+    launcher = find_launcher(on, workers=recipe.experts.workers, **how)
+    rounds, pairs = _planned(recipe, workspace)
+    _say_cautions(rounds, recipe.name, workspace)
     cost = measure_cost(pairs, workspace, checked.at_once)
     if cost.runs:
         say(str(cost))
-    with progress_line(f"{loaded.name}: {len(pairs)} experts") as show:
-        made = train_experts(
-            loaded,
+    with progress_line(f"{recipe.name}: {len(pairs)} experts") as show:
+        return train_experts(
+            recipe,
             workspace,
             rounds,
             launcher=launcher,
@@ -153,9 +167,22 @@ def train(
             tell=say,
             rebuild=rebuild,
         )
-    for folder in made:
-        click.echo(folder)
-    hint(f"tongues experts measure {recipe}")
+
+
+def _planned(recipe: Any, workspace: Path) -> tuple[Any, list[tuple[Any, Any]]]:
+    """The rounds of a recipe, and all of their runs with what they take."""
+    from tongues.experts import plan_rounds
+    from tongues.tokens import open_tokens
+    from tongues.train import derive
+    from tongues.train.directory import find_parent
+
+    rounds = plan_rounds(recipe, workspace, {}, make=True)
+    vocabulary = open_tokens(workspace / "tokens" / recipe.name).vocabulary_size
+    return rounds, [
+        (run, derive(run, vocabulary, find_parent(run.parent, workspace)))
+        for made in rounds
+        for run in made.runs
+    ]
 
 
 @experts.command()
@@ -242,24 +269,6 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
         ]
     )
     click.echo(f"\nall of {folder} is as it was made; it began with {lineage.seed}")
-
-
-@experts.command()
-@click.argument("ensemble")
-@workspace_option
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The folder.")
-def average(ensemble: str, workspace: Path, out: Path) -> None:
-    """Average the experts of ENSEMBLE into one Hugging Face folder."""
-    from tongues.experts.ensemble.average import average_experts
-    from tongues.experts.ensemble.lineage import expert_folder, find_ensemble, read_lineage, verify
-
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError("is there already", where=str(out), hint="name another by `-o`")
-    folder = find_ensemble(ensemble, workspace)
-    lineage = read_lineage(folder)
-    verify(lineage, folder, workspace)
-    average_experts([expert_folder(expert, workspace) for expert in lineage.experts], out)
-    click.echo(out)
 
 
 def _say_cautions(rounds: Any, tokens_name: str, workspace: Path) -> None:

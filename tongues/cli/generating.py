@@ -21,10 +21,11 @@ _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "brigh
 @click.option(
     "--most",
     type=click.IntRange(min=1),
-    default=64,
-    show_default=True,
-    help="Tokens to write, at most.",
+    metavar="TOKENS",
+    help="To write, at most; 64, or what the model's context leaves, if unsaid.",
 )
+@click.option("--times", type=click.IntRange(min=1), default=1, help="Texts behind each prompt.")
+@click.option("--stop", multiple=True, metavar="TEXT", help="Ends a text; may be given again.")
 @click.option(
     "--temperature",
     type=click.FloatRange(min=0),
@@ -33,7 +34,13 @@ _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "brigh
     help="0: the likeliest.",
 )
 @click.option("--top-k", type=click.IntRange(min=1), help="Draw from the likeliest so many.")
-@click.option("--top-p", type=click.FloatRange(min=0, max=1), help="Draw from those with so much.")
+@click.option(
+    "--top-p",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    help="Draw from those with so much.",
+)
+@click.option("--presence", type=float, default=0.0, help="Penalty on tokens that were written.")
+@click.option("--frequency", type=float, default=0.0, help="The same for each time.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--experts", is_flag=True, help="Colour every token by the expert that counted most.")
 @memory_option
@@ -44,6 +51,9 @@ def generate(
     workspace: Path,
     routing: str | None,
     language: str | None,
+    most: int | None,
+    times: int,
+    stop: tuple[str, ...],
     experts: bool,
     memory: int | None,
     as_json: bool,
@@ -53,65 +63,62 @@ def generate(
 
     Without a prompt a text is written from its beginning.
     """
-    import numpy as np
-
-    from tongues.evaluate.subjects import open_named
-    from tongues.experts.ensemble.generate import Sampling
-    from tongues.experts.ensemble.generate import generate as write_on
     from tongues.experts.ensemble.routing import parse_routing
+    from tongues.experts.ensemble.sampling import Sampling
+    from tongues.serve.served import open_served
+    from tongues.serve.writing import write
     from tongues.terminal import print_json
-    from tongues.tokens import load_tokenizer
 
-    _, _, ensemble = open_named(model, workspace, memory=memory)
-    tokenizer = load_tokenizer(ensemble.tokenizer)
-    texts = list(prompts) or [""]
-    way = routing or ("uniform" if ensemble.k == 1 else "language" if language else "tfidf:1")
-    most = sampling.pop("most")
-    written = write_on(
-        ensemble,
-        [np.array(tokenizer.encode(text, add_special_tokens=False).ids, int) for text in texts],
-        parse_routing(way),
+    served = open_served(model, workspace, memory=memory)
+    way = served.routing
+    if routing or (language and served.ensemble.k > 1):
+        way = parse_routing(routing or "language")
+    written = write(
+        served,
+        [text for text in prompts or ("",) for _ in range(times)],
+        way,
         most=most,
-        languages=[language] * len(texts) if language else None,
+        language=language,
         sampling=Sampling(**sampling),
+        stop=stop,
     )
-    names = ensemble.lineage.names
     if as_json:
         rows = [
             {
-                "prompt": text,
-                "text": tokenizer.decode(one.tokens.tolist()),
-                "tokens": one.tokens.tolist(),
-                "nats": one.nats.tolist(),
-                "weights": one.weights.tolist(),
+                "prompt": one.prompt,
+                "text": one.text,
+                "tokens": one.tokens,
+                "nats": one.nats,
+                "weights": [weights.tolist() for weights in one.weights],
                 "ended": one.stopped,
             }
-            for text, one in zip(texts, written, strict=True)
+            for one in written
         ]
-        print_json({"model": model, "routing": way, "experts": list(names), "texts": rows})
+        names = list(served.experts)
+        print_json({"model": model, "routing": str(way), "experts": names, "texts": rows})
         return
-    for text, one in zip(texts, written, strict=True):
-        shown = _coloured(tokenizer, one) if experts else tokenizer.decode(one.tokens.tolist())
-        click.echo(click.style(text, bold=True) + shown)
+    for one in written:
+        shown = one.text if not experts else _coloured(served, one)
+        click.echo(click.style(one.prompt, bold=True) + shown)
     if experts:
-        for number, name in enumerate(names):
-            count = sum(int((one.weights.argmax(axis=1) == number).sum()) for one in written)
+        for number, name in enumerate(served.experts):
+            count = sum(int(row.argmax()) == number for one in written for row in one.weights)
             click.secho(f"{count:>6} tokens  {name}", fg=_colour(number), err=True)
 
 
-def _coloured(tokenizer: Any, one: Any) -> str:
+def _coloured(served: Any, one: Any) -> str:
     """The text with each stretch in the colour of the expert that counted most for it.
 
     Characters that two tokens share are shown with the later one.
     """
-    shown, done = [], 0
-    for place, expert in enumerate(one.weights.argmax(axis=1).tolist(), start=1):
-        so_far = tokenizer.decode(one.tokens[:place].tolist())
-        if so_far.endswith("\ufffd") and place < len(one.tokens):
-            continue
-        shown.append(click.style(so_far[done:], fg=_colour(expert)))
-        done = len(so_far)
-    return "".join(shown)
+    from tongues.serve.wording import Wording
+
+    wording, shown, left = Wording(), [], len(one.text)
+    for token, weights in zip(one.tokens, one.weights, strict=True):
+        text = wording.push(served.pieces[token]).text[:left]
+        left -= len(text)
+        shown.append(click.style(text, fg=_colour(int(weights.argmax()))))
+    return "".join(shown) + one.text[len(one.text) - left :]
 
 
 def _colour(expert: int) -> str:

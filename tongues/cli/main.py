@@ -6,13 +6,16 @@ import time
 import click
 
 from tongues import __version__
+from tongues.cli.demo import demo
 from tongues.cli.evaluating import evaluate
 from tongues.cli.experts import experts
+from tongues.cli.exporting import export
 from tongues.cli.generating import generate
 from tongues.cli.knowing import fit, ls, report
-from tongues.cli.making import check, export, prepare, train
+from tongues.cli.making import check, prepare, train
 from tongues.cli.planning import plan
-from tongues.cli.studying import demo, study
+from tongues.cli.serving import serve
+from tongues.cli.studying import study
 from tongues.errors import Stopped, UserError, nearest
 from tongues.terminal import speaks
 
@@ -47,6 +50,7 @@ for verb in (
     experts,
     evaluate,
     generate,
+    serve,
     ls,
     export,
     fit,

@@ -1,6 +1,7 @@
-"""Verbs that make things from a recipe: check, prepare, train, export."""
+"""Verbs that make things from a recipe: check, prepare, train."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,7 +14,7 @@ from tongues.cli.options import (
 )
 from tongues.errors import UserError
 
-__all__ = ["check", "export", "prepare", "train"]
+__all__ = ["check", "prepare", "run_training", "train"]
 
 
 @click.command()
@@ -43,7 +44,7 @@ def check(recipe: Path, overrides: tuple[str, ...], workspace: Path, as_json: bo
         click.echo("of a budget in time the tokens are a guess; the run measures its own speed")
     click.echo(f"\nmemory, about: {show_bytes(checked.memory)}, {checked.at_once} at a time")
     click.echo(f"disk, about: {show_bytes(checked.disk)}")
-    hint(f"tongues prepare {recipe}")
+    hint(f"tongues {'prepare' if _unprepared(loaded, workspace) else _verb(loaded)} {recipe}")
 
 
 @click.command()
@@ -89,8 +90,7 @@ def prepare(
             raise UserError(f"`--on {on}` needs `--ranks`", hint="such as `--ranks 64`")
         run = find_runner(on, partition, limit or "24:00:00")
     click.echo(prepare_tokens(loaded, workspace, say, rebuild=rebuild, ranks=ranks, run=run))
-    verb = "study" if loaded.study else "experts train" if loaded.experts else "train"
-    hint(f"tongues {verb} {recipe}")
+    hint(f"tongues {_verb(loaded)} {recipe}")
 
 
 @click.command()
@@ -102,7 +102,7 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     """Train the one run of RECIPE; interrupted, the same command goes on."""
     from tongues.check import check_recipe
     from tongues.recipe import load_recipe
-    from tongues.terminal import hint, progress_line, say, speaks
+    from tongues.terminal import hint, speaks
     from tongues.tokens import check_tokens
 
     loaded = load_recipe(recipe, overrides)
@@ -113,39 +113,37 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
         raise UserError(what, where=str(recipe), hint=instead)
     ((plan, _),) = check_recipe(loaded, workspace).runs
     check_tokens(loaded, workspace)
+    directory = run_training(plan, workspace, rebuild)
+    if speaks():
+        click.echo(directory)
+    hint(f"tongues report {directory}")
+
+
+def run_training(plan: Any, workspace: Path, rebuild: bool) -> Path:
+    """Train a run with a live line; returns its directory."""
+    from tongues.terminal import progress_line, say
     from tongues.train.run import train as train_run
 
     with progress_line(plan.name) as show:
-        directory = train_run(
+        return train_run(
             plan,
             workspace,
             watch=lambda progress: show(progress.share, *progress.words()),
             tell=say,
             rebuild=rebuild,
         )
-    if speaks():
-        click.echo(directory)
-    hint(f"tongues report {directory}")
 
 
-@click.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--step", type=click.IntRange(min=0), help="Of a checkpoint or milestone.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The folder.")
-@workspace_option
-def export(run: Path, step: int | None, out: Path, workspace: Path) -> None:
-    """Write the model that RUN is, or was at a checkpoint, as a Hugging Face folder.
+def _verb(recipe: Any) -> str:
+    """What trains a recipe whose text is prepared."""
+    return "study" if recipe.study else "experts train" if recipe.experts else "train"
 
-    Its card says what the newest evaluation of the finished run found.
-    """
-    from tongues.report.evaluation import newest_section
-    from tongues.runs import read_record
-    from tongues.terminal import say
 
-    if not run.exists() and (workspace / "runs" / run / "run.json").is_file():
-        run = workspace / "runs" / run
-    evaluated = newest_section(workspace / "evaluations", read_record(run))
-    from tongues.train.export import export_checkpoint
+def _unprepared(recipe: Any, workspace: Path) -> bool:
+    from tongues.tokens import check_tokens
 
-    say(f"step {export_checkpoint(run, step, workspace, out, evaluated)}")
-    click.echo(out)
+    try:
+        check_tokens(recipe, workspace)
+    except UserError:
+        return True
+    return False

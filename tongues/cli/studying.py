@@ -1,4 +1,4 @@
-"""Verbs of many runs: study, demo."""
+"""The verb study: many runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from tongues.cli.options import (
 )
 from tongues.errors import UserError
 
-__all__ = ["demo", "show_cost", "study"]
+__all__ = ["run_study", "show_cost", "study"]
 
 
 @click.command()
@@ -79,46 +79,12 @@ def study(
         if not as_json:
             hint(f"tongues study {recipe}")
         return
-    directory = _study(loaded, workspace, rebuild, where, **how)
+    directory = run_study(loaded, workspace, rebuild, where, **how)
     click.echo(directory)
     hint(f"tongues report {directory}")
 
 
-@click.command()
-@click.option(
-    "--in",
-    "workspace",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("demo"),
-    show_default=True,
-    help="Folder for all that the demo makes.",
-)
-@overrides_argument
-@rebuild_option
-def demo(workspace: Path, overrides: tuple[str, ...], rebuild: bool) -> None:
-    """Run it all on three small made languages: from text to a page of laws, in minutes."""
-    from importlib.resources import as_file, files
-
-    from tongues.files import read_json
-    from tongues.recipe import load_recipe
-    from tongues.report import write_report
-    from tongues.terminal import say
-    from tongues.text import describe_made
-    from tongues.tokens import prepare_tokens
-
-    with as_file(files("tongues.study") / "demo.yaml") as path:
-        loaded = load_recipe(path, overrides)
-    prepare_tokens(loaded, workspace, say, rebuild=rebuild)
-    runs = _study(loaded, workspace, rebuild)
-    page = write_report([runs], workspace / "reports" / loaded.name, progress=say)
-    related = describe_made(loaded.text.made) if loaded.text.made else []
-    click.echo("")
-    for sentence in [*related, *read_json(page.with_name("report.json"))["sentences"]]:
-        click.echo(f"- {sentence}")
-    click.echo(f"\nthe page: {page}")
-
-
-def _study(
+def run_study(
     recipe: Any,
     workspace: Path,
     rebuild: bool = False,

@@ -1,12 +1,14 @@
 """What the answers of several models to a task come to, and which can be told apart."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tongues.evaluate.comparing import corrected, translated
 from tongues.evaluate.leaders import leaders
-from tongues.evaluate.significance import (
+from tongues.evaluate.tasks import ItemScore, Normalisation, correct
+from tongues.significance import (
     Chance,
     Difference,
     Measured,
@@ -20,13 +22,10 @@ from tongues.evaluate.significance import (
     signs,
     win_rates,
 )
-from tongues.evaluate.tasks import ItemScore, Normalisation, correct
 
 __all__ = ["Accuracy", "TaskComparison", "TaskScores", "task_scores"]
 
 Answers = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language, draw
-
-_PARALLEL = 0.5  # of a language's items that another has too, from which they are translations
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,9 @@ class Accuracy:
 class TaskComparison:
     """How much more of the same items a model answers rightly than another.
 
-    The p-values of the languages allow for how many there are. relative: the model's score above
-    chance over the other's, in the mean over languages, and in each of them.
+    The p-values allow for how many there are of the kind in this task: of all languages and pairs
+    of models, of the means of all pairs, of their counts. relative: the model's score above chance
+    over the other's, in the mean over languages, and in each of them.
     """
 
     model: str
@@ -65,6 +65,7 @@ class TaskScores:
     accuracies: Mapping[str, Mapping[str, Accuracy]]  # by model and language
     mean: Mapping[str, Measured]  # over languages
     chance: Chance  # of the mean
+    translated: bool  # whether most items stand in several languages
     best: Mapping[str, WinRate]  # in how many languages a model is the best
     leaders: Mapping[str, Sequence[str]]  # by language: the best and what cannot be told from it
     compared: Sequence[TaskComparison]
@@ -82,6 +83,10 @@ class _Right:
         """Of these items alone [draws, items]."""
         place = {item: number for number, item in enumerate(self.ids)}
         return self.right[:, [place[item] for item in ids]]
+
+
+ByLanguage = Mapping[str, _Right]
+Right = Mapping[str, ByLanguage]  # by model
 
 
 def task_scores(
@@ -110,7 +115,8 @@ def task_scores(
         chance=_mean_chance(first),
         best=win_rates(values) if len(values) > 1 else {},
         leaders={language: _leaders(right, language, alike[language]) for language in first},
-        compared=[_compared(right, model, other) for model, other in pairs],
+        translated=_translated(first),
+        compared=_compared(right, pairs),
     )
 
 
@@ -133,48 +139,70 @@ def _accuracy(of: _Right) -> Accuracy:
     return Accuracy(measured_accuracy(of.right), chance(of.choices), len(of.ids), len(of.right))
 
 
-def _compared(right: Mapping[str, Mapping[str, _Right]], model: str, other: str) -> TaskComparison:
-    """On the items that both answered."""
-    own, theirs = {}, {}
-    for language, of in right[model].items():
-        own[language], theirs[language] = _in_common(of, right[other][language])
-    each = {
-        language: paired_accuracy(of.right, theirs[language].right) for language, of in own.items()
-    }
-    return TaskComparison(
-        model=model,
-        other=other,
-        languages=holm(each),
-        mean=paired_accuracy(_languages(own), _languages(theirs)),
-        signs=signs(
-            [float(of.right.mean()) for of in own.values()],
-            [float(of.right.mean()) for of in theirs.values()],
-        ),
-        relative=relative_score(_languages(own), _languages(theirs), _mean_chance(own).level),
-        relative_of={
-            language: relative_score(of.right, theirs[language].right, chance(of.choices).level)
-            for language, of in own.items()
-        },
+def _compared(right: Right, pairs: Sequence[tuple[str, str]]) -> list[TaskComparison]:
+    """The pairs of models, each allowing for the others."""
+    shared = {pair: _shared(right[pair[0]], right[pair[1]]) for pair in pairs}
+    languages = corrected(
+        {
+            pair: {
+                language: paired_accuracy(of.right, theirs[language].right)
+                for language, of in own.items()
+            }
+            for pair, (own, theirs) in shared.items()
+        }
     )
+    means = holm(
+        {
+            pair: paired_accuracy(_languages(own), _languages(theirs))
+            for pair, (own, theirs) in shared.items()
+        }
+    )
+    return [
+        TaskComparison(
+            model=pair[0],
+            other=pair[1],
+            languages=languages[pair],
+            mean=means[pair],
+            signs=replace(_signs(own, theirs), among=len(shared)),
+            relative=relative_score(_languages(own), _languages(theirs), _mean_chance(own).level),
+            relative_of={
+                language: relative_score(of.right, theirs[language].right, chance(of.choices).level)
+                for language, of in own.items()
+            },
+        )
+        for pair, (own, theirs) in shared.items()
+    ]
 
 
-def _alike(right: Mapping[str, Mapping[str, _Right]], language: str) -> dict[str, float]:
+def _shared(own: ByLanguage, other: ByLanguage) -> tuple[ByLanguage, ByLanguage]:
+    """Two models by language, on the items that both answered."""
+    both = {language: _in_common(of, other[language]) for language, of in own.items()}
+    return {key: of[0] for key, of in both.items()}, {key: of[1] for key, of in both.items()}
+
+
+def _signs(own: ByLanguage, other: ByLanguage) -> Signs:
+    counted = signs(
+        [float(of.right.mean()) for of in own.values()],
+        [float(of.right.mean()) for of in other.values()],
+    )
+    return replace(counted, translated=_translated(own))
+
+
+def _alike(right: Right, language: str) -> dict[str, float]:
     """The models' accuracies on the items that all of them answered; 0 where there are none."""
     of = {model: by[language] for model, by in right.items()}
     ids = sorted(set.intersection(*(set(one.ids) for one in of.values())))
     return {model: float(one.of(ids).mean()) if ids else 0.0 for model, one in of.items()}
 
 
-def _leaders(
-    right: Mapping[str, Mapping[str, _Right]], language: str, scores: Mapping[str, float]
-) -> list[str]:
+def _leaders(right: Right, language: str, scores: Mapping[str, float]) -> list[str]:
     of = {model: by[language] for model, by in right.items()}
 
     def compare(model: str, other: str) -> Difference:
         own, theirs = _in_common(of[model], of[other])
         return paired_accuracy(own.right, theirs.right)
 
-    return leaders(scores, compare)
+    return leaders(scores, compare, languages=len(next(iter(right.values()))))
 
 
 def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:
@@ -186,7 +214,7 @@ def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:
     return _Right(ids, one.of(ids), choices), _Right(ids, other.of(ids), choices)
 
 
-def _languages(by: Mapping[str, _Right]) -> list[np.ndarray]:
+def _languages(by: ByLanguage) -> list[np.ndarray]:
     """What of all languages is independent: each one's items, or translations taken together.
 
     The mean over all of it is the mean of the languages' means.
@@ -202,14 +230,11 @@ def _languages(by: Mapping[str, _Right]) -> list[np.ndarray]:
     return [together]
 
 
-def _translated(by: Mapping[str, _Right]) -> bool:
-    """Whether most items are in all languages."""
-    shared = set.intersection(*(set(of.ids) for of in by.values()))
-    most = max(len(of.ids) for of in by.values())
-    return len(by) > 1 and len(shared) >= _PARALLEL * most
+def _translated(by: ByLanguage) -> bool:
+    return translated([of.ids for of in by.values()])
 
 
-def _mean_chance(by: Mapping[str, _Right]) -> Chance:
+def _mean_chance(by: ByLanguage) -> Chance:
     """Of the mean over languages."""
     levels = [chance(of.choices) for of in by.values()]
     error = float(np.sqrt(sum(of.error**2 for of in levels))) / len(levels)

@@ -1,18 +1,19 @@
 """All units of an evaluation, model after model; what was done before is not done again."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.evaluate.subjects import Subject, find_subject, open_subject, seed_of
+from tongues.evaluate.subjects import Subject, find_subject, open_subject, place_of, seed_of
 from tongues.evaluate.tasks import Exam, ItemFault, Normalisation
 from tongues.evaluate.tasks.items import Unfitting
-from tongues.evaluate.tasks.score import score_task
-from tongues.evaluate.texts import Policy
+from tongues.evaluate.tasks.score import fitted, score_task
+from tongues.evaluate.texts import Policy, resolved
 from tongues.evaluate.texts.scored import text_losses
 from tongues.evaluate.units import Unit, keep_unit, read_unit
 from tongues.files import fingerprint
@@ -87,32 +88,47 @@ def evaluate(
     folder: Path,
     *,
     memory: int | None = None,
-    watch: Callable[[float, str], None] = lambda share, what: None,
-    tell: Callable[[str], None] = lambda line: None,
-) -> tuple[list[About], dict[Unit, dict[str, Any]]]:
+    watch: Callable[..., None] = lambda share, *words: None,
+) -> tuple[list[About], Asked, dict[Unit, dict[str, Any]]]:
     """Ask every model everything, and keep each answer in `folder` as soon as it is there.
 
-    memory: bytes of weights to hold at most, of an ensemble. watch: is told the share done and what
-    is under way. Returns what the models are, and what each unit found.
+    memory: bytes of weights to hold at most, of an ensemble. watch: is told the share done and, in
+    words, what is under way. Returns what the models are, what they were asked, with other items in
+    the place of those that one cannot be asked where not all were wanted, and what each unit found.
+    A model that is amiss, or sees less than a window, is a UserError before anything is scored.
     """
+    subjects = [open_subject(name, workspace, memory=memory) for name in models]
+    for subject in subjects if asked.texts else ():
+        resolved(asked.policy, subject.ensemble.context, f"`{subject.name}`")
+    asked = _fitted(asked, subjects)
+    about = [_about(subject, subjects, workspace) for subject in subjects]
     found: dict[Unit, dict[str, Any]] = {}
-    about: list[About] = []
     for place, name in enumerate(models):
-        subject = open_subject(name, workspace, memory=memory)
-        about.append(_about(subject, workspace))
-        units = asked.units(name)
+        subject, units = subjects.pop(0), asked.units(name)  # let go of once it is asked
         for number, unit in enumerate(units):
-            watch(
-                (place + number / len(units)) / len(models), f"{name} {unit.what} {unit.language}"
-            )
+            share, what = (place + number / len(units)) / len(models), _words(unit)
+            watch(share, what)
             made_from = _made_from(subject, asked, unit)
             kept = read_unit(folder, unit, made_from)
             if kept is None:
-                kept = _ask(subject, asked, unit, tell)
+                kept = _ask(subject, asked, unit, partial(watch, share, what))
                 keep_unit(folder, unit, made_from, kept)
             found[unit] = kept
-    watch(1.0, "")
-    return about, found
+    watch(1.0)
+    return about, asked, found
+
+
+def _words(unit: Unit) -> str:
+    return f"{unit.subject} {unit.what} {unit.language}"
+
+
+def _fitted(asked: Asked, subjects: Sequence[Subject]) -> Asked:
+    """With as many items as are wanted of those that all subjects can be asked."""
+    exams = {
+        name: {lang: fitted(exam, subjects, unfit=asked.unfit) for lang, exam in by.items()}
+        for name, by in asked.exams.items()
+    }
+    return replace(asked, exams=exams)
 
 
 def _ask(subject: Subject, asked: Asked, unit: Unit, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -157,12 +173,12 @@ def _made_from(subject: Subject, asked: Asked, unit: Unit) -> str:
     return fingerprint([subject.fingerprint, unit.language, *of_task])
 
 
-def _about(subject: Subject, workspace: Path) -> About:
+def _about(subject: Subject, subjects: Sequence[Subject], workspace: Path) -> About:
     ensemble = subject.ensemble
     return About(
         name=subject.name,
         kind=subject.kind,
-        seed=subject.seed,
+        seed=_seed(subject, subjects, workspace),
         routing=str(subject.routing) if ensemble.k > 1 else "",
         experts=ensemble.k,
         context=ensemble.context,
@@ -171,6 +187,15 @@ def _about(subject: Subject, workspace: Path) -> About:
         trained=_trained(subject.name, workspace) if subject.kind == "run" else None,
         fingerprint=subject.fingerprint,
     )
+
+
+def _seed(subject: Subject, subjects: Sequence[Subject], workspace: Path) -> str | None:
+    """What a model began with, by the name that the user gave it if it is evaluated too."""
+    if subject.seed is None or seed_of(subject.name, workspace) is None:
+        return subject.seed
+    place = place_of(subject.seed, workspace)
+    said = (one.name for one in subjects if place_of(one.name, workspace) == place)
+    return next(said, subject.seed)
 
 
 def _trained(name: str, workspace: Path) -> Trained:
@@ -190,12 +215,15 @@ def _trained(name: str, workspace: Path) -> Trained:
 
 def with_seeds(models: Sequence[str], workspace: Path) -> list[str]:
     """The models, each once, and behind them the runs that they began with, if they are there."""
-    twice = next((name for name in models if models.count(name) > 1), None)
-    if twice:
-        raise UserError(f"`{twice}` is named twice", hint="name each model once")
-    named = list(models)
+    named: dict[tuple[Path, str | None], str] = {}
+    for name in models:
+        place = place_of(name, workspace)
+        if place in named:
+            also = "" if named[place] == name else f", as `{named[place]}` too"
+            raise UserError(f"`{name}` is named twice{also}", hint="name each model once")
+        named[place] = name
     for name in models:
         seed = seed_of(name, workspace)
-        if seed is not None and seed not in named:
-            named.append(seed)
-    return named
+        if seed is not None:
+            named.setdefault(place_of(seed, workspace), seed)
+    return list(named.values())

@@ -25,8 +25,8 @@ from tongues.evaluate.subjects import Subject, find_subject, open_subject
 from tongues.evaluate.texts.scored import token_nats
 from tongues.evaluate.texts.windows import Policy
 from tongues.evaluate.writing import begins_with, likeliest, write
-from tongues.experts.ensemble.generate import Sampling
 from tongues.experts.ensemble.routing import Routing
+from tongues.experts.ensemble.sampling import Sampling
 from tongues.quantities import Bytes
 
 __all__ = ["Model", "language_of", "main", "open_model"]
@@ -101,10 +101,11 @@ class Model(TemplateLM):
     def tok_encode(
         self, string: str, add_special_tokens: bool | None = None, **kwargs: Any
     ) -> list[int]:
-        """A text's token ids, behind the one before every text unless that is not wanted."""
+        """A text's token ids, behind what stands before prompts unless that is not wanted."""
         ids = self.subject.encode(string).tolist()
         begun = add_special_tokens is None and ids[:1] == [self.subject.first]
-        return ids if add_special_tokens is False or begun else [self.subject.first, *ids]
+        bare = add_special_tokens is False or begun or not self.subject.prompted
+        return ids if bare else [self.subject.first, *ids]
 
     def tok_decode(self, tokens: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of token ids."""
@@ -166,7 +167,7 @@ class Model(TemplateLM):
         """Both in tokens, parted as the tasks here are: the white space between goes on."""
         kept = len(self.tok_encode(context.rstrip()))
         whole = self.tok_encode(context + continuation)
-        return whole[:kept], whole[kept:]
+        return (whole[:kept], whole[kept:]) if kept else ([self.prefix_token_id], whole)
 
     def _loglikelihood_tokens(
         self,
@@ -199,10 +200,10 @@ class Model(TemplateLM):
                 )
                 rows.append(self._fitting(row, requests[number]))
             with _Progress(disable_tqdm) as progress:
-                nats = score_rows(subject, rows, tell=progress.tell)
-            greedy = likeliest(subject, rows, nats)
-            for number, own, whether in zip(numbers, nats, greedy, strict=True):
-                found[number] = (-float(own.sum()), whether)
+                scored = score_rows(subject, rows, tell=progress.tell)
+            greedy = likeliest(subject, rows, scored)
+            for number, own, whether in zip(numbers, scored, greedy, strict=True):
+                found[number] = (-float(own.nats.sum()), whether)
         return found
 
     def _fitting(self, row: Row, request: Any) -> Row:
@@ -222,7 +223,8 @@ class Model(TemplateLM):
 
     def _begun(self, request: Any, most: int) -> np.ndarray:
         """What a request begins with, in tokens, with room for `most` behind it."""
-        tokens, context = self.tok_encode(request.args[0]), self.subject.ensemble.context
+        tokens = self.tok_encode(request.args[0]) or [self.prefix_token_id]
+        context = self.subject.ensemble.context
         whole = len(tokens) - 1 + most
         if context is None or whole <= context:
             return np.array(tokens, dtype=np.int64)

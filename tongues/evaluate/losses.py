@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tongues.evaluate.comparing import corrected, translated
 from tongues.evaluate.leaders import leaders
-from tongues.evaluate.significance import (
+from tongues.evaluate.texts import DocumentLosses, bits_per_segment, spelling_cautions
+from tongues.significance import (
     Difference,
     Measured,
     Signs,
@@ -15,14 +17,15 @@ from tongues.evaluate.significance import (
     holm,
     measured_loss,
     paired_loss,
+    paired_mean,
     signs,
     win_rates,
 )
-from tongues.evaluate.texts import DocumentLosses, bits_per_segment, spelling_cautions
 
 __all__ = ["Loss", "TextComparison", "TextScores", "text_scores"]
 
-Losses = Mapping[str, Mapping[str, DocumentLosses]]  # by model and language
+ByLanguage = Mapping[str, DocumentLosses]
+Losses = Mapping[str, ByLanguage]  # by model
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Loss:
     """A model's loss on a text in a language: sums over documents over sums."""
 
     nats_per_token: float
-    perplexity: float
+    perplexity: float | None  # None: over 1e299
     bits_per_byte: Measured
     documents: int
     tokens: int
@@ -41,7 +44,8 @@ class Loss:
 class TextComparison:
     """How much higher a model's loss is than another's, bits per byte, on the same documents.
 
-    The p-values of the languages allow for how many there are.
+    The p-values allow for how many there are of the kind on this text: of all languages and pairs
+    of models, of the means of all pairs, of their counts.
     """
 
     model: str
@@ -57,6 +61,7 @@ class TextScores:
 
     losses: Mapping[str, Mapping[str, Loss]]  # by model and language
     segments: int  # that all languages have, as translations of each other
+    translated: bool  # whether most documents are of a group that stands in several languages
     bits_per_segment: Mapping[str, Mapping[str, float]]  # by model and language
     best: Mapping[str, WinRate]  # in how many languages a model's loss is the lowest
     leaders: Mapping[str, Sequence[str]]  # by language: the best and what cannot be told from it
@@ -90,8 +95,9 @@ def text_scores(
         bits_per_segment={model: bits for model, (_, bits) in aligned.items() if bits},
         best=win_rates(measured, lower_wins=True) if len(measured) > 1 else {},
         leaders={language: _leaders(losses, language) for language in next(iter(losses.values()))},
-        compared=[_compared(losses, model, other) for model, other in pairs],
-        forgotten=[_compared(losses, model, seed) for model, seed in seeds.items()],
+        translated=_translated(next(iter(losses.values()))),
+        compared=_compared(losses, pairs),
+        forgotten=_compared(losses, list(seeds.items())),
         cautions=list(cautions),
     )
 
@@ -99,8 +105,8 @@ def text_scores(
 def _loss(of: DocumentLosses) -> Loss:
     return Loss(
         nats_per_token=of.loss,
-        perplexity=of.perplexity,
-        bits_per_byte=measured_loss(_bits(of), of.bytes),
+        perplexity=of.perplexity if math.isfinite(of.perplexity) else None,
+        bits_per_byte=measured_loss(_bits(of), of.bytes, of.segments),
         documents=len(of.ids),
         tokens=int(of.tokens.sum()),
         bytes=int(of.bytes.sum()),
@@ -111,45 +117,60 @@ def _leaders(losses: Losses, language: str) -> list[str]:
     of = {model: by[language] for model, by in losses.items()}
     return leaders(
         {model: one.bits_per_byte for model, one in of.items()},
-        lambda own, other: paired_loss(_bits(of[own]), _bits(of[other]), of[own].bytes),
+        lambda own, other: _difference(of[own], of[other]),
+        languages=len(next(iter(losses.values()))),
         lower_wins=True,
     )
 
 
-def _compared(losses: Losses, model: str, other: str) -> TextComparison:
-    own, others = losses[model], losses[other]
-    units = {language: of.bytes for language, of in own.items()}
-    mine = {language: _bits(of) for language, of in own.items()}
-    theirs = {language: _bits(others[language]) for language in own}
+def _compared(losses: Losses, pairs: Sequence[tuple[str, str]]) -> list[TextComparison]:
+    """The pairs of models, each allowing for the others."""
     each = {
-        language: paired_loss(mine[language], theirs[language], units[language]) for language in own
+        (model, other): {
+            language: _difference(of, losses[other][language])
+            for language, of in losses[model].items()
+        }
+        for model, other in pairs
     }
-    segments = np.concatenate([of.segments for of in own.values()])
-    return TextComparison(
-        model=model,
-        other=other,
-        languages=holm(each),
-        mean=paired_loss(
-            *(_by_segment(values, units, segments) for values in (mine, theirs, units))
-        ),
-        signs=signs(
-            [float(mine[language].sum() / units[language].sum()) for language in own],
-            [float(theirs[language].sum() / units[language].sum()) for language in own],
-            lower_wins=True,
-        ),
+    languages = corrected(each)
+    means = holm({pair: _mean(losses[pair[0]], losses[pair[1]]) for pair in each})
+    return [
+        TextComparison(
+            model=model,
+            other=other,
+            languages=languages[model, other],
+            mean=means[model, other],
+            signs=replace(_signs(losses[model], losses[other]), among=len(each)),
+        )
+        for model, other in each
+    ]
+
+
+def _difference(own: DocumentLosses, other: DocumentLosses) -> Difference:
+    return paired_loss(_bits(own), _bits(other), own.bytes, own.segments)
+
+
+def _mean(own: ByLanguage, other: ByLanguage) -> Difference:
+    """Over languages; documents that say the same are one observation, not several."""
+    return paired_mean(
+        [_bits(of) for of in own.values()],
+        [_bits(other[language]) for language in own],
+        [of.bytes for of in own.values()],
+        [of.segments for of in own.values()],
     )
 
 
-def _by_segment(
-    values: Mapping[str, np.ndarray], units: Mapping[str, np.ndarray], segments: np.ndarray
-) -> np.ndarray:
-    """Each language's values by its units, summed over documents that say the same.
+def _signs(own: ByLanguage, other: ByLanguage) -> Signs:
+    counted = signs(
+        [of.bits_per_byte for of in own.values()],
+        [other[language].bits_per_byte for language in own],
+        lower_wins=True,
+    )
+    return replace(counted, translated=_translated(own))
 
-    Translations are alike hard for a model: they are one observation, not several.
-    """
-    shares = np.concatenate([own / units[language].sum() for language, own in values.items()])
-    _, place = np.unique(segments, return_inverse=True)
-    return np.bincount(place, weights=shares)
+
+def _translated(by: ByLanguage) -> bool:
+    return translated([of.segments for of in by.values()])
 
 
 def _bits(of: DocumentLosses) -> np.ndarray:

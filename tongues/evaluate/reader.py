@@ -58,15 +58,21 @@ class Reader:
 
     def reached(
         self, tokens: Tensor, wanted: Tensor, asked: Tensor, cache: DynamicCache | None
-    ) -> Tensor:
-        """Log-probabilities [rows, T] of the wanted tokens, 0 where `asked` [rows, T] is false."""
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probabilities [rows, T] of the wanted tokens, and whether none is likelier.
+
+        Both are 0 where `asked` [rows, T] is false.
+        """
         found = torch.zeros(tokens.shape, device=self.device)
+        best = torch.zeros(tokens.shape, dtype=torch.bool, device=self.device)
         if self.head is not None:
             states = _hidden(self.model, tokens, cache)[asked]
             size = max(1, _CHUNK // self.vocabulary)
             parts = zip(states.split(size), wanted[asked].split(size), strict=True)
-            found[asked] = torch.cat([_gold(self.head(some), gold) for some, gold in parts])
-            return found
+            each = [_gold(self.head(some), gold) for some, gold in parts]
+            found[asked] = torch.cat([likely for likely, _ in each])
+            best[asked] = torch.cat([of for _, of in each])
+            return found, best
         count = tokens.shape[1]
         first = int(asked.any(dim=0).int().argmax())
         step = count - first
@@ -78,10 +84,11 @@ class Reader:
         for stop in range(first + step, count + step, step):
             gold = wanted[:, max(start, first) : stop]
             logits = _logits(self.model, tokens[:, start:stop], cache, gold.shape[1])
-            likely = _gold(logits.flatten(0, 1), gold.flatten())
+            likely, of = _gold(logits.flatten(0, 1), gold.flatten())
             found[:, max(start, first) : stop] = likely.view(gold.shape)
+            best[:, max(start, first) : stop] = of.view(gold.shape)
             start = stop
-        return found
+        return found, best & asked
 
 
 def measured(model: PreTrainedModel, tokens: np.ndarray) -> Reader:
@@ -160,6 +167,8 @@ def _hidden(model: PreTrainedModel, tokens: Tensor, cache: DynamicCache | None) 
     return out.last_hidden_state
 
 
-def _gold(logits: Tensor, wanted: Tensor) -> Tensor:
-    """The log-probability of each wanted token by its logits."""
-    return -cross_entropy(logits.float(), wanted, reduction="none")
+def _gold(logits: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """The log-probability of each wanted token by its logits, and whether none is likelier."""
+    logits = logits.float()
+    best = logits.gather(1, wanted[:, None])[:, 0] >= logits.amax(1)
+    return -cross_entropy(logits, wanted, reduction="none"), best

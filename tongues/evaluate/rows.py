@@ -1,23 +1,35 @@
 """Nats of the scored ends of token rows, by a model or by experts used as one."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tongues.errors import UserError
 from tongues.evaluate.alike import Row
-from tongues.evaluate.shared import log_probs
+from tongues.evaluate.shared import Reached, log_probs
 from tongues.evaluate.subjects import Subject
 from tongues.experts.ensemble.routing import posterior_weights, weigh
 from tongues.experts.ensemble.score import mixed
 
-__all__ = ["Row", "each_expert", "expert_weights", "score_rows", "too_long"]
+__all__ = ["Row", "Scored", "each_expert", "expert_weights", "score_rows", "too_long"]
+
+
+_SURE = np.log(2)  # nats below which a token has more than half of the probability
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The scored tokens of a row [T]."""
+
+    nats: np.ndarray
+    best: np.ndarray  # 1: no token is likelier; 0: one is; nan: all would have to be mixed to tell
 
 
 def score_rows(
     subject: Subject, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
-) -> list[np.ndarray]:
-    """The nats of each row's tokens from `start` on, in the order given.
+) -> list[Scored]:
+    """What each row's tokens from `start` on cost, in the order given.
 
     Beginnings that rows share are read once by each model. A row that the subject cannot see whole
     is a UserError (`too_long` finds it); nothing is cut. Weights of experts follow from the row's
@@ -30,17 +42,18 @@ def score_rows(
         )
         raise UserError(what, where=subject.name, hint="leave it out, or make it shorter")
     if subject.ensemble.k == 1:
-        return [-likely[:, 0] for likely in each_expert(subject, rows, None, tell=tell)]
+        alone = each_expert(subject, rows, None, tell=tell)
+        return [Scored(-one.likely[:, 0], one.best[:, 0].astype(float)) for one in alone]
     if subject.routing.kind == "posterior":
         whole = [Row(row.tokens, 1, row.language, row.family) for row in rows]
         prior, found = subject.ensemble.prior, []
-        for row, likely in zip(rows, each_expert(subject, whole, None, tell=tell), strict=True):
-            nats = -mixed(posterior_weights(likely, prior), likely)
-            found.append(nats[row.start - 1 :])
+        for row, one in zip(rows, each_expert(subject, whole, None, tell=tell), strict=True):
+            of = _mixed(posterior_weights(one.likely, prior), one)
+            found.append(Scored(of.nats[row.start - 1 :], of.best[row.start - 1 :]))
         return found
     weights = [_weights(subject, row) for row in rows]
     each = each_expert(subject, rows, weights, tell=tell)
-    return [-mixed(own, likely) for own, likely in zip(weights, each, strict=True)]
+    return [_mixed(own, one) for own, one in zip(weights, each, strict=True)]
 
 
 def too_long(subject: Subject, row: Row) -> bool:
@@ -55,14 +68,15 @@ def each_expert(
     weights: Sequence[np.ndarray] | None,
     *,
     tell: Callable[[str], None] = lambda line: None,
-) -> list[np.ndarray]:
-    """Log-probabilities [scored, k] of each row's scored tokens by every expert.
+) -> list[Reached]:
+    """What each row's scored tokens are worth to every expert [scored, k].
 
     weights: [scored, k] of each row; an expert reads a row up to the last token that it has a
     weight in, and what lies behind is -inf. None: every expert reads all.
     """
     ensemble = subject.ensemble
-    found = [np.full((len(row.tokens) - row.start, ensemble.k), -np.inf) for row in rows]
+    shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
+    found = [Reached(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
     for expert, name in enumerate(ensemble.lineage.names):
         ends = [
             _end(row, None if weights is None else weights[place][:, expert])
@@ -76,10 +90,11 @@ def each_expert(
             for n in numbers
         ]
         count = _Count(f"`{name}`", len(parts), tell)
-        for number, likely in zip(
+        for number, one in zip(
             numbers, log_probs(ensemble.models[expert], parts, count.add), strict=True
         ):
-            found[number][: len(likely), expert] = likely
+            found[number].likely[: len(one.likely), expert] = one.likely
+            found[number].best[: len(one.best), expert] = one.best
     return found
 
 
@@ -119,6 +134,14 @@ def _weights(subject: Subject, row: Row) -> np.ndarray:
         lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]
         return np.broadcast_to(lot, (len(row.tokens) - row.start, len(lot)))
     return expert_weights(subject, row.tokens[1:], row.language)[row.start - 1 :]
+
+
+def _mixed(weights: np.ndarray, each: Reached) -> Scored:
+    """Of experts by their weights [scored, k]; what is best for all that count is so for them."""
+    nats, counts = -mixed(weights, each.likely), weights > 0
+    best = np.where(counts.sum(axis=1) > 1, np.nan, 0.0)
+    best[(each.best | ~counts).all(axis=1) | (nats < _SURE)] = 1.0
+    return Scored(nats, best)
 
 
 def _end(row: Row, weights: np.ndarray | None) -> int:

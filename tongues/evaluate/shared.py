@@ -8,6 +8,7 @@ values can share them. One that cannot reads every row whole.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,18 +19,26 @@ from tongues.evaluate.alike import Family, Row, common_beginnings, families_of, 
 from tongues.evaluate.memory import Memory
 from tongues.evaluate.reader import Reader, measured
 
-__all__ = ["log_probs"]
+__all__ = ["Reached", "log_probs"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reached:
+    """What the scored tokens of a row are worth to a model [T], or to several experts [T, k]."""
+
+    likely: np.ndarray  # log-probabilities
+    best: np.ndarray  # whether no token is likelier
 
 
 @torch.inference_mode()
 def log_probs(
     model: PreTrainedModel, rows: Sequence[Row], done: Callable[[int], None] = lambda rows: None
-) -> list[np.ndarray]:
-    """Of each row, the log-probability of its tokens from `start` on, in float64.
+) -> list[Reached]:
+    """Of each row, its tokens from `start` on; log-probabilities are in float64.
 
     No row may be longer than the model can see. done: is told how many more rows are read.
     """
-    found = [np.empty(0)] * len(rows)
+    found = [Reached(np.empty(0), np.empty(0, dtype=bool))] * len(rows)
     asked = [number for number, row in enumerate(rows) if row.start < len(row.tokens)]
     if not asked:
         return found
@@ -44,9 +53,9 @@ def log_probs(
             places = [0] * len(numbers)  # of the beginning that all have in common
             if behind is not memory:
                 places = [place for place, family in enumerate(some) for _ in family.rows]
-            for batch, likely in _finish(reader, rows, numbers, behind, places):
-                for number, values in zip(batch, likely, strict=True):
-                    found[number] = values
+            for batch, ends in _finish(reader, rows, numbers, behind, places):
+                for number, reached in zip(batch, ends, strict=True):
+                    found[number] = reached
                 done(len(batch))
     return found
 
@@ -93,7 +102,7 @@ def _finish(
     numbers: Sequence[int],
     memory: Memory,
     places: Sequence[int],
-) -> Iterator[tuple[list[int], Iterator[np.ndarray]]]:
+) -> Iterator[tuple[list[int], Iterator[Reached]]]:
     """Rows scored behind what is remembered of their beginnings, at these places; by batches."""
     asked = max(len(rows[number].tokens) - rows[number].start for number in numbers)
 
@@ -111,14 +120,15 @@ def _finish(
 
 def _ends(
     reader: Reader, batch: Sequence[Row], memory: Memory, places: Sequence[int]
-) -> Iterator[np.ndarray]:
-    """The log-probabilities that rows ask for, the longest row first."""
+) -> Iterator[Reached]:
+    """What rows ask for, the longest row first."""
     rests = [torch.from_numpy(row.tokens[memory.length :].astype(np.int64)) for row in batch]
     padded = pad_sequence(rests, batch_first=True).to(reader.device)
     bounds = [(row.start - 1 - memory.length, len(row.tokens) - 1 - memory.length) for row in batch]
     columns, (starts, stops) = torch.arange(padded.shape[1] - 1), torch.tensor(bounds).T
     asked = (columns >= starts[:, None]) & (columns < stops[:, None])
     cache = memory.of(torch.tensor(places, device=reader.device))
-    found = reader.reached(padded[:, :-1], padded[:, 1:], asked.to(reader.device), cache)
-    for (start, stop), values in zip(bounds, found.double().cpu().numpy(), strict=True):
-        yield values[start:stop]
+    found, best = reader.reached(padded[:, :-1], padded[:, 1:], asked.to(reader.device), cache)
+    rows = zip(bounds, found.double().cpu().numpy(), best.cpu().numpy(), strict=True)
+    for (start, stop), likely, of in rows:
+        yield Reached(likely[start:stop], of[start:stop])

@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tongues.evaluate.significance import (
+from tongues.significance import (
     Chance,
     Difference,
     Measured,
     Signs,
+    about_signs,
     in_words,
     measured_in_words,
     signs_in_words,
 )
 
-__all__ = ["accuracy_rows", "comparison_lines", "loss_rows"]
+__all__ = ["accuracy_rows", "comparison_lines", "comparisons", "loss_rows"]
 
 Unit = tuple[Callable[[float], str], str]
 
@@ -58,13 +59,16 @@ def accuracy_rows(scores: Mapping[str, Any]) -> list[dict[str, str]]:
 def comparison_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """Sentences: each model beside the first, and beside what it began with."""
     for text, scores in found["texts"].items():
+        began = {(one["model"], one["other"]) for one in scores["forgotten"]}
         for one in scores["compared"]:
-            yield from _compared(text, one, _BITS)
+            if (one["model"], one["other"]) not in began:
+                yield from _compared(text, one, _BITS)
         for one in scores["forgotten"]:
             yield from _compared(text, {**one, "other": f"{one['other']} (its seed)"}, _BITS)
     for task, scores in found["tasks"].items():
         for one in scores["compared"]:
             yield from _compared(task, one, _POINTS)
+    yield from about_signs(Signs(**one["signs"]) for one in comparisons(found))
 
 
 def share(value: float) -> str:
@@ -75,6 +79,12 @@ def share(value: float) -> str:
 def _guessed(chance: Mapping[str, float]) -> str:
     of = Chance(**chance)
     return f"{share(of.level)} ± {100 * of.error:.1f}"
+
+
+def comparisons(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every model beside another, on all texts and tasks."""
+    for scores in (*found["texts"].values(), *found["tasks"].values()):
+        yield from (*scores["compared"], *scores.get("forgotten", ()))
 
 
 def _compared(what: str, one: Mapping[str, Any], unit: Unit) -> Iterator[str]:

@@ -21,6 +21,7 @@ from tongues.experts.ensemble.routing import Routing, parse_routing
 from tongues.files import fingerprint, path_text
 from tongues.runs import read_record
 from tongues.tokens import load_tokenizer
+from tongues.tokens.tokenizer import END
 from tongues.train.directory import model_folder
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "lineage_of",
     "open_named",
     "open_subject",
+    "place_of",
     "seed_of",
 ]
 
@@ -44,6 +46,7 @@ class Subject:
     ensemble: Ensemble
     routing: Routing
     first: int  # the token that stands before every text
+    prompted: bool  # it stands before the prompts of tasks too
     tokenizer: Tokenizer
     kind: Kind
     seed: str | None  # the run or folder that it began with
@@ -58,9 +61,10 @@ class Subject:
 def open_subject(said: str, workspace: Path, *, memory: int | None = None) -> Subject:
     """Open what a user names: `NAME`, `NAME@tfidf:2` for an ensemble by a routing, or a folder.
 
-    memory: bytes of weights to hold at most; None: any. Before every text stands the token that
-    ends documents, in models trained here; in others what their own tokenizer puts there, if that
-    is something (as lm-eval has it). So every token of a text is scored, by any model.
+    memory: bytes of weights to hold at most; None: any. Before every text and every prompt stands
+    the token that ends documents, in models trained here; in others what their own tokenizer puts
+    there. Where that is nothing, the end of documents stands before texts, so that every token is
+    scored, and nothing before prompts, as lm-eval has it.
     """
     name, way = _parted(said, workspace)
     kind, folder, ensemble = open_named(name, workspace, memory=memory)
@@ -68,15 +72,17 @@ def open_subject(said: str, workspace: Path, *, memory: int | None = None) -> Su
     tokenizer = load_tokenizer(ensemble.tokenizer)
     before = _put_in_front(tokenizer, ensemble.tokenizer) if kind == "folder" else None
     first = ensemble.end_id if before is None else before
+    prompted = kind != "folder" or before is not None or tokenizer.token_to_id(END) == first
     return Subject(
         name=said,
         ensemble=ensemble,
         routing=routing,
         first=first,
+        prompted=prompted,
         tokenizer=tokenizer,
         kind=kind,
         seed=_seed(kind, folder),
-        fingerprint=_fingerprint(ensemble, routing, first),
+        fingerprint=_fingerprint(ensemble, routing, first, prompted),
     )
 
 
@@ -110,6 +116,12 @@ def find_subject(name: str, workspace: Path) -> tuple[Kind, Path]:
     names += [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
     what = f"there is no ensemble, run or model folder `{name}`"
     raise UserError(what, hint=nearest(name, names))
+
+
+def place_of(said: str, workspace: Path) -> tuple[Path, str | None]:
+    """Where a model lies, and the routing that is said behind its name; none is opened."""
+    name, way = _parted(said, workspace)
+    return find_subject(name, workspace)[1].resolve(), way
 
 
 def seed_of(said: str, workspace: Path) -> str | None:
@@ -163,7 +175,11 @@ def _routing(said: str, ensemble: Ensemble, way: str | None) -> Routing:
             raise UserError("is one model and takes no routing", where=said, hint=hint)
         return Routing("uniform")
     if way is not None:
-        return parse_routing(way)
+        routing = parse_routing(way)
+        if (routing.m or 0) > ensemble.k:
+            what = f"there are {ensemble.k} experts, and `{way}` wants {routing.m} of them"
+            raise UserError(what, where=said, hint=f"`tfidf:{ensemble.k}` or fewer")
+        return routing
     return Routing("tfidf", 1) if ensemble.router else Routing("language")
 
 
@@ -187,7 +203,7 @@ def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
     return tokenizer.token_to_id(token) if isinstance(token, str) else None
 
 
-def _fingerprint(ensemble: Ensemble, routing: Routing, first: int) -> str:
+def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: bool) -> str:
     """Of the bytes of all models, tokenizer and router, the routing, and what stands in front."""
     lineage = ensemble.lineage
     router = lineage.router.sha256 if lineage.router and ensemble.k > 1 else None
@@ -198,6 +214,6 @@ def _fingerprint(ensemble: Ensemble, routing: Routing, first: int) -> str:
             "tokenizer": lineage.tokenizer_sha256,
             "router": router,
             "routing": [str(routing), routing.power, routing.temperature],
-            "first": first,
+            "first": [first, prompted],
         }
     )

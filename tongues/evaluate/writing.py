@@ -5,37 +5,38 @@ from dataclasses import replace
 
 import numpy as np
 
-from tongues.evaluate.alike import Row
+from tongues.evaluate.rows import Row, Scored
 from tongues.evaluate.subjects import Subject
-from tongues.experts.ensemble.generate import Sampling, generate
+from tongues.experts.ensemble.generate import generate
+from tongues.experts.ensemble.sampling import Sampling
 
 __all__ = ["begins_with", "likeliest", "write"]
 
 _TOGETHER = 32  # texts that are written side by side
-_SURE = np.log(2)  # nats below which a token has more than half of the probability
 
 
-def likeliest(subject: Subject, rows: Sequence[Row], nats: Sequence[np.ndarray]) -> list[bool]:
+def likeliest(subject: Subject, rows: Sequence[Row], scored: Sequence[Scored]) -> list[bool]:
     """Whether each row's scored end is what the subject would write, the likeliest token always.
 
-    nats: of these tokens, as `score_rows` finds them. Of rows that share what stands before, at
-    most those with the likeliest first token can be, and none needs a look that has more than half
-    of the probability everywhere; the first token is looked at before the others.
+    scored: as `score_rows` finds the rows. Where that leaves it open, what experts that disagree
+    would write together is looked at: of rows that share what stands before, at most those with the
+    likeliest first token can be it, and the first token is looked at before the others.
     """
-    found = [bool((own < _SURE).all()) for own in nats]
+    found = [bool((own.best == 1).all()) for own in scored]
     contexts = [row.tokens[: row.start].tobytes() for row in rows]
-    best: dict[bytes, float] = {}
-    for context, own in zip(contexts, nats, strict=True):
-        if len(own):
-            best[context] = min(best.get(context, np.inf), float(own[0]))
+    least: dict[bytes, float] = {}
+    for context, own in zip(contexts, scored, strict=True):
+        if len(own.nats):
+            least[context] = min(least.get(context, np.inf), float(own.nats[0]))
     open_ = [
         number
-        for number, own in enumerate(nats)
-        if not found[number] and own[0] <= best[contexts[number]] + 1e-6
+        for number, own in enumerate(scored)
+        if not (found[number] or (own.best == 0).any())
+        and own.nats[0] <= least[contexts[number]] + 1e-6
     ]
     open_ = _written(subject, rows, open_, most=1)
-    for length in sorted({len(nats[number]) for number in open_}):
-        same = [number for number in open_ if len(nats[number]) == length]
+    for length in sorted({len(scored[number].nats) for number in open_}):
+        same = [number for number in open_ if len(scored[number].nats) == length]
         for number in same if length == 1 else _written(subject, rows, same, most=length):
             found[number] = True
     return found

@@ -20,7 +20,6 @@ from tongues.tokens.shards import Shard
 from tongues.tokens.store import read_manifest
 
 __all__ = [
-    "FEWEST",
     "documents_of",
     "held_out_cautions",
     "scored_documents",
@@ -28,7 +27,7 @@ __all__ = [
     "unseen_documents",
 ]
 
-FEWEST = 10  # documents; of fewer an interval says little
+_FEWEST = 10  # documents scored, where there are so many: of fewer an interval says little
 
 
 def scored_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = None) -> np.ndarray:
@@ -38,7 +37,7 @@ def scored_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = No
     """
     numbers, ends = _among(bounds, kept)
     wanted = int(np.searchsorted(ends, most, side="right")) - 1
-    return numbers[: min(max(1, len(numbers) // 2), max(wanted, FEWEST))]
+    return numbers[: min(max(1, len(numbers) // 2), max(wanted, _FEWEST))]
 
 
 def tuning_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = None) -> np.ndarray:

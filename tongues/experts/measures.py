@@ -5,7 +5,7 @@ Every expert scores every held-out document once; what any routing comes to foll
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from time import process_time
@@ -23,6 +23,7 @@ from tongues.experts.intervals import Losses, less, less_in_all
 from tongues.experts.origin import reread, same_tokenizer, seed_shares
 from tongues.experts.routed import routed
 from tongues.files import write_json
+from tongues.significance import holm
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.directory import find_parent, model_folder
 
@@ -31,6 +32,7 @@ __all__ = ["MEASURES", "Setting", "Use", "measure", "usual_routings", "write_mea
 MEASURES = "measures.json"
 
 Text = Mapping[str, list[np.ndarray]]  # held-out documents by language
+Groups = Mapping[str, Sequence[str]]  # what each belongs to: its translations, copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,10 @@ def measure(
         for label, folders in ensembles.items()
     }
     unseen = unseen_documents(tokens, chain(*lineages.values()), workspace)
-    text = {lang: _held_out(tokens, lang, scored, unseen[lang]) for lang in tokens.languages}
+    text: dict[str, list[np.ndarray]] = {}
+    groups: dict[str, Sequence[str]] = {}
+    for lang in tokens.languages:
+        text[lang], groups[lang] = _held_out(tokens, lang, scored, unseen[lang])
     origin = next(iter(lineages.values()))[0].seed
     tell(f"scoring {len(text)} languages with `{origin}`")
     seed, alike = _seed_use(origin, workspace, tokens, text, context)
@@ -125,17 +130,24 @@ def measure(
         "context": context,
         "text": {lang: _about(tokens, documents) for lang, documents in text.items()},
         "train": {lang: tokens.counts[lang]["train"]["tokens"] for lang in tokens.languages},
-        "settings": [_told(one, settings, tokens, text) for one in settings],
+        "settings": [_told(one, settings, tokens, text, groups) for one in settings],
         "forgetting": cells,
         "partitions": {label: each[0].partition for label, each in lineages.items()},
         "routed": shown,
     }
 
 
-def _held_out(tokens: Tokens, lang: str, most: int, unseen: np.ndarray) -> list[np.ndarray]:
-    """The held-out documents of a language that nothing was chosen by or learned from."""
-    shard = tokens.shard(lang, "valid")
-    return documents_of(shard.tokens, shard.bounds, scored_documents(shard.bounds, most, unseen))
+def _held_out(
+    tokens: Tokens, lang: str, most: int, unseen: np.ndarray
+) -> tuple[list[np.ndarray], list[str]]:
+    """The held-out documents of a language that nothing was chosen by or learned from.
+
+    And the group of each.
+    """
+    shard, groups = tokens.shard(lang, "valid"), tokens.groups_of(lang)
+    numbers = scored_documents(shard.bounds, most, unseen)
+    filled = [n for n in numbers if shard.bounds[n + 1] - shard.bounds[n] > 1]
+    return documents_of(shard.tokens, shard.bounds, filled), [groups[n] for n in filled]
 
 
 def _of_these_tokens(folder: Path, tokens: Tokens, workspace: Path) -> Lineage:
@@ -177,6 +189,10 @@ def _read(ensemble: Ensemble, text: Text, context: int) -> _Read:
     each = iter(expert_log_probs(ensemble, documents, context=context))
     seconds = process_time() - began
     likely = {lang: list(islice(each, len(own))) for lang, own in text.items()}
+    for expert, name in enumerate(ensemble.lineage.names):
+        if not all(np.isfinite(own[:, expert]).all() for by in likely.values() for own in by):
+            hint = "its weights are broken; train it again"
+            raise UserError("finds no probability for held-out text", where=name, hint=hint)
     return _Read(likely, seconds / (ensemble.k * _tokens(text)))
 
 
@@ -244,7 +260,9 @@ def _cells(
     return rows
 
 
-def _told(one: Setting, settings: Sequence[Setting], tokens: Tokens, text: Text) -> dict[str, Any]:
+def _told(
+    one: Setting, settings: Sequence[Setting], tokens: Tokens, text: Text, groups: Groups
+) -> dict[str, Any]:
     """A setting in numbers, each language's with what it gained on other models."""
     lengths = {
         lang: np.array([len(document) for document in documents], dtype=float)
@@ -252,7 +270,7 @@ def _told(one: Setting, settings: Sequence[Setting], tokens: Tokens, text: Text)
         if all(lang in losses for losses in one.losses)
     }
     languages: dict[str, Any] = {}
-    others: dict[str, dict[str, Sequence[Losses]]] = {}
+    others: dict[str, dict[str, Setting]] = {}
     for lang, counts in lengths.items():
         count, size = counts.sum(), sum(int(tokens.token_bytes[d].sum()) for d in text[lang])
         each = [float(losses[lang].sum()) for losses in one.losses]
@@ -263,16 +281,22 @@ def _told(one: Setting, settings: Sequence[Setting], tokens: Tokens, text: Text)
             "by_seed": [nats / count for nats in each],
         }
         for name, other in _beside(one, settings, lang).items():
-            found = less(one.losses, other.losses, lang, counts)
-            way = {"routing": other.routing} if name == "before" else {}
-            languages[lang][f"less_than_{name}"] = found | way
-            others.setdefault(name, {})[lang] = other.losses
+            others.setdefault(name, {})[lang] = other
+    for name, by in others.items():
+        found = {
+            lang: less(one.losses, other.losses, lang, lengths[lang], groups[lang])
+            for lang, other in by.items()
+        }
+        for lang, gained in holm(found).items():
+            way = {"routing": by[lang].routing} if name == "before" else {}
+            languages[lang][f"less_than_{name}"] = asdict(gained) | way
     mean: dict[str, Any] | None = None
     if len(languages) == len(text):
         names = ("loss", "perplexity", "bits_per_byte")
         mean = {name: _mean(of[name] for of in languages.values()) for name in names}
-        for name, each in others.items():
-            mean[f"less_than_{name}"] = less_in_all(one.losses, each, lengths)
+        for name, by in others.items():
+            each = {lang: other.losses for lang, other in by.items()}
+            mean[f"less_than_{name}"] = asdict(less_in_all(one.losses, each, lengths, groups))
     return {
         "division": one.division,
         "routing": one.routing,

@@ -173,6 +173,7 @@ def _old_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
         centres=router.centres[of_kept],
         owners=np.searchsorted(places, router.owners[of_kept]),
         prior=prior / prior.sum(),
+        languages=tuple(np.array(router.languages)[of_kept].tolist()) if router.languages else (),
     )
 
 
@@ -187,15 +188,14 @@ def _router(
 
     known: languages of the ensemble that grows. A new expert beside it stands for its new ones.
     """
-    pairs = list(zip(made.runs, experts, strict=True))
+    learned = [list(expert.languages) for expert in experts]
     if old is None:
         weights, directions = term_directions(tokens, seed=made.seed)
-        samples = [_samples(run, tokens, list(e.languages), made.seed) for run, e in pairs]
-        return fit_router(weights, directions, samples, [_size(run, tokens, e) for run, e in pairs])
-    samples = []
-    for run, expert in pairs:
-        new = [lang for lang in expert.languages if lang not in known]
-        samples.append(_samples(run, tokens, new or list(expert.languages), made.seed))
+        samples, names = _samples(made, tokens, learned)
+        sizes = [_size(run, tokens, e) for run, e in zip(made.runs, experts, strict=True)]
+        return fit_router(weights, directions, samples, sizes, names)
+    new = [[lang for lang in langs if lang not in known] or langs for langs in learned]
+    samples, names = _samples(made, tokens, new)
     old = with_new_pieces(old, list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     share = 1.0 / (old.k + fitted.k)
@@ -205,6 +205,7 @@ def _router(
         centres=np.concatenate([old.centres, fitted.centres]),
         owners=np.concatenate([old.owners, old.k + fitted.owners]),
         prior=prior,
+        languages=(*old.languages, *names) if old.languages else (),
     )
 
 
@@ -227,15 +228,19 @@ def with_new_pieces(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> 
 
 
 def _samples(
-    run: RunPlan, tokens: Tokens, languages: Sequence[str], seed: int
-) -> list[list[np.ndarray]]:
-    """Documents of what an expert learned: of each language, or of a topic in all of them.
+    made: Round, tokens: Tokens, languages: Sequence[Sequence[str]]
+) -> tuple[list[list[list[np.ndarray]]], list[str]]:
+    """Documents of what each expert learned: of each language, or of a topic in all of them.
 
-    The mean over several languages would lie nearer to a relative of one than to that one.
+    The mean over several languages would lie nearer to a relative of one than to that one. Beside
+    them, the language of each sample in turn, "" for a topic.
     """
-    if run.part:
-        return [_sample(run, tokens, languages, seed)]
-    return [_sample(run, tokens, [lang], seed) for lang in languages]
+    samples, names = [], []
+    for run, langs in zip(made.runs, languages, strict=True):
+        groups = [list(langs)] if run.part else [[lang] for lang in langs]
+        samples.append([_sample(run, tokens, group, made.seed) for group in groups])
+        names += [group[0] if len(group) == 1 else "" for group in groups]
+    return samples, names
 
 
 def _sample(run: RunPlan, tokens: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:

@@ -1,6 +1,7 @@
 """The sections on a run: its model and how it is trained."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -64,6 +65,14 @@ class Train(Section):
     compile: Literal["auto", "on", "off"] = "auto"
     threads: int | None = Field(default=None, ge=1)
     track: Literal["trackio", "tensorboard"] | None = None
+
+    @field_validator("mixture", "replay", "hold", mode="before")
+    @classmethod
+    def _by_language(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            what = f"`{value}` names no languages with an amount of each"
+            raise ValueError(f"{what}; write them such as `{{sw: 60%, en: 40%}}`")
+        return value
 
     @field_validator("run")
     @classmethod

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, linear_regression, stdev
 
-from tongues.evaluate.significance.student import critical
+from tongues.significance.student import critical
 
 __all__ = ["Estimate", "Unit", "by_unit", "estimate", "over_sizes", "slope"]
 

@@ -203,6 +203,7 @@ def _finish(recipe: Recipe, corpus: Path, path: Path, tell: Tell) -> None:
         tokenizer_sha256=file_hash(place / "tokenizer.json"),
         languages=counts,
         held_out={lang: each["held_out"] for lang, each in written.items()},
+        groups={lang: each["groups"] for lang, each in written.items()},
         foreign={lang: about[lang]["inside"] for lang in counts},
     )
     write_json(place / "tokens.json", manifest)

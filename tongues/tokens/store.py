@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class Manifest(TypedDict):
     tokenizer_sha256: str
     languages: dict[str, dict[Split, Counts]]
     held_out: dict[str, list[str]]  # hashes, in hex, of the components held out of each
+    groups: NotRequired[dict[str, list[str]]]  # the component of each held-out document
     foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
 
 
@@ -49,6 +50,7 @@ class Tokens:
     vocabulary_size: int
     end_id: int  # closes every document
     held_out: Mapping[str, list[str]]  # hashes of the components held out of each
+    groups: Mapping[str, list[str]]  # of each held-out document, where that is known
     foreign: Mapping[str, dict[str, float] | None]  # shares of other languages found inside
     token_bytes: np.ndarray  # bytes of text per token id; 0 for the end token
     counts: Mapping[str, Mapping[Split, Counts]]
@@ -71,6 +73,16 @@ class Tokens:
     def valid(self, lang: str) -> np.ndarray:
         """The held-out tokens, one-dimensional."""
         return self.shard(lang, "valid").tokens
+
+    def groups_of(self, lang: str) -> list[str]:
+        """Of each held-out document what it belongs to, in all languages: its translations, copies.
+
+        Tokens that were prepared before that was kept tell nothing: each stands for itself.
+        """
+        if lang in self.groups:
+            return self.groups[lang]
+        count = self.counts[lang]["valid"]["documents"]
+        return [f"{self.path.name}/{lang}/{number}" for number in range(count)]
 
     def shard(self, lang: str, split: Split) -> Shard:
         """The tokens of a split with the bounds of its documents."""
@@ -102,6 +114,7 @@ def open_tokens(path: Path) -> Tokens:
         vocabulary_size=manifest["vocabulary_size"],
         end_id=manifest["end_id"],
         held_out=manifest["held_out"],
+        groups=manifest.get("groups", {}),
         foreign=manifest["foreign"],
         token_bytes=token_bytes(tokenizer),
         counts=manifest["languages"],

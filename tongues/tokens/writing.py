@@ -56,8 +56,9 @@ def write_language(
             bytes=size,
             bytes_per_token=round(size / max(tokens, 1), 4),
         )
-    held_out = [f"{number:016x}" for number in np.unique(components[documents.valid]).tolist()]
-    write_json(counts_path(folder, lang), {"counts": counts, "held_out": held_out})
+    groups = [f"{number:016x}" for number in components[documents.valid].tolist()]
+    told = {"counts": counts, "held_out": sorted(set(groups)), "groups": groups}
+    write_json(counts_path(folder, lang), told)
 
 
 def _gathered(

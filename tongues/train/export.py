@@ -1,54 +1,124 @@
 """A trained model as a Hugging Face folder: at the end of a run, or at any of its checkpoints."""
 
+import errno
+import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from safetensors import SafetensorError
 from transformers import PreTrainedModel
 
+from tongues.cards import CARD
 from tongues.errors import UserError
 from tongues.files import whole_directory
+from tongues.models.folders import read_config
 from tongues.models.huggingface import save_model
 from tongues.runs import Record, read_record
 from tongues.tokens import tokenizer_files
-from tongues.tokens.store import read_manifest
-from tongues.train.card import add_section, write_card
+from tongues.train.card import add_sections, write_card
+from tongues.train.card_data import DATA, tokens_read
 from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
 
-__all__ = ["export_checkpoint", "write_model"]
+__all__ = ["copy_files", "copy_model", "export_run", "new_folder", "write_model"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FILES = ("config.json", "generation_config.json", "*.safetensors", "*.safetensors.index.json")
 
 
 def write_model(model: PreTrainedModel, tokens: Path, record: Record, folder: Path) -> None:
     """Write weights, configuration, tokenizer and card; all of the folder or nothing.
 
-    tokens: the folder of the tokens that the run read.
+    tokens: the folder of the tokens that the run read, in the workspace where it was made.
     """
-    with whole_directory(folder) as aside:
-        save_model(model, aside)
-        for file in tokenizer_files(tokens):
-            if not (aside / file.name).exists():  # what the model says of itself counts
-                shutil.copyfile(file, aside / file.name)
-        write_card(aside, record)
+    with _telling_disk(folder), whole_directory(folder) as aside:
+        _fill(aside, model, tokens, record)
 
 
-def export_checkpoint(
-    directory: Path, step: int | None, workspace: Path, folder: Path, evaluated: str = ""
+def export_run(
+    directory: Path,
+    step: int | None,
+    workspace: Path,
+    folder: Path,
+    *,
+    laws: str = "",
+    evaluated: str = "",
 ) -> int:
     """Write the model that a run was at a checkpoint; returns its step.
 
     directory: of the run, finished or not. step: of a checkpoint or milestone there; None: where
-    it ended, or the newest. workspace: holds the tokens that the run read. evaluated: a section
-    for the card of the finished model, not of what it was on the way.
+    it ended, or the newest. workspace: holds the tokens that the run read. laws, evaluated:
+    sections for the card, the second for that of the finished model, not of what it was on the way.
     """
-    record = read_record(directory)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    with new_folder(folder) as aside:
+        record = read_record(directory)
+        if record["status"] == "finished" and step in (None, record["steps"]):
+            copy_model(directory, workspace, aside)
+            add_sections(aside, laws, evaluated)
+            return record["steps"]
+        place, model = _checkpoint(directory, step)
+        tokens = tokens_read(record, workspace)
+        if tokens is None:
+            what, hint = "holds no longer the tokens that the run read", "name its place by `--in`"
+            raise UserError(what, where=str(workspace / "tokens"), hint=hint)
+        _fill(aside, model, tokens, _so_far(record, step_of(place)))
+        add_sections(aside, laws)
+        return step_of(place)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Fill the directory handed out; it becomes `folder` when the block ends without an error.
+
+    A UserError where something is there already; what a full disk says names `folder`.
+    """
+    whole = folder.resolve()
+    if whole.exists() and (not whole.is_dir() or any(whole.iterdir())):
         raise UserError("is there already", where=str(folder), hint="name another by `-o`")
-    if record["status"] == "finished" and step in (None, record["steps"]):
-        with whole_directory(folder) as aside:
-            for file in sorted((directory / "model").iterdir()):
-                shutil.copyfile(file, aside / file.name)
-            if evaluated:
-                add_section(aside, evaluated)
-        return record["steps"]
+    if whole == Path.cwd():
+        what, hint = "is the folder you are in, and would be replaced", "name one inside it by `-o`"
+        raise UserError(what, where=str(folder), hint=hint)
+    with _telling_disk(folder), whole_directory(whole) as aside:
+        yield aside
+
+
+def copy_model(directory: Path, workspace: Path, folder: Path) -> None:
+    """Copy the model of a finished run; its card is made anew if it says nothing of the data."""
+    copy_files(directory / "model", folder)
+    card = folder / CARD
+    if not card.is_file() or DATA not in card.read_text(encoding="utf-8"):
+        write_card(folder, read_record(directory), workspace)
+
+
+def copy_files(model: Path, folder: Path) -> None:
+    """Copy what makes a Hugging Face folder: weights, configuration, tokenizer and card."""
+    read_config(model)
+    own = [file for form in (*_FILES, CARD) for file in sorted(model.glob(form))]
+    for file in dict.fromkeys([*own, *tokenizer_files(model)]):
+        shutil.copyfile(file, folder / file.name)
+
+
+@contextmanager
+def _telling_disk(folder: Path) -> Iterator[None]:
+    """A full disk as an OSError that names `folder`, also where safetensors was writing."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        code = int(number[1])
+        raise OSError(code, os.strerror(code), str(folder)) from None
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise OSError(error.errno, error.strerror, str(folder)) from None
+
+
+def _checkpoint(directory: Path, step: int | None) -> tuple[Path, PreTrainedModel]:
+    """A checkpoint of a run, the newest if no step is named, and the model that it holds."""
     places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
     if not places:
         hint = "a finished run's model lies in `model`; milestones are kept by `train.milestones`"
@@ -57,26 +127,29 @@ def export_checkpoint(
     if chosen not in places:
         hint = f"there are {', '.join(map(str, places))}"
         raise UserError(f"has no checkpoint of step {step}", where=str(directory), hint=hint)
-    so_far: Record = {
-        **record,
-        "run": f"{record['run']}, step {chosen} of {record['steps']}",
-        "tokens": record["tokens"] * chosen // record["steps"],
-        "flops": record["flops"] * chosen / record["steps"],
-    }
     try:
-        model = load_weights(places[chosen])
+        return places[chosen], load_weights(places[chosen])
     except UserError as error:
         others = ", ".join(str(other) for other in places if other != chosen) or "no others"
         hint = f"there are {others}; name one by `--step`"
         raise UserError(error.what, where=error.where, hint=hint) from None
-    write_model(model, _tokens_of(record, workspace), so_far, folder)
-    return chosen
 
 
-def _tokens_of(record: Record, workspace: Path) -> Path:
-    """The folder of the tokens that a run read."""
-    for place in sorted(workspace.glob("tokens/*/tokens.json")):
-        if read_manifest(place.parent)["fingerprint"] == record["tokens_fingerprint"]:
-            return place.parent
-    what, hint = "holds no longer the tokens that the run read", "name its place by `--in`"
-    raise UserError(what, where=str(workspace / "tokens"), hint=hint)
+def _so_far(record: Record, step: int) -> Record:
+    """The record of a run as it was at a step."""
+    share = step / record["steps"]
+    return {
+        **record,
+        "run": f"{record['run']}, step {step} of {record['steps']}",
+        "tokens": record["tokens"] * step // record["steps"],
+        "flops": record["flops"] * share,
+        "epochs": {lang: times * share for lang, times in record["epochs"].items()},
+    }
+
+
+def _fill(folder: Path, model: PreTrainedModel, tokens: Path, record: Record) -> None:
+    save_model(model, folder)
+    for file in tokenizer_files(tokens):
+        if not (folder / file.name).exists():  # what the model says of itself counts
+            shutil.copyfile(file, folder / file.name)
+    write_card(folder, record, tokens.parents[1])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tongues.errors import UserError
-from tongues.evaluate.tasks import Item, count_faults, find_languages, load_task, read_items
+from tongues.evaluate.tasks import Item, Task, count_faults, find_languages, load_task, read_items
 
 DATA = Path(__file__).parents[3] / "../shared/data/eval"
 COPA: dict[str, Any] = {
@@ -72,6 +72,27 @@ def test_a_file_without_items_is_an_error_that_says_why(tmp_path: Path) -> None:
         read_items(load_task("xcopa"), "en", file)
     assert "2 left out: label out of range" in caught.value.hint
     assert "1 left out: cut off" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (
+            {"prompt": "{premis}"},
+            r"`prompt` names .* `premis`, which none of the 2 rows.*`premise`",
+        ),
+        ({"choices": ["{options.one}", "b"]}, r"`choices` names .* did you mean `option.one`"),
+        ({"label": "lable"}, r"`label` names the field `lable`.* did you mean `label`"),
+        ({"id": "number"}, r"`id` names the field `number`"),
+    ],
+)
+def test_a_field_that_no_row_has_is_the_tasks_mistake(
+    tmp_path: Path, named: dict[str, Any], said: str
+) -> None:
+    told: dict[str, Any] = {"name": "toy", "prompt": "{premise}", "choices": ["a", "b"]}
+    (tmp_path / "en.jsonl").write_bytes(copa(0, option={"one": "a"}) + copa(1))
+    with pytest.raises(UserError, match="(?s)" + said):
+        read_items(Task(**told | named), "en", tmp_path)
 
 
 def test_a_damaged_archive_gives_what_came_before(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tongues.errors import UserError
 from tongues.evaluate.subjects import Subject, open_subject
 from tongues.evaluate.tasks import Exam, Item, Task, accuracy, load_task, set_exam
 from tongues.evaluate.tasks.prompts import before_items
-from tongues.evaluate.tasks.score import score_task
+from tongues.evaluate.tasks.score import fitted, score_task
 from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
 
 VOCABULARY = 400
@@ -152,6 +152,26 @@ def test_what_does_not_fit_is_an_error_or_left_out_and_never_cut(
     assert [score.id for score in answers.scores] == [item.id for item in exam.items]
     [fault] = answers.faults
     assert (fault.place, fault.reason) == ("item long", "too long for the model")
+
+
+def test_spare_items_take_the_place_of_those_that_one_of_the_models_cannot_be_asked(
+    data: Path, subject: Subject
+) -> None:
+    exam = set_exam(load_task("xcopa"), "en", data, most=3, shots=1, draws=2)
+    shown = {item.id for drawn in exam.demonstrations for item in drawn}
+    assert len(exam.spare) >= 5
+    assert not shown & {item.id for item in (*exam.items, *exam.spare)}
+    assert fitted(exam, [subject]).items == exam.items
+    long = Item("long", ("It rained " * 100,) * 2, ("a", "b"), 0)
+    some = replace(exam, items=(long, *exam.items[:2]))
+    full = fitted(some, [subject, subject])
+    assert full.items == (*exam.items[:2], exam.spare[0])
+    assert [fault.place for fault in full.faults] == ["item long"]
+    with pytest.raises(UserError, match="too long for the model"):
+        fitted(some, [subject], unfit="stop")
+    none = replace(exam, items=(long,))
+    assert fitted(none, [subject]) == none
+    assert fitted(replace(some, spare=()), [subject]).items == some.items
 
 
 @pytest.mark.parametrize("spelled", ["unknown", "dropped"])

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from tongues.experts.ensemble.opened import open_model
 def test_the_average_is_a_model_with_the_mean_of_all_weights(
     folders: list[Path], tmp_path: Path
 ) -> None:
+    (tmp_path / "mean").mkdir()
+    (tmp_path / "weighted").mkdir()
     average_experts(folders, tmp_path / "mean")
     average_experts(folders, tmp_path / "weighted", [1, 0, 3])
     mean = AutoModelForCausalLM.from_pretrained(tmp_path / "mean")
@@ -26,9 +29,9 @@ def test_the_average_is_a_model_with_the_mean_of_all_weights(
 
 
 def test_copies_average_to_themselves(folders: list[Path], tmp_path: Path) -> None:
-    average_experts([folders[1]] * 2, tmp_path / "mean")
+    average_experts([folders[1]] * 2, tmp_path)
     own = dict(open_model(folders[1]).named_parameters())
-    for name, weight in open_model(tmp_path / "mean").named_parameters():
+    for name, weight in open_model(tmp_path).named_parameters():
         assert torch.equal(weight, own[name])
 
 
@@ -37,8 +40,9 @@ def test_other_shapes_and_weights_are_refused(
 ) -> None:
     wide = make_expert(tmp_path / "wide", tokenizer, seed=1, shape="0.1M")
     with pytest.raises(UserError, match="is another one than in"):
-        average_experts([folders[0], wide], tmp_path / "mean")
-    for weights in ([1.0], [1.0, -1.0], [0.0, 0.0]):
-        with pytest.raises(UserError, match="weights for 2 experts"):
-            average_experts(folders[:2], tmp_path / "mean", weights)
-    assert not (tmp_path / "mean").exists()
+        average_experts([folders[0], wide], tmp_path)
+    for weights in ([1.0, -1.0], [0.0, 0.0], [math.nan, 1.0], [math.inf, 1.0]):
+        with pytest.raises(UserError, match="no numbers of 0 or more"):
+            average_experts(folders[:2], tmp_path, weights)
+    with pytest.raises(UserError, match="1 of them for 2 experts"):
+        average_experts(folders[:2], tmp_path, [1.0])

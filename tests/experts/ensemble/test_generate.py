@@ -11,8 +11,9 @@ from tests.models.families import FAMILIES, tiny
 from tongues.errors import UserError
 from tongues.experts.ensemble import Routing, parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
-from tongues.experts.ensemble.generate import Generated, Sampling, generate
+from tongues.experts.ensemble.generate import Generated, generate
 from tongues.experts.ensemble.opened import open_model
+from tongues.experts.ensemble.sampling import Sampling
 from tongues.experts.ensemble.score import score
 
 GREEDY = Sampling(temperature=0)
@@ -158,9 +159,10 @@ def test_what_cannot_be_written_is_refused(ensemble: Ensemble) -> None:
         write(most=CONTEXT)
     with pytest.raises(UserError, match="nothing to write"):
         write(most=0)
-    for wrong in (Sampling(temperature=-1), Sampling(top_k=0), Sampling(top_p=0)):
+    wrong: list[dict[str, Any]] = [{"temperature": -1}, {"top_k": 0}, {"top_p": 0}]
+    for said in wrong:
         with pytest.raises(UserError):
-            write(most=3, sampling=wrong)
+            Sampling(**said)
     assert generate(ensemble, [], Routing("uniform"), most=3) == []
 
 

@@ -104,6 +104,12 @@ def test_vocabularies_of_other_sizes_are_refused(
 def test_what_is_no_ensemble_is_refused(own: Path) -> None:
     with pytest.raises(UserError, match="there is no ensemble"):
         open_ensemble(own.parent / "smal")
-    (own / "ensemble.json").write_text('{"experts": [')
-    with pytest.raises(UserError, match="cannot be read"):
-        open_ensemble(own)
+    for text, said in (
+        ('{"experts":\n[', "what stands in line 2 is no JSON"),
+        ('{"router": null}', "it lacks `experts`"),
+        ('{"router": null, "experts": [3]}', "its parts are not what they should be"),
+    ):
+        (own / "ensemble.json").write_text(text)
+        with pytest.raises(UserError, match=said) as caught:
+            open_ensemble(own)
+        assert "Error" not in str(caught.value)

@@ -87,14 +87,14 @@ def test_the_posterior_is_bayes_rule() -> None:
         belief = belief * np.exp(row) / (belief * np.exp(row)).sum()
     guided = guide(
         Routing("posterior"),
-        [np.empty(0)],
+        np.empty(0),
         k=3,
         router=None,
-        experts=None,
-        log_probs=[log_probs[:10]],
+        expert=None,
+        log_probs=log_probs[:10],
         prior=prior,
         seed=0,
     )
     for place in range(10, 30):
-        np.testing.assert_allclose(guided.weights()[0], found[place])
-        guided.push(np.zeros(1), log_probs[place : place + 1])
+        np.testing.assert_allclose(guided.weights(), found[place])
+        guided.push(0, log_probs[place])

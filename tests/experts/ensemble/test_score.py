@@ -11,7 +11,7 @@ from tongues.experts.ensemble import Routing, parse_routing
 from tongues.experts.ensemble import score as room
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.opened import open_model
-from tongues.experts.ensemble.score import expert_log_probs, score
+from tongues.experts.ensemble.score import expert_log_probs, mixed, score
 
 
 def documents() -> list[np.ndarray]:
@@ -127,3 +127,12 @@ def test_windows_may_be_shorter_and_never_longer_than_experts_see(ensemble: Ense
     assert all(len(one.nats) == len(text) for one, text in zip(found, documents(), strict=True))
     with pytest.raises(ValueError, match="experts see"):
         score(ensemble, documents(), Routing("uniform"), context=CONTEXT + 1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_no_expert_can_tell_is_no_number_without_a_warning() -> None:
+    weights = np.array([[0.5, 0.5], [1.0, 0.0], [0.5, 0.5]])
+    likely = np.array([[-1.0, np.nan], [-2.0, np.nan], [-np.inf, -np.inf]])
+    found = mixed(weights, likely)
+    assert found[1] == -2.0  # the broken one does not count there
+    assert np.isnan(found[[0, 2]]).all()

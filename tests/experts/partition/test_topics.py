@@ -48,6 +48,7 @@ def topical(tokens: Path, tmp_path: Path) -> tuple[Tokens, dict[str, np.ndarray]
         vocabulary_size=VOCABULARY,
         end_id=0,
         held_out={},
+        groups={},
         foreign={},
         token_bytes=np.append(0, np.full(VOCABULARY - 1, 3)),
         counts=counts,

@@ -1,16 +1,7 @@
-import json
-import os
 from pathlib import Path
-from typing import Any
 
 from tests.report.evaluation.scored import MIXED, PLAIN, SOURCE, outcome
-from tongues.report.evaluation import card_section, newest_section, write_cards
-from tongues.runs import Record
-
-
-def record(**changed: Any) -> Record:
-    known: Any = {"run": MIXED, "fingerprint": "0" * 16} | changed
-    return known
+from tongues.report.evaluation import card_section, write_cards
 
 
 def test_a_card_says_scores_comparisons_and_how() -> None:
@@ -34,18 +25,3 @@ def test_a_file_for_each_model(tmp_path: Path) -> None:
     names = [path.name.rpartition("-")[0] for path in written]  # a hash tells `a/b` from `a-b`
     assert names == ["study-qaa-source-s1", "study-qab-cpt-r20-s1"]
     assert written[1].read_text(encoding="utf-8") == card_section(found, MIXED)
-
-
-def test_the_newest_evaluation_of_the_run_as_it_is(tmp_path: Path) -> None:
-    assert newest_section(tmp_path, record()) == ""
-    for age, (name, models) in enumerate({"old": (SOURCE, MIXED), "new": (MIXED,)}.items()):
-        (tmp_path / name).mkdir()
-        file = tmp_path / name / "scores.json"
-        file.write_text(json.dumps(outcome(models, languages=("qaa",))))
-        os.utime(file, (age, age))
-    assert "Beside" not in newest_section(tmp_path, record())  # the newest compares with nothing
-    (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged/scores.json").write_text('{"models": [')
-    assert "Beside" not in newest_section(tmp_path, record())
-    assert "### Losses on study" in newest_section(tmp_path, record(run=SOURCE))
-    assert newest_section(tmp_path, record(fingerprint="1" * 16)) == ""  # trained otherwise since

@@ -20,7 +20,7 @@ from tongues.report.evaluation.tables import (
     loss_table,
     perplexity_table,
 )
-from tongues.report.evaluation.words import findings, lead
+from tongues.report.evaluation.words import beside_chance, findings, lead
 
 
 @pytest.fixture(scope="module")
@@ -62,19 +62,52 @@ def test_accuracies_stand_beside_chance(found: dict[str, Any]) -> None:
     assert [cell.startswith("*") for cell in qab[1:5]] == [False, False, True, True]
 
 
+def test_counts_of_items_that_differ_and_perplexities_beyond_numbers_are_shown() -> None:
+    found = outcome((SOURCE, PLAIN), languages=("qaa", "qab"))
+    found["tasks"]["xnli"]["accuracies"][PLAIN]["qaa"]["items"] = 117
+    _, qaa, qab, *_ = rows_of(accuracy_table(found, "xnli"))
+    assert (qaa[-1], qab[-1]) == ("117–120", "120")
+    found["texts"]["study"]["losses"][PLAIN]["qab"]["perplexity"] = None
+    _, qaa, qab, mean = rows_of(perplexity_table(found, "study", [SOURCE, PLAIN]))
+    assert (qab[2], mean[2]) == ("over 1e299", "over 1e299")
+    assert "over" not in qaa[2] + mean[1]
+
+
+def test_too_few_documents_are_told_once() -> None:
+    found = outcome((SOURCE, PLAIN), documents=6, languages=("qaa", "qab"))
+    _, forgotten, _ = lead(found)
+    assert forgotten == "Forgotten on `study`: too few documents to tell."
+    scores = found["texts"]["study"]
+    values = {
+        model: {language: of["bits_per_byte"] for language, of in by.items()}
+        for model, by in scores["losses"].items()
+    }
+    _, qaa, *_ = rows_of(comparison_table(found, scores["forgotten"], bits, values))
+    assert qaa[-1].endswith("], too few")
+    assert findings(found)["Caution"] == [
+        "Where it says too few, 7 documents are needed for 2 comparisons.",
+        "A count of languages tells something from 6 languages on.",
+    ]
+
+
+def test_every_sentence_stands_once(found: dict[str, Any], tmp_path: Path) -> None:
+    page = write_evaluation_report(found, tmp_path / "once-evaluation").read_text(encoding="utf-8")
+    body = re.sub(r"<(script|style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
+    said = re.findall(r"<(?:p|li|figcaption)\b[^>]*>(.*?)</(?:p|li|figcaption)>", body, re.DOTALL)
+    sentences = [one for text in said for one in re.split(r"(?<=\.) ", text) if len(one) > 60]
+    assert len(sentences) > 8
+    assert len(set(sentences)) == len(sentences)
+
+
 def test_forgetting_is_a_table_and_a_figure(found: dict[str, Any]) -> None:
     forgotten = found["texts"]["study"]["forgotten"]
-    head, qaa, qab, qac, _ = rows_of(comparison_table(found, forgotten, bits, {}))
+    head, qaa, qab, qac, mean, ahead = rows_of(comparison_table(found, forgotten, bits, {}))
     assert head == ["language", "qab-cpt-s1", "qab-cpt-r20-s1"]
     assert qaa[1].startswith("+0.4") and qab[1].startswith("−1.3")
-    assert all(cell.startswith("cannot be told apart ") for cell in qac[1:])
+    assert all(cell.endswith("], not told") for cell in qac[1:])
+    assert mean[2].startswith("−0.4") and ahead == ["ahead in", "2 of 3", "2 of 3"]
     drawn = forgetting_figure(found, "study")
     assert drawn is not None and len(drawn.rows) == 6
-    said = findings(found)["Forgotten"]
-    assert (
-        "`qab-cpt-s1` beside its seed `qaa-source-s1`: worse in 1 language of 3, `qaa`" in said[0]
-    )
-    assert said[0].endswith("better in 1 language; in 1 language the two cannot be told apart.")
 
 
 def test_one_comparison_shows_what_is_compared() -> None:
@@ -96,12 +129,18 @@ def test_first_it_is_said_what_can_be_told(found: dict[str, Any]) -> None:
         "On `study` (mean of 3 languages) `qab-cpt-s1` and `qab-cpt-r20-s1` are ahead of "
         "`qaa-source-s1`; `qab-scratch-s1` is behind `qaa-source-s1`."
     )
-    assert forgotten.startswith("Forgotten most was `qaa` by `qab-cpt-s1`, beside its seed")
-    assert forgotten.endswith("2 of 6 pairs of model and language became worse.")
+    assert forgotten == (
+        "Forgotten on `study`: the loss is above the seed's in 2 of 6 pairs of model and language, "
+        "most in `qaa` by `qab-cpt-s1`."
+    )
     assert "`qab-cpt-r20-s1` is ahead of" in answers and "`qab-scratch-s1` is behind" in answers
     assert "`qab-cpt-s1` cannot be told apart from `qaa-source-s1`." in answers
+    assert beside_chance(found, "xnli").endswith("and `qab-cpt-r20-s1` are above chance.")
     told = findings(found)
-    assert told["Tasks"][0].startswith("In `xnli` chance is 33.3 % ± 2.5; above it: ")
+    assert told["Caution"] == [
+        "The languages say the same: in how many a model is ahead tells no more than the mean.",
+        "A count of languages tells something from 7 languages on.",  # among three models
+    ]
     assert told["Left out"] == ["2 left out: empty choice (first xnli/qaa.jsonl, line 3: )."]
 
 
@@ -109,8 +148,8 @@ def test_one_model_on_too_little_text() -> None:
     found = outcome((MIXED,), documents=4, languages=("qaa",))
     losses, answers = lead(found)
     assert losses.startswith(f"`{MIXED}` needs ") and "bits per byte of `study`" in losses
-    assert "chance is 33.3 % ± 4.3; above it:" in answers
-    assert findings(found)["Caution"] == ["No interval where 6 documents are needed, there are 4."]
+    assert answers.endswith(" of `xnli` rightly, which is above chance (33.3 % ± 4.3).")
+    assert findings(found)["Caution"] == ["Where it says too few, 6 documents are needed."]
     assert "(too few)" in loss_table(found, "study")
     assert loss_figure(found, "study") is None and accuracy_figure(found, "xnli") is None
     assert forgetting_figure(found, "study") is None and replay_figure(found) is None

@@ -19,6 +19,7 @@ from tests.report.experts.measured import (
     lower,
     outcome,
     setting,
+    told_apart,
 )
 from tongues.errors import UserError
 from tongues.report.experts import write_experts_report
@@ -67,6 +68,7 @@ def grown_outcome() -> dict[str, Any]:
         for lang, of in one["languages"].items():
             other = settings[2]["languages"][lang]["loss"] - of["loss"]
             ends = {"low": other - 0.01, "high": other + 0.01, "routing": "text"}
+            ends["p"] = told_apart(other, 0.01)
             of["less_than_before"] = {"mean": other, **ends}
     forgetting = [*cells("before", old), *cells("grown", [*old, new])]
     return outcome(settings, forgetting, {"before": before, "grown": [dict.fromkeys(LANGS, 1.0)]})
@@ -184,14 +186,14 @@ def test_intervals_of_too_few_texts_are_not_shown() -> None:
     for one in found["settings"]:
         for of in [*one["languages"].values(), one["mean"]]:
             for less in (of[name] for name in of if name.startswith("less_than")):
-                less |= {"low": None, "high": None}
+                less |= {"low": None, "high": None, "p": None}
     for of in found["text"].values():
-        of["documents"] = 9
+        of["documents"] = 5
     less = found["settings"][2]["mean"]["less_than_dense"]
     assert (sign(less), between(less)) == (0, "(too few texts)")
     told = findings(found)
     assert "measured on too few texts to say more" in told["Experts"][1]
-    assert "Fewer than 10 held-out texts of `qaa`, `qab`, `qac`, `qad`" in told["Caution"][1]
+    assert "Fewer than 6 held-out texts of `qaa`, `qab`, `qac`, `qad`" in told["Caution"][1]
     assert rows_of(setting_table(found))[3][-1] == "0.050 (too few texts)"
     assert {row["low"] for row in expert_figures(found)["settings"].rows} == {None}
     assert {row["low"] for row in expert_figures(found)["gains"].rows} == {None}

@@ -6,7 +6,8 @@ What brings torch is imported by name where it is needed: `score`.
 from tongues.evaluate.tasks.choices import ItemScore, accuracy, chance, choose, correct
 from tongues.evaluate.tasks.demonstrations import Exam, set_exam
 from tongues.evaluate.tasks.faults import ItemFault, count_faults
-from tongues.evaluate.tasks.items import Item, find_languages, read_items
+from tongues.evaluate.tasks.items import Item, read_items
+from tongues.evaluate.tasks.places import find_languages
 from tongues.evaluate.tasks.task import NORMALISATIONS, Normalisation, Task, library, load_task
 
 __all__ = [

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.evaluate.tasks.faults import ItemFault
-from tongues.evaluate.tasks.items import Item, Unfitting, find_items, read_items
+from tongues.evaluate.tasks.items import Item, Unfitting, read_items
+from tongues.evaluate.tasks.places import find_items
 from tongues.evaluate.tasks.task import Task
 from tongues.files import fingerprint
 from tongues.randomness import derive_seed
@@ -19,7 +20,8 @@ class Exam:
     """All that a model is asked of a task in a language.
 
     demonstrations: of each draw, those that stand before every item; one draw of none without.
-    sources: where the items came from, and the demonstrations where there are any.
+    sources: where the items came from, and the demonstrations where there are any. spare: where
+    not all items are asked, those that may take the place of some that a model cannot be asked.
     """
 
     task: Task
@@ -27,7 +29,8 @@ class Exam:
     items: tuple[Item, ...]
     demonstrations: tuple[tuple[Item, ...], ...]
     sources: tuple[str, ...]
-    faults: tuple[ItemFault, ...]  # rows that are no items
+    faults: tuple[ItemFault, ...]  # what is not asked, such as rows that are no items
+    spare: tuple[Item, ...] = ()
 
     def fingerprint(self, draw: int) -> str:
         """Changes with anything that a model's answers in a draw depend on."""
@@ -62,7 +65,8 @@ def set_exam(
     read = read_items(task, language, where, templates=templates, unfit=unfit)
     order = shuffled(read.items, seed, task.name)
     if not shots:
-        return Exam(task, language, tuple(order[:most]), ((),), (read.source,), read.faults)
+        asked, spare = _parted(order, most)
+        return Exam(task, language, asked, ((),), (read.source,), read.faults, spare)
     spoken = demonstrations_language or language
     if spoken != language and Path(where).is_file():
         what = f"is one file, which has no demonstrations in `{spoken}`"
@@ -71,7 +75,7 @@ def set_exam(
     part = "demonstrations" if apart else "items"
     told = read_items(task, spoken, where, part=part, templates=templates, unfit=unfit)
     kept = set() if apart else {item.id for item in order[-shots * draws :]}
-    asked = tuple([item for item in order if item.id not in kept][:most])
+    asked, spare = _parted([item for item in order if item.id not in kept], most)
     if not asked:
         what = f"has {len(order)} items, of which {shots} × {draws} would be demonstrations"
         hint = "ask for fewer, or lay demonstrations apart (`files.demonstrations`)"
@@ -79,8 +83,11 @@ def set_exam(
     scored = () if apart else {item.id for item in asked}
     pool = [item for item in told.items if item.id not in scored]
     chosen = tuple(draw_demonstrations(task, pool, shots, draw, seed) for draw in range(draws))
+    if not apart:
+        shown = {item.id for drawn in chosen for item in drawn}
+        spare = tuple(item for item in spare if item.id not in shown)
     faults = read.faults if told.source == read.source else (*read.faults, *told.faults)
-    return Exam(task, language, asked, chosen, (read.source, told.source), faults)
+    return Exam(task, language, asked, chosen, (read.source, told.source), faults, spare)
 
 
 def draw_demonstrations(
@@ -91,6 +98,11 @@ def draw_demonstrations(
         what = f"{shots} demonstrations are asked for and there are {len(pool)}"
         raise UserError(what, where=task.name, hint="ask for fewer, or for fewer items with `most`")
     return tuple(shuffled(pool, seed, task.name, "demonstrations", draw)[:shots])
+
+
+def _parted(items: Sequence[Item], most: int | None) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """The items that are asked, and those left over."""
+    return tuple(items[:most]), tuple(items[most:]) if most is not None else ()
 
 
 def shuffled(items: Collection[Item], seed: int, *names: str | int) -> list[Item]:

@@ -24,11 +24,12 @@ class ItemFault:
 
 
 def count_faults(faults: Sequence[ItemFault]) -> list[str]:
-    """A sentence for each reason: how many, and the first of them."""
+    """A sentence for each reason: of how many things it is told, and the first of them."""
     first: dict[str, ItemFault] = {}
     for fault in faults:
         first.setdefault(fault.reason, fault)
-    counts = Counter(fault.reason for fault in faults)
+    things = {(fault.reason, fault.source, fault.place) for fault in faults}
+    counts = Counter(reason for reason, _, _ in things)
     return [
         f"{counts[reason]} left out: {reason} (first {one.source}, {one.place}: {one.sample})"
         for reason, one in first.items()

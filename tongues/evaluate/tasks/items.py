@@ -1,41 +1,24 @@
-"""Items out of files and data sets of the hub, and a fault for each row that is none."""
+"""Items out of rows, and a fault for each row that is none."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from langcodes import tag_is_valid
-
-from tongues.errors import UserError
+from tongues.errors import UserError, nearest
 from tongues.evaluate.tasks.faults import ItemFault, count_faults, stop_at
+from tongues.evaluate.tasks.places import Part, Place, find_items
 from tongues.evaluate.tasks.task import Task, Wording
 from tongues.evaluate.tasks.templates import Unfit, fill_all
 from tongues.files import path_text
-from tongues.recipe import Hub
 from tongues.text.reading import Fault
 from tongues.text.reading.files import read_records
 from tongues.text.reading.hub import hub_rows, hub_source
 
-__all__ = [
-    "HUB",
-    "Item",
-    "Place",
-    "Read",
-    "Unfitting",
-    "find_items",
-    "find_languages",
-    "joined",
-    "read_items",
-]
+__all__ = ["Item", "Read", "Unfitting", "joined", "read_items"]
 
-HUB = "hub"  # where items are read from the hub; `hub:NAME` names another data set of that layout
-_PACKED = ("", ".gz", ".zst")
-
-Place = Path | Hub
 Unfitting = Literal["skip", "stop"]  # what becomes of what cannot be asked
-Part = Literal["items", "demonstrations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,52 +49,6 @@ class Read:
     faults: tuple[ItemFault, ...]
 
 
-def find_items(task: Task, language: str, where: Path | str, part: Part = "items") -> Place | None:
-    """The file or data set with a language's items, or with its demonstrations if those lie apart.
-
-    where: a folder, a file, `hub`, or `hub:NAME` with a data set of the same layout. In a folder
-    that is the task's own path, `NAME/{language}.jsonl` or `{language}.jsonl`, packed or not.
-    """
-    if (said := str(where)) == HUB or said.startswith(f"{HUB}:"):
-        return _on_hub(task, language, said.removeprefix(HUB).removeprefix(":"), part)
-    folder = Path(where)
-    if folder.is_file():
-        return folder if part == "items" else None
-    names = dict.fromkeys((language, _name(task, language)))
-    patterns = _patterns(task, part)
-    tried = [pattern.replace("{language}", name) for pattern in patterns for name in names]
-    for path in (folder / f"{one}{packed}" for one in tried for packed in _PACKED):
-        if path.is_file():
-            return path
-    if part == "demonstrations":
-        return None
-    looked = ", ".join(f"`{one}`" for one in tried)
-    what = f"has no items of `{task.name}` in `{language}`: there is no {looked}"
-    raise UserError(what, where=path_text(folder), hint=_beside(folder))
-
-
-def find_languages(task: Task, where: Path | str) -> list[str]:
-    """The languages that have items at a place, sorted: those of a folder's files, or the task's.
-
-    Empty where that cannot be told, as of a single file.
-    """
-    if (said := str(where)) == HUB or said.startswith(f"{HUB}:"):
-        return sorted(task.languages)
-    own = {_name(task, language): language for language in task.languages}
-    for pattern in _patterns(task, "items"):
-        before, _, after = pattern.partition("{language}")
-        named = re.compile(rf"{re.escape(before)}([^/]+){re.escape(after)}(\.gz|\.zst)?")
-        paths = Path(where).glob(f"{pattern.replace('{language}', '*')}*")
-        found = [named.fullmatch(path.relative_to(where).as_posix()) for path in paths]
-        names = {own.get(match[1], match[1]) for match in found if match}
-        if languages := sorted(filter(tag_is_valid, names)):
-            return languages
-    if Path(where).is_file():
-        return []
-    what = f"has no items of `{task.name}` in any language"
-    raise UserError(what, where=path_text(where), hint=_beside(Path(where)))
-
-
 def read_items(
     task: Task,
     language: str,
@@ -134,7 +71,9 @@ def read_items(
     source = path_text(place) if isinstance(place, Path) else hub_source(place)
     items: dict[str, Item] = {}
     faults: list[ItemFault] = []
+    fields: dict[str, Any] = {}
     for number, row in _rows(place, task, language):
+        fields = fields or ({} if isinstance(row, Fault) else row)
         found = make(number, row, items) if not isinstance(row, Fault) else _told(row)
         if isinstance(found, Item):
             items[found.id] = found
@@ -144,6 +83,7 @@ def read_items(
         if unfit == "stop":
             raise stop_at(faults[-1])
     if not items:
+        _say_what_no_row_has(task, wording, faults, fields)
         why = "; ".join(count_faults(faults)) or "it is empty"
         raise UserError(f"holds no item of `{task.name}`", where=source, hint=why)
     return Read(source, tuple(items.values()), tuple(faults))
@@ -233,6 +173,24 @@ def _written(value: Any) -> str:
     return str(int(value) if whole else value).strip()
 
 
+def _say_what_no_row_has(
+    task: Task, wording: Wording, faults: Sequence[ItemFault], row: Mapping[str, Any]
+) -> None:
+    """A UserError where one field that the task names is what all rows lack: the task is wrong."""
+    lacking = {fault.sample if fault.reason == "field missing" else "" for fault in faults}
+    if len(lacking) != 1 or not (path := lacking.pop().strip("`")):
+        return
+    said = {"prompt": wording.prompt, "choices": wording.choices}
+    key = "label" if path == task.label else "id" if path == task.id else ""
+    for name, templates in said.items():
+        if f"{{{path}" in "".join(templates):
+            key = name
+    inside = [f"{one}.{two}" for one, of in row.items() if isinstance(of, Mapping) for two in of]
+    what = f"`{key}` names the field `{path}`, which none of the {len(faults)} rows has"
+    where = f"{task.name}, {faults[0].source}"
+    raise UserError(what, where=where, hint=nearest(path, [*row, *inside]))
+
+
 def _told(fault: Fault) -> tuple[str, str]:
     return fault.reason, fault.sample
 
@@ -243,36 +201,3 @@ def _rows(place: Place, task: Task, language: str) -> Iterator[tuple[int, dict[s
         return
     for row, state in hub_rows(place, f"{task.name}.hub.{language}"):
         yield state["row"], row
-
-
-def _on_hub(task: Task, language: str, dataset: str, part: Part) -> Hub | None:
-    if task.hub is None:
-        what, hint = "says no data set of the hub", "name a folder with its files"
-        raise UserError(what, where=task.name, hint=hint)
-    split = task.hub.split if part == "items" else task.hub.demonstrations
-    if split is None:
-        return None
-    subset = task.hub.subset
-    if subset is not None:
-        subset = subset.replace("{language}", task.hub_name(language))
-    return Hub(dataset=dataset or task.hub.dataset, subset=subset, split=split)
-
-
-def _patterns(task: Task, part: Part) -> list[str]:
-    """Where in a folder a task's files may lie, without what packs them."""
-    own = task.files.items if part == "items" else task.files.demonstrations
-    usual = [f"{task.name}/{{language}}.jsonl", "{language}.jsonl"] if part == "items" else []
-    return ([own] if own else []) + usual
-
-
-def _name(task: Task, language: str) -> str:
-    """What the task's data call a language, if they have a name of their own for it."""
-    named = task.languages
-    return named.get(language, language) if isinstance(named, dict) else language
-
-
-def _beside(folder: Path) -> str:
-    if not folder.is_dir():
-        return f"there is no such folder in `{Path.cwd()}`; `hub` reads from the hub"
-    inside = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    return f"it holds {', '.join(inside[:12])}" if inside else "it is empty"

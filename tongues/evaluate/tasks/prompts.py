@@ -50,5 +50,7 @@ def _length(subject: Subject, context: str) -> int:
 
 
 def _row(subject: Subject, whole: str, context: int, language: str, family: int) -> Row:
-    tokens = subject.encode(whole)
-    return Row(np.concatenate([[subject.first], tokens]), 1 + context, language, family)
+    """Behind what stands before prompts; where nothing is asked behind, before texts."""
+    begun = [subject.first] if subject.prompted or not context else []
+    tokens = np.concatenate([np.array(begun, dtype=np.int64), subject.encode(whole)])
+    return Row(tokens, len(begun) + context, language, family)

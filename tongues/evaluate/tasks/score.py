@@ -1,7 +1,7 @@
 """What a model says to the items of a task."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tongues.evaluate.rows import Row, score_rows, too_long
 from tongues.evaluate.subjects import Subject
@@ -12,7 +12,7 @@ from tongues.evaluate.tasks.items import Item, Unfitting
 from tongues.evaluate.tasks.prompts import before_items, choice_alone, choices_of
 from tongues.evaluate.tasks.spelling import Spelling
 
-__all__ = ["Answers", "score_task"]
+__all__ = ["Answers", "fitted", "score_task"]
 
 _LACKING = 0.1  # of an item's letters, from which a tokenizer lacks its script
 
@@ -61,11 +61,10 @@ def score_task(
         if ending not in alone:
             alone[ending] = choice_alone(subject, task, ending, language, len(asked) + len(alone))
     together = [row for _, rows in asked for row in rows]
-    nats = score_rows(subject, [*together, *alone.values()], tell=tell)
-    sums = iter([-float(one.sum()) for one in nats[: len(together)]])
-    by_text = {
-        ending: -float(one.sum()) for ending, one in zip(alone, nats[len(together) :], strict=True)
-    }
+    found = score_rows(subject, [*together, *alone.values()], tell=tell)
+    totals = [-float(one.nats.sum()) for one in found]
+    sums = iter(totals[: len(together)])
+    by_text = dict(zip(alone, totals[len(together) :], strict=True))
     scores = [
         ItemScore(
             item.id,
@@ -81,6 +80,45 @@ def score_task(
     return Answers(tuple(scores), tuple(faults))
 
 
+def fitted(exam: Exam, subjects: Sequence[Subject], *, unfit: Unfitting = "skip") -> Exam:
+    """An exam whose spare items have taken the place of those that a subject cannot be asked.
+
+    All subjects are asked the same items then, as many as were wanted if there are so many. Without
+    spare ones, or where none of the first can be asked, the exam is as it was. unfit: as in
+    `score_task`.
+    """
+    if not exam.spare:
+        return exam
+    kept: list[Item] = []
+    faults: list[ItemFault] = []
+    known = [Spelling(subject.tokenizer) for subject in subjects]
+    for place, item in enumerate((*exam.items, *exam.spare)):
+        fault = next(_faults(exam, item, subjects, known), None)
+        if fault is None:
+            kept.append(item)
+        elif unfit == "stop":
+            raise stop_at(fault, _advice(fault, len(exam.demonstrations[0])))
+        else:
+            faults.append(fault)
+        if len(kept) == len(exam.items):
+            break
+        if not kept and place + 1 == len(exam.items):
+            return exam
+    return replace(exam, items=tuple(kept), faults=(*exam.faults, *faults), spare=())
+
+
+def _faults(
+    exam: Exam, item: Item, subjects: Sequence[Subject], known: Sequence[Spelling]
+) -> Iterator[ItemFault]:
+    """Why subjects cannot be asked an item behind some draw's demonstrations."""
+    for shown in exam.demonstrations:
+        before = before_items(exam.task, shown)
+        for subject, spelling in zip(subjects, known, strict=True):
+            rows = choices_of(subject, exam.task, item, before, exam.language, 0)
+            if fault := _fault(subject, exam, item, rows, spelling, len(shown)):
+                yield fault
+
+
 def _fault(
     subject: Subject, exam: Exam, item: Item, rows: Sequence[Row], spelling: Spelling, shots: int
 ) -> ItemFault | None:
@@ -89,7 +127,7 @@ def _fault(
     place = f"item {item.id}"
     longest = max(rows, key=lambda row: len(row.tokens))
     if too_long(subject, longest):
-        behind = f" with {shots} demonstrations" if shots else ""
+        behind = f" with {shots} demonstration{'s' if shots > 1 else ''}" if shots else ""
         sees = f"`{subject.name}` sees {subject.ensemble.context}"
         sample = f"{len(longest.tokens)} tokens{behind}, and {sees}"
         return ItemFault(source, place, "too long for the model", sample)

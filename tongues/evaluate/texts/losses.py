@@ -12,6 +12,7 @@ from tongues.tokens.fertility import BYTEWISE
 __all__ = ["DocumentLosses", "bits_per_segment", "spelling_cautions"]
 
 _LACKING = 0.001  # share of a text's letters that a tokenizer lacks, from which it is told
+_HIGHEST = 690.0  # nats of which the perplexity is over 1e299
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +33,8 @@ class DocumentLosses:
 
     @property
     def perplexity(self) -> float:
-        """Of a token; comparable within one tokenizer and one text."""
-        return math.exp(self.loss)
+        """Of a token; comparable within one tokenizer and one text. Infinite where over 1e299."""
+        return math.exp(self.loss) if self.loss < _HIGHEST else math.inf
 
     @property
     def bits_per_byte(self) -> float:
@@ -44,16 +45,18 @@ class DocumentLosses:
 def bits_per_segment(losses: Mapping[str, DocumentLosses]) -> tuple[int, dict[str, float]]:
     """Bits of a segment in each language, over those that every language has; and how many.
 
-    A segment is all of a language's documents of one group. The same is said in each of them, so
-    languages compare, and tokenizers.
+    A segment is all of a language's documents of one group, of which each must have as many: then
+    the same is said in each language, so languages compare, and tokenizers.
     """
-    sums = {lang: _by_segment(one) for lang, one in losses.items()}
-    shared = set.intersection(*(set(own) for own in sums.values())) if sums else set()
+    sums, counts = {}, {}
+    for lang, one in losses.items():
+        sums[lang], counts[lang] = _by_segment(one)
+    shared = set.intersection(*(set(own.items()) for own in counts.values())) if counts else set()
     if not shared or len(sums) < 2:
         return 0, {}
     bits = len(shared) * math.log(2)
     return len(shared), {
-        lang: math.fsum(own[name] for name in shared) / bits for lang, own in sums.items()
+        lang: math.fsum(own[name] for name, _ in shared) / bits for lang, own in sums.items()
     }
 
 
@@ -73,12 +76,15 @@ def spelling_cautions(language: str, losses: DocumentLosses) -> list[Caution]:
     return found
 
 
-def _by_segment(losses: DocumentLosses) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _by_segment(losses: DocumentLosses) -> tuple[dict[str, float], dict[str, int]]:
+    """Of each segment the nats, and of how many documents they are."""
+    sums: dict[str, float] = {}
+    counts: dict[str, int] = {}
     for name, nats, tokens in zip(losses.segments, losses.nats, losses.tokens, strict=True):
         if tokens:
-            found[name] = found.get(name, 0.0) + float(nats)
-    return found
+            sums[name] = sums.get(name, 0.0) + float(nats)
+            counts[name] = counts.get(name, 0) + 1
+    return sums, counts
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> float:

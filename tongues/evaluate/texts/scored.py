@@ -75,7 +75,7 @@ def token_nats(
     found = []
     for place, text in enumerate(texts):
         none = np.empty((0, subject.ensemble.k))
-        own = [next(each) for _ in windows(policy, len(text))]
+        own = [next(each).likely for _ in windows(policy, len(text))]
         likely = np.concatenate([none, *own])
         if weights is not None:
             found.append(-mixed(weights[place], likely))

@@ -75,11 +75,12 @@ def _held_out(
         ids = [shard.tokens[shard.bounds[n] : shard.bounds[n + 1] - 1].tolist() for n in numbers]
         texts = tokenizer.decode_batch(ids, skip_special_tokens=False)
         names = [f"{tokens.path.name}/{lang}/{number}" for number in numbers]
+        groups = tokens.groups_of(lang)
         yield (
             lang,
             [
-                Document(name, lang, text, name, path_text(tokens.path))
-                for name, text in zip(names, texts, strict=True)
+                Document(name, lang, text, groups[number], path_text(tokens.path))
+                for name, number, text in zip(names, numbers, texts, strict=True)
                 if text
             ],
         )

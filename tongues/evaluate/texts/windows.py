@@ -31,8 +31,11 @@ class Window:
     stop: int
 
 
-def resolved(policy: Policy, context: int | None) -> Policy:
-    """The policy in numbers for a model that sees so many tokens; its own where it sees any."""
+def resolved(policy: Policy, context: int | None, name: str = "the model") -> Policy:
+    """The policy in numbers for a model that sees so many tokens; its own where it sees any.
+
+    name: of the model, for errors.
+    """
     window = context if policy.window is None else policy.window
     if window is None:
         if policy.stride is not None:
@@ -44,7 +47,7 @@ def resolved(policy: Policy, context: int | None) -> Policy:
         raise UserError("a window of no tokens", where="window", hint="1 token or more")
     if context is not None and window > context:
         hint = "name a shorter one, or none"
-        what = f"a window of {window} tokens is longer than the model sees ({context})"
+        what = f"a window of {window} tokens is longer than {name} sees ({context})"
         raise UserError(what, where="window", hint=hint)
     if not 1 <= stride <= window:
         what = f"a stride of {stride} tokens with a window of {window}"

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 
 import torch
@@ -10,21 +11,20 @@ from torch import Tensor
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.opened import mapped_weights
-from tongues.files import whole_directory
 from tongues.tokens import tokenizer_files
 
-__all__ = ["average_experts"]
+__all__ = ["average_experts", "mean_shares"]
 
 
 def average_experts(
     experts: Sequence[Path], folder: Path, weights: Sequence[float] | None = None
 ) -> None:
-    """Write the weighted mean of experts of one shape as a Hugging Face folder.
+    """Write the weighted mean of experts of one shape into an empty folder, as Hugging Face does.
 
     experts: their folders; configuration and tokenizer are the first one's. weights: of any sum,
     none below 0; equal if left out.
     """
-    shares = _shares(weights, len(experts))
+    shares = mean_shares(weights, len(experts))
     stored = [mapped_weights(expert) for expert in experts]
     for expert, tensors in zip(experts, stored, strict=True):
         odd = [
@@ -35,22 +35,23 @@ def average_experts(
             hint = "only experts of one shape can be averaged"
             raise UserError(what, where=str(expert), hint=hint)
     mean = {name: _mean([each[name] for each in stored], shares) for name in stored[0]}
-    with whole_directory(folder) as aside:
-        save_file(mean, aside / "model.safetensors", metadata={"format": "pt"})
-        for name in ("config.json", "generation_config.json"):
-            if (experts[0] / name).is_file():
-                shutil.copyfile(experts[0] / name, aside / name)
-        for file in tokenizer_files(experts[0]):
-            if not (aside / file.name).exists():
-                shutil.copyfile(file, aside / file.name)
+    save_file(mean, folder / "model.safetensors", metadata={"format": "pt"})
+    settings = (experts[0] / name for name in ("config.json", "generation_config.json"))
+    own = [file for file in settings if file.is_file()]
+    for file in dict.fromkeys([*own, *tokenizer_files(experts[0])]):
+        shutil.copyfile(file, folder / file.name)
 
 
-def _shares(weights: Sequence[float] | None, count: int) -> list[float]:
+def mean_shares(weights: Sequence[float] | None, count: int) -> list[float]:
+    """What each of `count` experts counts for in the mean; they add up to 1."""
     if weights is None:
         return [1 / count] * count
-    if len(weights) != count or min(weights) < 0 or not sum(weights) > 0:
-        what = f"{len(weights)} weights for {count} experts, or not a positive sum of them"
-        raise UserError(what, where="weights", hint="name one of 0 or more for each expert")
+    if len(weights) != count:
+        hint = "name one for each expert, in their order"
+        raise UserError(f"{len(weights)} of them for {count} experts", where="weights", hint=hint)
+    if not all(0 <= weight < inf for weight in weights) or not any(weights):
+        what, hint = "are no numbers of 0 or more, one above 0", "such as `2,1`"
+        raise UserError(what, where="weights", hint=hint)
     return [weight / sum(weights) for weight in weights]
 
 

@@ -16,7 +16,7 @@ from tongues.experts.ensemble.lineage import (
 )
 from tongues.experts.ensemble.opened import Opened
 from tongues.experts.ensemble.router import Router, load_router
-from tongues.experts.ensemble.routing import Routing
+from tongues.experts.ensemble.routing import Routing, router_for
 from tongues.files import file_hash
 from tongues.models.huggingface import configure
 from tongues.tokens import load_tokenizer
@@ -53,11 +53,27 @@ class Ensemble:
         if routing.kind != "language":
             return None
         if languages is None:
-            hint = "say them, or let the texts tell, by `text`"
+            hint = "say them (`language`), or let the texts tell, by `text`"
             raise UserError("the texts' languages are not said", where="routing", hint=hint)
         if len(languages) != count:
             raise ValueError(f"{len(languages)} languages for {count} texts")
         return [self.lineage.number_of(lang) for lang in languages]
+
+    def expert_of(self, routing: Routing, language: str | None) -> int | None:
+        """The expert of one text."""
+        experts = self.experts_of(routing, None if language is None else [language], 1)
+        return experts[0] if experts else None
+
+    def check(self, routing: Routing, language: str | None = None) -> None:
+        """A UserError where the ensemble cannot be used in this way."""
+        if routing.m and routing.m > self.k:
+            there = "it is one model" if self.k == 1 else f"there are {self.k}"
+            what = f"`{routing}` asks for {routing.m} experts and {there}"
+            hint = f"`tfidf:{self.k}`, or `tfidf` for all" if self.k > 1 else "leave it out"
+            raise UserError(what, where="routing", hint=hint)
+        if routing.kind in ("tfidf", "text"):
+            router_for(routing, self.router)
+        self.expert_of(routing, language)
 
 
 def open_ensemble(

@@ -4,8 +4,9 @@ Every file that decides what an expert predicts is named with its SHA-256, so a 
 a router that is gone or a foreign tokenizer is found before anything is computed.
 """
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Expert:
     """A model of the ensemble, as it was when it joined."""
 
     name: str
-    folder: str  # Hugging Face's, from the workspace on where it lies inside, else whole
+    folder: str  # Hugging Face's: from the workspace on where it lies inside, else whole
     sha256: Mapping[str, str]  # of config.json and every file of weights, by name
     languages: Mapping[str, float]  # share of each one's text that it learned
     parent: str | None  # the expert, run or folder that it branched from
@@ -128,7 +129,10 @@ def write_lineage(lineage: Lineage, folder: Path) -> None:
 
 
 def read_lineage(folder: Path) -> Lineage:
-    """Read `ensemble.json`; a UserError when it is missing or damaged."""
+    """Read `ensemble.json`; a UserError when it is missing or damaged.
+
+    Folders that it names from its own on (`./…`), as an exported one does, come out whole.
+    """
     path = folder / ENSEMBLE
     if not path.is_file():
         others = [other.parent.name for other in folder.parent.glob(f"*/{ENSEMBLE}")]
@@ -139,7 +143,7 @@ def read_lineage(folder: Path) -> Lineage:
         plain = read_json(path)
         router = plain["router"]
         return Lineage(
-            experts=tuple(Expert(**expert) for expert in plain["experts"]),
+            experts=tuple(_placed(Expert(**expert), folder) for expert in plain["experts"]),
             languages=plain["languages"],
             seed=plain["seed"],
             tokenizer_sha256=plain["tokenizer_sha256"],
@@ -147,9 +151,28 @@ def read_lineage(folder: Path) -> Lineage:
             partition=plain["partition"],
             rounds=tuple(plain["rounds"]),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         hint = "run `tongues experts train` again, which writes it anew"
-        raise UserError(f"cannot be read ({error!r})", where=str(path), hint=hint) from None
+        raise UserError(_damage(error), where=str(path), hint=hint) from None
+
+
+def _placed(expert: Expert, folder: Path) -> Expert:
+    inside = expert.folder.startswith("./")
+    return replace(expert, folder=str((folder / expert.folder).resolve())) if inside else expert
+
+
+def _damage(error: Exception) -> str:
+    """What is wrong with `ensemble.json`, in words."""
+    match error:
+        case json.JSONDecodeError():
+            return f"is damaged: what stands in line {error.lineno} is no JSON"
+        case UnicodeDecodeError():
+            return "is damaged: it is no text"
+        case KeyError():
+            return f"is damaged: it lacks `{error.args[0]}`"
+        case OSError():
+            return f"cannot be read ({error.strerror})"
+    return "is damaged, or was written by another version: its parts are not what they should be"
 
 
 def expert_folder(expert: Expert, workspace: Path) -> Path:

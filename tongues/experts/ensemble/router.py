@@ -4,6 +4,7 @@ The embedding of a text is its terms' vectors, weighted by idf, summed up and br
 so a running sum is all that has to be kept, and a token more costs the same at any length.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -57,6 +58,7 @@ class Router:
     prior: np.ndarray  # [k], adds up to 1
     temperature: float = 0.1
     power: Power = 2
+    languages: tuple[str, ...] = ()  # that each centre stands for; none said: topics, older files
     _doubled: np.ndarray = field(init=False, repr=False)  # [d, c]
     _reach: np.ndarray = field(init=False, repr=False)  # [c]
     _owned: np.ndarray = field(init=False, repr=False)  # [c, k], 1 where it is the expert's
@@ -84,6 +86,12 @@ class Router:
     def weights(self, state: RouterState) -> np.ndarray:
         """The experts' weights [..., k] for the next token."""
         return self.weigh(self.distances(state.sums))
+
+    def language(self, sums: np.ndarray) -> str | None:
+        """The language whose centre is nearest to a text, by its sum [d]; None if nobody knows."""
+        if not self.languages or not sums.any():
+            return None
+        return self.languages[int(self.distances(sums).argmin())] or None
 
     def sum(self, tokens: np.ndarray) -> np.ndarray:
         """The sum [d] of the vectors of a text's tokens."""
@@ -137,6 +145,7 @@ def fit_router(
     projection: np.ndarray,
     documents: Sequence[Sequence[Sequence[np.ndarray]]],
     prior: Sequence[float] | None = None,
+    languages: Sequence[str] = (),
 ) -> Router:
     """A router for experts of any partition: their centres are means over documents.
 
@@ -156,7 +165,7 @@ def fit_router(
         sums = np.array([unplaced.sum(tokens) for tokens in sample])
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         centres.append((sums / np.where(lengths > 0, lengths, 1)).mean(axis=0))
-    return replace(unplaced, centres=np.array(centres))
+    return replace(unplaced, centres=np.array(centres), languages=tuple(languages))
 
 
 def fit_temperature(
@@ -191,8 +200,9 @@ def save_router(router: Router, path: Path) -> None:
 
     tensors = {name: np.ascontiguousarray(getattr(router, name)) for name in _TENSORS}
     tensors |= {"temperature": np.array(router.temperature), "power": np.array(router.power)}
+    told = {"languages": json.dumps(router.languages)} if router.languages else None
     with whole_file(path) as aside:
-        save_file(tensors, aside)
+        save_file(tensors, aside, metadata=told)
 
 
 def load_router(path: Path) -> Router:
@@ -206,9 +216,9 @@ def load_router(path: Path) -> Router:
         with safe_open(path, framework="numpy") as stored:
             tensors = {name: stored.get_tensor(name) for name in _TENSORS}
             power: Power = 4 if stored.get_tensor("power") == 4 else 2
-            return Router(
-                **tensors, temperature=float(stored.get_tensor("temperature")), power=power
-            )
+            temperature = float(stored.get_tensor("temperature"))
+            languages = tuple(json.loads((stored.metadata() or {}).get("languages", "[]")))
+        return Router(**tensors, temperature=temperature, power=power, languages=languages)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"is no router ({error})", where=str(path), hint=hint) from None
 

@@ -1,7 +1,6 @@
 """Which experts predict a token, and with what weights: the ways an ensemble can be used."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
@@ -18,6 +17,7 @@ __all__ = [
     "guide",
     "parse_routing",
     "posterior_weights",
+    "router_for",
     "sparse",
     "weigh",
 ]
@@ -74,25 +74,28 @@ def parse_routing(
 
 
 class Guide(Protocol):
-    """The experts' weights for the next token of several texts side by side."""
+    """The experts' weights for the next token of a text."""
+
+    learns: bool  # whether it asks for the experts' log-probabilities of what was written
 
     def weights(self) -> np.ndarray:
-        """One row [k] a text; rows add up to 1."""
+        """One for each expert [k]; they add up to 1."""
         ...
 
-    def push(self, tokens: np.ndarray, log_probs: np.ndarray | None) -> None:
-        """Take the next token of every text, with its log-probability [texts, k] if known."""
+    def push(self, token: int, log_probs: np.ndarray | None) -> None:
+        """Take the next token, with its log-probability by each expert [k] where it learns."""
         ...
 
 
 @dataclass(slots=True)
 class _Fixed:
     found: np.ndarray
+    learns: bool = False
 
     def weights(self) -> np.ndarray:
         return self.found
 
-    def push(self, tokens: np.ndarray, log_probs: np.ndarray | None) -> None:
+    def push(self, token: int, log_probs: np.ndarray | None) -> None:
         pass
 
 
@@ -101,22 +104,24 @@ class _Nearest:
     router: Router
     state: RouterState
     m: int | None
+    learns: bool = False
 
     def weights(self) -> np.ndarray:
         return sparse(self.router.weights(self.state), self.m)
 
-    def push(self, tokens: np.ndarray, log_probs: np.ndarray | None) -> None:
-        self.router.push(self.state, tokens)
+    def push(self, token: int, log_probs: np.ndarray | None) -> None:
+        self.router.push(self.state, token)
 
 
 @dataclass(slots=True)
 class _Posterior:
     log_weights: np.ndarray
+    learns: bool = True
 
     def weights(self) -> np.ndarray:
         return _normal(self.log_weights)
 
-    def push(self, tokens: np.ndarray, log_probs: np.ndarray | None) -> None:
+    def push(self, token: int, log_probs: np.ndarray | None) -> None:
         assert log_probs is not None, "the posterior lives on the experts' probabilities"
         self.log_weights = self.log_weights + log_probs
 
@@ -137,10 +142,10 @@ def weigh(
     if routing.kind == "posterior":
         return None
     if routing.kind == "tfidf":
-        router = _set(routing, router)
+        router = router_for(routing, router)
         return sparse(router.document_weights(tokens), routing.m)
     if routing.kind == "text":
-        begun = _set(routing, router).document_weights(tokens[:_LOOKED])
+        begun = router_for(routing, router).document_weights(tokens[:_LOOKED])
         one = _one(routing, tokens, k, router, expert, seed)
         return np.vstack([sparse(begun, 1), np.tile(one, (max(0, len(tokens) - _LOOKED), 1))])
     return np.broadcast_to(_one(routing, tokens, k, router, expert, seed), (len(tokens), k))
@@ -148,30 +153,28 @@ def weigh(
 
 def guide(
     routing: Routing,
-    prompts: Sequence[np.ndarray],
+    prompt: np.ndarray,
     *,
     k: int,
     router: Router | None,
-    experts: Sequence[int] | None,
-    log_probs: Sequence[np.ndarray] | None,
-    prior: np.ndarray,
+    expert: int | None,
     seed: int,
+    log_probs: np.ndarray | None = None,
+    prior: np.ndarray,
 ) -> Guide:
-    """A guide for texts that begin with these prompts."""
+    """A guide for a text that begins with this prompt.
+
+    expert, seed: as for `weigh`. log_probs: of the prompt [T, k], for `posterior`. prior: [k].
+    """
     if routing.kind == "posterior":
         assert log_probs is not None
-        return _Posterior(np.log(prior) + np.array([found.sum(axis=0) for found in log_probs]))
+        return _Posterior(np.log(prior) + log_probs.sum(axis=0))
     if routing.kind == "tfidf":
-        router = _set(routing, router)
-        state = router.start(len(prompts))
-        for sums, prompt in zip(state.sums, prompts, strict=True):
-            sums += router.sum(prompt)
+        router = router_for(routing, router)
+        state = router.start()
+        state.sums += router.sum(prompt)
         return _Nearest(router, state, routing.m)
-    rows = [
-        _one(routing, prompt, k, router, experts[place] if experts else None, seed)
-        for place, prompt in enumerate(prompts)
-    ]
-    return _Fixed(np.array(rows))
+    return _Fixed(_one(routing, prompt, k, router, expert, seed))
 
 
 def posterior_weights(log_probs: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -206,20 +209,22 @@ def _one(
     if routing.kind == "language":
         if expert is None:
             raise UserError(
-                "the text's language is not said", where="routing", hint="or use `text`"
+                "the text's language is not said",
+                where="routing",
+                hint="name it by `--language`, or use `text`",
             )
         return np.eye(k)[expert]
     if routing.kind == "random":
         text = hashlib.sha256(np.ascontiguousarray(tokens, dtype="<i8").data).hexdigest()
         return np.eye(k)[derive_seed(seed, "expert", text) % k]
-    router = _set(routing, router)
+    router = router_for(routing, router)
     state = router.start()
     state.sums += router.sum(tokens[:_LOOKED])
     return np.eye(k)[int(router.weights(state).argmax())]
 
 
-def _set(routing: Routing, router: Router | None) -> Router:
-    """The router, with the power and temperature that the routing names."""
+def router_for(routing: Routing, router: Router | None) -> Router:
+    """The router, with the power and temperature that the routing names; a UserError if none."""
     if router is None:
         hint = "use `language`, `posterior` or `uniform`, or give it a router"
         what = f"`{routing}` needs a router, which this ensemble lacks"

@@ -126,11 +126,14 @@ def _all_log_probs(
 
 
 def mixed(weights: np.ndarray, log_probs: np.ndarray) -> np.ndarray:
-    """The log-probability of every token [T] by the weighted mean of the experts', by [T, k]."""
-    with np.errstate(divide="ignore"):
+    """The log-probability of every token [T] by the weighted mean of the experts', by [T, k].
+
+    No number where none of the experts that count finds one.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(weights > 0, np.log(weights) + log_probs, -np.inf)
-    highest = terms.max(axis=1, initial=-np.inf)
-    return np.log(np.exp(terms - highest[:, None]).sum(axis=1)) + highest
+        highest = terms.max(axis=1, initial=-np.inf)
+        return np.log(np.exp(terms - highest[:, None]).sum(axis=1)) + highest
 
 
 def _window(ensemble: Ensemble, context: int | None) -> int | None:

@@ -1,13 +1,10 @@
 """The section of a model's card that an evaluation gives, as Markdown."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tongues.evaluate.significance import Chance, measured_in_words, signs_in_words
-from tongues.evaluate.significance.signs import Signs
-from tongues.files import file_name, read_json, write_text
+from tongues.files import file_name, write_text
 from tongues.report.evaluation.cells import (
     BITS,
     POINTS,
@@ -21,9 +18,10 @@ from tongues.report.evaluation.found import Found, difference, measured, overall
 from tongues.report.evaluation.words import policy_said
 from tongues.report.experts.numbers import perplexity
 from tongues.report.words import with_stop
-from tongues.runs import Record
+from tongues.significance import Chance, measured_in_words, signs_in_words
+from tongues.significance.signs import Signs
 
-__all__ = ["card_section", "newest_section", "write_cards"]
+__all__ = ["card_section", "write_cards"]
 
 
 def write_cards(found: Found, folder: Path) -> list[Path]:
@@ -35,22 +33,6 @@ def write_cards(found: Found, folder: Path) -> list[Path]:
         write_text(path, card_section(found, about["name"]))
         written.append(path)
     return written
-
-
-def newest_section(evaluations: Path, record: Record) -> str:
-    """The section of the newest evaluation that a run, as it is now, was a part of; or nothing.
-
-    evaluations: the folder of all.
-    """
-    kept = sorted(evaluations.glob("*/scores.json"), key=lambda path: -path.stat().st_mtime_ns)
-    for path in kept:
-        with suppress(ValueError, KeyError, TypeError):  # damaged, or of another version
-            found = read_json(path)
-            for about in found["models"]:
-                made = about["trained"]
-                if made and all(made[key] == record[key] for key in ("run", "fingerprint")):
-                    return card_section(found, about["name"])
-    return ""
 
 
 def card_section(found: Found, model: str) -> str:
@@ -131,6 +113,11 @@ def _quoted(examples: Mapping[str, str]) -> list[str]:
 
 def _how(found: Found, about: Mapping[str, Any]) -> str:
     lines = [f"Measured with tongues {found['tongues']}; in brackets 95 % intervals."]
+    if len(found["models"]) > 1:
+        lines.append(
+            "Models are told apart where luck does as much in fewer than 5 cases of 100, allowing "
+            "for all models and languages that were compared."
+        )
     if found["texts"]:
         lines.append(policy_said(found))
     if about["routing"]:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from html import escape
 
-from tongues.evaluate.significance import Chance, Difference, Measured, in_words
-from tongues.evaluate.significance.words import UNTOLD
+from tongues.significance import Chance, Difference, Measured, Signs, in_words
+from tongues.significance.student import LEVEL
 
 __all__ = [
     "BITS",
@@ -18,6 +18,7 @@ __all__ = [
     "measured_cell",
     "said",
     "share_said",
+    "signs_cell",
     "strong",
 ]
 
@@ -56,11 +57,21 @@ def measured_cell(of: Measured, show: Show) -> str:
 
 
 def difference_cell(of: Difference, show: Show) -> str:
-    """A difference above its interval; where nothing was told it says so first."""
-    ends = between(of.low, of.high, show)
+    """A difference above its interval, and whether nothing was told, or nothing could be."""
+    ends, value = between(of.low, of.high, show), _signed(of.mean, show)
     if of.told:
-        return f"{_signed(of.mean, show)}<small>{ends}</small>"
-    return f'<span class="quiet">{UNTOLD}</span><small>{_signed(of.mean, show)} {ends}</small>'
+        return f"{value}<small>{ends}</small>"
+    if of.low is not None:
+        ends += ", too few" if of.lacking else ", not told"
+    return f'<span class="quiet">{value}</span><small>{ends}</small>'
+
+
+def signs_cell(of: Signs) -> str:
+    """In how many languages it is ahead, and how many are level."""
+    said = f"{of.wins} of {of.wins + of.losses + of.ties}"
+    told = of.p is not None and of.p <= LEVEL
+    shown = said if told else f'<span class="quiet">{said}</span>'
+    return shown + (f"<small>{of.ties} level</small>" if of.ties else "")
 
 
 def chance_cell(of: Chance) -> str:

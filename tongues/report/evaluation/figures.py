@@ -33,7 +33,7 @@ def loss_figure(found: Found, text: str) -> Figure | None:
     if len(rows) < _FEWEST:
         return None
     panels = [_dots(found, rows, "Loss", "bits per byte")]
-    caption = f"Bits per byte of {text} by language, with 95 % intervals over documents."
+    caption = f"Bits per byte of {text} with 95 % intervals."
     if compared := beside_first(scores):
         first = names[compared[0]["other"]]
         beside = _differences(compared, names)
@@ -41,7 +41,7 @@ def loss_figure(found: Found, text: str) -> Figure | None:
         rows += [{**row, "beside": first} for row in beside]
         caption += (
             f" Right, how much higher than those of `{first}`, document by document: left of the "
-            "line at 0 a model is better; here the intervals are of the differences."
+            "line at 0 a model is better."
         )
     return Figure(
         figure_name("loss", text), f"Losses on {text}", caption, tuple(panels), tuple(rows)
@@ -56,9 +56,8 @@ def forgetting_figure(found: Found, text: str) -> Figure | None:
     rows = _differences(compared, names)
     chart = _dots(found, rows, "Above its seed", "bits per byte", level=0.0)
     caption = (
-        f"Bits per byte of {text} above those of the model that each began with, with 95 % "
-        "intervals over documents. Right of the line at 0 something was forgotten; left of it, "
-        "learned."
+        f"Bits per byte of {text} above the seed's, with 95 % intervals: right of the line at 0 "
+        "something was forgotten; left of it, learned."
     )
     title = f"What was forgotten and learned, on {text}"
     return Figure(figure_name("forgetting", text), title, caption, (chart,), tuple(rows))
@@ -81,12 +80,12 @@ def accuracy_figure(found: Found, task: str) -> Figure | None:
         levels[_MEAN] = scores["chance"]["level"]
     shown = [{**row, "chance": 100.0 * levels[row["language"]]} for row in rows]
     panels = [_dots(found, shown, "Accuracy", "% of items answered rightly", chance=levels)]
-    caption = "Accuracy by language with 95 % intervals; the dashed line is chance."
+    caption = "Accuracy with 95 % intervals; the dashed line is chance."
     if compared := scores["compared"]:
         other = names[compared[0]["other"]]
         beside = _differences(compared, names, scale=100.0, mean=len(first) > 1)
         panels.append(_dots(found, beside, f"Above {other}", "points", level=0.0))
-        caption += f" Right, how many points above `{other}`, on the same items."
+        caption += f" Right, how many points above `{other}`."
         shown += [{**row, "beside": other} for row in beside]
     title = f"Accuracy in {task}"
     return Figure(figure_name("task", task), title, caption, tuple(panels), tuple(shown))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tongues.evaluate.significance import Difference, Measured
+from tongues.significance import Difference, Measured
 
 __all__ = [
     "Found",

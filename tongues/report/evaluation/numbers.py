@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from tongues.evaluate.significance import Chance
 from tongues.report.evaluation.cells import between, bits, hundredths, share_said
 from tongues.report.evaluation.found import Found, difference, labels, measured, overall
 from tongues.report.html import number_card
+from tongues.significance import Chance
 
 __all__ = ["number_cards"]
 
@@ -63,7 +63,7 @@ def _accuracies(found: Found) -> Iterator[str]:
         model = max(means, key=lambda name: means[name].value)
         chance = Chance(**scores["chance"])
         first = [name for name, of in means.items() if of.value == means[model].value]
-        most = ", the most of all" if len(first) == 1 < len(means) else ""
+        most = f", the highest of {len(means)}" if len(first) == 1 < len(means) else ""
         what = f"of `{task}` answered rightly by `{names[model]}`{most}"
         of_guessing = f"chance {share_said(chance.level)} ± {hundredths(chance.error)}"
         yield number_card(share_said(means[model].value), of_guessing, what)

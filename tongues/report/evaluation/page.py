@@ -20,21 +20,11 @@ from tongues.report.evaluation.tables import (
     perplexity_table,
     segment_table,
 )
-from tongues.report.evaluation.words import findings, lead, policy_said
+from tongues.report.evaluation.words import beside_chance, findings, lead, policy_said
 from tongues.report.folder import write_folder
 from tongues.report.html import figure, footer, items, prose
 
 __all__ = ["write_evaluation_report"]
-
-_BOLD = (
-    "Bold are the best of a language and all that cannot be told from it, allowing for the number "
-    "of models; where that is every model, none is. The last row counts the lowest or highest "
-    "values, told or not."
-)
-_HOLM = (
-    "Differences count as told where luck does as much in fewer than 5 cases of 100, p-values by "
-    "Holm for the number of languages; intervals are of each language by itself."
-)
 
 
 def write_evaluation_report(found: Mapping[str, Any], folder: Path) -> Path:
@@ -73,12 +63,10 @@ def _parts(found: Found) -> Iterator[str | Figure]:
 
 def _text_section(found: Found, text: str) -> str:
     scores, names = found["texts"][text], labels(found)
-    several = len(scores["losses"]) > 1
-    said = "Bits per byte with their 95 % intervals over documents: comparable between tokenizers."
-    tables = f"{_said(said + (f' {_BOLD}' if several else ''))}{loss_table(found, text)}"
+    tables = _said("Bits per byte, which compare between tokenizers.") + loss_table(found, text)
+    several = len(next(iter(scores["losses"].values()))) > 1
     for names_alike in same_tokens(found):
         of = "" if len(names_alike) == len(names) else ", models of one tokenizer"
-        several = len(next(iter(scores["losses"].values()))) > 1
         mean = " The mean is that of the languages' perplexities." if several else ""
         about = f"Of a token: what is comparable within one tokenizer alone.{mean}"
         table = perplexity_table(found, text, names_alike)
@@ -91,10 +79,15 @@ def _text_section(found: Found, text: str) -> str:
         tables += f"<h3>Bits per segment</h3>{_said(about)}{segment_table(found, text)}"
     if compared := beside_first(scores):
         other = names[compared[0]["other"]]
-        about = f"How many bits per byte more than `{other}`, on the same documents. {_HOLM}"
+        about = f"How many bits per byte more than `{other}`, on the same documents."
         table = comparison_table(found, compared, bits, _losses(scores))
-        tables += f"<h3>Beside {escape(other)}</h3>{_said(about)}{table}"
+        tables += f"<h3>Beside {escape(other)}</h3>{_said(about + _translated(scores))}{table}"
     return _section(f"{text}: losses", tables)
+
+
+def _translated(scores: Mapping[str, Any]) -> str:
+    """How the mean takes translations."""
+    return " In the mean, translations of each other count once." if scores["translated"] else ""
 
 
 def _losses(scores: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -113,9 +106,10 @@ def _forgetting(found: Found) -> Iterator[str | Figure]:
     seed = f" (`{labels(found)[next(iter(seeds))]}`)" if len(seeds) == 1 else ""
     about = (
         f"How many bits per byte more a model needs than its seed, the one it began with{seed}, on "
-        f"the same documents: + is forgotten, − learned. {_HOLM}"
+        "the same documents: + is forgotten, − learned."
     )
-    tables = _said(about)
+    same = next((_translated(found["texts"][text]) for text in texts), "")
+    tables = _said(about + same)
     for text in texts:
         head = f"<h3>{escape(text)}</h3>" if len(texts) > 1 else ""
         compared = found["texts"][text]["forgotten"]
@@ -130,7 +124,7 @@ def _task_section(found: Found, task: str) -> str:
     tables = f"{_said(_asked(found, task))}{accuracy_table(found, task)}"
     if scores["compared"]:
         other = names[scores["compared"][0]["other"]]
-        about = f"How many points more than `{other}`, on the same items. {_HOLM}"
+        about = f"How many points more than `{other}`, on the same items.{_translated(scores)}"
         values = {
             model: {language: of["measured"] for language, of in by.items()}
             for model, by in scores["accuracies"].items()
@@ -146,16 +140,14 @@ def _asked(found: Found, task: str) -> str:
     scores = found["tasks"][task]
     first = next(iter(next(iter(scores["accuracies"].values())).values()))
     shots = (
-        f"{scores['shots']} demonstrations, drawn {first['draws']} times; intervals hold both the "
-        "luck of items and of draws"
+        f"{scores['shots']} demonstrations, drawn {first['draws']} times"
         if scores["shots"]
-        else "no demonstrations; intervals are over items"
+        else "no demonstrations"
     )
-    several = f" {_BOLD}" if len(scores["accuracies"]) > 1 else ""
+    several = len(scores["accuracies"]) > 1
     return (
-        f"In hundredths, with 95 % intervals; {shots}. Choices are compared by "
-        f"{_NORMALISED[scores['normalisation']]}. Chance stands with its standard error on these "
-        f"items.{several}"
+        f"In hundredths; {shots}. Choices are compared by {_NORMALISED[scores['normalisation']]}."
+        f"{f' {beside_chance(found, task)}' if several else ''}"
     )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from tongues.evaluate.significance import Chance
 from tongues.quantities import show_count
 from tongues.report.evaluation.cells import (
     bits,
@@ -12,11 +11,13 @@ from tongues.report.evaluation.cells import (
     difference_cell,
     hundredths,
     measured_cell,
+    signs_cell,
     strong,
 )
 from tongues.report.evaluation.found import Found, difference, labels, languages_of, measured
 from tongues.report.experts.numbers import perplexity
 from tongues.report.html import table, word
+from tongues.significance import Chance, Signs
 
 __all__ = [
     "accuracy_table",
@@ -64,8 +65,8 @@ def perplexity_table(found: Found, text: str, models: Sequence[str]) -> str:
         for place, language in enumerate(languages)
     ]
     if len(languages) > 1:
-        means = (perplexity(sum(of) / len(of)) for of in by_model.values())
-        rows.append([word("mean"), *means])
+        means = (None if None in of else sum(of) / len(of) for of in by_model.values())
+        rows.append([word("mean"), *map(perplexity, means)])
     return table([word("language"), *_heads(names[model] for model in by_model)], rows)
 
 
@@ -85,7 +86,7 @@ def comparison_table(
     show: Callable[[float], str],
     values: Mapping[str, Mapping[str, Any]],
 ) -> str:
-    """Differences by language, a column per comparison; last the mean over languages.
+    """Differences by language, a column per comparison; last their mean, and languages ahead.
 
     values: of every model by language, shown beside the difference where there is but one.
     """
@@ -101,8 +102,10 @@ def comparison_table(
         for language in languages
     ]
     if len(languages) > 1:
+        blank = ["" for _ in alone]
         means = (difference_cell(difference(one["mean"]), show) for one in comparisons)
-        rows.append([word("mean"), *("" for _ in alone), *means])
+        ahead = (signs_cell(Signs(**one["signs"])) for one in comparisons)
+        rows += [[word("mean"), *blank, *means], [word("ahead in"), *blank, *ahead]]
     if only:
         heads = [*_heads(names[model] for model in alone), "difference"]
         return table([word("language"), *heads], rows)
@@ -131,7 +134,9 @@ def accuracy_table(found: Found, task: str) -> str:
             for model, by in accuracies.items()
         ]
         chance = chance_cell(Chance(**of_first["chance"]))
-        rows.append([word(escape(language)), *cells, chance, f"{of_first['items']:,}"])
+        counts = sorted({by[language]["items"] for by in accuracies.values()})
+        items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
+        rows.append([word(escape(language)), *cells, chance, items])
     if len(rows) > 1:
         means = (measured_cell(measured(of), hundredths) for of in scores["mean"].values())
         rows.append([word("mean"), *means, chance_cell(Chance(**scores["chance"])), ""])

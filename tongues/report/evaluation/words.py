@@ -1,26 +1,22 @@
-"""What an evaluation found, in words: first what can be told apart, then everything by topic."""
+"""What an evaluation found, in words: what can be told apart, and what is to be known besides."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from tongues.evaluate.significance import (
-    Chance,
-    Signs,
-    signs_in_words,
-)
-from tongues.report.evaluation.cells import BITS, POINTS, Unit, bits, hundredths, said, share_said
-from tongues.report.evaluation.found import (
-    Found,
-    difference,
-    labels,
-    measured,
-    overall,
-)
+from tongues.evaluate.shown import comparisons
+from tongues.report.evaluation.cells import bits, hundredths, share_said
+from tongues.report.evaluation.found import Found, difference, labels, measured, overall
 from tongues.report.words import with_stop
+from tongues.significance import Chance, Measured, Signs, about_signs
 
-__all__ = ["findings", "forgotten_by", "lead", "policy_said"]
+__all__ = ["beside_chance", "findings", "lead", "policy_said"]
 
 _TASKS = 3  # that the first lines speak of
+_VERDICTS = {  # by the sign of the advantage
+    1: "{0} {2} ahead of {1}",
+    -1: "{0} {2} behind {1}",
+    0: "{0} cannot be told apart from {1}",
+}
+_FEW = "there is too little to tell {0} from {1}"
 
 
 def lead(found: Found) -> list[str]:
@@ -31,44 +27,13 @@ def lead(found: Found) -> list[str]:
 
 
 def findings(found: Found) -> dict[str, list[str]]:
-    """All sentences by topic, of one model beside another; topics without any are left out."""
+    """What a reader must know besides the tables, by topic; topics without any are left out."""
     topics = {
-        "Losses": [line for text in found["texts"] for line in _losses(found, text)],
-        "Forgotten": [
-            with_stop(forgotten_by(found, text, one))
-            for text, scores in found["texts"].items()
-            for one in scores["forgotten"]
-        ],
-        "Tasks": [line for task in found["tasks"] for line in _answers(found, task)],
+        "To read": _reading(found),
         "Caution": _cautions(found),
         "Left out": [with_stop(line) for line in found["left_out"]],
     }
     return {topic: lines for topic, lines in topics.items() if lines}
-
-
-def forgotten_by(found: Found, text: str, one: Mapping[str, Any]) -> str:
-    """On how many languages a model is worse than what it began with, and on which most."""
-    names = labels(found)
-    differences = {language: difference(of) for language, of in one["languages"].items()}
-    worse = {language: of for language, of in differences.items() if of.told > 0}
-    better = [language for language, of in differences.items() if of.told < 0]
-    about = f"on `{text}`, `{names[one['model']]}` beside its seed `{names[one['other']]}`"
-    level = len(differences) - len(worse) - len(better)
-    if not worse and not better:
-        return f"{_capital(about)}: the two cannot be told apart in any language"
-    parts = []
-    if worse:
-        most = max(worse, key=lambda language: worse[language].mean)
-        which = "" if len(worse) == 1 else "most "
-        parts.append(
-            f"worse in {_count(len(worse))} of {len(differences)}, {which}`{most}`, "
-            f"{said(worse[most], BITS)}"
-        )
-    if better:
-        parts.append(f"better in {_count(len(better))}")
-    if level:
-        parts.append(f"in {_count(level)} the two cannot be told apart")
-    return f"{_capital(about)}: {'; '.join(parts)}"
 
 
 def policy_said(found: Found) -> str:
@@ -85,12 +50,6 @@ def policy_said(found: Found) -> str:
     return f"Long texts are scored in windows of {window:,} tokens, {step}."
 
 
-def _losses(found: Found, text: str) -> Iterator[str]:
-    scores, names = found["texts"][text], labels(found)
-    for one in scores["compared"]:
-        yield _compared(f"On `{text}`", one, names, BITS)
-
-
 def _alone(found: Found, text: str) -> str:
     """What a text costs the only model."""
     ((model, by),) = found["texts"][text]["losses"].items()
@@ -99,40 +58,35 @@ def _alone(found: Found, text: str) -> str:
     return f"`{labels(found)[model]}` needs {ends} bits per byte of `{text}`."
 
 
-def _answers(found: Found, task: str) -> Iterator[str]:
-    scores, names = found["tasks"][task], labels(found)
-    if scores["compared"]:
-        yield _guessing(found, task)
-    for one in scores["compared"]:
-        yield _compared(f"In `{task}`", one, names, POINTS)
-
-
-def _guessing(found: Found, task: str) -> str:
+def beside_chance(found: Found, task: str) -> str:
     """Which models can be told from chance, by their mean over languages."""
     scores, names = found["tasks"][task], labels(found)
     chance = Chance(**scores["chance"])
     by_side: dict[str, list[str]] = {}
     for model, kept in scores["mean"].items():
-        mean = measured(kept)
-        low, high = mean.low, mean.high
-        side = "cannot be told from it"
-        if low is not None and high is not None and low > chance.level:
-            side = "above it"
-        elif high is not None and high < chance.level:
-            side = "below it"
-        by_side.setdefault(side, []).append(f"`{names[model]}` ({share_said(mean.value)})")
-    sides = "; ".join(f"{side}: {', '.join(models)}" for side, models in by_side.items())
-    level = f"{share_said(chance.level)} ± {hundredths(chance.error)}"
-    return f"In `{task}` chance is {level}; {sides}."
+        by_side.setdefault(_side(measured(kept), chance), []).append(f"`{names[model]}`")
+    said = (f"{_listed(models)} {_verb(len(models))} {side}" for side, models in by_side.items())
+    return f"By the mean, {'; '.join(said)}."
 
 
-def _compared(where: str, one: Mapping[str, Any], names: Mapping[str, str], unit: Unit) -> str:
-    """The mean and the count of languages, of one model beside another."""
-    whole = said(overall(one), unit)
-    several = len(one["languages"]) > 1
-    count = f" in the mean; {signs_in_words(Signs(**one['signs']))}" if several else ""
-    return with_stop(
-        f"{where}, `{names[one['model']]}` beside `{names[one['other']]}`: {whole}{count}"
+def _side(of: Measured, chance: Chance) -> str:
+    """On which side of chance the interval lies."""
+    if of.low is not None and of.low > chance.level:
+        return "above chance"
+    if of.high is not None and of.high < chance.level:
+        return "below chance"
+    return "not to be told from chance"
+
+
+def _answered(found: Found, task: str) -> str:
+    """What the only model answers rightly."""
+    scores, names = found["tasks"][task], labels(found)
+    ((model, kept),) = scores["mean"].items()
+    chance, mean = Chance(**scores["chance"]), measured(kept)
+    level = f"({share_said(chance.level)} ± {hundredths(chance.error)})"
+    return (
+        f"`{names[model]}` answers {share_said(mean.value)} of `{task}` rightly, which is "
+        f"{_side(mean, chance)} {level}."
     )
 
 
@@ -144,17 +98,17 @@ def _standing(found: Found, what: str, good: int) -> str:
     scores = found["texts" if good < 0 else "tasks"][what]
     compared, names = scores["compared"], labels(found)
     if not compared:
-        return _alone(found, what) if good < 0 else _guessing(found, what)
-    by_sign: dict[int, list[str]] = {}
+        return _alone(found, what) if good < 0 else _answered(found, what)
+    by_verdict: dict[str, list[str]] = {}
     for one in compared:
-        by_sign.setdefault(good * overall(one).told, []).append(f"`{names[one['model']]}`")
+        of = overall(one)
+        verdict = _VERDICTS[good * of.told] if of.told or not of.lacking else _FEW
+        by_verdict.setdefault(verdict, []).append(f"`{names[one['model']]}`")
     other = f"`{names[compared[0]['other']]}`"
-    level = "cannot be told apart from"
-    sides = {1: ("is ahead of", "are ahead of"), -1: ("is behind", "are behind"), 0: (level, level)}
     parts = [
-        f"{_listed(by_sign[of])} {verbs[len(by_sign[of]) > 1]} {other}"
-        for of, verbs in sides.items()
-        if of in by_sign
+        verdict.format(_listed(by_verdict[verdict]), other, _verb(len(by_verdict[verdict])))
+        for verdict in (*_VERDICTS.values(), _FEW)
+        if verdict in by_verdict
     ]
     languages = len(compared[0]["languages"])
     mean = f" (mean of {languages} languages)" if languages > 1 else ""
@@ -163,33 +117,56 @@ def _standing(found: Found, what: str, good: int) -> str:
 
 
 def _forgotten_in_short(found: Found) -> Iterator[str]:
-    """A sentence a text: what was forgotten most."""
+    """A sentence a text: how often and where most a model became worse than its seed."""
     names = labels(found)
     for text, scores in found["texts"].items():
-        if not scores["forgotten"]:
-            continue
         cells = [
             (difference(of), one, language)
             for one in scores["forgotten"]
             for language, of in one["languages"].items()
         ]
         worse = [cell for cell in cells if cell[0].told > 0]
-        if not worse:
-            yield f"Nothing can be told to have been forgotten of `{text}`."
+        if not cells:
             continue
-        most, one, language = max(worse, key=lambda cell: cell[0].mean)
-        model, seed = (names[one[name]] for name in ("model", "other"))
+        if not worse:
+            few = all(of.lacking for of, _, _ in cells)
+            none = "no loss can be told to be above the seed's in any language"
+            yield f"Forgotten on `{text}`: {'too few documents to tell' if few else none}."
+            continue
+        _, one, language = max(worse, key=lambda cell: cell[0].mean)
+        several = len(scores["forgotten"]) > 1
+        pairs = "pairs of model and language" if several else "languages"
+        by = f" by `{names[one['model']]}`"
+        most = f", most in `{language}`{by if several else ''}" if len(cells) > 1 else ""
         yield (
-            f"Forgotten most was `{language}` by `{model}`, beside its seed `{seed}`: the loss is "
-            f"{said(most, BITS)}; {len(worse)} of {len(cells)} pairs of model and "
-            "language became worse."
+            f"Forgotten on `{text}`: the loss{'' if several else f' of {by[4:]}'} is above the "
+            f"seed's in {len(worse)} of {len(cells)} {pairs}{most}."
         )
+
+
+def _reading(found: Found) -> list[str]:
+    """How all tables are to be read."""
+    kinds = {"documents": "texts", "items": "tasks"}
+    over = " or ".join(name for name, kind in kinds.items() if found[kind])
+    shots = any(scores["shots"] for scores in found["tasks"].values())
+    draws = " and draws of demonstrations" if shots else ""
+    lines = [f"In brackets stand 95 % intervals over {over}{draws}, each by itself."]
+    if len(found["models"]) > 1:
+        lines += [
+            "A difference is told where luck does as much in fewer than 5 cases of 100, allowing "
+            "for all languages and models of its table by Holm's rule; in grey the two cannot be "
+            "told apart.",
+            "Bold are the best of a language and all that cannot be told from it, allowing for all "
+            "languages and pairs of models; where that is every model, none is.",
+        ]
+    return lines
 
 
 def _cautions(found: Found) -> list[str]:
     lines = [caution for scores in found["texts"].values() for caution in scores["cautions"]]
-    reasons = dict.fromkeys(_lacking(found))
-    lines += [f"No interval where {reason}" for reason in reasons]
+    needed = dict.fromkeys(why.partition(", there are")[0] for why in _lacking(found) if why)
+    lines += [f"Where it says too few, {'; '.join(needed)}"] if needed else []
+    lines += [_capital(why) for why in about_signs(_signs(found))]
     sees = {about["context"] for about in found["models"]}
     if found["texts"] and found["policy"]["window"] is None and len(sees) > 1:
         lines.append(
@@ -200,23 +177,28 @@ def _cautions(found: Found) -> list[str]:
 
 
 def _lacking(found: Found) -> Iterator[str]:
-    """Why values have no interval."""
+    """Why values have no interval, or why no difference of theirs could be told."""
     for scores in found["texts"].values():
         for by in scores["losses"].values():
-            yield from (
-                lacking for of in by.values() if (lacking := of["bits_per_byte"]["lacking"])
-            )
+            yield from (of["bits_per_byte"]["lacking"] or "" for of in by.values())
     for scores in found["tasks"].values():
         for by in scores["accuracies"].values():
-            yield from (lacking for of in by.values() if (lacking := of["measured"]["lacking"]))
+            yield from (of["measured"]["lacking"] or "" for of in by.values())
+    for one in comparisons(found):
+        yield from (of["lacking"] or "" for of in (*one["languages"].values(), one["mean"]))
+
+
+def _signs(found: Found) -> Iterator[Signs]:
+    for one in comparisons(found):
+        yield Signs(**one["signs"])
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _count(number: int) -> str:
-    return f"{number} language{'' if number == 1 else 's'}"
+def _verb(models: int) -> str:
+    return "is" if models == 1 else "are"
 
 
 def _capital(sentence: str) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tongues.significance.student import LEVEL
+
 __all__ = [
     "Interval",
     "between",
@@ -16,7 +18,7 @@ __all__ = [
     "sign",
 ]
 
-Interval = Mapping[str, Any]  # mean, low, high; the ends are None where texts are too few
+Interval = Mapping[str, Any]  # a `Difference`: the ends are None where texts are too few
 
 
 def setting_name(setting: Mapping[str, object]) -> str:
@@ -31,8 +33,10 @@ def is_told(interval: Interval) -> bool:
 
 
 def sign(interval: Interval) -> int:
-    """1 or -1 where the interval lies on one side of 0, else 0."""
-    return is_told(interval) and (interval["low"] > 0) - (interval["high"] < 0)
+    """1 or -1 where it is told from 0, among all languages it is one of; else 0."""
+    if interval["p"] is None or interval["p"] > LEVEL:
+        return 0
+    return 1 if interval["mean"] > 0 else -1
 
 
 def nats(value: float) -> str:
@@ -46,8 +50,12 @@ def short_time(seconds: float) -> str:
     return f"{seconds * scale:.3g} {unit}"
 
 
-def perplexity(value: float) -> str:
-    """At about three figures."""
+def perplexity(value: float | None) -> str:
+    """At about three figures; None: over 1e299."""
+    if value is None:
+        return "over 1e299"
+    if value >= 1e7:
+        return f"{value:.1e}".replace("e+", "e")
     return f"{value:,.{2 if value < 10 else 1 if value < 1000 else 0}f}"
 
 
@@ -67,7 +75,7 @@ def difference(interval: Interval, *, turned: bool = False) -> str:
 
 
 def compared(less: Interval | None) -> str:
-    """A difference and its interval, quiet where that holds 0 or texts are too few for one."""
+    """A difference and its interval, quiet where it cannot be told from 0."""
     if less is None:
         return ""
     mean = nats(less["mean"]).replace("-", "−")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from tongues.experts.heldout import FEWEST
 from tongues.quantities import show_bytes, show_count
 from tongues.report.experts.correlation import correlate
 from tongues.report.experts.growth import added_said
@@ -29,6 +28,7 @@ from tongues.report.experts.outcome import (
     worse,
 )
 from tongues.report.shares import percent, share
+from tongues.significance.paired import FEWEST_DOCUMENTS
 
 __all__ = ["about", "findings", "forgotten_share", "rises"]
 
@@ -125,7 +125,7 @@ def _against(one: Setting, name: str) -> str:
     if sign(less) == 0:
         return (
             f"It and {other} cannot be told apart: its loss is lower by {difference(less)} nats "
-            "per token, an interval that holds 0."
+            "per token."
         )
     if sign(less) > 0:
         return f"It beats {other}: its loss is lower by {difference(less)} nats per token."
@@ -256,14 +256,15 @@ def _amounts(found: Found) -> list[str]:
 
 def _to_know(found: Found) -> list[str]:
     said = [
-        "Intervals are of 95 %, over held-out documents drawn anew; they do not hold what another "
-        "seed of training would change."
+        "Intervals are of 95 %, over held-out documents; they do not hold what another seed of "
+        "training would change. A language counts as better or worse where luck does as much in "
+        "fewer than 5 cases of 100, allowing for the number of languages."
     ]
-    if few := [lang for lang, of in found["text"].items() if of["documents"] < FEWEST]:
+    if few := [lang for lang, of in found["text"].items() if of["documents"] < FEWEST_DOCUMENTS]:
         named = ", ".join(f"`{lang}`" for lang in few)
         said.append(
-            f"Fewer than {FEWEST} held-out texts of {named} were scored: too few for an interval. "
-            "Hold out or score more text."
+            f"Fewer than {FEWEST_DOCUMENTS} held-out texts of {named} were scored: too few for an "
+            "interval. Hold out or score more text."
         )
     if found["seed_tokenizer"] == "own":
         said.append(

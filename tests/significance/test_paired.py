@@ -5,11 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.evaluate.significance import (
-    measured_loss,
-    paired_loss,
-)
-from tongues.evaluate.significance.paired import halves
+from tongues.significance import measured_loss, paired_loss, paired_mean
+from tongues.significance.paired import halves
 
 
 def losses(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -75,3 +72,48 @@ def test_five_in_a_hundred_equals_are_told_apart():
     low, high = halves(units * random.standard_t(2, units.shape), units)
     p = np.mean((low <= 0) & (high >= 0), axis=-1)
     assert np.mean(p <= 0.05) == pytest.approx(0.05, abs=0.02)
+
+
+def test_documents_of_one_group_are_cut_as_one():
+    own, other, units = losses(10)
+    groups = [f"book {n // 5}" for n in range(40)]
+    mine, theirs, sizes = (np.repeat(values, 4) / 4 for values in (own, other, units))
+    pages = [f"page {n // 4}" for n in range(40)]
+    whole, cut = paired_loss(own, other, units), paired_loss(mine, theirs, sizes, pages)
+    assert (cut.low, cut.high, cut.documents) == pytest.approx((whole.low, whole.high, 10))
+    few = paired_loss(mine[:20], theirs[:20], sizes[:20], groups[:20])
+    assert few.lacking == "6 documents are needed, there are 4, those of one group taken as one"
+
+
+def test_a_mean_over_languages_weighs_each_alike_and_knows_translations():
+    own, other, units = losses(30)
+    gap = (own - other).sum() / units.sum()
+    apart = paired_mean([own, 3 * other], [other, 3 * other], [units, 3 * units])
+    assert apart.mean == pytest.approx(gap / 2)
+    assert apart.documents == 60
+    few = paired_mean([own[:4], own[4:8]], [other[:4], other[4:8]], [units[:4], units[4:8]])
+    assert few.documents == 8 and few.low is not None
+    names = [str(n) for n in range(30)]
+    once = paired_loss(own, other, units)
+    twice = paired_mean([own, own], [other, other], [units, units], [names, names])
+    assert (twice.low, twice.high, twice.p) == pytest.approx((once.low, once.high, once.p))
+
+
+def test_that_languages_differ_is_no_luck():
+    own, other, units = losses(60)
+    halves_of = [(own[:30], other[:30], units[:30]), (own[30:], other[30:], units[30:])]
+    ends = [(of.low, of.high) for of in (paired_loss(*half) for half in halves_of)]
+    alone = np.sqrt(sum((high - low) ** 2 for low, high in ends if low is not None and high))
+    mine, theirs, sizes = zip(*halves_of, strict=True)
+    for apart in (0.0, 3.0):  # nats a unit more in one language, less in the other
+        shifted = [mine[0] + apart * sizes[0], mine[1] - apart * sizes[1]]
+        found = paired_mean(shifted, theirs, sizes)
+        assert found.low is not None and found.high is not None
+        assert found.high - found.low == pytest.approx(alone / 2, rel=0.15)
+
+
+def test_among_hundreds_of_comparisons_a_clear_difference_is_still_told():
+    own, _, units = losses(100)
+    found = paired_loss(own, 1.1 * own, units)
+    assert found.p is not None
+    assert found.p * 1000 < 0.05

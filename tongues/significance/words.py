@@ -1,15 +1,17 @@
 """Differences, measurements and counts in words: the one place where it is said what was told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from tongues.evaluate.significance.difference import Difference, Measured
-from tongues.evaluate.significance.shares import Chance
-from tongues.evaluate.significance.signs import Signs, fewest_wins
-from tongues.evaluate.significance.student import LEVEL
+from tongues.significance.difference import Difference, Measured
+from tongues.significance.shares import Chance
+from tongues.significance.signs import Signs, fewest_languages, fewest_wins
+from tongues.significance.student import LEVEL
 
-__all__ = ["UNTOLD", "in_words", "measured_in_words", "signs_in_words"]
+__all__ = ["UNTOLD", "about_signs", "in_words", "measured_in_words", "signs_in_words"]
 
 UNTOLD = "cannot be told apart"
+_TOO_FEW = "too few to tell"
+_SAME = "the languages say the same: in how many a model is ahead tells no more than the mean"
 
 Show = Callable[[float], str]
 
@@ -25,16 +27,21 @@ def in_words(
 ) -> str:
     """`lower by 0.12 [0.08, 0.16]`, `cannot be told apart` with what it may be, or `the same`.
 
-    show: writes a number. unit: stands behind the interval, such as `points`.
+    Or `too few to tell`, and how many are needed. show: writes a number. unit: stands behind the
+    interval, such as `points`.
     """
     behind = f" {unit}" if unit else ""
-    if difference.lacking or difference.low is None or difference.high is None:
-        return f"{UNTOLD} ({difference.lacking})"
+    if difference.low is None or difference.high is None:
+        return f"{_TOO_FEW} ({difference.lacking})"
     if difference.low == difference.high == 0:
         return "the same"
     if not difference.told:
-        among = f", allowing for {difference.among} comparisons" if difference.among > 1 else ""
-        return f"{UNTOLD} [{show(difference.low)}, {show(difference.high)}]{behind}{among}"
+        ends = f"[{show(difference.low)}, {show(difference.high)}]{behind}"
+        if difference.lacking:
+            return f"{_TOO_FEW} {ends} ({difference.lacking})"
+        apart = difference.low > 0 or difference.high < 0  # by itself, not among so many
+        among = f", allowing for {difference.among} comparisons" if apart else ""
+        return f"{UNTOLD} {ends}{among}"
     ends = [difference.low, difference.high]
     if difference.told < 0:
         ends = [-difference.high, -difference.low]
@@ -66,8 +73,22 @@ def signs_in_words(signs: Signs) -> str:
     ties = f", {signs.ties} {'tie' if signs.ties == 1 else 'ties'}" if signs.ties else ""
     ahead = "ahead" if signs.wins >= signs.losses else "behind"
     said = f"{ahead} in {max(signs.wins, signs.losses)} of {count} languages{ties}"
-    if signs.p <= LEVEL:
+    if signs.translated or (signs.p is not None and signs.p <= LEVEL):
         return said
-    needed = fewest_wins(count)
-    hint = f"{needed} of {count} would tell" if needed else "6 languages are needed"
-    return f"{said}: {UNTOLD} ({hint})"
+    needed = fewest_wins(count, signs.among)
+    return f"{said}: {f'{UNTOLD} ({needed} of {count} would tell)' if needed else _TOO_FEW}"
+
+
+def about_signs(each: Iterable[Signs]) -> list[str]:
+    """Why counts of languages tell nothing, each reason once for all of them."""
+    reasons: dict[str, None] = {}
+    for of in each:
+        count = of.wins + of.losses
+        if count + of.ties < 2:
+            continue
+        if of.translated:
+            reasons[_SAME] = None
+        elif fewest_wins(count, of.among) is None:
+            needed = fewest_languages(of.among)
+            reasons[f"a count of languages tells something from {needed} languages on"] = None
+    return list(reasons)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.evaluate.significance.student import critical, two_sided
+from tongues.significance.student import critical, two_sided
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from tongues.evaluate.significance import measured_accuracy, paired_accuracy, relative_score
-from tongues.evaluate.significance.draws import spread
-from tongues.evaluate.significance.student import critical, two_sided
+from tongues.significance import measured_accuracy, paired_accuracy, relative_score
+from tongues.significance.draws import spread
+from tongues.significance.student import critical, two_sided
 
 
 def right(level: float, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tongues.evaluate.significance.difference import Difference, Measured
-from tongues.evaluate.significance.shares import wilson
-from tongues.evaluate.significance.student import LEVEL, critical, two_sided
+from tongues.significance.difference import Difference, Measured
+from tongues.significance.shares import wilson
+from tongues.significance.student import LEVEL, critical, two_sided
 
 __all__ = [
     "FEWEST_DRAWS",

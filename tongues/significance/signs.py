@@ -6,26 +6,34 @@ from math import comb
 
 import numpy as np
 
-from tongues.evaluate.significance.shares import wilson
-from tongues.evaluate.significance.student import LEVEL, critical
+from tongues.significance.shares import wilson
+from tongues.significance.student import LEVEL, critical
 
-__all__ = ["Signs", "WinRate", "fewest_wins", "sign_test", "signs", "win_rates"]
+__all__ = ["Signs", "WinRate", "fewest_languages", "fewest_wins", "sign_test", "signs", "win_rates"]
 
 _EQUAL = 1e-9  # scores nearer than this are a tie: a sum's order moves the last digits
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """In how many languages one is ahead of the other, behind it, or level."""
+    """In how many languages one is ahead of the other, behind it, or level.
+
+    among: how many comparisons p allows for. translated: whether the languages say the same; then
+    they share their luck, and their count tells nothing that the mean does not.
+    """
 
     wins: int
     losses: int
     ties: int
+    among: int = 1
+    translated: bool = False
 
     @property
-    def p(self) -> float:
+    def p(self) -> float | None:
         """The chance of a count so uneven by luck; ties say nothing and are left out."""
-        return sign_test(self.wins, self.losses)
+        if self.translated:
+            return None
+        return min(1.0, self.among * sign_test(self.wins, self.losses))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +66,22 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * tail / 2**count)
 
 
-def fewest_wins(count: int) -> int | None:
-    """The wins of `count` languages, without ties, that luck does not give; None where none do."""
+def fewest_wins(count: int, among: int = 1) -> int | None:
+    """The wins of `count` languages, without ties, that luck does not give; None where none do.
+
+    among: how many such counts are looked at.
+    """
     enough = (wins for wins in range(count + 1) if 2 * wins > count)
-    return next((wins for wins in enough if sign_test(wins, count - wins) <= LEVEL), None)
+    told = (wins for wins in enough if among * sign_test(wins, count - wins) <= LEVEL)
+    return next(told, None)
+
+
+def fewest_languages(among: int = 1) -> int:
+    """The languages of which any count could tell; among: how many such counts are looked at."""
+    count = 1
+    while fewest_wins(count, among) is None:
+        count += 1
+    return count
 
 
 def win_rates(

@@ -1,7 +1,7 @@
 import pytest
 
-from tongues.evaluate.significance import Signs, sign_test, signs, win_rates
-from tongues.evaluate.significance.signs import fewest_wins
+from tongues.significance import Signs, sign_test, signs, win_rates
+from tongues.significance.signs import fewest_wins
 
 
 def test_thirteen_of_sixteen_tell_and_twelve_do_not():
@@ -10,6 +10,7 @@ def test_thirteen_of_sixteen_tell_and_twelve_do_not():
     assert sign_test(12, 4) == pytest.approx(0.076813, abs=1e-6)
     assert sign_test(0, 0) == sign_test(5, 5) == 1.0
     assert [fewest_wins(count) for count in (5, 6, 16)] == [None, 6, 13]
+    assert [fewest_wins(count, 3) for count in (6, 7, 16)] == [None, 7, 14]
 
 
 def test_ties_are_counted_and_left_out():
@@ -17,6 +18,8 @@ def test_ties_are_counted_and_left_out():
     assert signs(own, other) == Signs(2, 1, 1)
     assert signs(own, other, lower_wins=True) == Signs(1, 2, 1)
     assert Signs(6, 0, 10).p == sign_test(6, 0)
+    assert Signs(6, 0, 0, among=2).p == 2 * sign_test(6, 0)
+    assert Signs(6, 0, 0, translated=True).p is None
 
 
 def test_win_rates_tell_who_shares_a_best_place():

@@ -1,7 +1,8 @@
-from tongues.evaluate.significance import (
+from tongues.significance import (
     Difference,
     Measured,
     Signs,
+    about_signs,
     chance,
     in_words,
     measured_in_words,
@@ -19,9 +20,15 @@ def test_a_difference_is_told_or_cannot_be_told_apart():
 
 def test_why_it_cannot_is_said():
     few = Difference(0.1, None, None, None, lacking="6 documents are needed, there are 2")
-    assert in_words(few) == "cannot be told apart (6 documents are needed, there are 2)"
-    many = Difference(0.1, 0.01, 0.19, 0.3, among=16)
+    assert in_words(few) == "too few to tell (6 documents are needed, there are 2)"
+    small = Difference(
+        1.4, 0.87, 1.89, 0.06, among=2, lacking="7 documents are needed, there are 6"
+    )
+    assert in_words(small) == "too few to tell [0.87, 1.89] (7 documents are needed, there are 6)"
+    many = Difference(0.1, 0.01, 0.19, 0.3, among=16)  # told by itself
     assert in_words(many) == "cannot be told apart [0.01, 0.19], allowing for 16 comparisons"
+    none = Difference(0.1, -0.01, 0.19, 0.3, among=16)
+    assert in_words(none) == "cannot be told apart [-0.01, 0.19]"
 
 
 def test_an_accuracy_stands_beside_chance():
@@ -48,6 +55,17 @@ def test_counts_say_how_many_would_tell():
     assert signs_in_words(Signs(4, 12, 0)) == (
         "behind in 12 of 16 languages: cannot be told apart (13 of 16 would tell)"
     )
-    assert signs_in_words(Signs(2, 0, 2)) == (
-        "ahead in 2 of 2 languages, 2 ties: cannot be told apart (6 languages are needed)"
+    assert signs_in_words(Signs(13, 3, 0, among=4)) == (
+        "ahead in 13 of 16 languages: cannot be told apart (14 of 16 would tell)"
     )
+    assert signs_in_words(Signs(2, 0, 2)) == "ahead in 2 of 2 languages, 2 ties: too few to tell"
+    assert signs_in_words(Signs(12, 4, 0, translated=True)) == "ahead in 12 of 16 languages"
+
+
+def test_why_counts_tell_nothing_is_said_once():
+    few, many = Signs(2, 0, 0, among=2), Signs(20, 0, 0)
+    assert about_signs([few, few, many]) == [
+        "a count of languages tells something from 7 languages on"
+    ]
+    assert about_signs([Signs(1, 0, 0), many]) == []  # one language is no count
+    assert "say the same" in about_signs([Signs(9, 0, 0, translated=True)])[0]

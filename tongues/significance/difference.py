@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tongues.evaluate.significance.student import LEVEL
+from tongues.significance.student import LEVEL
 
 __all__ = ["Difference", "Measured"]
 
@@ -21,8 +21,9 @@ class Measured:
 class Difference:
     """One thing less another, with its 95 % interval and the chance of so much by luck.
 
-    among: how many comparisons p allows for. lacking: why nothing can be told, where low, high and
-    p are None.
+    among: how many comparisons p allows for. documents: that were cut, where that was the test.
+    lacking: why nothing can be told, whatever the difference; low, high and p are None where there
+    are none at all.
     """
 
     mean: float
@@ -30,6 +31,7 @@ class Difference:
     high: float | None
     p: float | None
     among: int = 1
+    documents: int | None = None
     lacking: str | None = None
 
     @property

@@ -1,0 +1,128 @@
+"""The verb evaluate, as it is called."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tongues.cli.main import command
+from tongues.errors import UserError
+
+MODELS = ("models/e0", "small/small@tfidf:2")
+WORDS = ("ban", "mal", "art", "end", "said", "here", "that", "go", "on")
+TASK = """\
+name: parts
+prompt: "{said}"
+choices: ["{one}", "{other}"]
+"""
+
+Ask = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def place(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with the house's models, a folder of texts, a task's file and its items."""
+    folder = tmp_path_factory.mktemp("asked")
+    for name in ("models", "ensembles"):
+        (folder / name).symlink_to(house / name)
+    for lang in ("qaa", "qab"):
+        texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:2]]
+        items = [
+            {"said": f"the {one} of{' a' * 100 * (one == 'art')}", "one": "a mal", "label": 0}
+            | {"other": other}
+            for one in WORDS
+            for other in ("the end", "an art")
+        ]
+        for kind, rows in (("texts", [{"text": text} for text in texts]), ("items/parts", items)):
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+            (folder / f"{kind}/{lang}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "parts.yaml").write_text(TASK)
+    (folder / "slip.yaml").write_text(TASK.replace("{said}", "{siad}"))
+    (folder / "empty").mkdir()
+    return folder
+
+
+@pytest.fixture
+def ask(place: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    monkeypatch.chdir(place)
+    return lambda *words: CliRunner().invoke(command, ["evaluate", *words])
+
+
+def test_models_are_put_side_by_side_on_texts_and_tasks(ask: Ask, place: Path) -> None:
+    said = [*MODELS, "--on", "texts", "--on", "parts.yaml", "--data", "items", "--name", "both"]
+    done = ask(*said, "--compare")
+    assert done.exit_code == 0, done.output
+    text, task, *_ = done.stdout.split("\n\n")
+    assert text.startswith("texts, bits per byte\nlanguage ")
+    assert [line.split()[0] for line in text.splitlines()[2:]] == ["qaa", "qab"]
+    assert "parts, accuracy by token, no demonstrations" in task
+    assert [line.split()[0] for line in task.splitlines()[2:]] == ["qaa", "qab", "mean"]
+    assert f"texts: {MODELS[1]} beside {MODELS[0]}" in done.stdout
+    assert "too long for the model" in done.stderr
+    page = Path(done.stdout.splitlines()[-1])
+    assert page.is_file()
+    assert sorted(file.suffix for file in (place / "evaluations/both/cards").iterdir())
+    before = {one: one.stat().st_mtime_ns for one in place.rglob("units/**/*.json")}
+    told = json.loads(ask(*said, "--json").stdout)
+    assert {one: one.stat().st_mtime_ns for one in place.rglob("units/**/*.json")} == before
+    assert told == json.loads((place / "evaluations/both/scores.json").read_text())
+    assert list(told["texts"]["texts"]["losses"]) == list(MODELS)
+
+
+def test_as_many_items_are_asked_as_were_wanted(ask: Ask, place: Path) -> None:
+    done = ask(MODELS[0], "--on", "parts.yaml:qaa", "--data", "items", "--most", "16", "--json")
+    told = json.loads(done.stdout)
+    accuracy = told["tasks"]["parts"]["accuracies"][MODELS[0]]["qaa"]
+    assert accuracy["items"] == 16  # of 18, of which 2 are too long
+    assert told["left_out"][0].startswith("2 left out: too long for the model")
+
+
+def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
+    for lang in ("qaa", "qab"):
+        (place / lang).mkdir()
+        shutil.copy(place / f"items/parts/{lang}.jsonl", place / lang)
+    done = ask(MODELS[0], "--on", "parts.yaml", "--data", "qaa", "--data", "qab", "--json")
+    accuracies = json.loads(done.stdout)["tasks"]["parts"]["accuracies"][MODELS[0]]
+    assert list(accuracies) == ["qaa", "qab"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--on", ""], "--on: names nothing"),
+        (["--on", "texts", "--data", ""], "--data: names nothing"),
+        (["--on", "texts", "--languages", ","], "--languages: names no language"),
+        (["--on", "texts", "--languages", "qac"], "there is no text of `qac`"),
+        (["--on", "texs"], "no prepared tokens, no file and no folder `texs`"),
+        (["--on", "xcoppa"], "did you mean `xcopa`?"),
+        (["--on", "parts.yaml"], "name their folder by `--data`"),
+        (["--on", "parts.yaml:", "--data", "items"], "parts.yaml:: names no language"),
+        (["--on", "parts.yaml:fr", "--data", "items"], "in `fr`\n  there are qaa, qab"),
+        (["--on", "parts.yaml", "--data", "empty"], "no items of `parts` in any language"),
+        (["--on", "parts.yaml", "--data", "items", "--data", "./items"], "lie there and in"),
+        (["--on", "parts.yaml", "--data", "items", "--data", "parts.yaml"], "name it alone"),
+        (["--on", "parts.yaml", "--data", "empty", "--data", "models"], "hold no items of `parts`"),
+        (["--on", "slip.yaml", "--data", "items"], "`prompt` names the field `siad`, which none"),
+        (["--on", "slip.yaml", "--data", "items"], "did you mean `said`?"),
+        (["--on", "parts.yaml", "--data", "items", "--draws", "3"], "nothing to draw"),
+        (["--on", "parts.yaml", "--data", "items", "--shots", "20"], "would be demonstrations"),
+        (["--on", "parts.yaml", "--data", "items", "--templates", "translated"], "no templates in"),
+        (["--on", "parts.yaml", "--data", "items", "--unfit", "stop"], "too long for the model"),
+        (["--on", "texts", "--name", "../away"], "--name"),
+        (["--on", "texts", "--window", "97"], "longer than `models/e0` sees (96)"),
+        (["--on", "texts", "--window", "8", "--stride", "9"], "a stride of 9 tokens"),
+        (["models/../models/e0", "--on", "texts"], "is named twice, as `models/e0` too"),
+        (["small/small@tfidf:5", "--on", "texts"], "3 experts, and `tfidf:5` wants 5"),
+        (["models/e9", "--on", "texts"], "no ensemble, run or model folder `models/e9`"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_scored(
+    ask: Ask, place: Path, words: list[str], said: str
+) -> None:
+    done = ask("models/e0", *words, *([] if "--name" in words else ["--name", "mistaken"]))
+    assert isinstance(done.exception, UserError)
+    assert said in str(done.exception)
+    assert not (place / "evaluations/mistaken").exists()

@@ -1,0 +1,77 @@
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
+from tests.report.evaluation.scored import MIXED, SOURCE, outcome
+from tongues.evaluate.subjects import open_subject
+from tongues.report.evaluation import newest_section
+
+
+def evaluated(workspace: Path, name: str, age: int, *models: str, **about: Any) -> None:
+    """An evaluation in the workspace, so many seconds old by the clock; `about` the last model."""
+    folder = workspace / "evaluations" / name
+    folder.mkdir(parents=True)
+    found = outcome(models, languages=("qaa",))
+    found["models"][-1] |= about
+    (folder / "scores.json").write_text(json.dumps(found))
+    os.utime(folder / "scores.json", (age, age))
+
+
+def run(workspace: Path, name: str, fingerprint: str = "0" * 16) -> Path:
+    directory = workspace / "runs" / name
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "run.json").write_text(json.dumps({"run": name, "fingerprint": fingerprint}))
+    return directory
+
+
+def test_the_newest_evaluation_of_the_run_as_it_is(tmp_path: Path) -> None:
+    mixed = run(tmp_path, MIXED)
+    assert newest_section(mixed, tmp_path) == ""
+    evaluated(tmp_path, "old", 1, SOURCE, MIXED)
+    evaluated(tmp_path, "new", 2, MIXED)
+    assert "Beside" not in newest_section(mixed, tmp_path)  # the newest compares with nothing
+    (tmp_path / "evaluations/damaged").mkdir()
+    (tmp_path / "evaluations/damaged/scores.json").write_text('{"models": [')
+    assert "Beside" not in newest_section(mixed, tmp_path)
+    assert "### Losses on study" in newest_section(run(tmp_path, SOURCE), tmp_path)
+    trained_otherwise = run(tmp_path, MIXED, fingerprint="1" * 16)
+    assert newest_section(trained_otherwise, tmp_path) == ""
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """An ensemble of two experts."""
+    tokenizer = make_tokenizer(tmp_path / "tokens")
+    places = [make_expert(tmp_path / f"runs/e{n}/model", tokenizer, seed=n) for n in range(2)]
+    return make_ensemble(tmp_path, places, tokenizer)
+
+
+def test_an_ensemble_is_known_by_its_bytes_whatever_it_was_called(
+    pair: Path, tmp_path: Path
+) -> None:
+    name = str(pair.relative_to(tmp_path / "ensembles"))
+    for age, way in enumerate(("text", "tfidf:2")):
+        mark = open_subject(f"{name}@{way}", tmp_path).fingerprint
+        about = {"kind": "ensemble", "routing": way, "fingerprint": mark, "trained": None}
+        evaluated(tmp_path, f"by-{age}", age, SOURCE, MIXED, **about)
+    assert "Experts were routed by `tfidf:2`." in newest_section(pair, tmp_path)
+    other = tmp_path / "other"
+    shutil.copytree(pair, other)
+    text = (other / "ensemble.json").read_text()
+    (other / "ensemble.json").write_text(text.replace('"sha256": "', '"sha256": "0', 1))
+    assert newest_section(other, tmp_path) == ""
+
+
+def test_a_folder_is_known_by_its_bytes(pair: Path, tmp_path: Path) -> None:
+    folder, moved = tmp_path / "runs/e0/model", tmp_path / "moved"
+    mark = open_subject(str(folder), tmp_path).fingerprint
+    about = {"kind": "folder", "routing": "", "fingerprint": mark, "trained": None}
+    evaluated(tmp_path, "of-it", 1, SOURCE, MIXED, **about)
+    shutil.copytree(folder, moved)
+    assert "## Evaluation" in newest_section(moved, tmp_path)
+    assert newest_section(tmp_path / "runs/e1/model", tmp_path) == ""

@@ -1,0 +1,114 @@
+"""Where the items of a task lie: in files of its languages, or in a data set of the hub."""
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from langcodes import tag_is_valid
+
+from tongues.errors import UserError
+from tongues.evaluate.tasks.task import Task
+from tongues.files import path_text
+from tongues.recipe import Hub
+
+__all__ = ["HUB", "Part", "Place", "find_items", "find_languages", "languages_in"]
+
+HUB = "hub"  # where items are read from the hub; `hub:NAME` names another data set of that layout
+_PACKED = ("", ".gz", ".zst")
+
+Place = Path | Hub
+Part = Literal["items", "demonstrations"]
+
+
+def find_items(task: Task, language: str, where: Path | str, part: Part = "items") -> Place | None:
+    """The file or data set with a language's items, or with its demonstrations if those lie apart.
+
+    where: a folder, a file, `hub`, or `hub:NAME` with a data set of the same layout. In a folder
+    that is the task's own path, `NAME/{language}.jsonl` or `{language}.jsonl`, packed or not.
+    """
+    if _is_hub(where):
+        return _on_hub(task, language, str(where).removeprefix(HUB).removeprefix(":"), part)
+    folder = Path(where)
+    if folder.is_file():
+        return folder if part == "items" else None
+    names = dict.fromkeys((language, _name(task, language)))
+    patterns = _patterns(task, part)
+    tried = [pattern.replace("{language}", name) for pattern in patterns for name in names]
+    for path in (folder / f"{one}{packed}" for one in tried for packed in _PACKED):
+        if path.is_file():
+            return path
+    if part == "demonstrations":
+        return None
+    looked = ", ".join(f"`{one}`" for one in tried)
+    what = f"has no items of `{task.name}` in `{language}`: there is no {looked}"
+    there = languages_in(task, folder)
+    hint = f"there are {', '.join(there)}" if there else _beside(folder)
+    raise UserError(what, where=path_text(folder), hint=hint)
+
+
+def find_languages(task: Task, where: Path | str) -> list[str]:
+    """The languages that have items at a place, sorted: those of a folder's files, or the task's.
+
+    Empty where that cannot be told, as of a single file.
+    """
+    folder, languages = Path(where), languages_in(task, where)
+    if languages or folder.is_file() or _is_hub(where):
+        return languages
+    what = f"has no items of `{task.name}` in any language"
+    raise UserError(what, where=path_text(folder), hint=_beside(folder))
+
+
+def languages_in(task: Task, where: Path | str, *, named: bool = False) -> list[str]:
+    """The languages that have items at a place, sorted, or none.
+
+    named: only those whose files the task's name or its own paths tell apart from other tasks'.
+    """
+    if _is_hub(where):
+        return sorted(task.languages)
+    own = {_name(task, language): language for language in task.languages}
+    for pattern in _patterns(task, "items")[: -1 if named else None]:
+        before, _, after = pattern.partition("{language}")
+        file = re.compile(rf"{re.escape(before)}([^/]+){re.escape(after)}(\.gz|\.zst)?")
+        paths = Path(where).glob(f"{pattern.replace('{language}', '*')}*")
+        found = [file.fullmatch(path.relative_to(where).as_posix()) for path in paths]
+        names = {own.get(match[1], match[1]) for match in found if match}
+        if languages := sorted(filter(tag_is_valid, names)):
+            return languages
+    return []
+
+
+def _is_hub(where: Path | str) -> bool:
+    return str(where) == HUB or str(where).startswith(f"{HUB}:")
+
+
+def _on_hub(task: Task, language: str, dataset: str, part: Part) -> Hub | None:
+    if task.hub is None:
+        what, hint = "says no data set of the hub", "name a folder with its files"
+        raise UserError(what, where=task.name, hint=hint)
+    split = task.hub.split if part == "items" else task.hub.demonstrations
+    if split is None:
+        return None
+    subset = task.hub.subset
+    if subset is not None:
+        subset = subset.replace("{language}", task.hub_name(language))
+    return Hub(dataset=dataset or task.hub.dataset, subset=subset, split=split)
+
+
+def _patterns(task: Task, part: Part) -> list[str]:
+    """Where in a folder a task's files may lie, without what packs them."""
+    own = task.files.items if part == "items" else task.files.demonstrations
+    usual = [f"{task.name}/{{language}}.jsonl", "{language}.jsonl"] if part == "items" else []
+    return ([own] if own else []) + usual
+
+
+def _name(task: Task, language: str) -> str:
+    """What the task's data call a language, if they have a name of their own for it."""
+    named = task.languages
+    return named.get(language, language) if isinstance(named, dict) else language
+
+
+def _beside(folder: Path) -> str:
+    if not folder.is_dir():
+        return f"there is no such folder in `{Path.cwd()}`; `hub` reads from the hub"
+    inside = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    return f"it holds {', '.join(inside[:12])}" if inside else "it is empty"

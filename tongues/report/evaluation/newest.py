@@ -1,0 +1,58 @@
+"""What the newest evaluation found of a model, as it is now."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.experts.ensemble.lineage import ENSEMBLE
+from tongues.files import read_json
+from tongues.report.evaluation.card import card_section
+from tongues.runs import read_record
+
+__all__ = ["newest_section"]
+
+Same = Callable[[Mapping[str, Any]], bool]
+
+
+def newest_section(place: Path, workspace: Path) -> str:
+    """The section of a card for what the newest evaluation found of a model; or nothing.
+
+    place: a run's directory, an ensemble's or a Hugging Face folder. An evaluation counts that
+    the very model was a part of, whatever it was called then, an ensemble by any routing.
+    """
+    kept = (workspace / "evaluations").glob("*/scores.json")
+    same = _same(place, workspace)
+    for path in sorted(kept, key=lambda path: -path.stat().st_mtime_ns):
+        with suppress(ValueError, KeyError, TypeError):  # damaged, or of another version
+            found = read_json(path)
+            for about in found["models"]:
+                if same(about):
+                    return card_section(found, about["name"])
+    return ""
+
+
+def _same(place: Path, workspace: Path) -> Same:
+    """Whether what an evaluation says of a model says that it is this one."""
+    if (place / "run.json").is_file():
+        record = read_record(place)
+        return lambda about: (
+            bool(about["trained"])
+            and all(about["trained"][key] == record[key] for key in ("run", "fingerprint"))
+        )
+    kind = "ensemble" if (place / ENSEMBLE).is_file() else "folder"
+
+    @cache
+    def fingerprint(way: str) -> str | None:
+        from tongues.evaluate.subjects import open_subject
+
+        try:
+            return open_subject(f"{place}@{way}" if way else str(place), workspace).fingerprint
+        except UserError:  # a routing of another ensemble
+            return None
+
+    return lambda about: (
+        about["kind"] == kind and about["fingerprint"] == fingerprint(about["routing"])
+    )

@@ -1,0 +1,202 @@
+"""Losses of the same documents by two models, and how luck among documents moves them.
+
+Were there nothing between the models but luck, the documents of a random half would be as good for
+one as the other half. So the documents are cut at random into two sets many times over: a
+difference d is believed while, in at least 5 % of the cuts, it lies between the differences on the
+two sets. Where documents of equal models fall to either side alike, that errs in 5 % of cases
+exactly, however few they are, however unlike in length, and whatever the tails. A bootstrap of
+few documents does not (docs/significance.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, pairwise
+from math import exp
+
+import numpy as np
+
+from tongues.randomness import derive_seed
+from tongues.significance.difference import Difference, Measured
+from tongues.significance.student import LEVEL
+
+__all__ = [
+    "FEWEST_DOCUMENTS",
+    "fewest_documents",
+    "halves",
+    "measured_loss",
+    "paired_loss",
+    "paired_mean",
+]
+
+FEWEST_DOCUMENTS = 6  # five have 16 cuts, one in which no set is empty too many
+_ALL_CUTS = 13  # of so many documents every cut is made
+_CUTS = 10_000
+_EMPTY = 1e-12  # of all units: what rounding leaves in an empty set
+_RARE = 0.025  # of the cuts: as many may leave a set of a language empty, which tells nothing
+_AT_ONCE = 500  # documents whose cuts are in memory, 40 MB
+
+
+Groups = Sequence[str]  # documents of one belong together: they are cut as one
+
+
+def paired_loss(
+    own: np.ndarray, other: np.ndarray, units: np.ndarray, groups: Groups | None = None
+) -> Difference:
+    """Own loss less the other's, a unit of text, sum over sum.
+
+    own, other: nats (or bits) of each document by the two. units: tokens or bytes of each; bytes
+    where the two have not one tokenizer. groups: of each document; None: each is its own.
+    """
+    return _difference(*_together(np.asarray(own) - np.asarray(other), np.asarray(units), groups))
+
+
+def paired_mean(
+    own: Sequence[np.ndarray],
+    other: Sequence[np.ndarray],
+    units: Sequence[np.ndarray],
+    groups: Sequence[Groups] | None = None,
+) -> Difference:
+    """The mean over languages of own loss less the other's, each language of one weight.
+
+    The arguments are those of `paired_loss` for each language; documents of one group, such as
+    translations of each other, belong together in all of them.
+    """
+    totals = [float(np.sum(of)) for of in units]
+    gaps = [(a - b) / total for a, b, total in zip(own, other, totals, strict=True)]
+    shares = [of / total for of, total in zip(units, totals, strict=True)]
+    places, count = _places(shares, groups)
+    found = _mean_halves(gaps, shares, places, count)
+    if found is None:
+        place = np.concatenate(places)
+        gap, share = (np.bincount(place, np.concatenate(of)) for of in (gaps, shares))
+        return _difference(gap, share, "")
+    return _between(sum(float(of.sum()) for of in gaps) / len(gaps), *found, documents=count)
+
+
+def measured_loss(nats: np.ndarray, units: np.ndarray, groups: Groups | None = None) -> Measured:
+    """The loss a unit of text, sum over sum, with its interval over documents."""
+    found = _difference(*_together(np.asarray(nats), np.asarray(units), groups))
+    return Measured(found.mean, found.low, found.high, found.lacking)
+
+
+def fewest_documents(comparisons: int = 1) -> int:
+    """The documents that one of so many comparisons needs, or no difference could be told."""
+    count = FEWEST_DOCUMENTS
+    while comparisons * _least(count) > LEVEL:
+        count += 1
+    return count
+
+
+def halves(gap: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and the higher ratio of gap to units in the two sets of each cut: (..., cuts).
+
+    gap, units: (..., documents). A set that is empty or without units bounds nothing.
+    """
+    of_gap, of_units = _sums(np.stack([gap, units]))
+    all_gap, all_units = gap.sum(-1, keepdims=True), units.sum(-1, keepdims=True)
+    least = _EMPTY * all_units
+    whole = (of_units > least) & (all_units - of_units > least)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, other = of_gap / of_units, (all_gap - of_gap) / (all_units - of_units)
+    low = np.where(whole, np.minimum(one, other), -np.inf)
+    return low, np.where(whole, np.maximum(one, other), np.inf)
+
+
+def _difference(gap: np.ndarray, units: np.ndarray, apart: str) -> Difference:
+    mean, count = float(gap.sum() / units.sum()), len(gap)
+    if count < FEWEST_DOCUMENTS:
+        lacking = f"{FEWEST_DOCUMENTS} documents are needed, there are {count}{apart}"
+        return Difference(mean, None, None, None, documents=count, lacking=lacking)
+    found = _between(mean, *halves(gap, units), documents=count)
+    assert found.p is not None
+    return replace(found, p=min(found.p, _bound(gap)))
+
+
+def _between(mean: float, lower: np.ndarray, higher: np.ndarray, *, documents: int) -> Difference:
+    """The difference whose interval holds what lies between the two sets of 5 % of the cuts."""
+    beyond = int(LEVEL * lower.size)
+    low, high = float(np.sort(lower)[beyond]), float(np.sort(higher)[-1 - beyond])
+    p = float(np.mean((lower <= 0.0) & (higher >= 0.0)))
+    return Difference(mean, low, high, p, documents=documents)
+
+
+def _bound(gap: np.ndarray) -> float:
+    """Above the p of all cuts there are (Hoeffding's): below what 10,000 of them can tell."""
+    squares = float((gap**2).sum())
+    return 2.0 * exp(-(float(gap.sum()) ** 2) / squares / 2.0) if squares else 1.0
+
+
+def _least(documents: int) -> float:
+    """The smallest p that so many documents can give."""
+    if documents <= _ALL_CUTS:
+        return 2.0 ** (1 - documents)
+    return min(1.0 / _CUTS, 2.0 * exp(-documents / 2.0))
+
+
+def _together(
+    gap: np.ndarray, units: np.ndarray, groups: Groups | None
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Both summed over the documents of each group, and how a count of those is to be read."""
+    if groups is None or len(set(groups)) == len(groups):
+        return gap, units, ""
+    number = {name: place for place, name in enumerate(dict.fromkeys(groups))}
+    place = [number[name] for name in groups]
+    gaps, sizes = np.bincount(place, weights=gap), np.bincount(place, weights=units)
+    return gaps, sizes, ", those of one group taken as one"
+
+
+def _mean_halves(
+    gaps: Sequence[np.ndarray],
+    shares: Sequence[np.ndarray],
+    places: Sequence[np.ndarray],
+    count: int,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """As `halves`, of the means over languages, each cut by itself: that they differ is no luck.
+
+    places: of each document that of its group, which falls to one side in all languages. None where
+    a language has so few documents that too often one of its sets is empty.
+    """
+    random = np.random.default_rng(derive_seed(0, "cuts", count))
+    sums = np.zeros((len(gaps), 2, _CUTS))
+    for start in range(0, count, _AT_ONCE):
+        cuts = random.integers(0, 2, (_CUTS, min(_AT_ONCE, count - start)), dtype=np.int8)
+        cuts[0] = 1
+        for of, gap, share, place in zip(sums, gaps, shares, places, strict=True):
+            here = (place >= start) & (place < start + _AT_ONCE)
+            of += np.stack([gap, share])[:, here] @ cuts[:, place[here] - start].T.astype(float)
+    of_gap, of_share = sums[:, 0], sums[:, 1]
+    whole = ((of_share > _EMPTY) & (of_share < 1.0 - _EMPTY)).all(0)
+    if np.mean(~whole) > _RARE:
+        return None
+    total = np.array([gap.sum() for gap in gaps])[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, other = (of_gap / of_share).mean(0), ((total - of_gap) / (1.0 - of_share)).mean(0)
+    low = np.where(whole, np.minimum(one, other), -np.inf)
+    return low, np.where(whole, np.maximum(one, other), np.inf)
+
+
+def _places(
+    shares: Sequence[np.ndarray], groups: Sequence[Groups] | None
+) -> tuple[list[np.ndarray], int]:
+    """Of each language's documents the number of their group, and how many groups there are."""
+    if groups is None:
+        ends = np.cumsum([0, *map(len, shares)])
+        return [np.arange(a, b) for a, b in pairwise(ends.tolist())], int(ends[-1])
+    number = {name: n for n, name in enumerate(dict.fromkeys(chain(*groups)))}
+    return [np.array([number[name] for name in of]) for of in groups], len(number)
+
+
+def _sums(values: np.ndarray) -> np.ndarray:
+    """The sum of one set of each cut, (..., cuts); the first set is everything."""
+    count = values.shape[-1]
+    if count <= _ALL_CUTS:
+        cuts = np.arange(2 ** (count - 1))[:, None] >> np.arange(count)
+        return values @ (cuts & 1 ^ 1).T.astype(float)
+    random = np.random.default_rng(derive_seed(0, "cuts", count))
+    total = np.zeros((*values.shape[:-1], _CUTS))
+    for start in range(0, count, _AT_ONCE):
+        part = values[..., start : start + _AT_ONCE]
+        cuts = random.integers(0, 2, (_CUTS, part.shape[-1]), dtype=np.int8)
+        cuts[0] = 1
+        total += part @ cuts.T.astype(float)
+    return total
