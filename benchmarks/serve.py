@@ -1,0 +1,215 @@
+"""What a request costs: many streams at once, experts against one model, and the service itself.
+
+usage: python benchmarks/serve.py [SHAPE]
+
+Starts `tongues serve` on random models of a shape (5M if left out; the vocabulary is 8,192): one
+alone, and an ensemble of eight routed by `tfidf:1`. Asks by HTTP from this process, streaming, at
+temperature 0: sixteen texts one after another and at once, whose texts must be equal; then one
+text by each model, by turns. Beside them, transformers' own `generate` in this process, without
+any service. Prints medians over rounds, and writes them to serve.txt beside this script.
+"""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM
+
+from tongues.experts.ensemble import (
+    Lineage,
+    Router,
+    best_experts,
+    describe_expert,
+    router_file,
+    save_router,
+    write_lineage,
+)
+from tongues.files import file_hash
+from tongues.models import find_shape
+from tongues.models.huggingface import build_model, save_model
+from tongues.text.made import Drift, World, documents, make_family
+from tongues.tokens import load_tokenizer
+from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+
+K, VOCABULARY, CONTEXT = 8, 8192, 512
+STREAMS, PROMPT, MOST, ROUNDS = 16, 64, 96, 5
+
+
+def make(workspace: Path, shape: str) -> list[str]:
+    """One model in `runs/one`, and an ensemble of eight; returns texts to begin with."""
+    text = made_text()
+    tokenizer = train_tokenizer({"qaa": text}, {"qaa": 3_000_000}, VOCABULARY)
+    save_tokenizer(tokenizer, workspace / "tokens")
+    described = []
+    for number in range(K):
+        model = build_model(find_shape(shape), VOCABULARY, CONTEXT, seed=number)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.mul_(3 if weight.ndim == 2 else 1)  # decided opinions: no ties
+        place = workspace / f"runs/e{number}"
+        save_model(model, place)
+        shutil.copyfile(workspace / "tokens/tokenizer.json", place / "tokenizer.json")
+        own = {f"part{number}": 1.0}
+        described.append(
+            describe_expert(
+                f"e{number}", place, workspace, languages=own, parent="seed", run=None, tokens=0
+            )
+        )
+    chance = np.random.default_rng(0)
+    centres = chance.normal(size=(K, 100))
+    router = Router(
+        vectors=chance.normal(size=(VOCABULARY, 100)).astype(np.float32),
+        centres=centres / np.linalg.norm(centres, axis=1, keepdims=True) * 0.1,
+        owners=np.arange(K),
+        prior=np.full(K, 1 / K),
+    )
+    folder = workspace / "ensembles/serve/eight"
+    folder.mkdir(parents=True)
+    save_router(router, folder / "router.safetensors")
+    lineage = Lineage(
+        experts=tuple(described),
+        languages=best_experts(described),
+        seed="seed",
+        tokenizer_sha256=file_hash(workspace / "tokens/tokenizer.json"),
+        router=router_file(folder / "router.safetensors"),
+        partition={"by": "file"},
+    )
+    write_lineage(lineage, folder)
+    whole = load_tokenizer(workspace / "tokens")
+    ids = whole.encode("".join(text[:200])).ids
+    return [whole.decode(ids[PROMPT * n : PROMPT * (n + 1)]) for n in range(STREAMS)]
+
+
+def made_text() -> list[str]:
+    """Documents of a made language."""
+    language = make_family(World.of(0), {"qaa": Drift()}, 0)["qaa"]
+    return [document.text for document in documents(language, 0, 4000)]
+
+
+async def stream(client: httpx.AsyncClient, model: str, prompt: str) -> tuple[str, int]:
+    """The text that a model writes, and how many tokens it took."""
+    body: dict[str, Any] = {
+        "model": model,
+        "prompt": prompt,
+        "max_tokens": MOST,
+        "temperature": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "logit_bias": {"0": -100},  # no end before the length
+    }
+    text, tokens = "", 0
+    async with client.stream("POST", "/v1/completions", json=body) as answer:
+        async for line in answer.aiter_lines():
+            if not line.startswith("data: {"):
+                continue
+            chunk = json.loads(line[6:])
+            text += "".join(choice["text"] for choice in chunk["choices"])
+            tokens += (chunk.get("usage") or {}).get("completion_tokens", 0)
+    return text, tokens
+
+
+async def one_by_one(client: httpx.AsyncClient, prompts: list[str]) -> list[tuple[str, int]]:
+    """Each text when the one before has ended."""
+    return [await stream(client, "one", prompt) for prompt in prompts]
+
+
+async def together(client: httpx.AsyncClient, prompts: list[str]) -> list[tuple[str, int]]:
+    """All texts at once."""
+    return await asyncio.gather(*(stream(client, "one", prompt) for prompt in prompts))
+
+
+def theirs(folder: Path, tokenizer: Path, prompts: list[str]) -> float:
+    """Tokens a second of transformers' own loop, a text at a time."""
+    torch.set_num_threads(1)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
+    reader = load_tokenizer(tokenizer)
+    began, count = time.perf_counter(), 4
+    for prompt in prompts[:count]:
+        ids = torch.tensor([[0, *reader.encode(prompt).ids]])
+        model.generate(ids, max_new_tokens=MOST, do_sample=False, eos_token_id=None)
+    return count * MOST / (time.perf_counter() - began)
+
+
+async def measure(url: str, prompts: list[str]) -> dict[str, list[float]]:
+    """Seconds of everything, by rounds."""
+    found: dict[str, list[float]] = {"one by one": [], "together": [], "one": [], "eight": []}
+    async with httpx.AsyncClient(base_url=url, timeout=600) as client:
+        await together(client, prompts[:2])
+        await stream(client, "eight", prompts[0])
+        for _ in range(ROUNDS):
+            began = time.perf_counter()
+            alone = await one_by_one(client, prompts)
+            found["one by one"].append(time.perf_counter() - began)
+            began = time.perf_counter()
+            beside = await together(client, prompts)
+            found["together"].append(time.perf_counter() - began)
+            assert alone == beside, "the texts differ"
+            assert all(tokens == MOST for _, tokens in alone)
+            for prompt in prompts[:4]:
+                for model in ("one", "eight"):
+                    began = time.perf_counter()
+                    await stream(client, model, prompt)
+                    found[model].append(time.perf_counter() - began)
+    return found
+
+
+def spread(values: list[float]) -> str:
+    """The median, and the whole spread."""
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def main(shape: str) -> None:
+    """Serve, ask, and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder)
+        prompts = make(workspace, shape)
+        (workspace / "one").symlink_to(workspace / "runs/e0")
+        (workspace / "eight").symlink_to(workspace / "ensembles/serve/eight")
+        command = [sys.executable, "-m", "tongues", "serve", "one", "eight", "--port", "0"]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+        server = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, cwd=workspace, env=environment
+        )
+        try:
+            assert server.stdout is not None
+            url = re.search(r"http://\S+", server.stdout.readline())
+            assert url is not None
+            found = asyncio.run(measure(url[0], prompts))
+            theirs_speed = theirs(workspace / "runs/e0", workspace / "tokens", prompts)
+        finally:
+            server.terminate()
+            server.wait()
+    tokens = STREAMS * MOST
+    alone = [tokens / seconds for seconds in found["one by one"]]
+    beside = [tokens / seconds for seconds in found["together"]]
+    ratios = [b / a for a, b in zip(alone, beside, strict=True)]
+    latency = [e / o for o, e in zip(found["one"], found["eight"], strict=True)]
+    lines = [
+        f"{date.today()}, shape {shape}, vocabulary {VOCABULARY:,}, {os.cpu_count()} cores, one of"
+        " them the model's; prompts of"
+        f" {PROMPT} tokens, {MOST} written; medians and spread of {ROUNDS} rounds",
+        f"one text after another     {spread(alone)} tokens a second",
+        f"transformers' loop, bare   {theirs_speed:.2f} tokens a second",
+        f"{STREAMS} streams at once         {spread(beside)} tokens a second,"
+        f" {spread(ratios)} times as many; texts equal",
+        f"one of eight experts       {spread(latency)} times the latency of one model",
+    ]
+    print("\n".join(lines))
+    Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:] or ["5M"])

@@ -1,0 +1,152 @@
+"""Ensembles and their averages as folders that stand by themselves."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer, texts
+from tongues.cli.main import command
+from tongues.errors import UserError
+from tongues.evaluate.subjects import open_subject
+from tongues.experts.ensemble import read_lineage, verify
+from tongues.experts.ensemble.ensemble import open_ensemble
+from tongues.experts.ensemble.export import export_average, export_ensemble
+from tongues.experts.ensemble.score import expert_log_probs
+
+
+def said(*arguments: str | Path) -> str:
+    done = CliRunner().invoke(command, [str(argument) for argument in arguments])
+    if done.exception:
+        raise done.exception
+    return done.output
+
+
+def head(card: str) -> dict[str, object]:
+    return yaml.safe_load(card.split("---")[1])
+
+
+def nothing(place: Path) -> str:
+    return ""
+
+
+def test_an_exported_ensemble_works_wherever_it_lies(
+    folder: Path, workspace: Path, tmp_path: Path
+) -> None:
+    export_ensemble(folder, workspace, tmp_path / "out", evaluated=nothing, laws="## Laws\n")
+    moved = tmp_path / "elsewhere" / "deep"
+    shutil.copytree(tmp_path / "out", moved)
+    shutil.rmtree(tmp_path / "out")
+    lineage = read_lineage(moved)
+    assert all(Path(expert.folder).parent == moved for expert in lineage.experts)
+    verify(lineage, moved, tmp_path / "no workspace")
+    plain = json.loads((moved / "ensemble.json").read_text())
+    assert [expert["folder"] for expert in plain["experts"]] == ["./e0", "./e1", "./e2"]
+    here, there = open_ensemble(folder), open_ensemble(moved, tmp_path)
+    documents = texts(2, 20)
+    for one, other in zip(
+        expert_log_probs(here, documents), expert_log_probs(there, documents), strict=True
+    ):
+        assert (one == other).all()
+    was = open_subject(str(folder), workspace).fingerprint
+    assert open_subject(str(moved), tmp_path).fingerprint == was
+    card = (moved / "README.md").read_text()
+    assert head(card) == {"library_name": "tongues", "language": ["qaa", "qab", "qac"]}
+    assert "| [e1](e1) | qab | 1k | `seed` |" in card
+    assert "The router knows 3 centres" in card and card.endswith("\n## Laws\n")
+    own = (moved / "e1" / "README.md").read_text()
+    assert head(own) == {"library_name": "transformers", "language": ["qab"]}
+    assert "An expert of `small/small`, trained from `seed` on 1k tokens (qab)." in own
+    assert AutoModelForCausalLM.from_pretrained(moved / "e1").config.vocab_size == 300
+    assert AutoTokenizer.from_pretrained(moved / "e1").decode([0]) == "<|end|>"
+    (moved / "e1" / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="`e1` is not what it was"):
+        open_ensemble(moved, tmp_path)
+
+
+def test_experts_of_one_last_name_are_told_apart(tmp_path: Path) -> None:
+    tokenizer = make_tokenizer(tmp_path / "tokens")
+    places = [make_expert(tmp_path / f"runs/e{n}/model", tokenizer, seed=n) for n in range(2)]
+    folder = make_ensemble(tmp_path, places, tokenizer)
+    text = (folder / "ensemble.json").read_text()
+    (folder / "ensemble.json").write_text(text.replace('"e0"', '"a/e"').replace('"e1"', '"b/e"'))
+    export_ensemble(folder, tmp_path, tmp_path / "out", evaluated=nothing)
+    assert open_ensemble(tmp_path / "out", tmp_path).k == 2
+    names = sorted(place.name[:4] for place in (tmp_path / "out").iterdir() if place.is_dir())
+    assert names == ["a-e-", "b-e-"]
+
+
+def test_an_average_says_what_it_is_and_whether_it_was_measured(
+    folder: Path, workspace: Path, tmp_path: Path
+) -> None:
+    seen: list[Path] = []
+
+    def measured(place: Path) -> str:
+        seen.extend(place.iterdir())
+        return "## Evaluation\n"
+
+    export_average(folder, workspace, tmp_path / "plain", evaluated=nothing)
+    export_average(
+        folder,
+        workspace,
+        tmp_path / "told",
+        evaluated=measured,
+        weights=[2, 1, 1],
+        laws="## Laws\n",
+    )
+    plain = (tmp_path / "plain" / "README.md").read_text()
+    assert "**Nobody has measured this average.**" in plain
+    assert "| e2 | 33.3% | qac | 1k | `seed` |" in plain
+    told = (tmp_path / "told" / "README.md").read_text()
+    assert "Nobody has measured" not in told and "| e0 | 50.0% |" in told
+    assert told.endswith("\n## Laws\n\n## Evaluation\n")
+    assert "model.safetensors" in {file.name for file in seen}
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "told").num_parameters()
+
+
+def test_nothing_is_written_of_what_is_not_as_it_was(tmp_path: Path) -> None:
+    tokenizer = make_tokenizer(tmp_path / "tokens")
+    places = [make_expert(tmp_path / f"runs/e{n}/model", tokenizer, seed=n) for n in range(2)]
+    folder = make_ensemble(tmp_path, places, tokenizer)
+    (places[1] / "config.json").write_text("{}")
+    for export in (export_ensemble, export_average):
+        with pytest.raises(UserError, match="`e1` is not what it was"):
+            export(folder, tmp_path, tmp_path / "out", evaluated=nothing)
+    assert not list(tmp_path.glob("*out*"))
+
+
+def test_the_verb_exports_generates_and_refuses(
+    folder: Path, workspace: Path, tmp_path: Path
+) -> None:
+    name, out = "small/small", tmp_path / "out"
+    assert str(out) in said("export", name, "-o", out, "--in", workspace)
+    texts_ = [
+        said("generate", model, "the", "--most", "8", "--temperature", "0", "--in", place)
+        for model, place in ((name, workspace), (out, tmp_path))
+    ]
+    assert texts_[0] == texts_[1]
+    assert "all of" in said("experts", "show", out, "--in", tmp_path)
+    again = tmp_path / "again"
+    said("export", out, "-o", again, "--in", tmp_path)  # an exported one is one as any other
+    assert (again / "e0/README.md").read_bytes() == (out / "e0/README.md").read_bytes()
+    refused = {
+        (name, "-o", out): "is there already",
+        (name, "-o", "x", "--step", "3"): "experts each have steps",
+        (name, "-o", "x", "--weights", "1,2,3"): "add `--average`",
+        (name, "-o", "x", "--average", "--weights", "1,b,3"): "is no list of numbers",
+        (workspace / "runs/e0/model", "-o", "x"): "is a Hugging Face folder already",
+        ("smal/small", "-o", "x"): "did you mean `small/small`?",
+    }
+    for arguments, why in refused.items():
+        with pytest.raises(UserError) as caught:
+            said("export", *arguments, "--in", workspace)
+        assert why in str(caught.value)
+    damaged = tmp_path / "runs/bad"
+    damaged.mkdir(parents=True)
+    (damaged / "run.json").write_text("{")
+    with pytest.raises(UserError, match="is damaged"):
+        said("export", "bad", "-o", tmp_path / "x", "--in", tmp_path)

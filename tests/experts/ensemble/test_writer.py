@@ -1,0 +1,141 @@
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.experts.ensemble.making import texts
+from tongues.errors import UserError
+from tongues.experts.ensemble import Routing, parse_routing
+from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
+from tongues.experts.ensemble.generate import generate
+from tongues.experts.ensemble.opened import open_model
+from tongues.experts.ensemble.sampling import Sampling
+from tongues.experts.ensemble.score import score
+from tongues.experts.ensemble.writer import Text, Told, Writer
+
+GREEDY = Sampling(temperature=0)
+PROMPTS = [text.astype(np.int64) for text in texts(6, 30)]
+
+
+def finish(writer: Writer) -> dict[Text, list[Told]]:
+    found: dict[Text, list[Told]] = {}
+    while writer.running:
+        for told in writer.step():
+            found.setdefault(told.text, []).append(told)
+    return found
+
+
+def alone(ensemble: Ensemble, prompt: np.ndarray, way: str, most: int) -> list[int]:
+    found = generate(ensemble, [prompt], parse_routing(way), most=most, sampling=GREEDY, stop=())
+    return found[0].tokens.tolist()
+
+
+@given(
+    joins=st.lists(
+        st.tuples(
+            st.integers(0, len(PROMPTS) - 1),
+            st.integers(0, 5),  # steps before it joins
+            st.sampled_from(["tfidf:1", "tfidf:2", "text", "uniform", "posterior"]),
+            st.integers(1, 12),
+            st.booleans(),  # given up midway
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    pace=st.sampled_from([None, 7, 64]),
+)
+@settings(max_examples=12)
+def test_texts_that_join_and_leave_are_those_written_alone(
+    ensemble_once: Ensemble,
+    joins: Sequence[tuple[int, int, str, int, bool]],
+    pace: int | None,
+) -> None:
+    writer, asked = Writer(ensemble_once, pace=pace), []
+    for place, wait, way, most, given_up in joins:
+        for _ in range(wait):
+            writer.step()
+        routing = parse_routing(way)
+        text = writer.add(PROMPTS[place], routing, most=most, sampling=GREEDY, stop=())
+        asked.append((text, place, way, most))
+        if given_up:
+            writer.step()
+            writer.drop(text)
+            asked.pop()
+    finish(writer)
+    for text, place, way, most in asked:
+        assert text.written == alone(ensemble_once, PROMPTS[place], way, most)
+
+
+@pytest.fixture(scope="module")
+def ensemble_once(folder: Path) -> Ensemble:
+    return open_ensemble(folder)
+
+
+def test_nothing_is_remembered_of_texts_that_ended(ensemble: Ensemble) -> None:
+    writer = Writer(ensemble)
+    for prompt in PROMPTS:
+        writer.add(prompt, Routing("tfidf", 2), most=3)
+    writer.step()
+    assert writer.bytes > 0
+    finish(writer)
+    assert writer.bytes == 0
+
+
+@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "text", "posterior", "random"])
+def test_a_scored_prompt_is_what_scoring_finds(ensemble: Ensemble, way: str) -> None:
+    routing, prompt = parse_routing(way), PROMPTS[0]
+    writer = Writer(ensemble, pace=16)
+    first = writer.add(prompt, routing, most=4, sampling=GREEDY, scored=True, alternatives=3)
+    only = writer.add(prompt, routing, most=0, sampling=GREEDY, scored=True)
+    found = finish(writer)
+    expected = score(ensemble, [prompt], routing)[0]
+    for text in (first, only):
+        told = [each for each in found[text] if each.prompt]
+        assert [each.token for each in told] == prompt.tolist()
+        np.testing.assert_allclose([-each.log_prob for each in told], expected.nats, atol=1e-4)
+        np.testing.assert_allclose([each.weights for each in told], expected.weights, atol=1e-5)
+    assert [each.ended for each in found[only]][-1] == "length"
+    written = [each.token for each in found[first] if not each.prompt]
+    assert written[: len(first.written)] == alone(ensemble, prompt, way, 4)[: len(first.written)]
+
+
+def test_alternatives_are_the_likeliest_of_the_model(copies: Ensemble, folders: list[Path]) -> None:
+    writer = Writer(copies)
+    text = writer.add(PROMPTS[0], Routing("uniform"), most=1, sampling=GREEDY, alternatives=5)
+    (told,) = finish(writer)[text]
+    with torch.no_grad():
+        logits = open_model(folders[1])(torch.tensor([[0, *PROMPTS[0]]])).logits[0, -1]
+    likely = logits.log_softmax(0).topk(5)
+    assert [token for token, _ in told.alternatives] == likely.indices.tolist()
+    np.testing.assert_allclose([log for _, log in told.alternatives], likely.values, atol=1e-4)
+    assert told.log_prob == pytest.approx(told.alternatives[0][1])
+
+
+def test_penalties_and_biases_change_what_is_drawn(copies: Ensemble) -> None:
+    prompt = PROMPTS[0]
+
+    def written(sampling: Sampling) -> list[int]:
+        found = generate(copies, [prompt], Routing("uniform"), most=30, sampling=sampling, stop=())
+        return found[0].tokens.tolist()
+
+    free = written(GREEDY)
+    assert len(set(free)) < 30
+    assert len(set(written(Sampling(temperature=0, presence=100.0)))) == 30
+    assert len(set(written(Sampling(temperature=0, frequency=100.0)))) == 30
+    assert set(written(Sampling(temperature=0, bias={7: 1000.0}))) == {7}
+    assert free[0] not in written(Sampling(bias={free[0]: -1000.0}))
+    assert written(Sampling(temperature=1e-30)) == free
+
+
+def test_a_model_of_no_numbers_is_named(ensemble: Ensemble) -> None:
+    head: Any = ensemble.models[0].get_output_embeddings()
+    head.weight = torch.nn.Parameter(torch.full_like(head.weight, float("nan")))
+    writer = Writer(ensemble)
+    writer.add(PROMPTS[0], Routing("language"), language="qaa", most=2)
+    with pytest.raises(UserError, match="not a number"):
+        writer.step()

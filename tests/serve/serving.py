@@ -1,0 +1,71 @@
+"""A server in a thread, on any free port."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from openai import OpenAI
+
+from tongues.serve.app import App
+from tongues.serve.engine import Engine
+from tongues.serve.limits import Limits
+from tongues.serve.running import address, listen, run
+from tongues.serve.served import Served
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server, and two that ask it."""
+
+    url: str
+    app: App
+    http: httpx.Client
+    openai: OpenAI
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rstrip("/").rpartition(":")[2])
+
+    def complete(self, **said: Any) -> Any:
+        """What OpenAI's client makes of completions."""
+        return self.openai.completions.create(**said)
+
+    def converse(self, **said: Any) -> Any:
+        """What it makes of a conversation."""
+        return self.openai.chat.completions.create(**said)
+
+    def metrics(self) -> dict[str, float]:
+        """All it counted, by name and labels."""
+        lines = self.http.get("/metrics").text.splitlines()
+        parted = [line.rpartition(" ") for line in lines if not line.startswith("#")]
+        return {name: float(value) for name, _, value in parted}
+
+
+@contextmanager
+def serving(
+    models: Mapping[str, Served], limits: Limits | None = None, *, key: str | None = None
+) -> Iterator[Server]:
+    """Serve these until the end of the block."""
+    limits = limits or Limits()
+    engine = Engine(models, running=limits.running, queued=limits.queued)
+    app = App(models, engine, limits, key=key, hosts=frozenset({"tongues.test"}))
+    listening = listen("127.0.0.1", 0, keyed=key is not None)
+    url, ready = address(listening), threading.Event()
+    engine.start()
+    thread = threading.Thread(target=run, args=(app, listening), kwargs={"ready": ready.set})
+    thread.start()
+    try:
+        assert ready.wait(10)
+        with (
+            httpx.Client(base_url=url, timeout=30) as http,
+            OpenAI(base_url=f"{url}v1", api_key=key or "none", max_retries=0) as openai,
+        ):
+            yield Server(url, app, http, openai)
+    finally:
+        app.stopping = True
+        engine.close()
+        thread.join(20)
+    assert not thread.is_alive()

@@ -1,0 +1,249 @@
+"""What is answered to requests that are not as they should be."""
+
+import json
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.serve.serving import Server, serving
+from tongues.serve.limits import Limits
+from tongues.serve.served import Served
+
+GOOD = {"model": "small/small", "prompt": "the ban", "max_tokens": 2}
+CHAT = {"model": "small/small", "messages": [{"role": "user", "content": "a"}]}
+
+
+def fault(answer: httpx.Response) -> dict[str, Any]:
+    """The problem, in OpenAI's form."""
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json()) == {"error"}
+    assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+    return answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("said", "param", "code", "message"),
+    [
+        ({"model": 1}, "model", "invalid_type", "valid string"),
+        ({"temprature": 1}, "temprature", "unknown_parameter", "did you mean `temperature`?"),
+        ({"prompt": []}, "prompt", "invalid_type", "a list of token ids"),
+        ({"prompt": [1, "a"]}, "prompt", "invalid_type", "a list of token ids"),
+        ({"prompt": [5000]}, "prompt", "invalid_value", "token ids up to 297"),
+        ({"prompt": ["a"] * 17}, "prompt", "array_above_max_length", "allows 16"),
+        ({"prompt": [1] * 95}, "prompt", "context_length_exceeded", "sees 96"),
+        ({"prompt": [1] * 96, "max_tokens": None}, "prompt", "context_length_exceeded", "no room"),
+        ({"prompt": "ab " * 200}, "prompt", "context_length_exceeded", "no 96 tokens"),
+        ({"n": 9}, "n", "integer_above_max_value", "allows 8 at most"),
+        ({"n": 0}, "n", "invalid_value", "greater than or equal to 1"),
+        ({"n": True}, "n", "invalid_type", "valid integer"),
+        ({"n": 8, "prompt": ["a"] * 16}, "n", "too_many_texts", "80 at most"),
+        ({"max_tokens": 10**30}, "max_tokens", "integer_above_max_value", "1024 at most"),
+        ({"temperature": 2.1}, "temperature", "invalid_value", "less than or equal to 2"),
+        ({"stop": ["a", ""]}, "stop", "invalid_type", "none of them empty"),
+        ({"logit_bias": {"a": 1}}, "logit_bias.a", "invalid_value", "match pattern"),
+        ({"logit_bias": {"5000": 1}}, "logit_bias", "invalid_value", "token ids up to 297"),
+        ({"suffix": "z"}, "suffix", "unsupported_parameter", "leave it out"),
+        ({"best_of": 2}, "best_of", "unsupported_parameter", "as `n`"),
+        ({"routing": "tfidf:4"}, "routing", "invalid_value", "there are 3"),
+        ({"routing": "tfdif"}, "routing", "invalid_value", "did you mean `tfidf`?"),
+        ({"routing": "language"}, "routing", "invalid_value", "not said"),
+        ({"routing": "language", "language": "xx"}, None, "invalid_value", "xx"),
+        ({"stream_options": {"usage": 1}}, "stream_options.usage", "unknown_parameter", "usage"),
+    ],
+)
+def test_a_mistake_is_told_by_its_field(
+    server: Server, said: dict[str, Any], param: str | None, code: str, message: str
+) -> None:
+    answer = server.http.post("/v1/completions", json=GOOD | said)
+    found = fault(answer)
+    assert answer.status_code == 400
+    assert found["type"] == "invalid_request_error"
+    assert (param is None or found["param"] == param) and found["code"] == code
+    assert message in found["message"]
+
+
+@pytest.mark.parametrize(
+    ("said", "param", "message"),
+    [
+        ({"messages": []}, "messages", "at least 1 item"),
+        ({"messages": [{"role": "tool", "content": "a"}]}, "messages[0].role", "'user'"),
+        ({"messages": [{"role": "user"}]}, "messages[0].content", "is missing"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+            "messages[0].content",
+            "list of parts",
+        ),
+        ({"messages": [{"role": "user", "content": "a", "nam": 1}]}, "messages[0].nam", "`name`?"),
+        ({"tools": [{}]}, "tools", "cannot be honoured"),
+        ({"response_format": {"type": "json_object"}}, "response_format.type", "cannot be"),
+        ({"top_logprobs": 2}, "top_logprobs", "`logprobs` is true"),
+        ({"max_tokens": 2, "max_completion_tokens": 3}, "max_tokens", "older name"),
+        ({"max_tokens": 64}, "messages", "sees 64"),
+        ({"model": "small/small"}, "messages", "no chat template"),
+    ],
+)
+def test_so_it_is_in_conversations(
+    server: Server, hub: str, said: dict[str, Any], param: str, message: str
+) -> None:
+    answer = server.http.post("/v1/chat/completions", json=CHAT | {"model": hub} | said)
+    assert answer.status_code == 400
+    assert fault(answer)["param"] == param
+    assert message in fault(answer)["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"{", b"[]", b"null", b"\xff", b"\xef\xbb\xbf{}", b"[" * 100_000),
+        *(b'{"model": NaN}', b'{"model": "\\ud800"}', b'{"n": ' + b"1" * 100_000 + b"}"),
+        b'{"model": "small/small", "temperature": 1e999}',
+    ],
+    ids=lambda body: body[:20].decode(errors="replace"),
+)
+def test_what_is_no_json_object_is_refused(server: Server, body: bytes) -> None:
+    headers = {"content-type": "application/json"}
+    for path in ("/v1/completions", "/v1/chat/completions"):
+        answer = server.http.post(path, content=body, headers=headers)
+        assert answer.status_code == 400
+        assert fault(answer)["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/nowhere", {}, 404),
+        ("GET", "/v1/models/nobody", {}, 404),
+        ("GET", "/../../etc/passwd", {}, 404),
+        ("GET", "/page/%2e%2e/app.py", {}, 404),
+        ("GET", "/v1/completions", {}, 405),
+        ("OPTIONS", "/v1/completions", {}, 405),
+        ("DELETE", "/", {}, 405),
+        ("POST", "/v1/completions", {"content-type": "text/plain"}, 415),
+        ("POST", "/v1/completions", {}, 415),
+        ("GET", "/", {"host": "evil.test"}, 400),
+        ("GET", "/health", {"host": ""}, 400),
+    ],
+)
+def test_addresses_methods_and_hosts(
+    server: Server, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    answer = server.http.request(method, path, headers=headers)
+    assert answer.status_code == status
+    assert fault(answer)["message"]
+    assert (status == 405) == ("allow" in answer.headers)
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:1", "127.0.0.1", "[::1]:80", "10.1.2.3", "Tongues.Test"]
+)
+def test_this_server_has_names(server: Server, host: str) -> None:
+    assert server.http.get("/health", headers={"host": host}).status_code == 200
+
+
+def test_an_unknown_model_is_not_found(server: Server) -> None:
+    answer = server.http.post("/v1/completions", json=GOOD | {"model": "small/smal"})
+    assert answer.status_code == 404
+    assert fault(answer)["code"] == "model_not_found"
+    assert "did you mean `small/small`?" in fault(answer)["message"]
+
+
+def test_a_key_is_asked_for_where_there_is_one(served: Mapping[str, Served]) -> None:
+    with serving(served, key="secret") as server:
+        for path in ("/", "/page.css", "/health", "/ready"):
+            assert server.http.get(path).status_code == 200
+        for path in ("/v1/models", "/metrics", "/openapi.json", "/nowhere"):
+            assert server.http.get(path).status_code == 401
+            wrong = server.http.get(path, headers={"authorization": "Bearer secre"})
+            assert fault(wrong)["code"] == "invalid_api_key"
+        assert {model.id for model in server.openai.models.list()} == set(served)
+
+
+def test_the_page_comes_with_all_it_needs_and_asks_for_nothing_else(server: Server) -> None:
+    page = server.http.get("/")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    same = server.http.get("/", headers={"if-none-match": page.headers["etag"]})
+    assert (same.status_code, same.content) == (304, b"")
+    head = server.http.head("/")
+    assert (head.content, head.headers["content-length"]) == (b"", str(len(page.content)))
+
+
+def test_a_large_body_is_refused_and_the_connection_lives_on(server: Server) -> None:
+    for content in (b"x" * 5_000_000, iter([b"x" * 1000] * 2000)):
+        headers = {"content-type": "application/json"}
+        answer = server.http.post("/v1/completions", content=content, headers=headers)
+        assert answer.status_code == 413
+        assert fault(answer)["code"] == "body_too_large"
+
+
+def test_too_many_texts_are_refused_and_those_before_are_written(
+    served: Mapping[str, Served],
+) -> None:
+    with serving(served, Limits(running=1, queued=1)) as server:
+        body = GOOD | {"max_tokens": 80, "stream": True}
+        with server.http.stream("POST", "/v1/completions", json=body | {"n": 2}) as first:
+            busy = server.http.post("/v1/completions", json=body)
+            assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
+            assert fault(busy)["type"] == "rate_limit_error"
+            first.read()
+        assert first.text.endswith("data: [DONE]\n\n")
+        assert server.http.post("/v1/completions", json=GOOD).status_code == 200
+
+
+def raw(server: Server, sent: bytes, *, wait: float = 5) -> bytes:
+    """What comes back for these bytes until the connection is closed."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=wait) as connection:
+        connection.sendall(sent)
+        found = b""
+        while part := connection.recv(65_536):
+            found += part
+        return found
+
+
+def test_slow_and_broken_requests_end(served: Mapping[str, Served]) -> None:
+    limits = Limits(sending=0.3, connections=3)
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with serving(served, limits) as server:
+        cases: dict[bytes, bytes] = {
+            b"": b"",  # a connection that says nothing
+            b"GET / HTTP/1.1\r\nHost: lo": b"408",
+            head + b"Content-Length: 100\r\n\r\n{": b"408",
+            b"\x00\x01\x02\r\n\r\n": b"400",
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100_000: b"400",
+            head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n": b"400",
+        }
+        for sent, status in cases.items():
+            found = raw(server, sent)
+            assert found[9:12] == status
+            assert not found or "error" in json.loads(found.partition(b"\r\n\r\n")[2])
+        held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+        assert raw(server, b"")[9:12] == b"503"
+        for connection in held:
+            connection.close()
+
+
+def until(holds: Callable[[], bool], seconds: float = 5) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_nothing_is_written_for_those_who_went_away(server: Server) -> None:
+    body = json.dumps(GOOD | {"max_tokens": 90, "n": 8})
+    head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    for stream in ("", '"stream": true, '):
+        said = "{" + stream + body[1:]
+        sent = f"{head}Content-Length: {len(said)}\r\n\r\n{said}".encode()
+        before = server.metrics()['tongues_tokens_written_total{model="small/small"}']
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            connection.sendall(sent)
+            until(lambda: server.metrics()["tongues_texts_running"] == 8)
+        until(lambda: server.metrics()["tongues_texts_running"] == 0)
+        until(lambda: server.metrics()["tongues_requests_answering"] == 0)
+        after = server.metrics()['tongues_tokens_written_total{model="small/small"}']
+        assert after - before < 8 * 90

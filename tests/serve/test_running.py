@@ -1,0 +1,192 @@
+"""How the server listens, and how it stops."""
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from tests.serve.test_requests import until
+from tongues.cli.serving import serve
+from tongues.errors import Stopped, UserError
+from tongues.serve.app import App
+from tongues.serve.engine import Engine
+from tongues.serve.limits import Limits
+from tongues.serve.running import address, listen, run
+from tongues.serve.served import Served
+
+SAID = {"model": "small/small", "prompt": "a", "max_tokens": 5, "stream": True}
+
+
+class Held(Engine):
+    """An engine whose news are held back until they may come."""
+
+    def __init__(self, models: Mapping[str, Served]) -> None:
+        super().__init__(models)
+        self.free = threading.Event()
+        self.news: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
+        threading.Thread(target=self.bring, daemon=True).start()
+
+    def submit(self, ask: Any, tell: Any) -> Any:
+        return super().submit(ask, lambda news: self.news.put((tell, news)))
+
+    def bring(self) -> None:
+        while True:
+            tell, news = self.news.get()
+            self.free.wait(10)
+            tell(news)
+
+
+@contextmanager
+def held(served: Mapping[str, Served], limits: Limits) -> Iterator[tuple[App, Held, socket.socket]]:
+    engine = Held(served)
+    engine.start()
+    app = App(served, engine, limits)
+    try:
+        yield app, engine, listen("127.0.0.1", 0, keyed=False)
+    finally:
+        engine.free.set()
+        engine.close()
+
+
+def run_with(app: App, listening: socket.socket, client: Callable[[str], None]) -> None:
+    """Serve in this thread, as signals want it, until a client in another has ended it."""
+    ready, faults = threading.Event(), []
+
+    def ask() -> None:
+        try:
+            assert ready.wait(10)
+            client(address(listening))
+        except BaseException as fault:
+            faults.append(fault)
+            app.stopping = True
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        run(app, listening, ready=ready.set)
+    finally:
+        thread.join(10)
+        assert not faults, faults
+
+
+def test_running_answers_end_when_it_is_stopped(served: dict[str, Served]) -> None:
+    with held(served, Limits()) as (app, engine, listening):
+
+        def client(url: str) -> None:
+            with httpx.Client(base_url=url) as http:
+                told: list[str] = []
+                ask = partial(http.post, "/v1/completions", json=SAID)
+                first = threading.Thread(target=lambda: told.append(ask().text))
+                first.start()
+                until(lambda: app.metrics.answering == 1)
+                os.kill(os.getpid(), signal.SIGTERM)
+                until(lambda: app.stopping)
+                assert http.get("/health").status_code == 200
+                assert http.get("/ready").status_code == 503
+                refused = ask()
+                assert refused.status_code == 503
+                assert refused.json()["error"]["code"] == "server_stopping"
+                engine.free.set()
+                first.join(10)
+                assert told[0].endswith("data: [DONE]\n\n")
+                assert '"finish_reason":"length"' in told[0]
+
+        run_with(app, listening, client)
+
+
+def test_a_second_signal_ends_at_once(served: dict[str, Served]) -> None:
+    with held(served, Limits()) as (app, _, listening):
+
+        def client(url: str) -> None:
+            first = threading.Thread(target=partial(ask_in_vain, url))
+            first.start()
+            until(lambda: app.metrics.answering == 1)
+            os.kill(os.getpid(), signal.SIGINT)
+            until(lambda: app.stopping)
+            os.kill(os.getpid(), signal.SIGINT)
+            first.join(10)
+
+        began = time.monotonic()
+        with pytest.raises(Stopped):
+            run_with(app, listening, client)
+        assert time.monotonic() - began < 5
+
+
+def ask_in_vain(url: str) -> None:
+    with pytest.raises(httpx.TransportError):
+        httpx.post(f"{url}v1/completions", json=SAID)
+
+
+def test_a_stream_that_nobody_reads_is_given_up(served: dict[str, Served]) -> None:
+    with held(served, Limits(taking=0.3)) as (app, engine, listening):
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        engine.free.set()
+
+        def client(url: str) -> None:
+            body = json.dumps(SAID | {"max_tokens": 90, "n": 8, "logprobs": 20}).encode()
+            head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+            head += b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+            with socket.socket() as lazy:
+                lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                lazy.connect(listening.getsockname())
+                lazy.sendall(head + body)
+                until(lambda: app.metrics.requests.total() == 1)
+                assert app.metrics.seconds["/v1/completions"].total > 0.3
+                until(lambda: engine.counts.running == 0)
+            app.stopping = True
+
+        run_with(app, listening, client)
+
+
+def test_others_are_let_in_only_by_a_key() -> None:
+    with pytest.raises(UserError, match="others reach") as told:
+        listen("0.0.0.0", 0, keyed=False)
+    assert "TONGUES_API_KEY" in told.value.hint
+    with listen("0.0.0.0", 0, keyed=True) as listening:
+        assert address(listening).startswith("http://127.0.0.1:")
+        with pytest.raises(UserError, match="cannot listen on port") as told:
+            listen("127.0.0.1", listening.getsockname()[1], keyed=False)
+        assert "--port 0" in told.value.hint
+    with pytest.raises(UserError, match="no address"):
+        listen("nowhere.invalid", 0, keyed=False)
+
+
+def test_the_verb_prints_where_the_page_is(
+    served: dict[str, Served], hub: str, tmp_path: Path
+) -> None:
+    with listen("127.0.0.1", 0, keyed=False) as free:
+        url, port = address(free), free.getsockname()[1]
+    key = tmp_path / "key"
+    key.write_text("secret\n")
+    found: list[int] = []
+
+    def client() -> None:
+        with httpx.Client(headers={"authorization": "Bearer secret"}) as http:
+            until(lambda: answers(http, url), 20)
+            found.append(http.get(f"{url}v1/models").status_code)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    done = CliRunner().invoke(serve, [hub, "--port", str(port), "--key-file", str(key)])
+    thread.join(10)
+    assert (done.exit_code, done.stdout, found) == (0, f"{url}\n", [200])
+
+
+def answers(http: httpx.Client, url: str) -> bool:
+    try:
+        return http.get(f"{url}ready").status_code == 200
+    except httpx.TransportError:
+        return False

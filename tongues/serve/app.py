@@ -1,0 +1,239 @@
+"""The server's application: which address answers what, and how every request ends."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from tongues.serve.answers import Answers
+from tongues.serve.asking import find_model
+from tongues.serve.bodies import Body, ChatBody, CompletionBody, parse
+from tongues.serve.chat import converse
+from tongues.serve.completions import complete
+from tongues.serve.description import describe
+from tongues.serve.engine import Engine
+from tongues.serve.incoming import Gone, attended, check_host, check_key, drain, read_body
+from tongues.serve.limits import Limits
+from tongues.serve.metrics import Metrics
+from tongues.serve.pages import Page, load_pages
+from tongues.serve.problems import Problem, as_response
+from tongues.serve.served import Served
+from tongues.serve.telling import Reply
+
+__all__ = ["App"]
+
+T = TypeVar("T", bound=Body)
+
+_MODELS = "/v1/models/"
+_LONG = 20_000  # bytes of a body beyond which it is made into tokens beside the loop
+_READERS = 2  # of such bodies at a time
+_GONE = 499  # the client did not wait; counted, never sent
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One request, and what was sent of its answer."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    headers: Headers
+    began: float
+    route: str = "other"
+    status: int | None = None
+
+    async def tell(self, message: Message) -> None:
+        """Send, and remember."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self.send(message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """What an address answers."""
+
+    name: str
+    get: Callable[[_Exchange], Response] | None = None
+    post: Callable[[_Exchange], Awaitable[None]] | None = None
+    opened: bool = False  # to those who say no key
+
+
+@dataclass(eq=False)
+class App:
+    """Models behind HTTP.
+
+    Parameters
+    ----------
+    models: by their names.
+    engine: that writes their texts; started and closed by the caller.
+    key: what requests must say; None: nothing.
+    hosts: names of this server beyond `localhost` and numbers.
+    """
+
+    models: Mapping[str, Served]
+    engine: Engine
+    limits: Limits = field(default_factory=Limits)
+    key: str | None = None
+    hosts: frozenset[str] = frozenset()
+    stopping: bool = False  # no text is begun any more
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def __post_init__(self) -> None:
+        self._created = int(time.time())
+        self._reading = asyncio.Semaphore(_READERS)
+        self._description = json.dumps(
+            describe(self.models, self.limits, keyed=self.key is not None)
+        )
+        routes = [
+            _Route("/v1/completions", post=lambda one: self._answer(one, CompletionBody, complete)),
+            _Route("/v1/chat/completions", post=lambda one: self._answer(one, ChatBody, converse)),
+            _Route("/v1/models", get=self._list),
+            _Route("/openapi.json", get=lambda one: _json(self._description)),
+            _Route("/metrics", get=self._measured),
+            _Route("/health", get=lambda one: _json('{"status":"ok"}'), opened=True),
+            _Route("/ready", get=self._ready, opened=True),
+        ]
+        self._routes = {route.name: route for route in routes}
+        for path, page in load_pages().items():
+            self._routes[path] = _Route("page", get=partial(_page, page), opened=True)
+        self._one_model = _Route(_MODELS + "{model}", get=self._model)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, in whatever state it comes."""
+        if scope["type"] != "http":
+            return
+        one = _Exchange(scope, receive, send, Headers(scope=scope), time.perf_counter())
+        try:
+            try:
+                await self._dispatch(one)
+            except Gone:
+                one.status = _GONE
+            except Problem as problem:
+                await self._refuse(one, problem)
+            except Exception:
+                _log.exception("a request could not be answered")
+                if one.status is not None:
+                    raise
+                await self._refuse(one, Problem(500, "the server failed", code="server_failed"))
+        finally:
+            self.metrics.count(one.route, one.status or _GONE, time.perf_counter() - one.began)
+
+    async def _dispatch(self, one: _Exchange) -> None:
+        check_host(one.headers, self.hosts)
+        path, method = one.scope["path"], one.scope["method"]
+        route = self._one_model if path.startswith(_MODELS) else self._routes.get(path)
+        if not (route and route.opened):
+            check_key(one.headers, self.key)
+        if route is None:
+            raise Problem(404, f"there is nothing at `{path[:200]}`", code="not_found")
+        one.route = route.name
+        if route.post and method == "POST":
+            await route.post(one)
+        elif route.get and method in ("GET", "HEAD"):
+            await self._send(one, route.get(one))
+        else:
+            allowed = "GET, HEAD" if route.get else "POST"
+            message = f"`{path[:200]}` takes {allowed}, not {method[:20]}"
+            raise Problem(405, message, code="method_not_allowed", headers={"allow": allowed})
+
+    async def _answer(
+        self, one: _Exchange, kind: type[T], read: Callable[[T, Served, Limits], Reply]
+    ) -> None:
+        """Have texts written, and tell them."""
+        if self.stopping:
+            headers = {"retry-after": "5", "connection": "close"}
+            raise Problem(503, "the server is stopping", code="server_stopping", headers=headers)
+        raw = await read_body(one.headers, one.receive, self.limits)
+        body = parse(kind, raw, self.limits)
+        served = find_model(self.models, body.model)
+        if kind is ChatBody or len(raw) > _LONG:
+            async with self._reading:
+                reply = await asyncio.to_thread(read, body, served, self.limits)
+        else:
+            reply = read(body, served, self.limits)
+        answers = Answers(self.engine, reply.texts, self.limits.seconds)
+        self.metrics.answering += 1
+        try:
+            if body.stream:
+                await attended(one.receive, self._stream(one, reply, answers))
+            else:
+                content = await attended(one.receive, reply.whole(answers))
+                await self._send(one, _json(content))
+        finally:
+            answers.close()
+            self.metrics.answering -= 1
+
+    async def _stream(self, one: _Exchange, reply: Reply, answers: Answers) -> None:
+        headers = [
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"cache-control", b"no-store"),
+            (b"x-accel-buffering", b"no"),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        async for data in reply.events(answers):
+            if one.status is None:
+                self.metrics.first.add(time.perf_counter() - one.began)
+                await one.tell({"type": "http.response.start", "status": 200, "headers": headers})
+            await one.send({"type": "http.response.body", "body": data, "more_body": True})
+        await one.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _refuse(self, one: _Exchange, problem: Problem) -> None:
+        """Tell a problem; a body that is still coming is let come, and thrown away."""
+        response = as_response(problem)
+        if problem.status != 413:
+            await self._send(one, response)
+            return
+        headers = response.raw_headers
+        await one.tell({"type": "http.response.start", "status": 413, "headers": headers})
+        await one.send({"type": "http.response.body", "body": response.body, "more_body": True})
+        await drain(one.receive, self.limits)
+        await one.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, one: _Exchange, response: Response) -> None:
+        response.headers.setdefault("cache-control", "no-store")
+        response.headers["x-content-type-options"] = "nosniff"
+        await response(one.scope, one.receive, one.tell)
+
+    def _ready(self, one: _Exchange) -> Response:
+        if self.stopping or not self.engine.alive:
+            raise Problem(503, "no texts are begun", code="not_ready")
+        return _json('{"status":"ready"}')
+
+    def _measured(self, one: _Exchange) -> Response:
+        kind = "text/plain; version=0.0.4; charset=utf-8"
+        return Response(self.metrics.text(self.engine), media_type=kind)
+
+    def _list(self, one: _Exchange) -> Response:
+        told = [self._described(served) for served in self.models.values()]
+        return _json(json.dumps({"object": "list", "data": told}))
+
+    def _model(self, one: _Exchange) -> Response:
+        name = one.scope["path"].removeprefix(_MODELS)
+        return _json(json.dumps(self._described(find_model(self.models, name))))
+
+    def _described(self, served: Served) -> dict[str, Any]:
+        return {
+            "id": served.name,
+            "object": "model",
+            "created": self._created,
+            "owned_by": "tongues",
+            "tongues": served.describe(),
+        }
+
+
+def _page(page: Page, one: _Exchange) -> Response:
+    return page.answer(one.headers)
+
+
+def _json(content: str | bytes) -> Response:
+    return Response(content, media_type="application/json")

@@ -1,0 +1,287 @@
+"""What a request may say: OpenAI's fields as far as they can be honoured, and a few of our own.
+
+A field that would change the answer and is not honoured is refused, never passed over.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import from_json
+
+from tongues.errors import nearest
+from tongues.serve.limits import Limits
+from tongues.serve.problems import Problem
+
+__all__ = ["REFUSED", "Body", "ChatBody", "CompletionBody", "Message", "bounds", "parse"]
+
+
+def _whole(value: Any) -> Any:
+    """A whole number as such, however JSON wrote it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _wholes(value: Any) -> Any:
+    if isinstance(value, list) and float in set(map(type, value)):
+        return [_whole(each) for each in value]
+    return value
+
+
+Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
+Beside = Annotated[int, Field(ge=0, le=20), BeforeValidator(_whole)]
+Token = Annotated[int, Field(ge=0, lt=2**31)]
+Texts = Annotated[list[str], Field(min_length=1, fail_fast=True)]
+Tokens = Annotated[list[Token], Field(min_length=1, fail_fast=True), BeforeValidator(_wholes)]
+TokenLists = Annotated[
+    list[Annotated[list[Token], Field(fail_fast=True), BeforeValidator(_wholes)]],
+    Field(min_length=1, fail_fast=True),
+]
+Stop = Annotated[str, Field(min_length=1, max_length=200)]
+Stops = Annotated[list[Stop], Field(max_length=16, fail_fast=True)]
+Penalty = Annotated[float, Field(ge=-2, le=2)]
+Biases = Annotated[
+    dict[
+        Annotated[str, Field(pattern="^(0|[1-9][0-9]{0,9})$")],
+        Annotated[float, Field(ge=-100, le=100)],
+    ],
+    Field(max_length=1024, fail_fast=True),
+]
+Nothing = Annotated[list[Any], Field(max_length=0)] | None
+T = TypeVar("T", bound="Body")
+
+REFUSED = frozenset(
+    {
+        *("suffix", "tools", "functions", "tool_choice", "function_call", "response_format"),
+        *("modalities", "audio", "prediction", "web_search_options", "reasoning_effort"),
+        *("verbosity", "service_tier", "moderation", "tool_calls", "annotations"),
+        *("refusal", "name"),
+    }
+)
+_MEANT = {
+    "prompt": "is a text, a list of texts, a list of token ids, or a list of such lists",
+    "stop": "is a text, or a list of at most 16 texts, none of them empty or over 200 characters",
+    "content": "is a text, or a list of parts such as {'type': 'text', 'text': …}",
+}
+_KIND = re.compile(
+    r"^((list|dict|literal|nullable|function-\w+)\[.*\]|constrained-\w+|str|\[key\])$"
+)
+
+
+class Part(BaseModel):
+    """A part of a body: nothing unknown, nothing converted."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+
+
+class StreamOptions(Part):
+    """What a stream tells beside the text."""
+
+    include_usage: bool | None = None
+    """A last chunk with the number of tokens."""
+    include_obfuscation: bool | None = None
+    """Chunks are never padded here."""
+
+
+class Body(Part):
+    """What both kinds of requests may say."""
+
+    model: Annotated[str, Field(min_length=1, max_length=1000)]
+    """The name of a served model."""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    """0 takes the likeliest token always; 1 if left out."""
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Draw from the likeliest tokens that together have so much."""
+    top_k: Count | None = None
+    """Draw from the likeliest so many tokens."""
+    n: Count | None = None
+    """Texts behind each prompt; 1 if left out."""
+    stream: bool | None = None
+    """Tell the text while it is written, as server-sent events."""
+    stream_options: StreamOptions | None = None
+    stop: Stop | Stops | None = None
+    """Strings that end a text and are no part of it."""
+    presence_penalty: Penalty | None = None
+    """Taken from the log-probability of tokens written already."""
+    frequency_penalty: Penalty | None = None
+    """The same for each time."""
+    logit_bias: Biases | None = None
+    """Added to the log-probability of these token ids."""
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63), BeforeValidator(_whole)] | None = None
+    """The same seed draws the same text; drawn anew if left out."""
+    user: Annotated[str, Field(max_length=1000)] | None = None
+    """Not looked at."""
+    routing: Annotated[str, Field(max_length=100)] | None = None
+    """Of an ensemble: which experts write, such as `tfidf:1` or `text`."""
+    language: Annotated[str, Field(max_length=100)] | None = None
+    """Of the text, for the routing `language`."""
+    weights: bool | None = None
+    """Tell beside every token what each expert counted for it."""
+
+
+class CompletionBody(Body):
+    """A request to /v1/completions."""
+
+    prompt: str | Texts | Tokens | TokenLists | None = None
+    """A text, several, or their token ids; left out, a text is written from its beginning."""
+    max_tokens: Annotated[int, Field(ge=0), BeforeValidator(_whole)] | None = None
+    """Tokens to write, at most; 16 if left out."""
+    echo: bool | None = None
+    """Tell the prompt before what is written."""
+    logprobs: Beside | None = None
+    """Tell each token's log-probability, and so many of the likeliest beside it."""
+    best_of: Count | None = None
+    """As `n`, if it is said at all."""
+    suffix: None = None
+
+
+class TextPart(Part):
+    """A part of a message."""
+
+    type: Literal["text"]
+    text: str
+
+
+class Message(Part):
+    """What was said by one of those who speak."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)]
+    name: None = None
+    refusal: None = None
+    audio: None = None
+    function_call: None = None
+    tool_calls: Nothing = None
+    annotations: Nothing = None
+
+
+class ResponseFormat(Part):
+    """Plain text."""
+
+    type: Literal["text"]
+
+
+class ChatBody(Body):
+    """A request to /v1/chat/completions."""
+
+    messages: Annotated[list[Message], Field(min_length=1, max_length=1024, fail_fast=True)]
+    """The conversation so far."""
+    max_completion_tokens: Count | None = None
+    """Tokens to write, at most; what the server and the model's context allow if left out."""
+    max_tokens: Count | None = None
+    """The same, by its older name."""
+    logprobs: bool | None = None
+    """Tell each token's log-probability."""
+    top_logprobs: Beside | None = None
+    """Tell so many of the likeliest tokens beside each."""
+    tools: Nothing = None
+    functions: Nothing = None
+    tool_choice: Literal["none", "auto"] | None = None
+    function_call: Literal["none", "auto"] | None = None
+    parallel_tool_calls: bool | None = None
+    """There are no tools, so either is the same."""
+    response_format: ResponseFormat | None = None
+    modalities: Annotated[list[Literal["text"]], Field(min_length=1, max_length=1)] | None = None
+    audio: None = None
+    prediction: None = None
+    web_search_options: None = None
+    moderation: None = None
+    reasoning_effort: Literal["none"] | None = None
+    verbosity: Literal["medium"] | None = None
+    service_tier: Literal["auto", "default"] | None = None
+    store: bool | None = None
+    """Nothing is stored, so either is the same."""
+    metadata: Annotated[dict[str, str], Field(max_length=16)] | None = None
+    """Not looked at."""
+    safety_identifier: Annotated[str, Field(max_length=1000)] | None = None
+    """Not looked at."""
+    prompt_cache_key: Annotated[str, Field(max_length=1000)] | None = None
+    """Not looked at."""
+
+
+def bounds(limits: Limits) -> dict[str, int]:
+    """What this server allows of fields that are numbers, at most."""
+    return {
+        "n": limits.copies,
+        "best_of": limits.copies,
+        "max_tokens": limits.tokens,
+        "max_completion_tokens": limits.tokens,
+    }
+
+
+def parse(kind: type[T], body: bytes, limits: Limits) -> T:
+    """Read a body; raises a Problem that names the first mistake."""
+    try:
+        said = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise Problem(400, f"the body is not JSON: {error}", code="invalid_json") from None
+    if not isinstance(said, dict):
+        raise Problem(400, "the body is not a JSON object", code="invalid_type")
+    for name in said:
+        if name not in kind.model_fields:
+            raise _unknown(name, name, kind)
+    try:
+        found = kind.model_validate(said)
+    except ValidationError as error:
+        raise _explain(error, kind) from None
+    for name, most in bounds(limits).items():
+        number = getattr(found, name, None)
+        if number is not None and number > most:
+            message = f"`{name}` is {number}; this server allows {most} at most"
+            raise Problem(400, message, code="integer_above_max_value", param=name)
+    return found
+
+
+def _explain(error: ValidationError, kind: type[Body]) -> Problem:
+    """The first mistake, in words."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = _field(first["loc"])
+    names = re.sub(r"\[\d+\]", "", field).split(".")
+    if first["type"] == "missing":
+        return Problem(400, f"`{field}` is missing", code="missing_required_parameter", param=field)
+    if first["type"] == "extra_forbidden":
+        return _unknown(names[-1], field, kind, names[:-1])
+    if names[-1] in REFUSED or names[0] in REFUSED:
+        message = f"`{field}` cannot be honoured here; leave it out"
+        return Problem(400, message, code="unsupported_parameter", param=field)
+    meant = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)
+    told = meant or re.sub(
+        r"^(Input|\w+) should", "should", first["msg"].replace(" after validation", "")
+    )
+    code = "invalid_type" if first["type"].endswith("_type") else "invalid_value"
+    return Problem(400, f"`{field}` {told}", code=code, param=field)
+
+
+def _unknown(
+    name: str, field: str, kind: type[BaseModel], outer: list[str] | None = None
+) -> Problem:
+    for step in outer or []:
+        kind = next(iter(_kinds(kind.model_fields[step].annotation)), kind)
+    hint = nearest(name[:100], kind.model_fields)
+    message = f"unknown parameter `{field[:100]}`; {hint}"
+    return Problem(400, message, code="unknown_parameter", param=field[:100])
+
+
+def _kinds(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The parts that an annotation names, however deep."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in getattr(annotation, "__args__", ()):
+        yield from _kinds(inner)
+
+
+def _field(location: tuple[int | str, ...]) -> str:
+    """A field as OpenAI names it: `messages[0].content`."""
+    name = ""
+    for step in location:
+        if isinstance(step, int):
+            name += f"[{step}]"
+        elif not _KIND.match(step):
+            name += f".{step}" if name else step
+    return name

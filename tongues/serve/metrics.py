@@ -1,0 +1,114 @@
+"""What the server did, in Prometheus' text."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tongues.serve.engine import Engine
+
+__all__ = ["Histogram", "Metrics"]
+
+_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_PAGE = 4096  # bytes, as Linux counts memory
+_MEMORY = Path("/proc/self/statm")
+
+
+@dataclass(slots=True)
+class Histogram:
+    """How long something took, in seconds."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(_BOUNDS) + 1))
+    total: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.counts[bisect_left(_BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def lines(self, name: str, labels: Mapping[str, str]) -> Iterable[str]:
+        """Its buckets, sum and count."""
+        so_far = 0
+        for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self.counts, strict=True):
+            so_far += count
+            yield f"{name}_bucket{_labels({**labels, 'le': bound})} {so_far}"
+        yield f"{name}_sum{_labels(labels)} {self.total:.6f}"
+        yield f"{name}_count{_labels(labels)} {so_far}"
+
+
+@dataclass(slots=True)
+class Metrics:
+    """Counts since the start."""
+
+    answering: int = 0  # requests whose texts are being written
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by route and status
+    seconds: dict[str, Histogram] = field(default_factory=dict)  # by route
+    first: Histogram = field(default_factory=Histogram)  # until the first text is told
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self.requests[route, status] += 1
+        self.seconds.setdefault(route, Histogram()).add(seconds)
+
+    def text(self, engine: Engine) -> str:
+        """All of it, with what the engine counted."""
+        counts, lines = engine.counts, []
+
+        def tell(name: str, kind: str, what: str, values: Iterable[str]) -> None:
+            lines.extend((f"# HELP {name} {what}", f"# TYPE {name} {kind}", *values))
+
+        def one(name: str, kind: str, what: str, value: int) -> None:
+            tell(name, kind, what, [f"{name} {value}"])
+
+        name = "tongues_requests_total"
+        tell(
+            name,
+            "counter",
+            "Requests answered.",
+            (
+                f"{name}{_labels({'route': route, 'status': str(status)})} {count}"
+                for (route, status), count in sorted(self.requests.items())
+            ),
+        )
+        name = "tongues_request_seconds"
+        found = [
+            line
+            for route, times in sorted(self.seconds.items())
+            for line in times.lines(name, {"route": route})
+        ]
+        tell(name, "histogram", "From a request's headers to the end of its answer.", found)
+        name = "tongues_first_text_seconds"
+        what = "From a request's headers to the first text of its answer."
+        tell(name, "histogram", what, self.first.lines(name, {}))
+        one("tongues_requests_answering", "gauge", "Requests being answered.", self.answering)
+        one("tongues_texts_running", "gauge", "Texts being written.", counts.running)
+        one("tongues_texts_queued", "gauge", "Texts waiting to be written.", counts.queued)
+        one("tongues_steps_total", "counter", "Steps of the engine.", counts.steps)
+        one("tongues_tokens_read_total", "counter", "Tokens of prompts.", counts.read)
+        name = "tongues_tokens_written_total"
+        tell(
+            name,
+            "counter",
+            "Tokens written.",
+            (
+                f"{name}{_labels({'model': model})} {count}"
+                for model, count in list(counts.written.items())
+            ),
+        )
+        if _MEMORY.is_file():
+            pages = int(_MEMORY.read_text().split()[1])
+            what = "Resident memory size in bytes."
+            one("process_resident_memory_bytes", "gauge", what, pages * _PAGE)
+        return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    if not labels:
+        return ""
+    told = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return "{" + told + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,0 +1,195 @@
+"""The server as a process: where it listens, slow and surplus connections, how it stops."""
+
+import asyncio
+import ipaddress
+import json
+import socket
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, ClassVar, cast
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tongues.errors import Stopped, UserError
+from tongues.serve.app import App
+from tongues.serve.limits import Limits
+from tongues.serve.problems import Problem, problem_body
+
+__all__ = ["address", "listen", "run"]
+
+_IDLE = 20.0  # seconds that a connection is kept for the next request
+_CLOSING = 2  # seconds for answers that are sent already to be taken
+
+
+def listen(host: str, port: int, *, keyed: bool) -> socket.socket:
+    """Listen; a UserError where that cannot be, or where all could ask and no key is set.
+
+    port: 0 takes any that is free.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, _, _, _, place = found[0]
+        number = str(place[0]).partition("%")[0]
+        if not (keyed or ipaddress.ip_address(number).is_loopback):
+            hint = "set TONGUES_API_KEY or `--key-file`, or leave `--host` out"
+            what = f"others reach `{host}`, and no key is asked for"
+            raise UserError(what, where="--host", hint=hint)
+        return socket.create_server((number, port), family=family, backlog=256)
+    except socket.gaierror:
+        raise UserError(f"`{host}` is no address of this machine", where="--host") from None
+    except OSError as error:
+        what = f"cannot listen on port {port} of `{host}` ({error.strerror})"
+        raise UserError(what, where="--port", hint="`--port 0` takes any that is free") from None
+
+
+def address(listening: socket.socket) -> str:
+    """Where a browser on this machine finds the page."""
+    host, port = listening.getsockname()[:2]
+    number = ipaddress.ip_address(host)
+    if number.is_unspecified:
+        number = ipaddress.ip_address("127.0.0.1" if number.version == 4 else "::1")
+    return f"http://{f'[{number}]' if number.version == 6 else number}:{port}/"
+
+
+def run(app: App, listening: socket.socket, *, ready: Callable[[], None]) -> None:
+    """Answer until a signal: running answers end, then it returns; a second one ends at once.
+
+    ready: called when requests are answered.
+    """
+    kind = type("Connection", (_Connection,), {"limits": app.limits})
+    config = uvicorn.Config(
+        cast("Any", app),
+        http=kind,
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=int(_IDLE),
+        timeout_graceful_shutdown=_CLOSING,
+    )
+    server = _Server(config, app, ready)
+    server.run(sockets=[listening])
+    if server.force_exit:
+        raise Stopped("stopped before all answers had ended")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, that answers while the last texts are written."""
+
+    def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._app, self._tell_ready = app, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        self._tell_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Every tenth of a second: whether it is time to end."""
+        if self._app.stopping and not self._app.metrics.answering:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close all connections, with what they still wait for if it must be at once."""
+        if self.force_exit:
+            for connection in list(self.server_state.connections):
+                cast("H11Protocol", connection).transport.abort()
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal: the first lets answers end."""
+        if self._app.stopping:
+            self.should_exit = self.force_exit = True
+        self._app.stopping = True
+
+
+class _Connection(H11Protocol):
+    """A connection that cannot be held open by sending or reading slowly."""
+
+    limits: ClassVar[Limits]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Take a connection, unless there are too many."""
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)
+        taken = transport.get_extra_info("socket")
+        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each event waits 40 ms
+        self._coming: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+        if len(self.connections) > self.limits.connections:
+            message = "too many connections; try again in a moment"
+            self._end(Problem(503, message, code="server_busy", headers={"retry-after": "1"}))
+            return
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        super().connection_lost(exc)
+        self._coming, self._unread = _cancelled(self._coming), _cancelled(self._unread)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what comes; a request's headers must be whole in time."""
+        super().data_received(data)
+        self._expect()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(self.limits.taking, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._unread = _cancelled(self._unread)
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP."""
+        self._end(Problem(400, msg, code="invalid_http"))
+
+    def _expect(self) -> None:
+        if self._busy or self.transport.is_closing():
+            self._coming = _cancelled(self._coming)
+        elif self._coming is None:
+            self._coming = self.loop.call_later(self.limits.sending, self._too_slow)
+
+    @property
+    def _busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _too_slow(self) -> None:
+        self._coming = None
+        if self._busy:
+            return
+        if self.conn.trailing_data[0]:
+            self._end(Problem(408, "the request did not come in time", code="timeout"))
+        else:
+            self.transport.close()
+
+    def _end(self, problem: Problem) -> None:
+        """Tell a problem before there is a request to answer, and close."""
+        if not (self._busy and self.cycle.response_started):
+            body = json.dumps(problem_body(problem))
+            lines = [
+                f"HTTP/1.1 {problem.status} Refused",
+                f"date: {time.strftime('%a, %d %b %Y %H:%M:%S GMT', time.gmtime())}",
+                "content-type: application/json",
+                f"content-length: {len(body)}",
+                "connection: close",
+                *(f"{name}: {value}" for name, value in problem.headers.items()),
+            ]
+            self.transport.write("\r\n".join([*lines, "", body]).encode())
+        self.transport.close()
+
+
+def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

@@ -1,0 +1,143 @@
+"""A model as it is served: what it is called, reads, writes and says of itself."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from tongues.errors import UserError
+from tongues.evaluate.subjects import Kind, open_subject
+from tongues.experts.ensemble.ensemble import Ensemble
+from tongues.experts.ensemble.routing import Routing
+from tongues.tokens import load_tokenizer
+from tongues.tokens.pieces import piece_bytes
+
+__all__ = ["Served", "open_served"]
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """An ensemble, or a model by itself as an ensemble of one."""
+
+    name: str
+    kind: Kind
+    ensemble: Ensemble
+    routing: Routing  # where a request names none
+    first: int  # the token that stands before every text
+    stops: frozenset[int]  # tokens that end a text
+    tokenizer: Tokenizer
+
+    @property
+    def experts(self) -> tuple[str, ...]:
+        """The experts' names, in the order of their weights."""
+        return self.ensemble.lineage.names
+
+    @property
+    def context(self) -> int | None:
+        """Tokens of prompt and answer together that it can see; None: any number."""
+        return self.ensemble.context
+
+    @property
+    def chats(self) -> bool:
+        """Whether its tokenizer says how a conversation is written."""
+        return _template(self.ensemble.tokenizer) is not None
+
+    @cached_property
+    def pieces(self) -> list[bytes]:
+        """The bytes that each token stands for; none for special ones."""
+        return piece_bytes(self.tokenizer)
+
+    def encode(self, text: str) -> np.ndarray:
+        """The token ids of a text, in which special tokens are spelt out as any text."""
+        return np.array(self.tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+
+    def token_name(self, token: int) -> str:
+        """A token as its tokenizer writes it, such as the name of a special one."""
+        return self.tokenizer.id_to_token(token) or ""
+
+    def converse(self, messages: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """The token ids of a conversation, by the template of its tokenizer, up to the answer."""
+        if self._template_reader is None:
+            what = f"`{self.name}` has no chat template"
+            raise UserError(what, where="messages", hint="ask it by `/v1/completions`")
+        try:
+            found = self._template_reader.apply_chat_template(
+                [dict(message) for message in messages],
+                tokenize=True,
+                add_generation_prompt=True,
+                return_dict=False,
+            )
+        except Exception as error:  # templates raise what they like, and so does their language
+            what = f"the model's chat template refuses them ({error})"
+            raise UserError(what, where="messages") from None
+        ids = np.array(found, dtype=np.int64)
+        return ids[1:] if len(ids) and ids[0] == self.first else ids
+
+    def describe(self) -> dict[str, Any]:
+        """What `/v1/models` says of it beyond its name."""
+        return {
+            "kind": self.kind,
+            "experts": [
+                {"name": expert.name, "languages": sorted(expert.languages)}
+                for expert in self.ensemble.lineage.experts
+            ],
+            "languages": sorted(self.ensemble.lineage.languages),
+            "routing": str(self.routing),
+            "routes": self.ensemble.router is not None,
+            "context": self.context,
+            "chat": self.chats,
+        }
+
+    @cached_property
+    def _template_reader(self) -> Any:
+        """Hugging Face's tokenizer, which writes conversations; its templates run in a sandbox."""
+        if not self.chats:
+            return None
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(self.ensemble.tokenizer, trust_remote_code=False)
+
+
+def open_served(said: str, workspace: Path, *, memory: int | None = None) -> Served:
+    """Open what a user names, as `tongues evaluate` does: `NAME`, `NAME@tfidf:2`, or a folder.
+
+    memory: bytes of weights to hold at most; None: any.
+    """
+    subject = open_subject(said, workspace, memory=memory)
+    ensemble = subject.ensemble
+    return Served(
+        name=said,
+        kind=subject.kind,
+        ensemble=ensemble,
+        routing=subject.routing,
+        first=subject.first,
+        stops=frozenset({ensemble.end_id, *_ends(ensemble.tokenizer)}),
+        tokenizer=load_tokenizer(ensemble.tokenizer),
+    )
+
+
+def _ends(folder: Path) -> list[int]:
+    """The tokens that end an answer, by the model's own settings for writing."""
+    ends = _settings(folder / "generation_config.json").get("eos_token_id")
+    ends = ends if isinstance(ends, list) else [ends]
+    return [end for end in ends if isinstance(end, int)]
+
+
+def _template(folder: Path) -> Any:
+    for name in ("chat_template.jinja", "chat_template.json"):
+        if (folder / name).is_file():
+            return name
+    return _settings(folder / "tokenizer_config.json").get("chat_template")
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    try:
+        settings: Any = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read ({error})", where=str(file)) from None
+    return settings if isinstance(settings, dict) else {}

@@ -1,0 +1,90 @@
+"""Texts written here and now, as the terminal asks for them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.experts.ensemble.routing import Routing
+from tongues.experts.ensemble.sampling import Sampling
+from tongues.experts.ensemble.writer import Text, Writer
+from tongues.serve.served import Served
+from tongues.serve.wording import Wording
+
+__all__ = ["Written", "write"]
+
+_USUAL = 64  # tokens, where nobody says how many
+
+
+@dataclass(slots=True, eq=False)
+class Written:
+    """What was written behind a prompt."""
+
+    prompt: str
+    text: str = ""
+    tokens: list[int] = field(default_factory=list)
+    nats: list[float] = field(default_factory=list)  # -log p under the mixture
+    weights: list[np.ndarray] = field(default_factory=list)  # [k] for each token
+    stopped: bool = False  # by the end of a document or a stop string, not by the length
+
+
+def write(
+    served: Served,
+    prompts: Sequence[str],
+    routing: Routing,
+    *,
+    most: int | None,
+    language: str | None,
+    sampling: Sampling,
+    stop: Sequence[str] = (),
+) -> list[Written]:
+    """Continue prompts, each by at most `most` tokens; None: 64, or what the context leaves.
+
+    A prompt that comes several times gives several texts. language: of all texts, for the routing
+    `language`. stop: strings that end a text and are no part of it.
+    """
+    if "" in stop:
+        raise UserError("an empty text would stop every answer at once", where="--stop")
+    writer = Writer(served.ensemble, first=served.first)
+    found: dict[Text, Written] = {}
+    wordings: dict[Text, Wording] = {}
+    times: dict[str, int] = {}
+    for prompt in prompts:
+        tokens = served.encode(prompt)
+        times[prompt] = times.get(prompt, -1) + 1
+        text = writer.add(
+            tokens,
+            routing,
+            most=_left(served, len(tokens)) if most is None else most,
+            language=language,
+            sampling=sampling,
+            stop=served.stops,
+            copy=times[prompt],
+        )
+        found[text], wordings[text] = Written(prompt), Wording(stop)
+    while writer.running:
+        for told in writer.step():
+            one, wording = found[told.text], wordings[told.text]
+            if wording.stopped:
+                continue
+            if told.ended == "stop":
+                one.stopped = True
+            else:
+                one.text += wording.push(served.pieces[told.token]).text
+                one.tokens.append(told.token)
+                one.nats.append(-told.log_prob)
+                one.weights.append(told.weights)
+            if wording.stopped:
+                one.stopped = True
+                writer.drop(told.text)
+            elif told.ended:
+                one.text += wording.finish().text
+    return list(found.values())
+
+
+def _left(served: Served, prompt: int) -> int:
+    """As many tokens as are usual, or as there is room for."""
+    if served.context is None:
+        return _USUAL
+    return max(1, min(_USUAL, served.context - prompt))
