@@ -115,7 +115,7 @@ def _coloured(served: Any, one: Any) -> str:
 
     wording, shown, left = Wording(), [], len(one.text)
     for token, weights in zip(one.tokens, one.weights, strict=True):
-        text = wording.push(served.pieces[token]).text[:left]
+        text = wording.push(served.bytes_of(token)).text[:left]
         left -= len(text)
         shown.append(click.style(text, fg=_colour(int(weights.argmax()))))
     return "".join(shown) + one.text[len(one.text) - left :]

@@ -65,17 +65,12 @@ class Text:
         self._begun = Words("", ())
         if echo and not ask.scored:
             self._waiting.append(None)
-            whole = b"".join(map(self.bytes_of, ask.tokens.tolist()))
+            whole = b"".join(map(served.bytes_of, ask.tokens.tolist()))
             self._begun = self._wording.push(whole, given=True)
         elif echo and led:
             weights = np.zeros(len(served.experts))
             self._waiting.append(Piece(served.first, math.nan, (), weights, None, prompt=True))
             self._begun = self._wording.push(b"", given=True)
-
-    def bytes_of(self, token: int) -> bytes:
-        """What a token stands for; nothing where it is special."""
-        pieces = self.served.pieces
-        return pieces[token] if token < len(pieces) else b""
 
     def take(self, news: Sequence[Piece | End]) -> Part | None:
         """What can be told now; None: nothing. A Problem where the text failed."""
@@ -91,7 +86,7 @@ class Text:
                 self._waiting.append(item)
                 self.written += not item.prompt
                 ends = item.token in self.served.stops and not item.prompt
-                piece = b"" if ends else self.bytes_of(item.token)
+                piece = b"" if ends else self.served.bytes_of(item.token)
                 words.append(self._wording.push(piece, given=item.prompt))
                 if self._wording.stopped:
                     self.finish = "stop"

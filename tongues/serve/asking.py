@@ -29,7 +29,7 @@ def find_model(models: Mapping[str, Served], name: str) -> Served:
 def read_text(served: Served, text: str, param: str) -> np.ndarray:
     """The ids of a prompt; a Problem where it is too long to be read at all."""
     if served.context is not None:
-        size, most = len(text.encode()), served.context * max(map(len, served.pieces))
+        size, most = len(text.encode()), served.context * served.longest_piece
         if size > most:
             message = f"{size:,} bytes are no {served.context} tokens, which `{served.name}` sees"
             raise Problem(400, message, code="context_length_exceeded", param=param)
@@ -106,7 +106,7 @@ def asks_of(
 
 
 def _check_tokens(served: Served, tokens: np.ndarray, param: str) -> None:
-    known = len(served.pieces)
+    known = served.vocabulary
     if len(tokens) and tokens.max() >= known:
         message = f"`{served.name}` knows token ids up to {known - 1}, not {tokens.max()}"
         raise Problem(400, message, code="invalid_value", param=param)

@@ -91,5 +91,5 @@ def _token(text: Text, token: int, value: float) -> dict[str, Any]:
     return {
         "token": token_name(text, token),
         "logprob": log_prob(value),
-        "bytes": list(text.bytes_of(token)),
+        "bytes": list(text.served.bytes_of(token)),
     }

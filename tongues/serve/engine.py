@@ -95,9 +95,8 @@ class Engine:
         with self._changed:
             if self._closing:
                 raise Full("the server is stopping")
-            waiting = len(self._waiting)
-            if waiting >= self._most_queued and len(self._jobs) - waiting >= self._most_running:
-                raise Full(f"{waiting} texts are waiting already")
+            if len(self._jobs) >= self._most_running + self._most_queued:
+                raise Full(f"{len(self._waiting)} texts are waiting already")
             ticket = Ticket(next(self._numbers))
             self._jobs[ticket] = _Job(ask, tell)
             self._waiting.append(ticket)

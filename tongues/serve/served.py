@@ -47,10 +47,19 @@ class Served:
         """Whether its tokenizer says how a conversation is written."""
         return _template(self.ensemble.tokenizer) is not None
 
+    @property
+    def vocabulary(self) -> int:
+        """How many token ids its tokenizer has."""
+        return len(self._pieces)
+
     @cached_property
-    def pieces(self) -> list[bytes]:
-        """The bytes that each token stands for; none for special ones."""
-        return piece_bytes(self.tokenizer)
+    def longest_piece(self) -> int:
+        """Bytes of the longest token."""
+        return max(map(len, self._pieces))
+
+    def bytes_of(self, token: int) -> bytes:
+        """What a token stands for; nothing where it is special, or no piece of the tokenizer."""
+        return self._pieces[token] if token < len(self._pieces) else b""
 
     def encode(self, text: str) -> np.ndarray:
         """The token ids of a text, in which special tokens are spelt out as any text."""
@@ -65,6 +74,11 @@ class Served:
         if self._template_reader is None:
             what = f"`{self.name}` has no chat template"
             raise UserError(what, where="messages", hint="ask it by `/v1/completions`")
+        for message in messages:
+            spelt = next((name for name in self._special if name in message["content"]), None)
+            if spelt:  # the template's own must stay the only ones
+                what = f"a message spells `{spelt}`, which means something to the model"
+                raise UserError(what, where="messages", hint="write it in another way")
         try:
             found = self._template_reader.apply_chat_template(
                 [dict(message) for message in messages],
@@ -92,6 +106,16 @@ class Served:
             "context": self.context,
             "chat": self.chats,
         }
+
+    @cached_property
+    def _pieces(self) -> list[bytes]:
+        return piece_bytes(self.tokenizer)
+
+    @cached_property
+    def _special(self) -> list[str]:
+        """How the special tokens are spelt."""
+        added = self.tokenizer.get_added_tokens_decoder().values()
+        return [token.content for token in added if token.special and token.content]
 
     @cached_property
     def _template_reader(self) -> Any:

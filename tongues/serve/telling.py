@@ -131,7 +131,7 @@ def log_prob(value: float, sign: int = 1) -> float | None:
 
 def token_name(text: Text, token: int) -> str:
     r"""A token as OpenAI writes it: its text, its name, or `bytes:\xe2\x80` of no whole text."""
-    piece = text.bytes_of(token)
+    piece = text.served.bytes_of(token)
     try:
         return piece.decode("utf-8") or text.served.token_name(token)
     except UnicodeDecodeError:

@@ -71,7 +71,7 @@ def write(
             if told.ended == "stop":
                 one.stopped = True
             else:
-                one.text += wording.push(served.pieces[told.token]).text
+                one.text += wording.push(served.bytes_of(told.token)).text
                 one.tokens.append(told.token)
                 one.nats.append(-told.log_prob)
                 one.weights.append(told.weights)

@@ -1,0 +1,150 @@
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tongues.errors import UserError
+from tongues.experts.ensemble.routing import parse_routing
+from tongues.experts.ensemble.sampling import Sampling
+from tongues.serve.asks import Ask, End, Full, Piece
+from tongues.serve.engine import Engine
+from tongues.serve.served import Served
+
+MODEL = "small/small"
+GREEDY = Sampling(temperature=0)
+
+
+class Asked:
+    """A text that was asked for, and all that was told of it."""
+
+    def __init__(self, engine: Engine, served: Served, prompt: str, **said: Any) -> None:
+        self.news: list[Piece | End] = []
+        self.done = threading.Event()
+        said = {"most": 20, "sampling": GREEDY} | said
+        ask = Ask(served.name, served.encode(prompt), **said)
+        self.ticket = engine.submit(ask, self._tell)
+
+    def _tell(self, news: Sequence[Piece | End]) -> None:
+        self.news += news
+        if isinstance(news[-1], End):
+            self.done.set()
+
+    @property
+    def end(self) -> End:
+        assert self.done.wait(30)
+        end = self.news[-1]
+        assert isinstance(end, End)
+        return end
+
+    @property
+    def pieces(self) -> list[Piece]:
+        assert self.end
+        return [each for each in self.news if isinstance(each, Piece)]
+
+
+@pytest.fixture
+def engine(served: Mapping[str, Served]) -> Iterator[Engine]:
+    engine = Engine(served, running=3, queued=4)
+    engine.start()
+    yield engine
+    engine.close()
+
+
+def test_texts_of_several_models_are_those_written_alone(
+    engine: Engine, served: Mapping[str, Served]
+) -> None:
+    prompts = ["the ban", "of a mal is", "an art"]
+    alone = {
+        (name, prompt): [each.token for each in Asked(engine, model, prompt).pieces]
+        for name, model in served.items()
+        for prompt in prompts
+    }
+    together = {
+        key: Asked(engine, served[key[0]], key[1]) for key in [*alone][: engine.counts.running + 6]
+    }
+    for key, asked in together.items():
+        assert [each.token for each in asked.pieces] == alone[key]
+    assert engine.counts.running == engine.counts.queued == 0
+
+
+def test_more_than_may_wait_are_refused_and_the_rest_ends(
+    engine: Engine, served: Mapping[str, Served]
+) -> None:
+    held, going = threading.Event(), threading.Event()
+
+    def hold(news: Sequence[Piece | End]) -> None:
+        held.set()
+        assert going.wait(30)
+
+    engine.submit(Ask(MODEL, served[MODEL].encode("the ban"), 3, GREEDY), hold)
+    assert held.wait(30)  # the engine is busy with telling
+    asked = [Asked(engine, served[MODEL], "the ban") for _ in range(6)]  # 2 places, 4 that wait
+    with pytest.raises(Full):
+        Asked(engine, served[MODEL], "the ban")
+    going.set()
+    assert {each.end.reason for each in asked} <= {"length", "stop"}
+
+
+def test_a_cancelled_text_ends_at_once_waiting_or_written(
+    engine: Engine, served: Mapping[str, Served]
+) -> None:
+    asked = [Asked(engine, served[MODEL], "the ban", most=80) for _ in range(5)]
+    for each in asked:
+        engine.cancel(each.ticket)
+        engine.cancel(each.ticket)
+    assert all(each.end.reason in ("cancelled", "stop") for each in asked)
+    assert sum(isinstance(news, End) for each in asked for news in each.news) == len(asked)
+    assert engine.counts.held == 0 or Asked(engine, served[MODEL], "a").end
+
+
+def test_the_language_found_is_that_of_the_nearest_centre(served: Mapping[str, Served]) -> None:
+    router = served[MODEL].ensemble.router
+    assert router is not None
+    text = served[MODEL].encode("the ban of a mal")
+    named = type(router)(
+        router.vectors, router.centres, router.owners, router.prior, languages=("qaa", "qab", "")
+    )
+    nearest = int(router.distances(router.sum(text)).argmin())
+    assert named.language(router.sum(text)) == (named.languages[nearest] or None)
+    assert named.language(np.zeros(router.vectors.shape[1])) is None
+    assert router.language(router.sum(text)) is None
+
+
+def test_what_fails_is_told_to_its_own_asker_alone(
+    engine: Engine, served: Mapping[str, Served], hub: str
+) -> None:
+    def broken(news: Sequence[Piece | End]) -> None:
+        raise RuntimeError("gone")
+
+    ask = Ask(MODEL, served[MODEL].encode("the ban"), 20, GREEDY)
+    engine.submit(ask, broken)
+    assert Asked(engine, served[hub], "the ban").end.reason in ("length", "stop")
+    assert engine.alive
+
+
+def test_what_cannot_be_written_is_refused_before_it_waits(
+    engine: Engine, served: Mapping[str, Served], hub: str
+) -> None:
+    wrong = [
+        {"most": 10_000},
+        {"most": 0},
+        {"routing": parse_routing("tfidf:9")},
+        {"routing": parse_routing("language"), "language": "zz"},
+    ]
+    for said in wrong:
+        with pytest.raises(UserError):
+            Asked(engine, served[MODEL], "the ban", **said)
+    with pytest.raises(UserError):
+        Asked(engine, served[hub], "the ban", routing=parse_routing("tfidf:1"))
+
+
+def test_closing_ends_what_is_written(served: Mapping[str, Served]) -> None:
+    engine = Engine(served, running=1, queued=2)
+    engine.start()
+    asked = [Asked(engine, served[MODEL], "the ban", most=80) for _ in range(3)]
+    engine.close()
+    assert {each.end.reason for each in asked} <= {"cancelled", "stop", "length"}
+    with pytest.raises(Full):
+        Asked(engine, served[MODEL], "the ban")
