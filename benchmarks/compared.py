@@ -1,0 +1,58 @@
+"""A run, what was continued from it, its twin from scratch and an ensemble, judged by one command.
+
+usage: python benchmarks/compared.py --in WORKSPACE [--data FOLDER]
+
+WORKSPACE: where `study.py` ran real_text.yaml. Trains experts of its three languages from the
+English model (compared.yaml), then evaluates four models of 1.4M on held-out text and on three
+tasks: XCOPA, PAWS-X, and a task of our own (plain.yaml). FOLDER: the tasks' items. What the
+command says is printed, and kept in compared.txt beside this script; the page lies in
+WORKSPACE/reports.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MODELS = (
+    "real/en-source-1.4M-s1",
+    "real/fr-cpt-1.4M-s1",
+    "real/fr-scratch-1.4M-s1",
+    "real/languages-s1",
+)
+
+
+def tongues(*arguments: str) -> str:
+    """Run a verb; what it prints."""
+    command = [sys.executable, "-m", "tongues", *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)} ended with exit code {done.returncode}")
+    return done.stdout
+
+
+def main(workspace: str, data: str) -> None:
+    """Train, evaluate, keep."""
+    tongues("experts", "train", str(HERE / "compared.yaml"), "--in", workspace)
+    began = time.monotonic()
+    on = ["real", "xcopa", "paws-x", str(HERE / "plain.yaml")]
+    asked = [part for what in on for part in ("--on", what)]
+    said = tongues(
+        *("evaluate", *MODELS, *asked, "--data", data, "--in", workspace),
+        *("--name", "compared", "--compare", "--languages", "en,fr,zh"),
+    )
+    seconds = time.monotonic() - began
+    found = f"{date.today()}, {seconds:.0f} s for all of it\n\n{said}"
+    print(found)
+    (HERE / "compared.txt").write_text(found, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--in", dest="workspace", required=True)
+    parser.add_argument("--data", default="../shared/data/eval")
+    given = parser.parse_args()
+    main(given.workspace, given.data)
