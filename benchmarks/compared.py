@@ -38,11 +38,11 @@ def main(workspace: str, data: str) -> None:
     """Train, evaluate, keep."""
     tongues("experts", "train", str(HERE / "compared.yaml"), "--in", workspace)
     began = time.monotonic()
-    on = ["real", "xcopa", "paws-x", str(HERE / "plain.yaml")]
+    on = ["real", "xcopa:en,zh", "paws-x:en,fr,zh", f"{HERE / 'plain.yaml'}:en,zh"]
     asked = [part for what in on for part in ("--on", what)]
     said = tongues(
-        *("evaluate", *MODELS, *asked, "--data", data, "--in", workspace),
-        *("--name", "compared", "--compare", "--languages", "en,fr,zh"),
+        *("evaluate", *MODELS, *asked, "--data", data, "--data", f"{data}/pawsx_dev"),
+        *("--in", workspace, "--name", "compared", "--compare"),
     )
     seconds = time.monotonic() - began
     found = f"{date.today()}, {seconds:.0f} s for all of it\n\n{said}"
@@ -51,7 +51,7 @@ def main(workspace: str, data: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser()
     parser.add_argument("--in", dest="workspace", required=True)
     parser.add_argument("--data", default="../shared/data/eval")
     given = parser.parse_args()

@@ -91,7 +91,8 @@ def serve(
 
     key = _key(key_file)
     listening = listen(host, port, keyed=key is not None)
-    opened = {said: open_served(said, workspace, memory=memory) for said in models}
+    share = memory and memory // len(set(models))
+    opened = {said: open_served(said, workspace, memory=share) for said in models}
     limits = Limits(tokens=most, running=running, queued=queued, seconds=seconds)
     engine = Engine(opened, running=running, queued=queued)
     names = frozenset(name.lower() for name in (*hosts, host))
