@@ -45,8 +45,9 @@ def main(workspace: str, data: str) -> None:
         *("--in", workspace, "--name", "compared", "--compare"),
     )
     seconds = time.monotonic() - began
-    found = f"{date.today()}, {seconds:.0f} s for all of it\n\n{said}"
-    print(found)
+    *lines, page = said.splitlines()
+    found = "\n".join([f"{date.today()}, {seconds:.0f} s for all of it", "", *lines, ""])
+    print(found, page)
     (HERE / "compared.txt").write_text(found, encoding="utf-8")
 
 

@@ -21,6 +21,8 @@ from tongues.files import (
 def test_a_file_that_fails_midway_leaves_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     write_json(path, {"a": 1})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(path, {"a": float("nan")})
     with pytest.raises(RuntimeError), whole_file(path) as aside:
         aside.write_text("half")
         raise RuntimeError

@@ -106,8 +106,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, thing: Any) -> None:
-    """Write a whole JSON file or none."""
-    write_text(path, json.dumps(thing, indent=1, ensure_ascii=False) + "\n")
+    """Write a whole JSON file or none; what is not a number is no JSON, and a ValueError."""
+    write_text(path, json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:

@@ -88,7 +88,7 @@ def test_the_mean_is_that_of_the_languages_also_where_items_lack() -> None:
     found = {"model": {"fr": answers(right), "zh": answers(right[:, :31])}}
     scores = task_scores(found, [], "sum", 0)
     each = [of.measured.value for of in scores.accuracies["model"].values()]
-    assert scores.mean["model"].value == pytest.approx(sum(each) / 2)
+    assert scores.mean["model"].value == pytest.approx(np.mean(np.array(each, dtype=float)))
 
 
 def test_translated_items_make_counts_of_languages_tell_nothing() -> None:
@@ -100,3 +100,15 @@ def test_translated_items_make_counts_of_languages_tell_nothing() -> None:
     }
     (compared,) = task_scores(found, [("better", "first")], "sum", 0).compared
     assert compared.signs.wins == 8 and compared.signs.p is None
+
+
+def test_it_is_said_what_there_are_too_few_of() -> None:
+    right = drawn(0.6, items=7)
+    found = {"fr": answers(right), "zh": answers(right[:, :5])}
+    mean = task_scores({"model": found}, [], "sum", 0).mean["model"]
+    assert mean.lacking == (
+        "10 items that are no translations of each other are needed, there are 7"
+    )
+    apart = {lang: answers(right, [f"{lang}{n}" for n in range(7)]) for lang in ("fr", "zh")}
+    mean = task_scores({"model": apart}, [], "sum", 0).mean["model"]
+    assert mean.lacking == "10 items of each language are needed, there are 7 of one"

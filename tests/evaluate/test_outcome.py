@@ -143,9 +143,16 @@ def test_a_model_that_diverged_is_told(asked: Asked, place: Path, tmp_path: Path
     weights = {name: torch.full_like(of, math.nan) for name, of in weights.items()}
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     for half in (Asked(asked.texts), Asked(exams=asked.exams)):
-        with pytest.raises(UserError, match="finds no probability"):
+        with pytest.raises(UserError, match="predicts what is not a number"):
             evaluate([str(folder)], half, place, tmp_path)
     assert not list((tmp_path / "units").rglob("*.json"))
+    models = [str(folder), *MODELS]
+    made = outcome(*evaluate(models, Asked(asked.texts), place, tmp_path), models)
+    assert [one.name for one in made.models] == list(made.texts["lines"].losses) == list(MODELS)
+    (compared,) = made.texts["lines"].compared
+    assert (compared.model, compared.other) == (MODELS[1], MODELS[0])
+    (line,) = made.left_out
+    assert line.startswith(f"1 left out: predicts what is not a number (first {folder}, in `lines`")
 
 
 def test_a_task_named_twice_is_asked_in_all_its_languages(asked: Asked) -> None:
@@ -185,8 +192,27 @@ def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
     exams = {"parts": set_exams(task, ["qaa", "qab"], str(tmp_path))}
     made = outcome(*evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "both"))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
-    assert "`parts` in `qab`: no item suits every model" in made.left_out
+    why = "no item suits every model (too long for the model)"
+    assert f"`parts` in `qab`: {why}" in made.left_out
     exams = {"parts": set_exams(task, ["qab"], str(tmp_path))}
-    with pytest.raises(UserError, match="no item of `parts` could be asked") as caught:
+    with pytest.raises(UserError, match="nothing could be asked of every model") as caught:
         outcome(*evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "none"))
-    assert "too long for the model" in caught.value.hint
+    assert f"`parts`: {why}" in caught.value.hint
+    made = outcome(*evaluate(MODELS[:1], Asked(asked.texts, exams), place, tmp_path / "texts"))
+    assert set(made.texts) == {"lines"} and not made.tasks and not made.examples
+    assert f"`parts`: {why}" in made.left_out
+
+
+def test_models_without_an_item_in_common_are_not_compared(
+    asked: Asked, place: Path, tmp_path: Path
+) -> None:
+    about, asked, found = evaluate(MODELS, Asked(exams=asked.exams), place, tmp_path)
+    kept = dict(found)
+    for unit, of in found.items():
+        if unit.language == "qab":
+            half = slice(0, 9) if unit.subject == MODELS[0] else slice(9, None)
+            kept[unit] = {**of, "scores": of["scores"][half]}
+    made = outcome(about, asked, kept)
+    assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
+    assert made.left_out[0].startswith("`parts` in `qab`: no item suits every model")
+    write_outcome(made, tmp_path)

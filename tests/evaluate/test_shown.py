@@ -1,7 +1,10 @@
 """What is told apart, in the terminal's words."""
 
+import re
+
 from tests.report.evaluation.scored import PLAIN, SCRATCH, SOURCE, outcome
-from tongues.evaluate.shown import comparison_lines
+from tongues.evaluate.shown import accuracy_rows, comparison_lines, loss_rows
+from tongues.report.evaluation.tables import accuracy_table, loss_table
 
 
 def test_each_pair_and_each_reason_is_said_once() -> None:
@@ -18,3 +21,12 @@ def test_each_pair_and_each_reason_is_said_once() -> None:
         "the languages say the same: in how many a model is ahead tells no more than the mean",
         "a count of languages tells something from 7 languages on",
     ]
+
+
+def test_the_terminal_and_the_page_write_numbers_alike() -> None:
+    found = outcome((SOURCE, PLAIN))
+    in_text = loss_rows(found["texts"]["study"])[0][SOURCE]
+    of_task = accuracy_rows(found["tasks"]["xnli"])[0]["chance"]
+    assert in_text.split()[0] in loss_table(found, "study")
+    page = re.sub(r"<[^>]+>", " ", accuracy_table(found, "xnli"))
+    assert of_task.replace(" %", "") in " ".join(page.split())

@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from openai import APIError, BadRequestError
+from tokenizers import Tokenizer
+from tokenizers.models import Unigram
+from tokenizers.pre_tokenizers import Metaspace
 
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.routing import parse_routing
@@ -176,7 +181,8 @@ def test_a_conversation_is_continued(server: Server, hub: str) -> None:
     assert told == choice.message.content
     rest = server.converse(**said)  # as much as fits
     assert rest.usage.total_tokens == 64
-    again = [*said["messages"], choice.message, {"role": "user", "content": "a"}]
+    nothing = {"role": "assistant", "content": None, "type": "message"}
+    again = [{"role": "user", "content": "a", "name": "b"}, choice.message, nothing]
     server.converse(**(said | {"messages": again}), max_tokens=1)
     with pytest.raises(BadRequestError, match="no chat template"):
         server.converse(**(said | {"model": MODEL}))
@@ -192,6 +198,57 @@ def test_answers_are_as_they_are_described(server: Server, hub: str) -> None:
     models = Models.model_validate(server.http.get("/v1/models").json())
     assert [model.id for model in models.data] == [MODEL, hub]
     assert server.openai.models.retrieve(MODEL).id == MODEL
+
+
+def test_a_text_that_has_begun_has_nothing_before_it(
+    served: Mapping[str, Served], hub: str
+) -> None:
+    """As lm-eval asks models whose tokenizers put nothing before prompts."""
+    bare = replace(served[hub], prompted=False)
+    prompt = [40, 41, 42, 43]
+    with torch.inference_mode():
+        wanted = bare.ensemble.models[0](torch.tensor([prompt])).logits[0].log_softmax(1)
+    said = {"model": hub, "logprobs": 1, "echo": True, "max_tokens": 1, "temperature": 0}
+    with serving({hub: bare}) as server:
+        answer = server.complete(**said, prompt=prompt)
+        own = answer.choices[0].logprobs
+        assert own.token_logprobs[0] is None and own.top_logprobs[0] is None
+        pairs = zip(range(3), prompt[1:], strict=True)
+        assert own.token_logprobs[1:4] == near([float(wanted[at, token]) for at, token in pairs])
+        assert own.token_logprobs[4] == near(float(wanted[3].max()))
+        assert len(own.tokens) == 5 and answer.usage.prompt_tokens == 4
+        whole = b"".join(map(bare.bytes_of, prompt)).decode(errors="replace")
+        assert answer.choices[0].text.startswith(whole)
+        (alone,) = server.complete(**(said | {"max_tokens": 0}), prompt=[40]).choices
+        assert alone.logprobs.token_logprobs == [None]
+        assert len(server.complete(**said, prompt=list(range(40, 104))).choices) == 1
+        assert server.complete(**said, prompt="").choices[0].logprobs.token_logprobs[0] < 0
+
+
+def test_a_space_that_only_the_tokenizer_wrote_is_not_told(served: Mapping[str, Served]) -> None:
+    letters = [(letter, -9.0) for letter in "\u2581abehnt"]
+    pieces = [("<unk>", 0.0), ("\u2581the", -1.0), ("\u2581ban", -1.0), *letters]
+    tokenizer = Tokenizer(Unigram(pieces, unk_id=0))
+    tokenizer.pre_tokenizer = Metaspace()
+    model = replace(served[MODEL], tokenizer=tokenizer)
+    said = {"model": MODEL, "echo": True, "max_tokens": 0}
+    with serving({MODEL: model}) as server:
+        for prompt in ("the ban", " the ban", "ban"):
+            for scored in (0, None):
+                (choice,) = server.complete(**said, prompt=prompt, logprobs=scored).choices
+                assert choice.text == prompt
+        (choice,) = server.complete(**said, prompt="the ban", logprobs=0).choices
+        assert choice.logprobs.tokens == [" the", " ban"]
+        assert choice.logprobs.text_offset == [0, 3]
+
+
+def test_no_more_is_written_than_the_server_allows(served: Mapping[str, Served], hub: str) -> None:
+    with serving(served, Limits(tokens=4)) as server:
+        assert server.complete(**(SAID | {"max_tokens": 10**9})).usage.completion_tokens == 4
+        chat = {"model": hub, "messages": [{"role": "user", "content": "a"}], "max_tokens": 10**9}
+        chat["logit_bias"] = {"0": -100}  # no end before the length
+        for beside in ({}, {"logprobs": False, "top_logprobs": 0}):
+            assert server.converse(**chat, **beside).usage.completion_tokens == 4
 
 
 def test_an_answer_that_takes_too_long_is_given_up(served: Mapping[str, Served]) -> None:

@@ -25,6 +25,7 @@ def test_every_line_is_in_prometheus_form_and_counts_go_on(server: Server) -> No
     ):
         assert after[name] - before.get(name, 0) == more, name
     assert after["tongues_texts_running"] == after["tongues_texts_queued"] == 0
+    assert "tongues_held_bytes" in after
     lines = server.http.get("/metrics").text.splitlines()
     assert all(line.startswith("# ") or LINE.match(line) for line in lines)
 

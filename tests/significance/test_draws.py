@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from tongues.significance import measured_accuracy, paired_accuracy, relative_score
+from tongues.significance import (
+    measured_accuracy,
+    measured_in_words,
+    paired_accuracy,
+    relative_score,
+)
 from tongues.significance.draws import spread
 from tongues.significance.student import critical, two_sided
 
@@ -75,6 +80,14 @@ def test_a_relative_score_is_what_is_above_chance():
     itself = relative_score(baseline, baseline, chance=0.5)
     assert (itself.low, itself.value, itself.high) == pytest.approx((1, 1, 1), abs=5e-3)
     assert relative_score(own, right(0.51, (5, 100)), chance=0.5).lacking
+
+
+@pytest.mark.parametrize(("level", "of_right"), [(0.5, 15), (0.1, 3), (0.7, 21)])
+def test_there_is_no_ratio_to_chance_itself(level: float, of_right: int):
+    at_chance = np.array([[1.0] * of_right + [0.0] * (30 - of_right)])
+    found = relative_score(np.ones((1, 30)), at_chance, chance=level)
+    assert (found.value, found.low) == (None, None)
+    assert measured_in_words(found) == "not known (the baseline cannot be told from chance)"
 
 
 @pytest.mark.parametrize("of_draw", [0.0, 0.2])

@@ -58,6 +58,7 @@ def test_of_equals_no_difference_is_told_and_few_documents_say_why_not():
 def test_a_loss_has_the_interval_of_its_documents():
     own, _, units = losses(600)
     found = measured_loss(own, units)
+    assert found.value is not None
     of_each = own / units
     weights = units / units.sum()
     error = np.sqrt(np.sum(weights**2 * (of_each - found.value) ** 2))

@@ -11,6 +11,8 @@ from tongues.cli.options import overrides_argument, rebuild_option
 
 __all__ = ["demo"]
 
+_BEGUN = 12  # tokens
+
 
 @click.command()
 @click.option(
@@ -57,7 +59,7 @@ def _experts(workspace: Path, overrides: Sequence[str], rebuild: bool) -> None:
     from tongues.cli.making import run_training
     from tongues.terminal import say
     from tongues.text import describe_made
-    from tongues.tokens import prepare_tokens
+    from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
 
     seed = _recipe("tongues.experts", "demo/seed.yaml", overrides)
     prepare_tokens(seed, workspace, say, rebuild=rebuild)
@@ -68,6 +70,11 @@ def _experts(workspace: Path, overrides: Sequence[str], rebuild: bool) -> None:
     click.echo("")
     for sentence in describe_made(seed.text.made) if seed.text.made else []:
         click.echo(f"- {sentence}")
+    tokens = open_tokens(workspace / "tokens" / seed.name)
+    tokenizer = load_tokenizer(workspace / "tokens" / seed.name)
+    for language in tokens.languages:
+        begun = tokenizer.decode(tokens.shard(language, "valid").tokens[:_BEGUN].tolist())
+        click.echo(f"- a text in `{language}` begins, for instance: {begun}")
     name = ensemble.relative_to(workspace / "ensembles")
     where = "" if workspace == Path() else f" --in {workspace}"
     click.echo(f"\nto talk to them: tongues serve {name}{where}")

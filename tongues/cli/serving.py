@@ -1,12 +1,14 @@
 """The verb serve: models behind OpenAI's API, and a page to try them on."""
 
 import os
+import socket
+import sys
 from pathlib import Path
 
 import click
 
 from tongues.cli.options import memory_option, workspace_option
-from tongues.errors import UserError
+from tongues.errors import Stopped, UserError
 
 __all__ = ["serve"]
 
@@ -88,18 +90,30 @@ def serve(
     from tongues.serve.limits import Limits
     from tongues.serve.running import address, listen, run
     from tongues.serve.served import open_served
+    from tongues.terminal import say
 
+    twice = next((said for said in models if models.count(said) > 1), None)
+    if twice:
+        raise UserError(f"`{twice}` is named twice", hint="once is enough")
     key = _key(key_file)
     listening = listen(host, port, keyed=key is not None)
-    share = memory and memory // len(set(models))
+    share = memory and memory // len(models)
     opened = {said: open_served(said, workspace, memory=share) for said in models}
     limits = Limits(tokens=most, running=running, queued=queued, seconds=seconds)
     engine = Engine(opened, running=running, queued=queued)
-    names = frozenset(name.lower() for name in (*hosts, host))
+    names = frozenset(name.lower() for name in (*hosts, host, socket.gethostname()))
     app = App(opened, engine, limits, key=key, hosts=names)
     engine.start()
     try:
-        run(app, listening, ready=lambda: click.echo(address(listening)))
+        run(
+            app,
+            listening,
+            ready=lambda: click.echo(address(listening)),
+            waiting=lambda answers: say(f"{answers} to be finished; Ctrl+C again ends at once"),
+        )
+    except Stopped as stop:
+        say(str(stop))
+        sys.exit(130)
     finally:
         engine.close()
 

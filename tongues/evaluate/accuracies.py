@@ -95,7 +95,10 @@ def task_scores(
     normalisation: Normalisation,
     shots: int,
 ) -> TaskScores:
-    """Put the answers to one task together; pairs: which model is compared with which other."""
+    """Put the answers to one task together; pairs: which model is compared with which other.
+
+    In every language there must be an item that all models answered in every draw.
+    """
     right = {
         model: {language: _right(draws, normalisation) for language, draws in by.items()}
         for model, by in answers.items()
@@ -111,7 +114,10 @@ def task_scores(
         normalisation=normalisation,
         shots=shots,
         accuracies=accuracies,
-        mean={model: measured_accuracy(_languages(by)) for model, by in right.items()},
+        mean={
+            model: measured_accuracy(_languages(by), items=_counted(by))
+            for model, by in right.items()
+        },
         chance=_mean_chance(first),
         best=win_rates(values) if len(values) > 1 else {},
         leaders={language: _leaders(right, language, alike[language]) for language in first},
@@ -153,7 +159,7 @@ def _compared(right: Right, pairs: Sequence[tuple[str, str]]) -> list[TaskCompar
     )
     means = holm(
         {
-            pair: paired_accuracy(_languages(own), _languages(theirs))
+            pair: paired_accuracy(_languages(own), _languages(theirs), items=_counted(own))
             for pair, (own, theirs) in shared.items()
         }
     )
@@ -164,7 +170,9 @@ def _compared(right: Right, pairs: Sequence[tuple[str, str]]) -> list[TaskCompar
             languages=languages[pair],
             mean=means[pair],
             signs=replace(_signs(own, theirs), among=len(shared)),
-            relative=relative_score(_languages(own), _languages(theirs), _mean_chance(own).level),
+            relative=relative_score(
+                _languages(own), _languages(theirs), _mean_chance(own).level, items=_counted(own)
+            ),
             relative_of={
                 language: relative_score(of.right, theirs[language].right, chance(of.choices).level)
                 for language, of in own.items()
@@ -189,10 +197,10 @@ def _signs(own: ByLanguage, other: ByLanguage) -> Signs:
 
 
 def _alike(right: Right, language: str) -> dict[str, float]:
-    """The models' accuracies on the items that all of them answered; 0 where there are none."""
+    """The models' accuracies on the items that all of them answered."""
     of = {model: by[language] for model, by in right.items()}
     ids = sorted(set.intersection(*(set(one.ids) for one in of.values())))
-    return {model: float(one.of(ids).mean()) if ids else 0.0 for model, one in of.items()}
+    return {model: float(one.of(ids).mean()) for model, one in of.items()}
 
 
 def _leaders(right: Right, language: str, scores: Mapping[str, float]) -> list[str]:
@@ -228,6 +236,11 @@ def _languages(by: ByLanguage) -> list[np.ndarray]:
         share = len(ids) / len(of.ids) / len(by)
         together[:, [place[item] for item in of.ids]] += share * of.right
     return [together]
+
+
+def _counted(by: ByLanguage) -> str:
+    """What counts as one in the mean over languages."""
+    return "items that are no translations of each other" if _translated(by) else "items"
 
 
 def _translated(by: ByLanguage) -> bool:

@@ -22,6 +22,8 @@ from tongues.text import Document
 
 __all__ = ["About", "Asked", "Trained", "evaluate", "with_seeds"]
 
+_BROKEN = "its weights are broken"
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -32,7 +34,7 @@ class Asked:
     policy: Policy = field(default_factory=Policy)
     normalisation: Normalisation | None = None  # None: each task's own
     unfit: Unfitting = "skip"
-    faults: Sequence[ItemFault] = ()  # of the texts: what is no document
+    faults: Sequence[ItemFault] = ()  # what is no document of the texts, or no model
 
     def units(self, subject: str) -> list[Unit]:
         """All that one model is asked."""
@@ -76,6 +78,7 @@ class About:
     experts: int
     context: int | None
     first: str | None  # the token that stands before every text
+    prompted: bool  # and before the prompts of tasks too
     tokenizer: str  # SHA-256: perplexities compare where it is the same
     trained: Trained | None  # None where it is no run
     fingerprint: str
@@ -95,7 +98,9 @@ def evaluate(
     memory: bytes of weights to hold at most, of an ensemble. watch: is told the share done and, in
     words, what is under way. Returns what the models are, what they were asked, with other items in
     the place of those that one cannot be asked where not all were wanted, and what each unit found.
-    A model that is amiss, or sees less than a window, is a UserError before anything is scored.
+    A model that is amiss, or sees less than a window, is a UserError before anything is scored. One
+    that predicts what is not a number is left out, and told among the faults; where it is the only
+    one left, it is a UserError.
     """
     subjects = [open_subject(name, workspace, memory=memory) for name in models]
     for subject in subjects if asked.texts else ():
@@ -103,19 +108,41 @@ def evaluate(
     asked = _fitted(asked, subjects)
     about = [_about(subject, subjects, workspace) for subject in subjects]
     found: dict[Unit, dict[str, Any]] = {}
+    broken: dict[str, ItemFault] = {}
     for place, name in enumerate(models):
-        subject, units = subjects.pop(0), asked.units(name)  # let go of once it is asked
-        for number, unit in enumerate(units):
-            share, what = (place + number / len(units)) / len(models), _words(unit)
-            watch(share, what)
-            made_from = _made_from(subject, asked, unit)
-            kept = read_unit(folder, unit, made_from)
-            if kept is None:
-                kept = _ask(subject, asked, unit, partial(watch, share, what))
-                keep_unit(folder, unit, made_from, kept)
-            found[unit] = kept
+        subject = subjects.pop(0)  # let go of once it is asked
+
+        def tell(share: float, *words: str, place: int = place) -> None:
+            watch((place + share) / len(models), *words)
+
+        try:
+            found |= _asked_all(subject, asked, folder, tell)
+        except _NoNumberError as error:
+            broken[name] = ItemFault(name, str(error), "predicts what is not a number", _BROKEN)
     watch(1.0)
-    return about, asked, found
+    about = [one for one in about if one.name not in broken]
+    if not about:
+        fault = next(iter(broken.values()))
+        raise UserError(f"{fault.reason}, {fault.place}", where=fault.source, hint=fault.sample)
+    return about, replace(asked, faults=(*asked.faults, *broken.values())), found
+
+
+def _asked_all(
+    subject: Subject, asked: Asked, folder: Path, watch: Callable[..., None]
+) -> dict[Unit, dict[str, Any]]:
+    """All units of one model, those that were done before as they were kept."""
+    found: dict[Unit, dict[str, Any]] = {}
+    units = asked.units(subject.name)
+    for number, unit in enumerate(units):
+        share, what = number / len(units), _words(unit)
+        watch(share, what)
+        made_from = _made_from(subject, asked, unit)
+        kept = read_unit(folder, unit, made_from)
+        if kept is None:
+            kept = _ask(subject, asked, unit, partial(watch, share, what))
+            keep_unit(folder, unit, made_from, kept)
+        found[unit] = kept
+    return found
 
 
 def _words(unit: Unit) -> str:
@@ -136,7 +163,7 @@ def _ask(subject: Subject, asked: Asked, unit: Unit, tell: Callable[[str], None]
     if unit.shots is None:
         documents = asked.texts[unit.what][unit.language]
         losses = text_losses(subject, documents, asked.policy, tell=tell)
-        _check(subject, unit, losses.nats)
+        _check(unit, losses.nats)
         told = {name: getattr(losses, name) for name in ("nats", "tokens", "bytes", "missing")}
         columns = {name: column.tolist() for name, column in told.items()}
         return {"ids": losses.ids, "segments": losses.segments, **columns}
@@ -148,18 +175,21 @@ def _ask(subject: Subject, asked: Asked, unit: Unit, tell: Callable[[str], None]
         unfit=asked.unfit,
         tell=tell,
     )
-    _check(subject, unit, np.array([total for score in answers.scores for total in score.sums]))
+    sums = (of for one in answers.scores for of in (*one.sums, *(one.unconditional or ())))
+    _check(unit, np.array(list(sums)))
     return {
         "scores": [asdict(score) for score in answers.scores],
         "faults": [asdict(fault) for fault in answers.faults],
     }
 
 
-def _check(subject: Subject, unit: Unit, found: np.ndarray) -> None:
+class _NoNumberError(Exception):
     """A model that diverged is no model: of what is not a number nothing can be told."""
+
+
+def _check(unit: Unit, found: np.ndarray) -> None:
     if not np.isfinite(found).all():
-        what = f"finds no probability for what stands in `{unit.what}`, `{unit.language}`"
-        raise UserError(what, where=subject.name, hint="its weights are broken; leave it out")
+        raise _NoNumberError(f"in `{unit.what}`, `{unit.language}`")
 
 
 def _made_from(subject: Subject, asked: Asked, unit: Unit) -> str:
@@ -183,6 +213,7 @@ def _about(subject: Subject, subjects: Sequence[Subject], workspace: Path) -> Ab
         experts=ensemble.k,
         context=ensemble.context,
         first=subject.tokenizer.id_to_token(subject.first),
+        prompted=subject.prompted,
         tokenizer=ensemble.lineage.tokenizer_sha256,
         trained=_trained(subject.name, workspace) if subject.kind == "run" else None,
         fingerprint=subject.fingerprint,

@@ -81,7 +81,7 @@ def text_scores(
     told = {
         model: {language: _loss(of) for language, of in by.items()} for model, by in losses.items()
     }
-    measured = {model: [of.bits_per_byte.value for of in by.values()] for model, by in told.items()}
+    measured = {model: [of.bits_per_byte for of in by.values()] for model, by in losses.items()}
     aligned = {model: bits_per_segment(by) for model, by in losses.items()}
     cautions = {
         f"`{model}`, {caution.sentence}": None

@@ -1,6 +1,6 @@
 """An evaluation's outcome: `scores.json`, from which tables and pages are made without a model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +12,7 @@ from tongues.errors import UserError
 from tongues.evaluate.accuracies import TaskScores, task_scores
 from tongues.evaluate.conduct import About, Asked
 from tongues.evaluate.losses import TextScores, text_scores
-from tongues.evaluate.tasks import ItemFault, ItemScore, count_faults
+from tongues.evaluate.tasks import Exam, ItemFault, ItemScore, count_faults
 from tongues.evaluate.texts import DocumentLosses
 from tongues.evaluate.units import Unit
 from tongues.files import write_json
@@ -42,10 +42,12 @@ def outcome(
 ) -> Outcome:
     """Put together what units found; every model is compared with the first.
 
-    named: the models that are compared with the first, where others are there as seeds alone.
+    named: the models that are compared with the first, where others are there as seeds alone. A
+    task, or a language of it, of which no item suits every model is left out; a UserError where
+    nothing is left then.
     """
     names = [about.name for about in models]
-    pairs = [(name, names[0]) for name in named or names if name != names[0]]
+    pairs = [(name, names[0]) for name in named or names if name in names[1:]]
     seeds = {about.name: about.seed for about in models if about.seed in names}
     texts = {
         name: text_scores(
@@ -56,45 +58,38 @@ def outcome(
         for name, by in asked.texts.items()
     }
     tasks: dict[str, TaskScores] = {}
+    examples: dict[str, dict[str, str]] = {}
     faults = dict.fromkeys(asked.faults)
     unanswered: list[str] = []
     for name, by in asked.exams.items():
-        exam = next(iter(by.values()))
-        draws = len(exam.demonstrations)
+        units = {lang: [unit for unit in found if _is_of(unit, name, lang)] for lang in by}
+        told = {lang: _faults(found, units[lang], exam) for lang, exam in by.items()}
+        faults |= dict.fromkeys(fault for each in told.values() for fault in each)
         answers = {
             model: {
-                language: [
-                    _scores(found[_unit(model, name, language, asked, draw)])
-                    for draw in range(draws)
-                ]
-                for language in by
+                lang: [_scores(found[unit]) for unit in own if unit.subject == model]
+                for lang, own in units.items()
             }
             for model in names
         }
-        faults |= dict.fromkeys(fault for each in by.values() for fault in each.faults)
-        faults |= dict.fromkeys(
-            ItemFault(**fault)
-            for unit, kept in found.items()
-            if unit.what == name and unit.shots is not None
-            for fault in kept["faults"]
+        suited = [lang for lang in by if _common([own[lang] for own in answers.values()])]
+        unanswered += _unsuited(name, {lang: told[lang] for lang in by if lang not in suited}, by)
+        if not suited:
+            continue
+        exam = by[suited[0]]
+        tasks[name] = task_scores(
+            {model: {lang: own[lang] for lang in suited} for model, own in answers.items()},
+            pairs,
+            asked.normalisation or exam.task.normalisation,
+            len(exam.demonstrations[0]),
         )
-        lacking = [lang for lang in by if any(not _common(own[lang]) for own in answers.values())]
-        if len(lacking) == len(by):
-            what = f"no item of `{name}` could be asked of every model"
-            raise UserError(what, where="--on", hint="; ".join(count_faults(list(faults))))
-        unanswered += [f"`{name}` in `{lang}`: no item suits every model" for lang in lacking]
-        kept_answers = {
-            model: {lang: draws for lang, draws in own.items() if lang not in lacking}
-            for model, own in answers.items()
-        }
-        shots = len(exam.demonstrations[0])
-        normalisation = asked.normalisation or exam.task.normalisation
-        tasks[name] = task_scores(kept_answers, pairs, normalisation, shots)
-    examples = {
-        name: {language: exam.items[0].shown(exam.task.separator) for language, exam in by.items()}
-        for name, by in asked.exams.items()
-    }
-    left_out = [*unanswered, *count_faults(list(faults))]
+        separator = exam.task.separator
+        examples[name] = {lang: by[lang].items[0].shown(separator) for lang in suited}
+    counted = count_faults(list(faults))
+    if asked.exams and not (tasks or texts):
+        what = "nothing could be asked of every model"
+        raise UserError(what, where="--on", hint="; ".join([*unanswered, *counted]))
+    left_out = [*unanswered, *counted]
     return Outcome(models, asdict(asked.policy), texts, tasks, examples, left_out)
 
 
@@ -118,14 +113,34 @@ def _document_losses(kept: Mapping[str, Any]) -> DocumentLosses:
     return DocumentLosses(ids=tuple(kept["ids"]), segments=tuple(kept["segments"]), **columns)
 
 
-def _unit(model: str, task: str, language: str, asked: Asked, draw: int) -> Unit:
-    shots = len(asked.exams[task][language].demonstrations[draw])
-    return Unit(model, task, language, shots, draw)
+def _is_of(unit: Unit, task: str, language: str) -> bool:
+    return unit.shots is not None and (unit.what, unit.language) == (task, language)
 
 
-def _common(draws: Sequence[Sequence[ItemScore]]) -> set[str]:
-    """The items that were answered in every draw."""
-    return set.intersection(*({score.id for score in scores} for scores in draws))
+def _faults(
+    found: Mapping[Unit, Mapping[str, Any]], units: Sequence[Unit], exam: Exam
+) -> list[ItemFault]:
+    """What is no item, and what some model could not be asked."""
+    kept = (fault for unit in units for fault in found[unit]["faults"])
+    return [*exam.faults, *(ItemFault(**fault) for fault in kept)]
+
+
+def _common(models: Sequence[Sequence[Sequence[ItemScore]]]) -> set[str]:
+    """The items that all models answered in every draw."""
+    return set.intersection(*({of.id for of in scores} for draws in models for scores in draws))
+
+
+def _unsuited(
+    task: str, told: Mapping[str, Sequence[ItemFault]], asked: Collection[str]
+) -> list[str]:
+    """That no item of a task in these languages suits every model, and why."""
+    reasons = {lang: ", ".join({of.reason: None for of in each}) for lang, each in told.items()}
+    if len(told) == len(asked):
+        why = ", ".join(dict.fromkeys(reasons.values()))
+        return [f"`{task}`: no item suits every model ({why})"]
+    return [
+        f"`{task}` in `{lang}`: no item suits every model ({why})" for lang, why in reasons.items()
+    ]
 
 
 def _scores(kept: Mapping[str, Any]) -> list[ItemScore]:

@@ -1,25 +1,19 @@
 """An evaluation in the terminal: rows of its tables, and what was told apart in words."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tongues.evaluate.numbers import BITS, POINTS, Unit, bits, guessed, said, share_said
 from tongues.significance import (
-    Chance,
     Difference,
     Measured,
     Signs,
     about_signs,
-    in_words,
     measured_in_words,
     signs_in_words,
 )
 
 __all__ = ["accuracy_rows", "comparison_lines", "comparisons", "loss_rows"]
-
-Unit = tuple[Callable[[float], str], str]
-
-_BITS: Unit = ("{:.3f}".format, "bits per byte")
-_POINTS: Unit = (lambda value: f"{100 * value:.1f}", "points")
 
 
 def loss_rows(scores: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -29,7 +23,7 @@ def loss_rows(scores: Mapping[str, Any]) -> list[dict[str, str]]:
     return [
         {"language": language}
         | {
-            model: measured_in_words(Measured(**by[language]["bits_per_byte"]), "{:.3f}".format)
+            model: measured_in_words(Measured(**by[language]["bits_per_byte"]), bits)
             for model, by in losses.items()
         }
         for language in languages
@@ -43,16 +37,16 @@ def accuracy_rows(scores: Mapping[str, Any]) -> list[dict[str, str]]:
     rows = [
         {"language": language}
         | {
-            model: measured_in_words(Measured(**by[language]["measured"]), share)
+            model: measured_in_words(Measured(**by[language]["measured"]), share_said)
             for model, by in accuracies.items()
         }
-        | {"chance": _guessed(of["chance"]), "items": str(of["items"])}
+        | {"chance": guessed(of["chance"]), "items": str(of["items"])}
         for language, of in languages.items()
     ]
     if len(languages) > 1:
         means = scores["mean"]
-        mean = {model: measured_in_words(Measured(**of), share) for model, of in means.items()}
-        rows.append({"language": "mean", **mean, "chance": _guessed(scores["chance"]), "items": ""})
+        mean = {model: measured_in_words(Measured(**of), share_said) for model, of in means.items()}
+        rows.append({"language": "mean", **mean, "chance": guessed(scores["chance"]), "items": ""})
     return rows
 
 
@@ -62,23 +56,13 @@ def comparison_lines(found: Mapping[str, Any]) -> Iterator[str]:
         began = {(one["model"], one["other"]) for one in scores["forgotten"]}
         for one in scores["compared"]:
             if (one["model"], one["other"]) not in began:
-                yield from _compared(text, one, _BITS)
+                yield from _compared(text, one, BITS)
         for one in scores["forgotten"]:
-            yield from _compared(text, {**one, "other": f"{one['other']} (its seed)"}, _BITS)
+            yield from _compared(text, {**one, "other": f"{one['other']} (its seed)"}, BITS)
     for task, scores in found["tasks"].items():
         for one in scores["compared"]:
-            yield from _compared(task, one, _POINTS)
+            yield from _compared(task, one, POINTS)
     yield from about_signs(Signs(**one["signs"]) for one in comparisons(found))
-
-
-def share(value: float) -> str:
-    """An accuracy."""
-    return f"{100 * value:.1f} %"
-
-
-def _guessed(chance: Mapping[str, float]) -> str:
-    of = Chance(**chance)
-    return f"{share(of.level)} ± {100 * of.error:.1f}"
 
 
 def comparisons(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -88,10 +72,9 @@ def comparisons(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _compared(what: str, one: Mapping[str, Any], unit: Unit) -> Iterator[str]:
-    show, name = unit
     yield f"{what}: {one['model']} beside {one['other']}"
     for language, of in one["languages"].items():
-        yield f"  {language}: {in_words(Difference(**of), show, name)}"
+        yield f"  {language}: {said(Difference(**of), unit)}"
     if len(one["languages"]) > 1:
-        yield f"  mean: {in_words(Difference(**one['mean']), show, name)}"
+        yield f"  mean: {said(Difference(**one['mean']), unit)}"
         yield f"  {signs_in_words(Signs(**one['signs']))}"

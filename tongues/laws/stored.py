@@ -17,7 +17,12 @@ def read_laws_file(path: Path) -> list[Law]:
         data = read_json(path)
     except FileNotFoundError:
         raise UserError("there is no such file", where=str(path)) from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except IsADirectoryError:
+        hint = "name the file in it that holds the law"
+        raise UserError("is a folder, and no file of a law", where=str(path), hint=hint) from None
+    except OSError as error:
+        raise UserError(f"cannot be read ({error.strerror})", where=str(path)) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise UserError(f"is no JSON file ({error})", where=str(path)) from None
     entries = data.get("laws", [data]) if isinstance(data, dict) else None
     if not isinstance(entries, list) or not all(_is_law(entry) for entry in entries):

@@ -5,47 +5,48 @@ import contextlib
 import logging
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from tongues.errors import UserError
 from tongues.serve.asks import Ask, End, Full, Piece, Ticket
 from tongues.serve.engine import Engine
-from tongues.serve.problems import Problem, of_user
+from tongues.serve.problems import Problem, busy, of_user
 from tongues.serve.served import Served
 from tongues.serve.wording import Wording, Words
 
-__all__ = ["Answers", "Part", "Text", "Told"]
+__all__ = ["Answers", "Deadline", "Passage", "Placed", "Wanted"]
 
 Finish = Literal["stop", "length"]
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """A token that is told."""
+class Placed:
+    """A token that is told, and where."""
 
     piece: Piece
     offset: int  # where it begins in the whole text, in characters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """What can be told of a text since the part before."""
+class Passage:
+    """What can be told of a text since the passage before."""
 
     text: str
-    tokens: tuple[Told, ...]
-    finish: Finish | None = None  # the last part: why
+    tokens: tuple[Placed, ...]
+    finish: Finish | None = None  # the last passage: why
 
 
-class Text:
-    """A text as it comes from the engine.
+class Wanted:
+    """A text that was asked for, as it comes from the engine.
 
-    echo: whether the prompt is a part of it. led: whether the prompt came with the token before
-    every text, which is told too, but was not to be predicted.
+    echo: whether the prompt is a part of it; the first token of a text that has begun is told too,
+    but has no probability. spaced: whether the prompt's first space is none of its text.
     """
 
     def __init__(
@@ -55,24 +56,24 @@ class Text:
         stops: Sequence[str] = (),
         *,
         echo: bool = False,
-        led: bool = False,
+        spaced: bool = False,
     ) -> None:
         self.ask, self.served = ask, served
-        self.read, self.written = len(ask.tokens) + led, 0  # tokens
+        self.read, self.written = len(ask.tokens), 0  # tokens
         self.finish: Finish | None = None
         self._wording = Wording(stops)
         self._waiting: deque[Piece | None] = deque()
+        self._spaced = spaced
         self._begun = Words("", ())
         if echo and not ask.scored:
             self._waiting.append(None)
-            whole = b"".join(map(served.bytes_of, ask.tokens.tolist()))
-            self._begun = self._wording.push(whole, given=True)
-        elif echo and led:
-            weights = np.zeros(len(served.experts))
-            self._waiting.append(Piece(served.first, math.nan, (), weights, None, prompt=True))
-            self._begun = self._wording.push(b"", given=True)
+            self._begun = self._given(*ask.tokens.tolist())
+        elif echo and ask.begun:
+            first, weights = int(ask.tokens[0]), np.zeros(len(served.experts))
+            self._waiting.append(Piece(first, math.nan, (), weights, None, prompt=True))
+            self._begun = self._given(first)
 
-    def take(self, news: Sequence[Piece | End]) -> Part | None:
+    def take(self, news: Sequence[Piece | End]) -> Passage | None:
         """What can be told now; None: nothing. A Problem where the text failed."""
         words = [self._begun]
         self._begun = Words("", ())
@@ -85,9 +86,12 @@ class Text:
             else:
                 self._waiting.append(item)
                 self.written += not item.prompt
-                ends = item.token in self.served.stops and not item.prompt
+                if item.prompt:
+                    words.append(self._given(item.token))
+                    continue
+                ends = item.token in self.served.stops
                 piece = b"" if ends else self.served.bytes_of(item.token)
-                words.append(self._wording.push(piece, given=item.prompt))
+                words.append(self._wording.push(piece))
                 if self._wording.stopped:
                     self.finish = "stop"
         text = "".join(each.text for each in words)
@@ -96,24 +100,45 @@ class Text:
             for offset in each.offsets:
                 piece = self._waiting.popleft()
                 if piece is not None:
-                    tokens.append(Told(piece, offset))
-        return Part(text, tuple(tokens), self.finish) if text or tokens or self.finish else None
+                    tokens.append(Placed(piece, offset))
+        return Passage(text, tuple(tokens), self.finish) if text or tokens or self.finish else None
+
+    def _given(self, *tokens: int) -> Words:
+        """Tokens of the prompt."""
+        piece = b"".join(map(self.served.bytes_of, tokens))
+        if self._spaced and piece:
+            piece, self._spaced = piece.removeprefix(b" "), False
+        return self._wording.push(piece, given=True)
+
+
+class Deadline:
+    """When a request must be answered: so many seconds from now on. Made in the event loop."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = asyncio.get_running_loop().time() + seconds
+
+    async def keep(self, work: Awaitable[T]) -> T:
+        """What is worked for; a Problem where it comes too late."""
+        try:
+            async with asyncio.timeout_at(self._end):
+                return await work
+        except TimeoutError:
+            message = f"the answer took longer than {self._seconds:g} seconds; ask for less"
+            headers = {"x-should-retry": "false"}
+            raise Problem(408, message, code="timeout", headers=headers) from None
 
 
 class Answers:
-    """All texts of a request. Made, read and closed in the event loop.
+    """All texts of a request. Made, read and closed in the event loop."""
 
-    seconds: that all of it may take.
-    """
-
-    def __init__(self, engine: Engine, texts: Sequence[Text], seconds: float) -> None:
+    def __init__(self, engine: Engine, texts: Sequence[Wanted], deadline: Deadline) -> None:
         self.texts = list(texts)
         self._engine = engine
         self._tickets: dict[int, Ticket] = {}  # of those that are being written
         self._news: deque[tuple[int, Sequence[Piece | End]]] = deque()
         self._loop = asyncio.get_running_loop()
-        self._deadline = self._loop.time() + seconds
-        self._seconds = seconds
+        self._deadline = deadline
         self._come = asyncio.Event()
         self._called = False
         try:
@@ -122,25 +147,17 @@ class Answers:
         except BaseException as error:
             self.close()
             if isinstance(error, Full):
-                message = f"too much is asked at once: {error}; try again in a moment"
-                headers = {"retry-after": "1"}
-                raise Problem(429, message, code="server_busy", headers=headers) from None
+                raise busy(str(error)) from None
             if isinstance(error, UserError):
                 param = error.where if error.where in ("routing", "language") else None
                 raise of_user(error, param) from None
             raise
 
-    async def parts(self) -> AsyncIterator[list[tuple[int, Part]]]:
+    async def parts(self) -> AsyncIterator[list[tuple[int, Passage]]]:
         """What can be told, as it comes: parts of texts by their number, until all have ended."""
         left = len(self.texts)
         while left:
-            try:
-                async with asyncio.timeout_at(self._deadline):
-                    await self._come.wait()
-            except TimeoutError:
-                message = f"the answer took longer than {self._seconds:g} seconds; ask for less"
-                headers = {"x-should-retry": "false"}
-                raise Problem(408, message, code="timeout", headers=headers) from None
+            await self._deadline.keep(self._come.wait())
             self._come.clear()
             self._called = False
             found = []
@@ -163,7 +180,7 @@ class Answers:
             self._cancel(index)
 
     def _submit(self, index: int, ask: Ask) -> None:
-        if ask.most == 0 and not (ask.scored and len(ask.tokens)):
+        if ask.most == 0 and not (ask.scored and len(ask.tokens) > ask.begun):
             self._tell(index, [End("length")])
             return
         self._tickets[index] = self._engine.submit(ask, lambda news: self._tell(index, news))

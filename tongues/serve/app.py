@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from tongues.serve.answers import Answers
+from tongues.serve.answers import Answers, Deadline
 from tongues.serve.asking import find_model
 from tongues.serve.bodies import Body, ChatBody, CompletionBody, parse
 from tongues.serve.chat import converse
@@ -24,7 +25,7 @@ from tongues.serve.incoming import Gone, attended, check_host, check_key, drain,
 from tongues.serve.limits import Limits
 from tongues.serve.metrics import Metrics
 from tongues.serve.pages import Page, load_pages
-from tongues.serve.problems import Problem, as_response
+from tongues.serve.problems import Problem, as_response, busy
 from tongues.serve.served import Served
 from tongues.serve.telling import Reply
 
@@ -33,7 +34,7 @@ __all__ = ["App"]
 T = TypeVar("T", bound=Body)
 
 _MODELS = "/v1/models/"
-_LONG = 20_000  # bytes of a body beyond which it is made into tokens beside the loop
+_LONG = 20_000  # bytes of a body beyond which it is read beside the loop
 _READERS = 2  # of such bodies at a time
 _GONE = 499  # the client did not wait; counted, never sent
 _log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ class App:
 
     def __post_init__(self) -> None:
         self._created = int(time.time())
-        self._reading = asyncio.Semaphore(_READERS)
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
         self._description = json.dumps(
             describe(self.models, self.limits, keyed=self.key is not None)
         )
@@ -149,29 +150,48 @@ class App:
     async def _answer(
         self, one: _Exchange, kind: type[T], read: Callable[[T, Served, Limits], Reply]
     ) -> None:
-        """Have texts written, and tell them."""
+        """Have texts written and told, as long as somebody waits for them."""
         if self.stopping:
             headers = {"retry-after": "5", "connection": "close"}
             raise Problem(503, "the server is stopping", code="server_stopping", headers=headers)
-        raw = await read_body(one.headers, one.receive, self.limits)
-        body = parse(kind, raw, self.limits)
-        served = find_model(self.models, body.model)
-        if kind is ChatBody or len(raw) > _LONG:
-            async with self._reading:
-                reply = await asyncio.to_thread(read, body, served, self.limits)
-        else:
-            reply = read(body, served, self.limits)
-        answers = Answers(self.engine, reply.texts, self.limits.seconds)
+        deadline = Deadline(self.limits.seconds)
         self.metrics.answering += 1
         try:
-            if body.stream:
-                await attended(one.receive, self._stream(one, reply, answers))
+            raw = await read_body(one.headers, one.receive, self.limits)
+            await attended(one.receive, self._write(one, raw, kind, read, deadline))
+        finally:
+            self.metrics.answering -= 1
+
+    async def _write(
+        self,
+        one: _Exchange,
+        raw: bytes,
+        kind: type[T],
+        read: Callable[[T, Served, Limits], Reply],
+        deadline: Deadline,
+    ) -> None:
+        work = partial(self._read, raw, kind, read)
+        if kind is ChatBody or len(raw) > _LONG:
+            loop = asyncio.get_running_loop()
+            reply = await deadline.keep(loop.run_in_executor(self._readers, work))
+        else:
+            reply = work()
+        answers = Answers(self.engine, reply.texts, deadline)
+        try:
+            if reply.body.stream:
+                await self._stream(one, reply, answers)
             else:
-                content = await attended(one.receive, reply.whole(answers))
-                await self._send(one, _json(content))
+                await self._send(one, _json(await reply.whole(answers)))
         finally:
             answers.close()
-            self.metrics.answering -= 1
+
+    def _read(self, raw: bytes, kind: type[T], read: Callable[[T, Served, Limits], Reply]) -> Reply:
+        """What a body asks for; where there is no room for it, it is not made into tokens."""
+        body = parse(kind, raw, self.limits)
+        served, counts = find_model(self.models, body.model), self.engine.counts
+        if counts.running + counts.queued >= self.limits.running + self.limits.queued:
+            raise busy(f"{counts.queued} texts are waiting already")
+        return read(body, served, self.limits)
 
     async def _stream(self, one: _Exchange, reply: Reply, answers: Answers) -> None:
         headers = [

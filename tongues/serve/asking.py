@@ -13,7 +13,7 @@ from tongues.serve.asks import Ask
 from tongues.serve.bodies import Body
 from tongues.serve.limits import Limits
 from tongues.serve.problems import Problem, of_user
-from tongues.serve.served import Served
+from tongues.serve.served import Prompt, Served
 
 __all__ = ["asks_of", "find_model", "read_text", "room", "stops_of"]
 
@@ -21,19 +21,23 @@ __all__ = ["asks_of", "find_model", "read_text", "room", "stops_of"]
 def find_model(models: Mapping[str, Served], name: str) -> Served:
     """The served model of that name."""
     if name not in models:
-        message = f"the model `{name[:200]}` is not served here; {nearest(name[:200], models)}"
+        plain, at, way = name.rpartition("@")
+        hint = nearest(name[:200], models)
+        if at and plain in models:
+            hint = f"ask `{plain}` with `routing`: `{way[:100]}`"
+        message = f"the model `{name[:200]}` is not served here; {hint}"
         raise Problem(404, message, code="model_not_found", param="model")
     return models[name]
 
 
-def read_text(served: Served, text: str, param: str) -> np.ndarray:
-    """The ids of a prompt; a Problem where it is too long to be read at all."""
+def read_text(served: Served, text: str, param: str) -> Prompt:
+    """A prompt of text; a Problem where it is too long to be read at all."""
     if served.context is not None:
         size, most = len(text.encode()), served.context * served.longest_piece
         if size > most:
             message = f"{size:,} bytes are no {served.context} tokens, which `{served.name}` sees"
             raise Problem(400, message, code="context_length_exceeded", param=param)
-    return served.encode(text)
+    return served.read(text)
 
 
 def stops_of(body: Body) -> tuple[str, ...]:
@@ -42,14 +46,14 @@ def stops_of(body: Body) -> tuple[str, ...]:
     return (said,) if isinstance(said, str) else tuple(dict.fromkeys(said))
 
 
-def room(served: Served, prompt: np.ndarray, most: int, param: str) -> int:
+def room(served: Served, prompt: Prompt, most: int, param: str) -> int:
     """Tokens that may be written behind a prompt, of `most`; a Problem where there is none."""
     if served.context is None:
         return most
-    left = served.context - len(prompt)
+    left = served.context - prompt.size
     if left < 1:
         message = (
-            f"{len(prompt)} tokens leave no room to write; `{served.name}` sees {served.context}"
+            f"{prompt.size} tokens leave no room to write; `{served.name}` sees {served.context}"
         )
         raise Problem(400, message, code="context_length_exceeded", param=param)
     return min(most, left)
@@ -58,7 +62,7 @@ def room(served: Served, prompt: np.ndarray, most: int, param: str) -> int:
 def asks_of(
     body: Body,
     served: Served,
-    prompts: Sequence[np.ndarray],
+    prompts: Sequence[Prompt],
     most: Sequence[int],
     limits: Limits,
     *,
@@ -71,10 +75,11 @@ def asks_of(
     most: tokens to write behind each prompt. param: the field that the prompts came in.
     """
     for prompt, tokens in zip(prompts, most, strict=True):
-        _check_tokens(served, prompt, param)
-        if served.context is not None and len(prompt) + tokens > served.context:
+        _check_tokens(served, prompt.tokens, param)
+        size = prompt.size + tokens
+        if served.context is not None and size > served.context:
             message = (
-                f"{len(prompt)} tokens and {tokens} to write are {len(prompt) + tokens}; "
+                f"{prompt.size} tokens and {tokens} to write are {size}; "
                 f"`{served.name}` sees {served.context}"
             )
             raise Problem(400, message, code="context_length_exceeded", param=param)
@@ -82,15 +87,15 @@ def asks_of(
     if copies * len(prompts) > limits.texts:
         message = f"{copies * len(prompts)} texts in one request; {limits.texts} at most"
         raise Problem(400, message, code="too_many_texts", param="n")
-    sampling, routing = _sampling(body, served), _routing(body)
+    sampling, routing = _sampling(body, served), _routing(body, served)
     met, asks = Counter[bytes](), []
     for prompt, tokens in zip(prompts, most, strict=True):
-        text = prompt.tobytes()
+        text = prompt.tokens.tobytes()
         for _ in range(copies):
             asks.append(
                 Ask(
                     model=served.name,
-                    tokens=prompt,
+                    tokens=prompt.tokens,
                     most=tokens,
                     sampling=sampling,
                     routing=routing,
@@ -98,6 +103,7 @@ def asks_of(
                     alternatives=alternatives,
                     scored=scored,
                     explained=bool(body.weights),
+                    begun=prompt.begun,
                     copy=met[text],
                 )
             )
@@ -127,9 +133,10 @@ def _sampling(body: Body, served: Served) -> Sampling:
     )
 
 
-def _routing(body: Body) -> Routing | None:
+def _routing(body: Body, served: Served) -> Routing | None:
+    """As it is said; where only a language is, by that."""
     if body.routing is None:
-        return None
+        return Routing("language") if body.language and len(served.experts) > 1 else None
     try:
         return parse_routing(body.routing)
     except UserError as error:

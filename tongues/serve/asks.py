@@ -23,6 +23,7 @@ class Ask:
     language: str | None = None  # of the text, for the routing `language`
     alternatives: int = 0  # likeliest tokens told beside each
     scored: bool = False  # whether the prompt's own tokens are told first
+    begun: bool = False  # its first token begins the text: the model's own does not stand before it
     explained: bool = False  # whether a language is told with every piece
     copy: int = 0  # which of several texts behind the same prompt
 

@@ -7,8 +7,16 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError, from_json
 
 from tongues.errors import nearest
 from tongues.serve.limits import Limits
@@ -55,7 +63,7 @@ REFUSED = frozenset(
         *("suffix", "tools", "functions", "tool_choice", "function_call", "response_format"),
         *("modalities", "audio", "prediction", "web_search_options", "reasoning_effort"),
         *("verbosity", "service_tier", "moderation", "tool_calls", "annotations"),
-        *("refusal", "name"),
+        "refusal",
     }
 )
 _MEANT = {
@@ -68,8 +76,8 @@ _KIND = re.compile(
 )
 
 
-class Part(BaseModel):
-    """A part of a body: nothing unknown, nothing converted."""
+class Object(BaseModel):
+    """An object of JSON: nothing unknown, nothing converted."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -80,7 +88,7 @@ class Part(BaseModel):
     )
 
 
-class StreamOptions(Part):
+class StreamOptions(Object):
     """What a stream tells beside the text."""
 
     include_usage: bool | None = None
@@ -89,7 +97,7 @@ class StreamOptions(Part):
     """Chunks are never padded here."""
 
 
-class Body(Part):
+class Body(Object):
     """What both kinds of requests may say."""
 
     model: Annotated[str, Field(min_length=1, max_length=1000)]
@@ -131,7 +139,7 @@ class CompletionBody(Body):
     prompt: str | Texts | Tokens | TokenLists | None = None
     """A text, several, or their token ids; left out, a text is written from its beginning."""
     max_tokens: Annotated[int, Field(ge=0), BeforeValidator(_whole)] | None = None
-    """Tokens to write, at most; 16 if left out."""
+    """Tokens to write, at most, and never more than the server allows; 16 if left out."""
     echo: bool | None = None
     """Tell the prompt before what is written."""
     logprobs: Beside | None = None
@@ -141,27 +149,37 @@ class CompletionBody(Body):
     suffix: None = None
 
 
-class TextPart(Part):
+class TextPart(Object):
     """A part of a message."""
 
     type: Literal["text"]
     text: str
 
 
-class Message(Part):
+class Message(Object):
     """What was said by one of those who speak."""
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)]
-    name: None = None
+    content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None
+    """Null where an answer said nothing."""
+    type: Literal["message"] | None = None
+    name: Annotated[str, Field(max_length=1000)] | None = None
+    """Not looked at."""
     refusal: None = None
     audio: None = None
     function_call: None = None
     tool_calls: Nothing = None
     annotations: Nothing = None
 
+    @field_validator("content")
+    @classmethod
+    def _said(cls, content: Any, info: ValidationInfo) -> Any:
+        if content is None and info.data.get("role") != "assistant":
+            raise PydanticCustomError("content_type", "should be said")
+        return content
 
-class ResponseFormat(Part):
+
+class ResponseFormat(Object):
     """Plain text."""
 
     type: Literal["text"]
@@ -173,7 +191,7 @@ class ChatBody(Body):
     messages: Annotated[list[Message], Field(min_length=1, max_length=1024, fail_fast=True)]
     """The conversation so far."""
     max_completion_tokens: Count | None = None
-    """Tokens to write, at most; what the server and the model's context allow if left out."""
+    """Tokens to write, at most; what the server allows, if more is said, or nothing."""
     max_tokens: Count | None = None
     """The same, by its older name."""
     logprobs: bool | None = None
@@ -207,12 +225,7 @@ class ChatBody(Body):
 
 def bounds(limits: Limits) -> dict[str, int]:
     """What this server allows of fields that are numbers, at most."""
-    return {
-        "n": limits.copies,
-        "best_of": limits.copies,
-        "max_tokens": limits.tokens,
-        "max_completion_tokens": limits.tokens,
-    }
+    return {"n": limits.copies, "best_of": limits.copies}
 
 
 def parse(kind: type[T], body: bytes, limits: Limits) -> T:
@@ -226,6 +239,7 @@ def parse(kind: type[T], body: bytes, limits: Limits) -> T:
     for name in said:
         if name not in kind.model_fields:
             raise _unknown(name, name, kind)
+    _check_prompts(said.get("prompt"), limits)
     try:
         found = kind.model_validate(said)
     except ValidationError as error:
@@ -236,6 +250,15 @@ def parse(kind: type[T], body: bytes, limits: Limits) -> T:
             message = f"`{name}` is {number}; this server allows {most} at most"
             raise Problem(400, message, code="integer_above_max_value", param=name)
     return found
+
+
+def _check_prompts(said: Any, limits: Limits) -> None:
+    """Refuse too many prompts before any is looked at."""
+    if not isinstance(said, list) or len(said) <= limits.prompts:
+        return
+    if not isinstance(said[0], int | float):
+        message = f"{len(said)} prompts in one request; this server allows {limits.prompts}"
+        raise Problem(400, message, code="array_above_max_length", param="prompt")
 
 
 def _explain(error: ValidationError, kind: type[Body]) -> Problem:

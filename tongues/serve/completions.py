@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tongues.serve.answers import Part, Text, Told
+from tongues.serve.answers import Passage, Placed, Wanted
 from tongues.serve.asking import asks_of, read_text, room, stops_of
 from tongues.serve.bodies import CompletionBody
 from tongues.serve.limits import Limits
 from tongues.serve.problems import Problem
-from tongues.serve.served import Served
+from tongues.serve.served import Prompt, Served
 from tongues.serve.telling import Reply, aside, log_prob, token_name
 
 __all__ = ["complete"]
@@ -24,11 +24,7 @@ def complete(body: CompletionBody, served: Served, limits: Limits) -> Reply:
     if body.best_of is not None and body.best_of != (body.n or 1):
         message = "`best_of` is as `n`: no texts are written only to be thrown away"
         raise Problem(400, message, code="unsupported_parameter", param="best_of")
-    said = _prompts(body, served, limits)
-    led = [
-        isinstance(body.prompt, list) and tokens[:1].tolist() == [served.first] for tokens in said
-    ]
-    prompts = [tokens[begun:] for tokens, begun in zip(said, map(int, led), strict=True)]
+    prompts = _prompts(body, served)
     most = [
         room(served, prompt, _USUAL, "prompt") if body.max_tokens is None else body.max_tokens
         for prompt in prompts
@@ -45,7 +41,7 @@ def complete(body: CompletionBody, served: Served, limits: Limits) -> Reply:
     )
     stops, echo, copies = stops_of(body), bool(body.echo), body.n or 1
     texts = [
-        Text(served, ask, stops, echo=echo, led=led[place // copies])
+        Wanted(served, ask, stops, echo=echo, spaced=prompts[place // copies].spaced)
         for place, ask in enumerate(asks)
     ]
     return Reply(body, _Completion(body), texts)
@@ -58,7 +54,7 @@ class _Completion:
     whole: str = "text_completion"
     chunk: str = "text_completion"
 
-    def choice(self, index: int, text: Text, part: Part) -> dict[str, Any]:
+    def choice(self, index: int, text: Wanted, part: Passage) -> dict[str, Any]:
         """A whole text."""
         return {
             "index": index,
@@ -68,27 +64,23 @@ class _Completion:
             **aside(self.body, part),
         }
 
-    def piece(self, index: int, text: Text, part: Part, *, first: bool) -> dict[str, Any]:
+    def piece(self, index: int, text: Wanted, part: Passage, *, first: bool) -> dict[str, Any]:
         """What is new of a text."""
         return self.choice(index, text, part)
 
 
-def _prompts(body: CompletionBody, served: Served, limits: Limits) -> list[np.ndarray]:
-    """The ids of each prompt."""
+def _prompts(body: CompletionBody, served: Served) -> list[Prompt]:
     said = body.prompt
     listed = said if isinstance(said, list) and not isinstance(said[0], int) else [said]
-    if len(listed) > limits.prompts:
-        message = f"{len(listed)} prompts in one request; this server allows {limits.prompts}"
-        raise Problem(400, message, code="array_above_max_length", param="prompt")
     return [
         read_text(served, each or "", "prompt")
         if each is None or isinstance(each, str)
-        else np.array(each, dtype=np.int64)
+        else served.prompt(np.array(each, dtype=np.int64))
         for each in listed
     ]
 
 
-def _log_probs(text: Text, tokens: Sequence[Told]) -> dict[str, Any]:
+def _log_probs(text: Wanted, tokens: Sequence[Placed]) -> dict[str, Any]:
     """Each token's log-probability, and those of the likeliest beside it."""
     names = [token_name(text, told.piece.token) for told in tokens]
     own = [log_prob(told.piece.log_prob) for told in tokens]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from tongues.experts.ensemble.writer import Text, Told, Writer, check_length
+from tongues.experts.ensemble.writer import Text, Told, Writer, broken, check_length
 from tongues.serve.asks import Ask, End, Full, Piece, Ticket
 from tongues.serve.served import Served
 
@@ -90,7 +90,7 @@ class Engine:
         tell: called from the engine's thread after every step with what is new, an `End` at last.
         """
         served = self.models[ask.model]
-        check_length(served.ensemble, len(ask.tokens), ask.most, scored=ask.scored)
+        check_length(served.ensemble, len(ask.tokens) - ask.begun, ask.most, scored=ask.scored)
         served.ensemble.check(ask.routing or served.routing, ask.language)
         with self._changed:
             if self._closing:
@@ -146,13 +146,15 @@ class Engine:
     def _begin(self, ticket: Ticket, job: _Job) -> None:
         ask, served = job.ask, self.models[job.ask.model]
         if ask.model not in self._writers:
-            self._writers[ask.model] = Writer(served.ensemble, first=served.first, pace=_PACE)
+            self._writers[ask.model] = Writer(served.ensemble, pace=_PACE)
+        prompt = ask.tokens[1:] if ask.begun else ask.tokens
         text = job.text = self._writers[ask.model].add(
-            ask.tokens,
+            prompt,
             ask.routing or served.routing,
             most=ask.most,
             language=ask.language,
             sampling=ask.sampling,
+            first=int(ask.tokens[0]) if ask.begun else served.first,
             stop=served.stops,
             copy=ask.copy,
             alternatives=ask.alternatives,
@@ -161,7 +163,7 @@ class Engine:
         self._by_text[text] = ticket
         router = served.ensemble.router
         if ask.explained and router is not None:
-            job.sums = router.start().sums if ask.scored else router.sum(ask.tokens)
+            job.sums = router.start().sums if ask.scored else router.sum(prompt)
         self.counts.read += len(ask.tokens)
         self.counts.running = len(self._by_text)
 
@@ -169,21 +171,29 @@ class Engine:
         """A step of all texts of a model."""
         try:
             told = writer.step()
-        except Exception as error:  # of memory, or of a model that is broken: others go on
+        except Exception as error:  # such as no memory: other models go on
             tickets = [self._by_text[text] for text in writer.running]
             del self._writers[name]
             self._failed(tickets, error)
             return
         self.counts.steps += 1
         for text, group in itertools.groupby(told, key=lambda each: each.text):
-            ticket = self._by_text[text]
-            job, some = self._jobs[ticket], list(group)
-            pieces = [self._piece(job, each) for each in some]
-            self.counts.written[name] += sum(not piece.prompt for piece in pieces)
-            ended = some[-1].ended
-            _tell(job, pieces)
-            if ended:
-                self._end(ticket, End(ended))
+            ticket, some = self._by_text[text], list(group)
+            try:
+                self._told(name, ticket, some)
+            except Exception as error:
+                self._failed([ticket], error)
+
+    def _told(self, name: str, ticket: Ticket, some: Sequence[Told]) -> None:
+        """Tell what is new of a text."""
+        job, ended = self._jobs[ticket], some[-1].ended
+        if ended == "broken":
+            raise broken(self.models[name].ensemble, some[-1].weights)
+        pieces = [self._piece(job, each) for each in some]
+        self.counts.written[name] += sum(not piece.prompt for piece in pieces)
+        _tell(job, pieces)
+        if ended:
+            self._end(ticket, End(ended))
 
     def _piece(self, job: _Job, told: Told) -> Piece:
         language = None

@@ -22,5 +22,5 @@ class Limits:
 
     @property
     def texts(self) -> int:
-        """Texts that one request can have written."""
-        return self.running + self.queued
+        """Texts that one request can have written, so that others find room beside it."""
+        return max(self.running, self.queued // 2)

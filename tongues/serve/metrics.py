@@ -1,5 +1,6 @@
 """What the server did, in Prometheus' text."""
 
+import os
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from tongues.serve.engine import Engine
 __all__ = ["Histogram", "Metrics"]
 
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-_PAGE = 4096  # bytes, as Linux counts memory
+_PAGE = os.sysconf("SC_PAGESIZE")  # bytes, as Linux counts memory
 _MEMORY = Path("/proc/self/statm")
 
 
@@ -41,10 +42,10 @@ class Histogram:
 class Metrics:
     """Counts since the start."""
 
-    answering: int = 0  # requests whose texts are being written
+    answering: int = 0  # requests that are read, written or told
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by route and status
     seconds: dict[str, Histogram] = field(default_factory=dict)  # by route
-    first: Histogram = field(default_factory=Histogram)  # until the first text is told
+    first: Histogram = field(default_factory=Histogram)  # until a stream's first text is told
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
@@ -79,11 +80,13 @@ class Metrics:
         ]
         tell(name, "histogram", "From a request's headers to the end of its answer.", found)
         name = "tongues_first_text_seconds"
-        what = "From a request's headers to the first text of its answer."
+        what = "From a request's headers to the first text of a stream."
         tell(name, "histogram", what, self.first.lines(name, {}))
         one("tongues_requests_answering", "gauge", "Requests being answered.", self.answering)
         one("tongues_texts_running", "gauge", "Texts being written.", counts.running)
         one("tongues_texts_queued", "gauge", "Texts waiting to be written.", counts.queued)
+        what = "Bytes of keys and values of texts that are written."
+        one("tongues_held_bytes", "gauge", what, counts.held)
         one("tongues_steps_total", "counter", "Steps of the engine.", counts.steps)
         one("tongues_tokens_read_total", "counter", "Tokens of prompts.", counts.read)
         name = "tongues_tokens_written_total"

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tongues.errors import UserError
 
-__all__ = ["Problem", "as_response", "of_user", "problem_body"]
+__all__ = ["Problem", "as_response", "busy", "of_user", "problem_body"]
 
 _KINDS = {401: "authentication_error", 429: "rate_limit_error"}
 
@@ -66,3 +66,9 @@ def of_user(error: UserError, param: str | None = None) -> Problem:
     """A mistake in what was asked, found by a room that knows nothing of HTTP."""
     message = f"{error.what}; {error.hint}" if error.hint else error.what
     return Problem(400, message, code=error.code or "invalid_value", param=param)
+
+
+def busy(why: str) -> Problem:
+    """More is asked at once than there is room for."""
+    message = f"too much is asked at once: {why}; try again in a moment"
+    return Problem(429, message, code="server_busy", headers={"retry-after": "1"})

@@ -92,7 +92,7 @@ class LogProbs(_Reply):
 
     tokens: list[str]
     token_logprobs: list[float | None]
-    """Null of the token that stands before every text, where the prompt begins with it."""
+    """Null of a prompt's first token, where nothing stands before it."""
     top_logprobs: list[dict[str, float] | None]
     text_offset: list[int]
 

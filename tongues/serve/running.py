@@ -1,8 +1,11 @@
 """The server as a process: where it listens, slow and surplus connections, how it stops."""
 
 import asyncio
+import errno
+import gc
 import ipaddress
 import json
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -40,7 +43,9 @@ def listen(host: str, port: int, *, keyed: bool) -> socket.socket:
     except socket.gaierror:
         raise UserError(f"`{host}` is no address of this machine", where="--host") from None
     except OSError as error:
-        what = f"cannot listen on port {port} of `{host}` ({error.strerror})"
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise UserError(f"`{host}` is no address of this machine", where="--host") from None
+        what = f"cannot listen on port {port} of `{host}` ({os.strerror(error.errno or 0)})"
         raise UserError(what, where="--port", hint="`--port 0` takes any that is free") from None
 
 
@@ -53,10 +58,17 @@ def address(listening: socket.socket) -> str:
     return f"http://{f'[{number}]' if number.version == 6 else number}:{port}/"
 
 
-def run(app: App, listening: socket.socket, *, ready: Callable[[], None]) -> None:
+def run(
+    app: App,
+    listening: socket.socket,
+    *,
+    ready: Callable[[], None],
+    waiting: Callable[[int], None] = lambda answers: None,
+) -> None:
     """Answer until a signal: running answers end, then it returns; a second one ends at once.
 
-    ready: called when requests are answered.
+    ready: called when requests are answered. waiting: called at the first signal with the number
+    of answers that are still to end, if there are any.
     """
     kind = type("Connection", (_Connection,), {"limits": app.limits})
     config = uvicorn.Config(
@@ -73,8 +85,12 @@ def run(app: App, listening: socket.socket, *, ready: Callable[[], None]) -> Non
         timeout_keep_alive=int(_IDLE),
         timeout_graceful_shutdown=_CLOSING,
     )
-    server = _Server(config, app, ready)
-    server.run(sockets=[listening])
+    server = _Server(config, app, ready, waiting)
+    gc.freeze()  # or a long list in a body has all that is loaded looked through, for half a second
+    try:
+        server.run(sockets=[listening])
+    finally:
+        gc.unfreeze()
     if server.force_exit:
         raise Stopped("stopped before all answers had ended")
 
@@ -82,9 +98,15 @@ def run(app: App, listening: socket.socket, *, ready: Callable[[], None]) -> Non
 class _Server(uvicorn.Server):
     """uvicorn's, that answers while the last texts are written."""
 
-    def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        app: App,
+        ready: Callable[[], None],
+        waiting: Callable[[int], None],
+    ) -> None:
         super().__init__(config)
-        self._app, self._tell_ready = app, ready
+        self._app, self._tell_ready, self._tell_waiting = app, ready, waiting
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
@@ -108,6 +130,8 @@ class _Server(uvicorn.Server):
         """A signal: the first lets answers end."""
         if self._app.stopping:
             self.should_exit = self.force_exit = True
+        elif self._app.metrics.answering:
+            self._tell_waiting(self._app.metrics.answering)
         self._app.stopping = True
 
 

@@ -1,8 +1,8 @@
 """A model as it is served: what it is called, reads, writes and says of itself."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,25 @@ from tongues.errors import UserError
 from tongues.evaluate.subjects import Kind, open_subject
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.routing import Routing
+from tongues.serve.templates import Said, conversation_ids
 from tongues.tokens import load_tokenizer
 from tongues.tokens.pieces import piece_bytes
 
-__all__ = ["Served", "open_served"]
+__all__ = ["Prompt", "Served", "open_served"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prompt:
+    """What a text goes on from."""
+
+    tokens: np.ndarray
+    begun: bool = False  # its own first token is the text's first: nothing stands before it
+    spaced: bool = False  # the tokenizer put a space of its own in front
+
+    @property
+    def size(self) -> int:
+        """Tokens behind the text's first."""
+        return len(self.tokens) - self.begun
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +43,8 @@ class Served:
     kind: Kind
     ensemble: Ensemble
     routing: Routing  # where a request names none
-    first: int  # the token that stands before every text
+    first: int  # the token that stands before texts
+    prompted: bool  # it stands before prompts too
     stops: frozenset[int]  # tokens that end a text
     tokenizer: Tokenizer
 
@@ -65,32 +81,30 @@ class Served:
         """The token ids of a text, in which special tokens are spelt out as any text."""
         return np.array(self.tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
+    def prompt(self, tokens: np.ndarray) -> Prompt:
+        """A prompt of token ids."""
+        begun = len(tokens) > 0 and (not self.prompted or tokens[0] == self.first)
+        return Prompt(tokens, begun=bool(begun))
+
+    def read(self, text: str) -> Prompt:
+        """A prompt of text."""
+        prompt = self.prompt(self.encode(text))
+        spaces = len(text) - len(text.lstrip(" ")) + 1
+        start = b"".join(map(self.bytes_of, prompt.tokens[:spaces].tolist()))
+        return replace(prompt, spaced=start.startswith(b" " * spaces))
+
     def token_name(self, token: int) -> str:
         """A token as its tokenizer writes it, such as the name of a special one."""
         return self.tokenizer.id_to_token(token) or ""
 
-    def converse(self, messages: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """The token ids of a conversation, by the template of its tokenizer, up to the answer."""
-        if self._template_reader is None:
+    def converse(self, messages: Sequence[Said]) -> Prompt:
+        """A conversation, by the template of its tokenizer, up to the answer."""
+        if self.template_reader is None:
             what = f"`{self.name}` has no chat template"
             raise UserError(what, where="messages", hint="ask it by `/v1/completions`")
-        for message in messages:
-            spelt = next((name for name in self._special if name in message["content"]), None)
-            if spelt:  # the template's own must stay the only ones
-                what = f"a message spells `{spelt}`, which means something to the model"
-                raise UserError(what, where="messages", hint="write it in another way")
-        try:
-            found = self._template_reader.apply_chat_template(
-                [dict(message) for message in messages],
-                tokenize=True,
-                add_generation_prompt=True,
-                return_dict=False,
-            )
-        except Exception as error:  # templates raise what they like, and so does their language
-            what = f"the model's chat template refuses them ({error})"
-            raise UserError(what, where="messages") from None
-        ids = np.array(found, dtype=np.int64)
-        return ids[1:] if len(ids) and ids[0] == self.first else ids
+        names = self._special.values()
+        ids = conversation_ids(self.template_reader, messages, names, self.encode)
+        return Prompt(ids, begun=len(ids) > 0 and int(ids[0]) in self._special)
 
     def describe(self) -> dict[str, Any]:
         """What `/v1/models` says of it beyond its name."""
@@ -112,13 +126,13 @@ class Served:
         return piece_bytes(self.tokenizer)
 
     @cached_property
-    def _special(self) -> list[str]:
+    def _special(self) -> dict[int, str]:
         """How the special tokens are spelt."""
-        added = self.tokenizer.get_added_tokens_decoder().values()
-        return [token.content for token in added if token.special and token.content]
+        added = self.tokenizer.get_added_tokens_decoder().items()
+        return {number: token.content for number, token in added if token.special and token.content}
 
     @cached_property
-    def _template_reader(self) -> Any:
+    def template_reader(self) -> Any:
         """Hugging Face's tokenizer, which writes conversations; its templates run in a sandbox."""
         if not self.chats:
             return None
@@ -140,6 +154,7 @@ def open_served(said: str, workspace: Path, *, memory: int | None = None) -> Ser
         ensemble=ensemble,
         routing=subject.routing,
         first=subject.first,
+        prompted=subject.prompted,
         stops=frozenset({ensemble.end_id, *_ends(ensemble.tokenizer)}),
         tokenizer=load_tokenizer(ensemble.tokenizer),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
 
-from tongues.serve.answers import Answers, Part, Text
+from tongues.serve.answers import Answers, Passage, Wanted
 from tongues.serve.bodies import Body
 from tongues.serve.problems import Problem, problem_body
 
@@ -26,11 +26,11 @@ class Form(Protocol):
     whole: str  # what an answer is called
     chunk: str  # what a piece of it is called
 
-    def choice(self, index: int, text: Text, part: Part) -> dict[str, Any]:
+    def choice(self, index: int, text: Wanted, part: Passage) -> dict[str, Any]:
         """A whole text."""
         ...
 
-    def piece(self, index: int, text: Text, part: Part, *, first: bool) -> dict[str, Any]:
+    def piece(self, index: int, text: Wanted, part: Passage, *, first: bool) -> dict[str, Any]:
         """What is new of a text."""
         ...
 
@@ -41,11 +41,11 @@ class Reply:
 
     body: Body
     form: Form
-    texts: Sequence[Text]
+    texts: Sequence[Wanted]
 
     async def whole(self, answers: Answers) -> bytes:
         """All texts, when all have ended."""
-        parts: list[list[Part]] = [[] for _ in self.texts]
+        parts: list[list[Passage]] = [[] for _ in self.texts]
         async for news in answers.parts():
             for index, part in news:
                 parts[index].append(part)
@@ -109,7 +109,7 @@ class Reply:
         }
 
 
-def aside(body: Body, part: Part) -> dict[str, Any]:
+def aside(body: Body, part: Passage) -> dict[str, Any]:
     """What each expert counted for each token of a part, where it is asked for."""
     if not body.weights:
         return {}
@@ -129,7 +129,7 @@ def log_prob(value: float, sign: int = 1) -> float | None:
     return None if math.isnan(value) else sign * max(_LEAST, value)
 
 
-def token_name(text: Text, token: int) -> str:
+def token_name(text: Wanted, token: int) -> str:
     r"""A token as OpenAI writes it: its text, its name, or `bytes:\xe2\x80` of no whole text."""
     piece = text.served.bytes_of(token)
     try:
@@ -138,6 +138,6 @@ def token_name(text: Text, token: int) -> str:
         return "bytes:" + "".join(f"\\x{byte:02x}" for byte in piece)
 
 
-def _joined(parts: Sequence[Part]) -> Part:
+def _joined(parts: Sequence[Passage]) -> Passage:
     tokens = tuple(chain.from_iterable(part.tokens for part in parts))
-    return Part("".join(part.text for part in parts), tokens, parts[-1].finish)
+    return Passage("".join(part.text for part in parts), tokens, parts[-1].finish)

@@ -8,7 +8,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.experts.ensemble.routing import Routing
 from tongues.experts.ensemble.sampling import Sampling
-from tongues.experts.ensemble.writer import Text, Writer
+from tongues.experts.ensemble.writer import Text, Writer, broken
 from tongues.serve.served import Served
 from tongues.serve.wording import Wording
 
@@ -46,19 +46,20 @@ def write(
     """
     if "" in stop:
         raise UserError("an empty text would stop every answer at once", where="--stop")
-    writer = Writer(served.ensemble, first=served.first)
+    writer = Writer(served.ensemble)
     found: dict[Text, Written] = {}
     wordings: dict[Text, Wording] = {}
     times: dict[str, int] = {}
     for prompt in prompts:
-        tokens = served.encode(prompt)
+        read = served.read(prompt)
         times[prompt] = times.get(prompt, -1) + 1
         text = writer.add(
-            tokens,
+            read.tokens[read.begun :],
             routing,
-            most=_left(served, len(tokens)) if most is None else most,
+            most=_left(served, read.size) if most is None else most,
             language=language,
             sampling=sampling,
+            first=int(read.tokens[0]) if read.begun else served.first,
             stop=served.stops,
             copy=times[prompt],
         )
@@ -68,6 +69,8 @@ def write(
             one, wording = found[told.text], wordings[told.text]
             if wording.stopped:
                 continue
+            if told.ended == "broken":
+                raise broken(served.ensemble, told.weights)
             if told.ended == "stop":
                 one.stopped = True
             else:

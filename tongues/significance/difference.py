@@ -9,9 +9,12 @@ __all__ = ["Difference", "Measured"]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A value with its 95 % interval; None where it has none, and `lacking` says why."""
+    """A value with its 95 % interval; None where it has none, and `lacking` says why.
 
-    value: float
+    value: None where there is none either, as of a ratio to nothing.
+    """
+
+    value: float | None
     low: float | None
     high: float | None
     lacking: str | None = None

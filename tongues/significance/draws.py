@@ -28,20 +28,22 @@ __all__ = [
 FEWEST_ITEMS = 10
 FEWEST_DRAWS = 3  # two draws differ by chance too little too often
 _TINY = 1e-300  # keeps 0 / 0 at 0
+_ROUNDING = 1e-12  # of an accuracy
 _FARTHEST = 2.0**20  # a relative score beyond it is not looked for
 
 Correct = np.ndarray | Sequence[np.ndarray]  # (draws, items), or one of each language
 
 
-def paired_accuracy(own: Correct, other: Correct) -> Difference:
+def paired_accuracy(own: Correct, other: Correct, *, items: str = "items") -> Difference:
     """Own accuracy less the other's, on the same items with the same draws of demonstrations.
 
     own, other: whether each item was right (1 or 0), (draws, items), one draw where there are no
     demonstrations; or one of each language for the mean over languages, which have their draws in
-    common. Items that are translations of each other are no new items: give their mean.
+    common. Items that are translations of each other are no new items: give their mean. items:
+    what is counted as one, in words, where it is said that there are too few.
     """
     gaps = [a - b for a, b in zip(_languages(own), _languages(other), strict=True)]
-    lacking = _lacking(gaps)
+    lacking = _lacking(gaps, items)
     if lacking:
         return Difference(_mean(gaps), None, None, None, lacking=lacking)
     mean, error, freedom = (float(of) for of in spread(gaps))
@@ -49,32 +51,38 @@ def paired_accuracy(own: Correct, other: Correct) -> Difference:
     return Difference(mean, mean - half, mean + half, two_sided(mean / error, freedom))
 
 
-def measured_accuracy(correct: Correct) -> Measured:
-    """The accuracy with its 95 % interval (Wilson's, on as many items as the error is worth)."""
+def measured_accuracy(correct: Correct, *, items: str = "items") -> Measured:
+    """The accuracy with its 95 % interval (Wilson's, on as many items as the error is worth).
+
+    items: as `paired_accuracy` takes it.
+    """
     parts = _languages(correct)
-    lacking = _lacking(parts)
+    lacking = _lacking(parts, items)
     if lacking:
         return Measured(_mean(parts), None, None, lacking)
     mean, error, freedom = (float(of) for of in spread(parts))
-    items = sum(part.shape[1] for part in parts)
-    worth = mean * (1 - mean) / error**2 if 0 < mean < 1 else items
+    count = sum(part.shape[1] for part in parts)
+    worth = mean * (1 - mean) / error**2 if 0 < mean < 1 else count
     low, high = wilson(mean, min(worth, sum(part.size for part in parts)), critical(freedom))
     return Measured(mean, low, high)
 
 
-def relative_score(own: Correct, baseline: Correct, chance: float = 0.0) -> Measured:
+def relative_score(
+    own: Correct, baseline: Correct, chance: float = 0.0, *, items: str = "items"
+) -> Measured:
     """(accuracy - chance) / (the baseline's - chance), with its 95 % interval.
 
     It holds the ratios at which the two scores, one stretched, cannot be told apart. None where
-    the baseline itself cannot be told from chance: any ratio might be then.
+    the baseline itself cannot be told from chance: any ratio might be then. Where it is at chance
+    exactly, there is no ratio either. items: as `paired_accuracy` takes it.
     """
     upper, lower = ([part - chance for part in _languages(of)] for of in (own, baseline))
     above, below = _mean(upper), _mean(lower)
-    ratio = above / below if below else float("nan")
-    lacking = _lacking(upper)
-    if not lacking and (below <= 0.0 or _chance_of(lower) > LEVEL):
+    ratio = above / below if abs(below) > _ROUNDING else None
+    lacking = _lacking(upper, items)
+    if not lacking and (below <= _ROUNDING or _chance_of(lower) > LEVEL):
         lacking = "the baseline cannot be told from chance"
-    if lacking:
+    if lacking or ratio is None:
         return Measured(ratio, None, None, lacking)
 
     def believed(score: float) -> bool:
@@ -142,15 +150,16 @@ def _languages(correct: Correct) -> list[np.ndarray]:
     """Of each language (draws, items) as numbers, the draws in common."""
     parts = [correct] if isinstance(correct, np.ndarray) else list(correct)
     parts = [np.asarray(part, dtype=float) for part in parts]
-    assert all(part.ndim == 2 and len(part) == len(parts[0]) for part in parts)
+    assert all(part.ndim == 2 and part.size and len(part) == len(parts[0]) for part in parts)
     return parts
 
 
-def _lacking(parts: Sequence[np.ndarray]) -> str | None:
+def _lacking(parts: Sequence[np.ndarray], counted: str) -> str | None:
     """Why nothing can be told of so few items or draws."""
     draws, items = len(parts[0]), min(part.shape[1] for part in parts)
     if items < FEWEST_ITEMS:
-        return f"{FEWEST_ITEMS} items are needed, there are {items}"
+        each, of = (" of each language", " of one") if len(parts) > 1 else ("", "")
+        return f"{FEWEST_ITEMS} {counted}{each} are needed, there are {items}{of}"
     if 1 < draws < FEWEST_DRAWS:
         return f"{FEWEST_DRAWS} draws are needed, there are {draws}"
     return None

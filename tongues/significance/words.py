@@ -7,7 +7,14 @@ from tongues.significance.shares import Chance
 from tongues.significance.signs import Signs, fewest_languages, fewest_wins
 from tongues.significance.student import LEVEL
 
-__all__ = ["UNTOLD", "about_signs", "in_words", "measured_in_words", "signs_in_words"]
+__all__ = [
+    "UNTOLD",
+    "about_signs",
+    "in_words",
+    "measured_in_words",
+    "signs_in_words",
+    "value_in_words",
+]
 
 UNTOLD = "cannot be told apart"
 _TOO_FEW = "too few to tell"
@@ -50,13 +57,19 @@ def in_words(
     return f"{way} {show(abs(difference.mean))} [{low}, {high}]{behind}"
 
 
+def value_in_words(value: float | None, show: Show) -> str:
+    """A measured value, or that there is none."""
+    return "not known" if value is None else show(value)
+
+
 def measured_in_words(
     measured: Measured, show: Show = _plain, *, chance: Chance | None = None
 ) -> str:
     """`0.41 [0.38, 0.44]`; with chance also whether it can be told from guessing."""
+    value = value_in_words(measured.value, show)
     if measured.low is None or measured.high is None:
-        return f"{show(measured.value)} ({measured.lacking})"
-    said = f"{show(measured.value)} [{show(measured.low)}, {show(measured.high)}]"
+        return f"{value} ({measured.lacking})"
+    said = f"{value} [{show(measured.low)}, {show(measured.high)}]"
     if chance is None:
         return said
     guessed = f"chance ({show(chance.level)} ± {show(chance.error)})"

@@ -15,6 +15,8 @@ from tongues.experts.ensemble.generate import Generated, generate
 from tongues.experts.ensemble.opened import open_model
 from tongues.experts.ensemble.sampling import Sampling
 from tongues.experts.ensemble.score import score
+from tongues.tokens import load_tokenizer
+from tongues.tokens.tokenizer import vocabulary_size
 
 GREEDY = Sampling(temperature=0)
 WAYS = ("tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform", "random")
@@ -31,10 +33,13 @@ def same(found: Generated, expected: Generated) -> None:
 
 
 def as_transformers(folder: Path, prompt: np.ndarray, most: int) -> list[int]:
-    """What its own generation writes."""
+    """What its own generation writes of the tokenizer's ids."""
     model: Any = open_model(folder)
     given = torch.tensor([[0, *prompt]])
-    found = model.generate(given, max_new_tokens=most, do_sample=False, eos_token_id=None)
+    none = list(range(vocabulary_size(load_tokenizer(folder)), VOCABULARY))
+    found = model.generate(
+        given, max_new_tokens=most, do_sample=False, eos_token_id=None, suppress_tokens=none
+    )
     return found[0, 1 + len(prompt) :].tolist()
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +130,70 @@ def test_penalties_and_biases_change_what_is_drawn(copies: Ensemble) -> None:
     assert len(set(written(Sampling(temperature=0, frequency=100.0)))) == 30
     assert set(written(Sampling(temperature=0, bias={7: 1000.0}))) == {7}
     assert free[0] not in written(Sampling(bias={free[0]: -1000.0}))
-    assert written(Sampling(temperature=1e-30)) == free
+    assert written(Sampling(temperature=1e-30)) == written(Sampling(temperature=1e-50)) == free
+    for wrong in (float("nan"), float("inf")):
+        with pytest.raises(UserError):
+            Sampling(presence=wrong)
 
 
-def test_a_model_of_no_numbers_is_named(ensemble: Ensemble) -> None:
+def test_a_model_of_no_numbers_ends_its_own_texts_alone(ensemble: Ensemble) -> None:
     head: Any = ensemble.models[0].get_output_embeddings()
     head.weight = torch.nn.Parameter(torch.full_like(head.weight, float("nan")))
     writer = Writer(ensemble)
-    writer.add(PROMPTS[0], Routing("language"), language="qaa", most=2)
+
+    def add(language: str, *, scored: bool = False) -> Text:
+        return writer.add(
+            PROMPTS[0], Routing("language"), language=language, most=5, stop=(), scored=scored
+        )
+
+    lost, kept, scored = add("qaa"), add("qab"), add("qaa", scored=True)
+    found = finish(writer)
+    assert [told.ended for told in found[lost]] == ["broken"]
+    assert found[scored][-1].ended == "broken"
+    assert [told.ended for told in found[kept]] == [None] * 4 + ["length"]
     with pytest.raises(UserError, match="not a number"):
+        generate(ensemble, PROMPTS[:1], Routing("language"), languages=["qaa"], most=5)
+
+
+def test_a_given_token_that_is_the_likeliest_has_its_value(ensemble: Ensemble) -> None:
+    (best,) = generate(ensemble, PROMPTS[:1], Routing("tfidf"), most=40, sampling=GREEDY, stop=())
+    writer, whole = Writer(ensemble), np.concatenate([PROMPTS[0], best.tokens])
+    text = writer.add(whole, Routing("tfidf"), most=0, scored=True, alternatives=1)
+    for told in finish(writer)[text][len(PROMPTS[0]) :]:
+        assert told.alternatives == ((told.token, told.log_prob),)
+
+
+def test_a_long_prompt_is_read_beside_a_text_that_changes_its_expert(ensemble: Ensemble) -> None:
+    writer = Writer(ensemble, pace=8)
+    older = writer.add(PROMPTS[1], Routing("tfidf", 1), most=60, stop=())
+    for _ in range(10):
         writer.step()
+    text = writer.add(np.tile(PROMPTS[0], 2)[:50], Routing("uniform"), most=2, stop=())
+    for _ in range(16):
+        writer.step()
+    assert text.written
+    assert len(older.written) < 60
+
+
+def test_a_posterior_that_rules_an_expert_out_goes_on(ensemble: Ensemble) -> None:
+    writer = Writer(ensemble)
+    text = writer.add(PROMPTS[0], Routing("posterior"), most=10, sampling=GREEDY, stop=())
+    other = writer.add(
+        PROMPTS[1], Routing("language"), language="qab", most=10, sampling=GREEDY, stop=()
+    )
+    writer.step()
+    text.guide.push(0, np.array([0.0, -2000.0, -2000.0]))
+    finish(writer)
+    assert len(text.written) == len(other.written) == 10
+
+
+def test_ids_that_the_tokenizer_lacks_are_never_written(ensemble: Ensemble) -> None:
+    fewer = replace(ensemble, vocabulary=40)
+    for sampling in (GREEDY, Sampling(seed=1), Sampling(top_k=50), Sampling(top_p=0.9)):
+        writer = Writer(fewer)
+        text = writer.add(
+            PROMPTS[0], Routing("tfidf"), most=30, sampling=sampling, stop=(), alternatives=40
+        )
+        found = finish(writer)[text]
+        assert max(text.written) < 40
+        assert all(token < 40 for told in found for token, _ in told.alternatives)

@@ -68,6 +68,7 @@ def about(model: str, tokenizer: str = "one") -> About:
         experts=1,
         context=64,
         first="<end>",
+        prompted=True,
         tokenizer=tokenizer,
         trained=Trained(model, "0" * 16, strategy, target, replay, "0.05M", 51_000, 60_000, 1),
         fingerprint=model,

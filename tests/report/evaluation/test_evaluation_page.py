@@ -9,8 +9,8 @@ import pytest
 from tests.report.evaluation.scored import MIXED, PLAIN, SCRATCH, SOURCE, outcome
 from tests.report.pages import Page
 from tongues.errors import UserError
-from tongues.report.evaluation import write_evaluation_report
-from tongues.report.evaluation.cells import bits
+from tongues.evaluate.numbers import bits
+from tongues.report.evaluation import card_section, write_evaluation_report
 from tongues.report.evaluation.figures import accuracy_figure, forgetting_figure, loss_figure
 from tongues.report.evaluation.found import labels, same_tokens
 from tongues.report.evaluation.replay import replay_figure
@@ -18,6 +18,7 @@ from tongues.report.evaluation.tables import (
     accuracy_table,
     comparison_table,
     loss_table,
+    model_table,
     perplexity_table,
 )
 from tongues.report.evaluation.words import beside_chance, findings, lead
@@ -177,6 +178,32 @@ def test_scores_against_replay(found: dict[str, Any]) -> None:
     assert rows["xnli", "qaa", "20 %"] == pytest.approx((own - 1 / 3) / (first - 1 / 3))
     assert ("xnli", "qac", "20 %") not in rows  # where the first cannot be told from chance
     assert rows["study", "qaa", "0 %"] > rows["study", "qaa", "20 %"] > 0
+
+
+def test_a_seed_that_nobody_named_is_no_part_of_the_replay_figure() -> None:
+    found = outcome((PLAIN, MIXED, SOURCE))
+    found["models"][0]["seed"] = MIXED
+    for scores in (*found["texts"].values(), *found["tasks"].values()):
+        scores["compared"] = [one for one in scores["compared"] if one["model"] != MIXED]
+    assert replay_figure(found) is None
+
+
+def test_it_is_said_where_nothing_stands_before_prompts() -> None:
+    found = outcome((SOURCE, PLAIN))
+    assert "not of prompts" not in model_table(found)
+    found["models"][1]["prompted"] = False
+    assert model_table(found).count("&lt;end&gt;<small>of texts, not of prompts</small>") == 1
+    assert "stood the token `<end>`, but nothing before the prompts" in card_section(found, PLAIN)
+
+
+def test_a_ratio_to_chance_itself_is_left_out_of_the_page(tmp_path: Path) -> None:
+    found = outcome((SOURCE, PLAIN, MIXED))
+    for one in found["tasks"]["xnli"]["compared"]:
+        one["relative_of"]["qab"] |= {"value": None, "low": None, "high": None}
+    drawn = replay_figure(found)
+    assert drawn is not None
+    assert ("xnli", "qab") not in {(row["on"], row["series"]) for row in drawn.rows}
+    write_evaluation_report(found, tmp_path / "none-evaluation")
 
 
 def test_names_lose_the_folder_that_all_have() -> None:

@@ -298,8 +298,8 @@ def _check_remembers(config: Any, where: str) -> None:
 
 
 def _mask_is_read(config: Any) -> bool:
-    """Whether a model finds places in the mask (ALiBi), so that only like texts go together."""
-    return config.model_type in {"bloom", "mpt"} or bool(getattr(config, "alibi", False))
+    """Whether a model finds places in the mask or its width, so that texts go one by one."""
+    return config.model_type in {"bloom", "mpt", "gpt_neo"} or bool(getattr(config, "alibi", False))
 
 
 def _alike(missed: np.ndarray, apart: bool) -> Iterator[np.ndarray]:

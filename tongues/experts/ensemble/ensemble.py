@@ -20,7 +20,7 @@ from tongues.experts.ensemble.routing import Routing, router_for
 from tongues.files import file_hash
 from tongues.models.huggingface import configure
 from tongues.tokens import load_tokenizer
-from tongues.tokens.tokenizer import end_id
+from tongues.tokens.tokenizer import end_id, vocabulary_size
 
 __all__ = ["Ensemble", "assembled", "open_alone", "open_ensemble"]
 
@@ -34,6 +34,7 @@ class Ensemble:
     router: Router | None
     tokenizer: Path  # the folder of an expert, which has it
     end_id: int  # ends a document, and so stands before the next
+    vocabulary: int  # ids of the tokenizer; a model may have more, which stand for nothing
     context: int | None  # the longest text that every expert can see; None: any
 
     @property
@@ -111,12 +112,14 @@ def assembled(
 ) -> Ensemble:
     """Experts and a router as one, without looking whether they are what they were."""
     places = [expert_folder(expert, workspace) for expert in lineage.experts]
+    tokenizer = load_tokenizer(places[0])
     return Ensemble(
         lineage=lineage,
         models=Opened(places, memory=memory, device=device),
         router=router,
         tokenizer=places[0],
-        end_id=end_id(load_tokenizer(places[0]), places[0]),
+        end_id=end_id(tokenizer, places[0]),
+        vocabulary=vocabulary_size(tokenizer),
         context=_shortest(places),
     )
 
@@ -124,12 +127,14 @@ def assembled(
 def open_alone(folder: Path, name: str) -> Ensemble:
     """A Hugging Face folder as an ensemble of itself, scored and asked in the same way."""
     expert = describe_expert(name, folder, folder, languages={}, parent=None, run=None, tokens=0)
+    tokenizer = load_tokenizer(folder)
     return Ensemble(
         lineage=Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {}),
         models=Opened([folder]),
         router=None,
         tokenizer=folder,
-        end_id=end_id(load_tokenizer(folder), folder),
+        end_id=end_id(tokenizer, folder),
+        vocabulary=vocabulary_size(tokenizer),
         context=_shortest([folder]),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.routing import Routing
 from tongues.experts.ensemble.sampling import Sampling
-from tongues.experts.ensemble.writer import Text, Writer
+from tongues.experts.ensemble.writer import Text, Writer, broken
 
 __all__ = ["Generated", "generate"]
 
@@ -61,6 +61,8 @@ def generate(
     while writer.running:
         for told in writer.step():
             kept_of = found[told.text]
+            if told.ended == "broken":
+                raise broken(ensemble, told.weights)
             kept_of.stopped = told.ended == "stop"
             if not kept_of.stopped:
                 kept_of.log_probs.append(told.log_prob)

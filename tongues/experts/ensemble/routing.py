@@ -24,6 +24,7 @@ __all__ = [
 
 Kind = Literal["language", "text", "tfidf", "posterior", "uniform", "random"]
 
+_FAINTEST = 1e-30  # of a posterior's weights
 _LOOKED = 128  # tokens of a text from which its one expert is chosen
 
 
@@ -119,7 +120,8 @@ class _Posterior:
     learns: bool = True
 
     def weights(self) -> np.ndarray:
-        return _normal(self.log_weights)
+        found = np.maximum(_normal(self.log_weights), _FAINTEST)  # so that all of them run
+        return found / found.sum()
 
     def push(self, token: int, log_probs: np.ndarray | None) -> None:
         assert log_probs is not None, "the posterior lives on the experts' probabilities"
@@ -159,16 +161,15 @@ def guide(
     router: Router | None,
     expert: int | None,
     seed: int,
-    log_probs: np.ndarray | None = None,
     prior: np.ndarray,
 ) -> Guide:
     """A guide for a text that begins with this prompt.
 
-    expert, seed: as for `weigh`. log_probs: of the prompt [T, k], for `posterior`. prior: [k].
+    expert, seed: as for `weigh`. prior: [k], with which `posterior` begins: it has yet to learn
+    from the prompt.
     """
     if routing.kind == "posterior":
-        assert log_probs is not None
-        return _Posterior(np.log(prior) + log_probs.sum(axis=0))
+        return _Posterior(np.log(prior))
     if routing.kind == "tfidf":
         router = router_for(routing, router)
         state = router.start()

@@ -1,5 +1,6 @@
 """How a token is drawn from the probabilities of all."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from torch import Tensor
 from tongues.errors import UserError
 
 __all__ = ["Sampling", "choose"]
+
+_COLDEST = 1e-6  # a temperature below which the likeliest token is all there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +29,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         where = "generate"
-        if not 0 <= self.temperature < float("inf"):
+        if not 0 <= self.temperature < math.inf:
             hint = "0 takes the likeliest token, 1 the probabilities as they are"
             raise UserError("a temperature is not below 0", where=where, hint=hint)
+        if not all(map(math.isfinite, (self.presence, self.frequency, *self.bias.values()))):
+            raise UserError("penalties and biases are numbers", where=where)
         if self.top_k is not None and self.top_k < 1:
             raise UserError("`top_k` is at least 1", where=where)
         if self.top_p is not None and not 0 < self.top_p <= 1:
@@ -37,7 +42,8 @@ class Sampling:
     @property
     def shape(self) -> tuple[float, int | None, float | None]:
         """Texts of which this is the same are drawn together."""
-        return self.temperature, self.top_k, self.top_p
+        cold = self.temperature < _COLDEST
+        return 0.0 if cold else self.temperature, self.top_k, self.top_p
 
 
 def choose(
@@ -55,28 +61,31 @@ def choose(
     shapes = [sampling.shape for sampling in samplings]
     kinds = set(shapes)
     if len(kinds) == 1:
-        return _choose(mixed, samplings[0], draws)
+        return _choose(mixed, shapes[0], draws)
     found = torch.empty(len(mixed), dtype=torch.long, device=mixed.device)
     for kind in kinds:
         rows = [row for row, shape in enumerate(shapes) if shape == kind]
-        found[rows] = _choose(mixed[rows], samplings[rows[0]], draws[rows])
+        found[rows] = _choose(mixed[rows], kind, draws[rows])
     return found
 
 
-def _choose(odds: Tensor, sampling: Sampling, draws: np.ndarray) -> Tensor:
+def _choose(
+    odds: Tensor, shape: tuple[float, int | None, float | None], draws: np.ndarray
+) -> Tensor:
     """A token of each row, at the place of `draws` in what adds up to 1."""
-    if sampling.temperature == 0:
+    temperature, top_k, top_p = shape
+    if temperature == 0:
         return odds.argmax(1)
-    if sampling.temperature != 1:
+    if temperature != 1:
         likeliest = odds.max(1, keepdim=True).values
-        odds = ((odds / likeliest).log() / sampling.temperature).softmax(1)
+        odds = ((odds / likeliest).log() / temperature).softmax(1)
     tokens: Tensor | None = None
-    if sampling.top_k or sampling.top_p:
+    if top_k or top_p:
         width = odds.shape[1]
-        odds, tokens = odds.topk(min(sampling.top_k or width, width), dim=1)
-    if sampling.top_p:
+        odds, tokens = odds.topk(min(top_k or width, width), dim=1)
+    if top_p:
         before = odds.cumsum(1) - odds
-        odds = torch.where(before < sampling.top_p * odds.sum(1, keepdim=True), odds, 0.0)
+        odds = torch.where(before < top_p * odds.sum(1, keepdim=True), odds, 0.0)
     sums = odds.double().cumsum(1)
     wanted = torch.from_numpy(draws).to(sums)[:, None] * sums[:, -1:]
     places = torch.searchsorted(sums, wanted, right=True).clamp_(max=odds.shape[1] - 1)
@@ -96,7 +105,8 @@ def _changed(
         tokens, counts = np.unique(np.array(written[row], dtype=np.int64), return_counts=True)
         taken = sampling.presence + sampling.frequency * counts
         logs[torch.from_numpy(tokens).to(logs.device)] -= torch.from_numpy(taken).to(logs)
-        for token, bias in sampling.bias.items():
-            logs[token] += bias
+        if sampling.bias:
+            ids, values = torch.tensor(list(sampling.bias)), torch.tensor([*sampling.bias.values()])
+            logs[ids.to(logs.device)] += values.to(logs)
         mixed[row] = logs.softmax(0)
     return mixed

@@ -4,8 +4,9 @@ Only experts with a weight run. A text is the same whatever is written beside it
 """
 
 import hashlib
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -23,17 +24,19 @@ from tongues.experts.ensemble.routing import (
     weigh,
 )
 from tongues.experts.ensemble.sampling import Sampling, choose
-from tongues.experts.ensemble.score import expert_log_probs
 from tongues.randomness import derive_seed
 
-__all__ = ["Text", "Told", "Writer", "check_length"]
+__all__ = ["Ended", "Text", "Told", "Writer", "broken", "check_length"]
 
-_SCORED = 128  # tokens of a prompt that are scored in a step
+# stop: by this token, which is no part of it; broken: an expert predicts what is not a number
+Ended = Literal["stop", "length", "broken"]
+
+_KNOWN = 128  # tokens of a prompt that are told, or learned from, in a step
 
 
 @dataclass(slots=True, eq=False)
 class Text:
-    """A text that is being written, or scored first."""
+    """A text that is being written, or read first."""
 
     prompt: np.ndarray
     most: int  # tokens to write at most
@@ -43,8 +46,9 @@ class Text:
     guide: Guide
     draws: np.random.Generator
     reading: Reading
-    to_score: np.ndarray | None  # weights [T, k] of the prompt's tokens, while some are not told
-    scored: int = 0  # tokens of the prompt that were told
+    weights: np.ndarray | None  # [T, k], of the prompt's tokens where they are told; None: learned
+    tells: bool  # the prompt's tokens as well
+    known: int  # tokens of the prompt that were told, or learned from, or need not be
     written: list[int] = field(default_factory=list)
 
 
@@ -58,13 +62,12 @@ class Told:
     weights: np.ndarray  # [k], what each expert counted for it
     alternatives: tuple[tuple[int, float], ...]  # tokens and log-probabilities, likeliest first
     prompt: bool = False
-    ended: Literal["stop", "length"] | None = None  # stop: this token ends it and is no part of it
+    ended: Ended | None = None
 
 
 class Writer:
     """What writes texts with an ensemble, a token each at a step.
 
-    first: the token that stands before every text; the one that ends documents if left out.
     kept: experts whose memory of the texts is held at most; None: all. pace: tokens of prompts that
     are read in a step, so that no text waits long for another's beginning; None: any.
     """
@@ -73,12 +76,11 @@ class Writer:
         self,
         ensemble: Ensemble,
         *,
-        first: int | None = None,
         kept: int | None = None,
         pace: int | None = None,
     ) -> None:
         self.ensemble, self.pace = ensemble, pace
-        self.first = ensemble.end_id if first is None else first
+        self._chunk = _KNOWN if pace is None else min(_KNOWN, pace)  # tokens of a prompt in a step
         self.running: list[Text] = []
         self._caches = Caches(ensemble.models, kept)
 
@@ -95,6 +97,7 @@ class Writer:
         most: int,
         language: str | None = None,
         sampling: Sampling | None = None,
+        first: int | None = None,
         stop: Collection[int] | None = None,
         copy: int = 0,
         alternatives: int = 0,
@@ -102,44 +105,35 @@ class Writer:
     ) -> Text:
         """Begin a text behind a prompt of token ids; a UserError where it cannot be.
 
-        most: tokens to write at most; 0 where it is only scored. stop: tokens that end it; the one
-        that ends documents if left out. copy: which of several texts behind the same prompt.
-        scored: whether the prompt's tokens are told as well.
+        most: tokens to write at most; 0 where it is only scored. first: the token that stands
+        before it; the one that ends documents if left out. stop: tokens that end it; the same.
+        copy: which of several texts behind the same prompt. scored: whether the prompt's tokens are
+        told as well.
         """
         prompt = np.asarray(prompt, dtype=np.int64)
         sampling, ensemble = sampling or Sampling(), self.ensemble
         check_length(ensemble, len(prompt), most, scored=scored)
         ensemble.check(routing, language)
-        expert = ensemble.expert_of(routing, language)
-        likely = None
-        if routing.kind == "posterior":
-            with torch.inference_mode():
-                likely = expert_log_probs(ensemble, [prompt])[0]
         known = {
             "k": ensemble.k,
             "router": ensemble.router,
-            "expert": expert,
+            "expert": ensemble.expert_of(routing, language),
             "seed": sampling.seed,
         }
-        weights = None
-        if scored and len(prompt):
-            weights = weigh(routing, prompt, **known)
-            if weights is None:
-                assert likely is not None
-                weights = posterior_weights(likely, ensemble.prior)
-        name = hashlib.sha256(prompt.data).hexdigest()
+        guided = guide(routing, prompt, **known, prior=ensemble.prior)
+        chance = derive_seed(sampling.seed, "text", hashlib.sha256(prompt.data).hexdigest(), copy)
         text = Text(
             prompt=prompt,
             most=most,
             sampling=sampling,
             stops=frozenset({ensemble.end_id} if stop is None else stop),
             alternatives=alternatives,
-            guide=guide(routing, prompt, **known, log_probs=likely, prior=ensemble.prior),
-            draws=np.random.Generator(
-                np.random.PCG64(derive_seed(sampling.seed, "text", name, copy))
-            ),
-            reading=Reading([self.first, *prompt.tolist()]),
-            to_score=weights,
+            guide=guided,
+            draws=np.random.Generator(np.random.PCG64(chance)),
+            reading=Reading([ensemble.end_id if first is None else first, *prompt.tolist()]),
+            weights=weigh(routing, prompt, **known) if scored else None,
+            tells=scored,
+            known=0 if scored or guided.learns else len(prompt),
         )
         self.running.append(text)
         return text
@@ -154,26 +148,25 @@ class Writer:
     def step(self) -> list[Told]:
         """Go on by a token with every text, or with reading the prompts of some."""
         told: list[Told] = []
-        budget = self.pace
+        budget = math.inf if self.pace is None else self.pace
         ready: list[Text] = []
         weights: list[np.ndarray] = []
         for text in self.running:
-            if text.to_score is not None:
-                if budget is None or budget > 0:
-                    told += self._score(text, text.to_score)
-                    budget = budget and max(0, budget - _SCORED)
-                continue
-            weight = text.guide.weights()
+            known = text.known == len(text.prompt)
+            weight = text.guide.weights() if known else self._asked(text)
             behind = self._behind(text, weight)
-            if behind > 1 and budget is not None:
-                if behind > budget:
-                    if budget == self.pace:
-                        self._read_ahead(text, weight, budget)
-                        budget = 0
-                    continue
-                budget -= behind
-            ready.append(text)
-            weights.append(weight)
+            fits = behind <= max(budget, 1) or (not known and budget > 0 and behind <= self._chunk)
+            if not fits:
+                if budget > 0:
+                    self._read_ahead(text, weight, int(budget))
+                budget = 0
+                continue
+            budget -= behind if behind > 1 else 0
+            if known:
+                ready.append(text)
+                weights.append(weight)
+            else:
+                told += self._know(text, weight)
         if ready:
             told += self._write(ready, np.array(weights))
         for each in told:
@@ -185,85 +178,112 @@ class Writer:
         """A token more of each of these texts."""
         parts = self._run(texts, weights)
         mixed = _mixed(parts, weights)
+        lost = mixed[:, 0].isnan().tolist()  # with one logit, all of a row is
+        mixed[:, self.ensemble.vocabulary :] = 0.0
         chosen = choose(
             mixed,
             [text.sampling for text in texts],
             [text.written for text in texts],
             np.array([text.draws.random() for text in texts]),
         )
-        reached = _log(mixed.gather(1, chosen[:, None]).squeeze(1)).cpu().numpy()
-        if not np.isfinite(reached).all():
-            where = ", ".join(str(self.ensemble.models.folders[part.expert]) for part in parts)
-            raise UserError("predicts what is not a number", where=where)
-        likely = _likeliest(mixed, [text.alternatives for text in texts])
+        reached = _log(mixed.gather(1, chosen[:, None]).squeeze(1)).tolist()
+        likely = _likeliest(mixed, _log, [text.alternatives for text in texts])
         each = None
         told = []
         for row, (text, token) in enumerate(zip(texts, chosen.tolist(), strict=True)):
-            ended: Literal["stop", "length"] | None = None
-            if token in text.stops:
-                ended = "stop"
-            elif len(text.written) + 1 == text.most:
-                ended = "length"
-            if ended != "stop":
+            ended = "broken" if lost[row] else _ended(text, token)
+            if ended in (None, "length"):
                 text.written.append(token)
             if not ended:
                 text.reading.tokens.append(token)
-                if text.guide.learns:
-                    each = _log_probs(parts, chosen, len(texts)) if each is None else each
+                if text.guide.learns and each is None:
+                    each = _log_probs(parts, chosen, weights.shape)
                 text.guide.push(token, None if each is None else each[row])
-            told.append(
-                Told(text, token, float(reached[row]), weights[row], likely[row], ended=ended)
-            )
+            told.append(Told(text, token, reached[row], weights[row], likely[row], ended=ended))
         return told
 
-    def _score(self, text: Text, weights: np.ndarray) -> list[Told]:
-        """Tell the next tokens of a prompt."""
-        start = text.scored
-        stop = min(start + _SCORED, len(text.prompt))
-        now, width = weights[start:stop], stop - start
+    def _asked(self, text: Text) -> np.ndarray:
+        """The experts [k] that are needed for the next tokens of a prompt: those above 0."""
+        if text.weights is None:
+            return text.guide.weights()
+        return text.weights[text.known : text.known + self._chunk].sum(axis=0)
+
+    def _know(self, text: Text, asked: np.ndarray) -> list[Told]:
+        """Tell the next tokens of a prompt, or learn from them."""
+        start = text.known
+        stop = text.known = min(start + self._chunk, len(text.prompt))
+        width = stop - start
+        tokens = torch.from_numpy(text.prompt[start:stop])
+        found = {
+            expert: self._caches.read(expert, text.reading, stop, width).log_softmax(1)
+            for expert in self._ordered(asked)
+        }
+        if text.weights is None:
+            reached = np.zeros((width, self.ensemble.k))
+            for expert, logs in found.items():
+                reached[:, expert] = _of(logs, tokens).cpu().numpy()
+            weights = posterior_weights(reached, text.guide.weights())
+            for token, row in zip(tokens.tolist(), reached, strict=True):
+                text.guide.push(token, row)
+        else:
+            weights = text.weights[start:stop]
+        if not text.tells:
+            return []
         mixed: Tensor | None = None
-        for expert in np.flatnonzero(now.any(axis=0)).tolist():
-            found = self._caches.read(expert, text.reading, stop, width).log_softmax(1)
-            found += torch.from_numpy(now[:, expert].copy()).to(found).log()[:, None]
-            mixed = found if mixed is None else torch.logaddexp(mixed, found)
+        for expert, logs in sorted(found.items()):
+            logs += torch.from_numpy(weights[:, expert].copy()).to(logs).log()[:, None]
+            mixed = logs if mixed is None else torch.logaddexp(mixed, logs)
         assert mixed is not None
-        tokens = torch.from_numpy(text.prompt[start:stop]).to(mixed.device)
-        reached = mixed.gather(1, tokens[:, None]).squeeze(1).tolist()
-        likely = _likeliest(mixed.exp(), [text.alternatives] * width)
-        text.scored = stop
-        whole = stop == len(text.prompt)
-        if whole:
-            text.to_score = None
-        last = "length" if whole and not text.most else None
-        return [
-            Told(text, token, value, weight, best, True, last if place == width - 1 else None)
-            for place, (token, value, weight, best) in enumerate(
-                zip(tokens.tolist(), reached, now, likely, strict=True)
+        values = _of(mixed, tokens).tolist()
+        mixed = mixed[:, : self.ensemble.vocabulary]
+        likely = _likeliest(mixed, lambda logs: logs, [text.alternatives] * width)
+        told = [
+            Told(text, token, value, weight, best, prompt=True)
+            for token, value, weight, best in zip(
+                tokens.tolist(), values, weights, likely, strict=True
             )
         ]
+        if any(map(math.isnan, values)):
+            return [*told[:-1], replace(told[-1], ended="broken")]
+        if stop == len(text.prompt) and not text.most:
+            return [*told[:-1], replace(told[-1], ended="length")]
+        return told
+
+    def _ordered(self, weights: np.ndarray) -> list[int]:
+        """The experts with a weight, those first that are open: another may need their place."""
+        held = self.ensemble.models.held
+        return sorted(np.flatnonzero(weights).tolist(), key=lambda expert: expert not in held)
 
     def _run(self, texts: list[Text], weights: np.ndarray) -> "list[_Part]":
         """Run each expert on the texts in which it has a weight."""
         parts = []
-        for expert in np.flatnonzero(weights.any(axis=0)).tolist():
+        for expert in self._ordered(weights.sum(axis=0)):
             places = np.flatnonzero(weights[:, expert])
             some = [texts[place].reading for place in places]
             parts.append(_Part(expert, places, self._caches.logits(expert, some)))
         return parts
 
     def _behind(self, text: Text, weights: np.ndarray) -> int:
-        """The most that any expert that is asked has yet to read."""
-        return max(
+        """The most that any expert that is asked has to read before the next tokens are known."""
+        behind = max(
             self._caches.behind(expert, text.reading) for expert in np.flatnonzero(weights).tolist()
         )
+        left = len(text.prompt) - text.known
+        return behind - 1 - max(0, left - self._chunk) if left else behind
 
     def _read_ahead(self, text: Text, weights: np.ndarray, count: int) -> None:
-        """Have the experts that are asked read some of what they missed."""
-        for expert in np.flatnonzero(weights).tolist():
-            behind = self._caches.behind(expert, text.reading)
-            if behind > count:
-                stop = len(text.reading.tokens) - behind + count
-                self._caches.read(expert, text.reading, stop)
+        """Have the experts that are asked read some of what they missed, before what is to tell."""
+        known = text.known if text.known < len(text.prompt) else len(text.reading.tokens) - 1
+        for expert in self._ordered(weights):
+            read = len(text.reading.tokens) - self._caches.behind(expert, text.reading)
+            if read < known:
+                self._caches.read(expert, text.reading, min(read + count, known))
+
+
+def broken(ensemble: Ensemble, weights: np.ndarray) -> UserError:
+    """What is wrong where a text ended so; weights: [k], of its last token."""
+    folders = [str(ensemble.models.folders[expert]) for expert in np.flatnonzero(weights)]
+    return UserError("predicts what is not a number", where=", ".join(folders))
 
 
 def check_length(ensemble: Ensemble, prompt: int, most: int, *, scored: bool = False) -> None:
@@ -297,23 +317,41 @@ def _mixed(parts: list[_Part], weights: np.ndarray) -> Tensor:
     return mixed
 
 
-def _log_probs(parts: list[_Part], chosen: Tensor, count: int) -> np.ndarray:
-    """Log-probabilities [texts, experts] of the chosen tokens, for texts in which all ran."""
-    found = np.zeros((count, max(part.expert for part in parts) + 1))
+def _log_probs(parts: list[_Part], chosen: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+    """Log-probabilities [texts, k] of the chosen tokens, where an expert ran."""
+    found = np.zeros(shape)
     for part in parts:
-        reached = part.logits.gather(1, chosen[part.places, None]).squeeze(1)
-        found[part.places, part.expert] = (reached - part.logits.logsumexp(1)).cpu().numpy()
+        found[part.places, part.expert] = (
+            _of(part.logits.log_softmax(1), chosen[part.places]).cpu().numpy()
+        )
     return found
 
 
-def _likeliest(mixed: Tensor, counts: Sequence[int]) -> list[tuple[tuple[int, float], ...]]:
-    """The likeliest tokens of each row, as many as are wanted, with their log-probabilities."""
-    most = min(max(counts), mixed.shape[1])
+def _ended(text: Text, token: int) -> Ended | None:
+    """Whether a text ends with a token."""
+    if token in text.stops:
+        return "stop"
+    return "length" if len(text.written) + 1 == text.most else None
+
+
+def _of(rows: Tensor, tokens: Tensor) -> Tensor:
+    """What rows [T, V] have for a token each."""
+    return rows.gather(1, tokens[:, None].to(rows.device)).squeeze(1)
+
+
+def _likeliest(
+    rows: Tensor, log: Callable[[Tensor], Tensor], counts: Sequence[int]
+) -> list[tuple[tuple[int, float], ...]]:
+    """The likeliest tokens of each row, as many as are wanted, with their log-probabilities.
+
+    log: of what stands in the rows, as it is told of a token itself.
+    """
+    most = min(max(counts), rows.shape[1])
     if not most:
         return [()] * len(counts)
-    odds, tokens = mixed.topk(most, dim=1)
-    rows = zip(tokens.tolist(), _log(odds).tolist(), counts, strict=True)
-    return [tuple(zip(ids[:n], logs[:n], strict=True)) for ids, logs, n in rows]
+    values, tokens = rows.topk(most, dim=1)
+    told = zip(tokens.tolist(), log(values).tolist(), counts, strict=True)
+    return [tuple(zip(ids[:n], logs[:n], strict=True)) for ids, logs, n in told]
 
 
 def _log(odds: Tensor) -> Tensor:

@@ -4,22 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tongues.evaluate.numbers import BITS, POINTS, Unit, bits, guessed, said, share_said
 from tongues.files import file_name, write_text
-from tongues.report.evaluation.cells import (
-    BITS,
-    POINTS,
-    Unit,
-    bits,
-    hundredths,
-    said,
-    share_said,
-)
 from tongues.report.evaluation.found import Found, difference, measured, overall
 from tongues.report.evaluation.words import policy_said
 from tongues.report.experts.numbers import perplexity
 from tongues.report.words import with_stop
-from tongues.significance import Chance, measured_in_words, signs_in_words
-from tongues.significance.signs import Signs
+from tongues.significance import Signs, measured_in_words, signs_in_words
 
 __all__ = ["card_section", "write_cards"]
 
@@ -67,10 +58,10 @@ def _answers(scores: Mapping[str, Any], model: str) -> list[str]:
     rows = []
     for language, of in scores["accuracies"][model].items():
         right = measured_in_words(measured(of["measured"]), share_said)
-        rows.append([language, right, _guessed(of["chance"]), f"{of['items']:,}"])
+        rows.append([language, right, guessed(of["chance"]), f"{of['items']:,}"])
     if len(rows) > 1:
         mean = measured_in_words(measured(scores["mean"][model]), share_said)
-        rows.append(["mean", mean, _guessed(scores["chance"]), ""])
+        rows.append(["mean", mean, guessed(scores["chance"]), ""])
     return _table(["language", "accuracy", "chance", "items"], rows)
 
 
@@ -123,14 +114,10 @@ def _how(found: Found, about: Mapping[str, Any]) -> str:
     if about["routing"]:
         lines.append(f"Experts were routed by `{about['routing']}`.")
     token = f"the token `{about['first']}`" if about["first"] else "nothing"
-    lines.append(f"Before every text stood {token}.")
+    but = "" if about["prompted"] else ", but nothing before the prompts of tasks"
+    lines.append(f"Before every text stood {token}{but}.")
     lines += [with_stop(line) for line in found["left_out"]]
     return " ".join(lines)
-
-
-def _guessed(chance: Mapping[str, float]) -> str:
-    of = Chance(**chance)
-    return f"{share_said(of.level)} ± {hundredths(of.error)}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -1,59 +1,18 @@
 """Numbers as the tables of an evaluation show them."""
 
-from collections.abc import Callable
 from html import escape
 
-from tongues.significance import Chance, Difference, Measured, Signs, in_words
+from tongues.evaluate.numbers import Show, hundredths
+from tongues.significance import Chance, Difference, Measured, Signs
 from tongues.significance.student import LEVEL
+from tongues.significance.words import value_in_words
 
-__all__ = [
-    "BITS",
-    "POINTS",
-    "Unit",
-    "between",
-    "bits",
-    "chance_cell",
-    "difference_cell",
-    "hundredths",
-    "measured_cell",
-    "said",
-    "share_said",
-    "signs_cell",
-    "strong",
-]
-
-Show = Callable[[float], str]
-Unit = tuple[Show, str]  # how a difference is written, and in what
-
-
-def bits(value: float) -> str:
-    """Bits per byte, to a thousandth."""
-    return f"{value:.3f}"
-
-
-def hundredths(value: float) -> str:
-    """A share in hundredths."""
-    return f"{100 * value:.1f}"
-
-
-def share_said(value: float) -> str:
-    """A share with its sign."""
-    return f"{100 * value:.1f} %"
-
-
-BITS: Unit = (bits, "bits per byte")
-POINTS: Unit = (hundredths, "points")
-
-
-def said(of: Difference, unit: Unit) -> str:
-    """A difference in words: `lower by 0.12 [0.08, 0.16] bits per byte`."""
-    show, name = unit
-    return in_words(of, show, name)
+__all__ = ["between", "chance_cell", "difference_cell", "measured_cell", "signs_cell", "strong"]
 
 
 def measured_cell(of: Measured, show: Show) -> str:
     """A value above its interval."""
-    return f"{show(of.value)}<small>{between(of.low, of.high, show)}</small>"
+    return f"{value_in_words(of.value, show)}<small>{between(of.low, of.high, show)}</small>"
 
 
 def difference_cell(of: Difference, show: Show) -> str:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from tongues.report.evaluation.cells import between, bits, hundredths, share_said
-from tongues.report.evaluation.found import Found, difference, labels, measured, overall
+from tongues.evaluate.numbers import bits, guessed, share_said
+from tongues.report.evaluation.cells import between
+from tongues.report.evaluation.found import Found, difference, labels, overall
 from tongues.report.html import number_card
-from tongues.significance import Chance
 
 __all__ = ["number_cards"]
 
@@ -59,11 +59,9 @@ def _accuracies(found: Found) -> Iterator[str]:
     """The highest accuracy of each task."""
     names = labels(found)
     for task, scores in found["tasks"].items():
-        means = {model: measured(of) for model, of in scores["mean"].items()}
-        model = max(means, key=lambda name: means[name].value)
-        chance = Chance(**scores["chance"])
-        first = [name for name, of in means.items() if of.value == means[model].value]
+        means = {model: float(of["value"]) for model, of in scores["mean"].items()}
+        model = max(means, key=lambda name: means[name])
+        first = [name for name, value in means.items() if value == means[model]]
         most = f", the highest of {len(means)}" if len(first) == 1 < len(means) else ""
         what = f"of `{task}` answered rightly by `{names[model]}`{most}"
-        of_guessing = f"chance {share_said(chance.level)} ± {hundredths(chance.error)}"
-        yield number_card(share_said(means[model].value), of_guessing, what)
+        yield number_card(share_said(means[model]), f"chance {guessed(scores['chance'])}", what)

@@ -6,8 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tongues.evaluate.numbers import bits, hundredths
 from tongues.report.charts import Figure
-from tongues.report.evaluation.cells import bits, hundredths
 from tongues.report.evaluation.figures import accuracy_figure, forgetting_figure, loss_figure
 from tongues.report.evaluation.found import Found, beside_first, labels, same_tokens
 from tongues.report.evaluation.numbers import number_cards

@@ -70,8 +70,10 @@ def _relative(scores: Mapping[str, Any], replays: Mapping[str, float], first: st
         for language in next(iter(scores["accuracies"].values())):
             if language in lacking:
                 continue
-            of = {"value": 1.0} if model == first else beside[model][language]
-            yield _row(model, replay, language, of)
+            if model == first:
+                yield _row(model, replay, language, {"value": 1.0})
+            elif model in beside:  # not so a seed that nobody named
+                yield _row(model, replay, language, beside[model][language])
 
 
 def _above(scores: Mapping[str, Any], replays: Mapping[str, float], first: str) -> Iterator[Row]:
@@ -80,9 +82,9 @@ def _above(scores: Mapping[str, Any], replays: Mapping[str, float], first: str) 
         for language in next(iter(scores["losses"].values())):
             if model == first:
                 yield _row(model, replay, language, {"value": 0.0})
-                continue
-            of = beside[model][language]
-            yield _row(model, replay, language, {**of, "value": of["mean"]})
+            elif model in beside:
+                of = beside[model][language]
+                yield _row(model, replay, language, {**of, "value": of["mean"]})
 
 
 def _row(model: str, replay: float, language: str, of: Mapping[str, Any]) -> Row:

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from tongues.evaluate.numbers import bits, hundredths
 from tongues.quantities import show_count
 from tongues.report.evaluation.cells import (
-    bits,
     chance_cell,
     difference_cell,
-    hundredths,
     measured_cell,
     signs_cell,
     strong,
@@ -152,6 +151,7 @@ def model_table(found: Found) -> str:
     for about in found["models"]:
         made = about["trained"]
         kind = about["kind"] if about["experts"] == 1 else f"ensemble of {about['experts']}"
+        but = "" if about["prompted"] else "<small>of texts, not of prompts</small>"
         sees = "any" if about["context"] is None else f"{about['context']:,}"
         rows.append(
             [
@@ -162,7 +162,7 @@ def model_table(found: Found) -> str:
                 f"{made['params']:,}" if made else "",
                 show_count(made["tokens"]) if made else "",
                 sees,
-                word(escape(about["first"] or "nothing")),
+                word(escape(about["first"] or "nothing") + but),
                 *([str(tokenizers.index(about["tokenizer"]) + 1)] if several else []),
             ]
         )

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from tongues.evaluate.numbers import bits, guessed, share_said
 from tongues.evaluate.shown import comparisons
-from tongues.report.evaluation.cells import bits, hundredths, share_said
 from tongues.report.evaluation.found import Found, difference, labels, measured, overall
 from tongues.report.words import with_stop
 from tongues.significance import Chance, Measured, Signs, about_signs
@@ -52,7 +52,7 @@ def policy_said(found: Found) -> str:
 
 def _alone(found: Found, text: str) -> str:
     """What a text costs the only model."""
-    ((model, by),) = found["texts"][text]["losses"].items()
+    model, by = next(iter(found["texts"][text]["losses"].items()))  # seeds come after it
     values = [of["bits_per_byte"]["value"] for of in by.values()]
     ends = " to ".join(bits(value) for value in sorted({min(values), max(values)}))
     return f"`{labels(found)[model]}` needs {ends} bits per byte of `{text}`."
@@ -79,14 +79,13 @@ def _side(of: Measured, chance: Chance) -> str:
 
 
 def _answered(found: Found, task: str) -> str:
-    """What the only model answers rightly."""
+    """What the only model that was asked for answers rightly."""
     scores, names = found["tasks"][task], labels(found)
-    ((model, kept),) = scores["mean"].items()
-    chance, mean = Chance(**scores["chance"]), measured(kept)
-    level = f"({share_said(chance.level)} ± {hundredths(chance.error)})"
+    model, kept = next(iter(scores["mean"].items()))  # seeds come after it
+    side = _side(measured(kept), Chance(**scores["chance"]))
     return (
-        f"`{names[model]}` answers {share_said(mean.value)} of `{task}` rightly, which is "
-        f"{_side(mean, chance)} {level}."
+        f"`{names[model]}` answers {share_said(kept['value'])} of `{task}` rightly, which is "
+        f"{side} ({guessed(scores['chance'])})."
     )
 
 

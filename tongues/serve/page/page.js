@@ -154,6 +154,7 @@ function setVoices(count) {
     voice.keep.addEventListener("click", () => goOn(voice));
     byPointer(voice.own.element, () => voice.own);
     byKeys(voice.own);
+    if (voices.length) voice.differ(voices[0]);
     voices.push(voice);
   }
   by("voices").replaceChildren(...voices.map((voice) => voice.element));

@@ -14,12 +14,13 @@
 export class Problem extends Error {
   /**
    * @param {string} message
-   * @param {{status?: number, field?: string | null}} [about]
+   * @param {{status?: number, field?: string | null, code?: string | null}} [about]
    */
-  constructor(message, { status = 0, field = null } = {}) {
+  constructor(message, { status = 0, field = null, code = null } = {}) {
     super(message);
     this.status = status;
     this.field = field;
+    this.code = code;
   }
 }
 
@@ -106,5 +107,6 @@ async function refusal(answer) {
   let message = told.error?.message ?? `The server answered ${answer.status}.`;
   const wait = answer.headers.get("retry-after");
   if (wait && /^\d+$/.test(wait)) message += ` Try again in ${wait} s.`;
-  return new Problem(message, { status: answer.status, field: told.error?.param ?? null });
+  const { param: field = null, code = null } = told.error ?? {};
+  return new Problem(message, { status: answer.status, field, code });
 }

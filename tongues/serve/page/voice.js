@@ -4,7 +4,7 @@ import { element } from "./card.js";
 import { ink } from "./marks.js";
 import { Reading } from "./reading.js";
 import { begin, bitsPerByte, hear, spoken, stretches } from "./told.js";
-import { complete } from "./server.js";
+import { complete, Problem } from "./server.js";
 import { counted, languageName, modelName, routingName, routingsOf } from "./words.js";
 
 /** @typedef {import("./server.js").Model} Model */
@@ -57,6 +57,18 @@ export class Voice {
     this.settle();
   }
 
+  /**
+   * Choose another than this one has: the next model, or of one model the next routing.
+   *
+   * @param {Voice} first
+   */
+  differ(first) {
+    const next = (first.model.selectedIndex + 1) % this.models.length;
+    this.choose({ model: this.models[next].id });
+    if (this.models.length === 1) this.routing.selectedIndex = Math.min(1, this.routing.length - 1);
+    this.settle();
+  }
+
   /** Show only the choices that there are. */
   settle() {
     hide(this.model, this.models.length < 2);
@@ -92,16 +104,17 @@ export class Voice {
 
   /**
    * How many tokens to ask for, of so many: no more than the model has room for, as far as one can
-   * tell from here, where a token of a text not yet told is taken to be two bytes.
+   * tell from here, where a token of a text not yet told is taken to be so many bytes.
    *
    * @param {string} text
    * @param {number} most
+   * @param {number} bytes
    */
-  room(text, most) {
+  room(text, most, bytes) {
     const parts = this.telling ? stretches(this.telling, text) : [];
     const told = parts.reduce((sum, part) => sum + part.tokens.length, 0);
     const rest = new TextEncoder().encode(text.slice(parts.at(-1)?.end ?? 0)).length;
-    const left = (this.served.context ?? Infinity) - told - Math.ceil(rest / 2);
+    const left = (this.served.context ?? Infinity) - told - Math.ceil(rest / bytes);
     return left >= 1 ? Math.min(most, left) : most;
   }
 
@@ -114,13 +127,31 @@ export class Voice {
    * @param {() => void} told
    */
   async write(text, sampling, signal, told) {
+    const [hoped, sure] = [2, 1].map((bytes) => this.room(text, sampling.max_tokens, bytes));
+    try {
+      await this.ask(text, { ...sampling, max_tokens: hoped }, signal, told);
+    } catch (problem) {
+      const long = problem instanceof Problem && problem.code === "context_length_exceeded";
+      if (!long || sure >= hoped) throw problem;
+      await this.ask(text, { ...sampling, max_tokens: sure }, signal, told);
+    }
+  }
+
+  /**
+   * Have the server continue a text.
+   *
+   * @param {string} text
+   * @param {{max_tokens: number}} sampling
+   * @param {AbortSignal} signal
+   * @param {() => void} told
+   */
+  async ask(text, sampling, signal, told) {
     const { model, routing, language } = this.chosen();
     const asked = { ...(routing && { routing }), ...(language && { language }) };
     const telling = begin(text);
     this.fresh = false;
     const beside = { echo: true, logprobs: 5, weights: true };
-    const max_tokens = this.room(text, sampling.max_tokens);
-    const body = { model, prompt: text, ...asked, ...sampling, max_tokens, ...beside };
+    const body = { model, prompt: text, ...asked, ...sampling, ...beside };
     for await (const chunk of complete(body, signal)) {
       hear(telling, chunk);
       if (telling.end === null) continue; // it still reads the prompt
