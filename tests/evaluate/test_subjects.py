@@ -58,7 +58,7 @@ def test_an_ensemble_is_named_with_its_routing(house: Path) -> None:
 
 
 def test_what_is_not_there_is_told_with_the_nearest_name(house: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"`smal/small` in .*\n.*`small/small`"):
+    with pytest.raises(UserError, match=r"`smal/small`\n.*`small/small`"):
         open_subject("smal/small", house)
     write_json(tmp_path / "runs/a/run.json", {})
     with pytest.raises(UserError, match="has no model yet"):

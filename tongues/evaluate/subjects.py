@@ -114,9 +114,9 @@ def find_subject(name: str, workspace: Path) -> tuple[Kind, Path]:
         raise UserError(f"run `{name}` has no model yet", where=str(runs / name), hint=hint)
     names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
     names += [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
-    what = f"there is no ensemble, run or model folder `{name}` in {workspace.resolve()}"
-    other = "`--in FOLDER` looks in another folder's `runs/` and `ensembles/`"
-    raise UserError(what, hint=f"{nearest(name, names)}; {other}" if names else other)
+    what = f"there is no ensemble, run or model folder `{name}`"
+    hint = nearest(name, names) if names else "`--in` names another folder of runs and ensembles"
+    raise UserError(what, where=str(workspace.resolve()), hint=hint)
 
 
 def place_of(said: str, workspace: Path) -> tuple[Path, str | None]:
