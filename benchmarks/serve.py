@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,24 @@ def made_text() -> list[str]:
     """Documents of a made language."""
     language = make_family(World.of(0), {"qaa": Drift()}, 0)["qaa"]
     return [document.text for document in documents(language, 0, 4000)]
+
+
+@contextmanager
+def serving(workspace: Path, *models: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server of these models: its address and its process."""
+    command = [sys.executable, "-m", "tongues", "serve", *models, "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=workspace, env=environment
+    )
+    try:
+        assert server.stdout is not None
+        url = re.search(r"http://\S+", server.stdout.readline())
+        assert url is not None
+        yield url[0], server
+    finally:
+        server.terminate()
+        server.wait(30)
 
 
 async def stream(client: httpx.AsyncClient, model: str, prompt: str) -> tuple[str, int]:
@@ -178,20 +198,9 @@ def main(shape: str) -> None:
         prompts = make(workspace, shape)
         (workspace / "one").symlink_to(workspace / "runs/e0")
         (workspace / "eight").symlink_to(workspace / "ensembles/serve/eight")
-        command = [sys.executable, "-m", "tongues", "serve", "one", "eight", "--port", "0"]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
-        server = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, cwd=workspace, env=environment
-        )
-        try:
-            assert server.stdout is not None
-            url = re.search(r"http://\S+", server.stdout.readline())
-            assert url is not None
-            found = asyncio.run(measure(url[0], prompts))
+        with serving(workspace, "one", "eight") as (url, _):
+            found = asyncio.run(measure(url, prompts))
             theirs_speed = theirs(workspace / "runs/e0", workspace / "tokens", prompts)
-        finally:
-            server.terminate()
-            server.wait()
     tokens = STREAMS * MOST
     alone = [tokens / seconds for seconds in found["one by one"]]
     beside = [tokens / seconds for seconds in found["together"]]

@@ -17,7 +17,6 @@ import json
 import os
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from serve import make
+from serve import make, serving
 
 KNOWN = {200, 400, 404, 405, 408, 413, 415, 422, 429, 503}
 Ask = Callable[["Load"], Awaitable[None]]
@@ -270,21 +269,12 @@ def main(minutes: float) -> None:
         workspace = Path(folder)
         prompts = [*make(workspace, "0.4M")[:5], ""]
         (workspace / "eight").symlink_to(workspace / "ensembles/serve/eight")
-        command = [sys.executable, "-m", "tongues", "serve", "eight", "--port", "0"]
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
-        server = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, cwd=workspace, env=environment
-        )
-        try:
-            assert server.stdout is not None
-            url = re.search(r"http://\S+", server.stdout.readline())
-            assert url is not None
-            told, right = asyncio.run(drive(url[0], server.pid, prompts, minutes))
-        finally:
-            server.terminate()
-            ended = server.wait(30)
+        with serving(workspace, "eight") as (url, server):
+            told, right = asyncio.run(drive(url, server.pid, prompts, minutes))
     lines = [f"{date.today()}, {minutes:g} minutes, 24 askers at once", *told]
-    lines.append(f"  the server ended with {ended}: {'all well' if right else 'NOT WELL'}")
+    lines.append(
+        f"  the server ended with {server.returncode}: {'all well' if right else 'NOT WELL'}"
+    )
     print("\n".join(lines))
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
