@@ -16,6 +16,7 @@ ORDER = (
     "errors",
     "registry",
     "estimate",
+    "frames",
     "quantities",
     "files",
     "cards",

@@ -1,0 +1,47 @@
+"""Rows for a notebook: as a data frame of pandas or polars, and as an HTML table."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from tongues.errors import UserError
+
+__all__ = ["html_table", "to_frame"]
+
+_LIBRARIES = ("pandas", "polars")
+
+
+def to_frame(rows: Sequence[Mapping[str, object]]) -> Any:
+    """The rows as a data frame: of the library in use already, else pandas, else polars.
+
+    Every key that any row has is a column, in the order of their first row. A UserError where
+    neither library is installed.
+    """
+    loaded = [name for name in _LIBRARIES if name in sys.modules]
+    name = next((name for name in (*loaded, *_LIBRARIES) if find_spec(name)), None)
+    if name is None:
+        hint = "install one by `pip install pandas` or `pip install polars`"
+        raise UserError("a data frame needs pandas or polars", hint=hint)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return import_module(name).DataFrame({key: [row.get(key) for row in rows] for key in columns})
+
+
+def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:
+    """The rows as a small HTML table, for `_repr_html_`; None is an empty cell."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(row.get(column))}</td>" for column in columns) + "</tr>"
+        for row in rows
+    )
+    about = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{about}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    return (
+        "" if value is None else escape(f"{value:.4g}" if isinstance(value, float) else str(value))
+    )
