@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tongues.check import check_recipe
-from tongues.cli.planning import plan
+from tongues.cli.plan import plan
 from tongues.errors import UserError
 from tongues.recipe import load_recipe
 

@@ -35,7 +35,7 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], rebuild: bo
 
 
 def _laws(workspace: Path, overrides: Sequence[str], rebuild: bool) -> None:
-    from tongues.cli.studying import run_study
+    from tongues.cli.study import run_study
     from tongues.files import read_json
     from tongues.report import write_report
     from tongues.terminal import say
@@ -56,7 +56,7 @@ def _laws(workspace: Path, overrides: Sequence[str], rebuild: bool) -> None:
 def _experts(workspace: Path, overrides: Sequence[str], rebuild: bool) -> None:
     from tongues.check import check_recipe
     from tongues.cli.experts import run_experts
-    from tongues.cli.making import run_training
+    from tongues.cli.train import run_training
     from tongues.terminal import say
     from tongues.text import describe_made
     from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens

@@ -128,7 +128,7 @@ def train(
 def _show_runs(recipe: Any, workspace: Path, on: str, **how: Any) -> None:
     """A row a run, and what is still to be trained."""
     from tongues.check import check_recipe
-    from tongues.cli.studying import show_cost
+    from tongues.cli.study import show_cost
     from tongues.study import find_launcher
     from tongues.tokens import check_tokens
 

@@ -6,16 +6,20 @@ import time
 import click
 
 from tongues import __version__
+from tongues.cli.check import check
 from tongues.cli.demo import demo
-from tongues.cli.evaluating import evaluate
+from tongues.cli.evaluate import evaluate
 from tongues.cli.experts import experts
-from tongues.cli.exporting import export
-from tongues.cli.generating import generate
-from tongues.cli.knowing import fit, ls, report
-from tongues.cli.making import check, prepare, train
-from tongues.cli.planning import plan
-from tongues.cli.serving import serve
-from tongues.cli.studying import study
+from tongues.cli.export import export
+from tongues.cli.fit import fit
+from tongues.cli.generate import generate
+from tongues.cli.ls import ls
+from tongues.cli.plan import plan
+from tongues.cli.prepare import prepare
+from tongues.cli.report import report
+from tongues.cli.serve import serve
+from tongues.cli.study import study
+from tongues.cli.train import train
 from tongues.errors import Stopped, UserError, nearest
 from tongues.terminal import speaks
 

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,6 +16,7 @@ __all__ = [
     "overrides_argument",
     "rebuild_option",
     "recipe_argument",
+    "training_verb",
     "workspace_option",
 ]
 
@@ -64,3 +66,8 @@ figures_option = click.option(
 def one_thread() -> None:
     """Keep numpy on one thread: matrices this small only make a second one wait."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def training_verb(recipe: Any) -> str:
+    """What trains a recipe whose text is prepared."""
+    return "study" if recipe.study else "experts train" if recipe.experts else "train"

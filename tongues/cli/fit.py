@@ -1,17 +1,15 @@
-"""Verbs that tell what runs and laws say: ls, fit, report."""
+"""The verb fit: laws of runs and tables."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tongues.cli.options import figures_option, json_option, one_thread, workspace_option
+from tongues.cli.options import figures_option, json_option, one_thread
 from tongues.errors import UserError
 
-__all__ = ["fit", "ls", "report"]
+__all__ = ["fit"]
 
-_SPARE = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out loss")  # first to go
 _NAMED = {"N": "params", "D": "tokens", "loss": "loss", "C": "flops", "U": "unique"}
 _NAMED |= {"r": "replay", "S": "start", "run": "run", "strategy": "strategy", "lang": "lang"}
 
@@ -82,83 +80,3 @@ def fit(
     for remark in answer.remarks:
         say(remark)
     hint(answer.next(tables[0], out))
-
-
-@click.command()
-@click.argument("places", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the page.")
-@click.option("--title", default="", help="Title of the page.")
-@click.option(
-    "--on",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="RECIPE|CORPUS",
-    help="Text to try tokenizers on.",
-)
-def report(places: tuple[Path, ...], out: Path | None, title: str, on: Path | None) -> None:
-    """Write one page about PLACES: runs, a corpus, or tokenizers side by side.
-
-    Each figure of the page lies beside it as SVG, PNG and data.
-    """
-    from tongues.report.places import default_folder, kind_of
-    from tongues.terminal import say
-
-    kind = kind_of(places)
-    out = out or default_folder(places, kind)
-    if on and kind != "tokenizer":
-        raise UserError("only tokenizers are tried on a text", where="--on")
-    if kind == "corpus":
-        from tongues.report.corpus import write_corpus_report
-
-        page = write_corpus_report(places[0], out, title, say)
-    elif kind == "tokenizer":
-        from tongues.report.tokenizer import write_tokenizer_report
-
-        page = write_tokenizer_report(places, out, on, title, say)
-    else:
-        from tongues.report import write_report
-
-        page = write_report(places, out, title, say)
-    click.echo(page)
-
-
-@click.command()
-@click.argument("places", nargs=-1, type=click.Path(path_type=Path))
-@workspace_option
-@json_option
-def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
-    """List the runs and ensembles at or below PLACES, by default all, and how each stands."""
-    from dataclasses import asdict
-
-    from tongues.states import states, states_table, study_lines
-    from tongues.terminal import print_json, print_table
-
-    ensembles = _ensembles(places or (workspace / "ensembles",), workspace)
-    try:
-        found = states(places or [workspace / "runs"])
-    except UserError:
-        if not ensembles:
-            raise
-        found = []
-    if as_json:
-        runs = [asdict(state) for state in found]
-        print_json({"runs": runs, "ensembles": [asdict(one) for one in ensembles]})
-        return
-    if found:
-        print_table(states_table(found), spare=_SPARE)
-    for line in study_lines(found):
-        click.echo(line)
-    if ensembles:
-        from tongues.experts.standing import standings_table
-
-        if found:
-            click.echo("")
-        print_table(standings_table(ensembles))
-
-
-def _ensembles(places: Sequence[Path], workspace: Path) -> Sequence[Any]:
-    """How ensembles stand; of none nothing is imported, which would take longest."""
-    if not any(True for place in places for _ in place.rglob("ensemble.json")):
-        return ()
-    from tongues.experts.standing import standings
-
-    return standings(places, workspace)

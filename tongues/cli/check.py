@@ -1,0 +1,59 @@
+"""The verb check: a recipe resolved, and what it takes."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tongues.cli.options import (
+    json_option,
+    overrides_argument,
+    recipe_argument,
+    training_verb,
+    workspace_option,
+)
+from tongues.errors import UserError
+
+__all__ = ["check"]
+
+
+@click.command()
+@recipe_argument
+@overrides_argument
+@workspace_option
+@json_option
+def check(recipe: Path, overrides: tuple[str, ...], workspace: Path, as_json: bool) -> None:
+    """Print the resolved RECIPE and what it takes, before anything runs."""
+    from tongues.check import check_recipe, derived_as_json, derived_table
+    from tongues.quantities import show_bytes
+    from tongues.recipe import load_recipe, show_recipe
+    from tongues.terminal import hint, print_json, print_table
+
+    loaded = load_recipe(recipe, overrides)
+    checked = check_recipe(loaded, workspace)
+    if as_json:
+        print_json({"recipe": loaded.model_dump(mode="json")} | derived_as_json(checked))
+        return
+    click.echo(show_recipe(loaded))
+    print_table(derived_table(checked))
+    shapes = [plan.shape for plan, _ in checked.runs if plan.shape]
+    notes = {shape.name: shape.note for shape in shapes if shape.note}
+    for name, note in notes.items():
+        click.echo(f"shape {name}: {note}")
+    if any(plan.settings.budget.seconds is not None for plan, _ in checked.runs):
+        click.echo("of a budget in time the tokens are a guess; the run measures its own speed")
+    click.echo(f"\nmemory, about: {show_bytes(checked.memory)}, {checked.at_once} at a time")
+    click.echo(f"disk, about: {show_bytes(checked.disk)}")
+    hint(
+        f"tongues {'prepare' if _unprepared(loaded, workspace) else training_verb(loaded)} {recipe}"
+    )
+
+
+def _unprepared(recipe: Any, workspace: Path) -> bool:
+    from tongues.tokens import check_tokens
+
+    try:
+        check_tokens(recipe, workspace)
+    except UserError:
+        return True
+    return False
