@@ -47,9 +47,9 @@ train:
 """
 # The three bases; the second is the first at the step in which its decay begins.
 BASES = {
-    "annealed": {"decay": "20%", "final_rate": "0%"},
-    "before": {"decay": "0%", "budget": "1.6M tokens", "warmup": "6.25%"},
-    "plateau": {"schedule": "infinite", "plateau": "50%", "decay": "0%"},
+    "annealed": {"schedule": "wsd", "final_rate": "0%"},
+    "before": {"schedule": "{name: wsd, decay: 0%}", "budget": "1.6M tokens", "warmup": "6.25%"},
+    "plateau": {"schedule": "{name: infinite, decay: 0%}"},
 }
 # How each goes on: by the name it has in table and picture, its base, peak and warm-up.
 CHOICES = {

@@ -1,4 +1,5 @@
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.recipe import Train
-from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
+from tongues.train.schedule import SCHEDULES, embeddings_alone, evaluation_steps, rate_at
 
-SCHEDULES = ("cosine", "linear", "wsd", "infinite")
+OWN: dict[str, tuple[str, ...]] = {"cosine": (), "linear": (), "wsd": ("decay",)}
+OWN["infinite"] = ("cooldown", "plateau", "decay")
 SHARES = st.floats(0, 1)
 
 
@@ -38,7 +40,7 @@ def test_the_linear_schedule_falls_by_equal_steps() -> None:
 
 
 def test_wsd_keeps_its_peak_until_the_decay_falls_in_a_line() -> None:
-    rates = rates_of(1000, schedule="wsd", decay="20%", final_rate=0.0)
+    rates = rates_of(1000, schedule={"name": "wsd", "decay": "20%"}, final_rate=0.0)
     assert rates[49:800] == [1.0] * 751
     assert rates[899] == pytest.approx(0.5)
     assert rates[-1] == 0
@@ -50,7 +52,8 @@ def test_wsd_without_decay_branches_off_the_same_run_whatever_its_length() -> No
 
 
 def test_the_infinite_schedule_falls_to_a_plateau_and_decays_from_there() -> None:
-    rates = rates_of(1000, schedule="infinite", cooldown="25%", plateau="40%", decay="10%")
+    shares = {"cooldown": "25%", "plateau": "40%", "decay": "10%"}
+    rates = rates_of(1000, schedule={"name": "infinite"} | shares)
     assert rates[49] == rates[50] == 1
     assert rates[50 + 125] == pytest.approx(0.7)
     assert rates[300:900] == pytest.approx([0.4] * 600)
@@ -62,7 +65,7 @@ def test_without_a_warm_up_the_first_step_has_the_peak() -> None:
     assert rates_of(10, schedule="wsd", warmup=0.0)[0] == 1.0
 
 
-@given(st.integers(1, 10**6), st.sampled_from(SCHEDULES), SHARES, SHARES, SHARES, SHARES, SHARES)
+@given(st.integers(1, 10**6), st.sampled_from(sorted(OWN)), SHARES, SHARES, SHARES, SHARES, SHARES)
 def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
     steps: int,
     schedule: str,
@@ -74,12 +77,10 @@ def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
 ) -> None:
     stages = max(1.0, warmup + decay + (cooldown if schedule == "infinite" else 0.0))
     warmup, cooldown, decay = warmup / stages, cooldown / stages, decay / stages
+    of = {"cooldown": cooldown, "plateau": max(plateau, final), "decay": decay}
     train = settings_of(
-        schedule=schedule,
+        schedule={"name": schedule} | {key: of[key] for key in OWN[schedule]},
         warmup=warmup,
-        cooldown=cooldown,
-        plateau=max(plateau, final),
-        decay=decay,
         final_rate=final,
     )
     warm = max(1, round(warmup * steps))
@@ -106,3 +107,10 @@ def test_evaluations_go_from_the_start_to_the_end(steps: int, count: int) -> Non
     assert points[-1] == steps
     assert points == sorted(set(points))
     assert len(points) <= count + 1
+
+
+def test_the_page_explains_every_schedule_and_setting() -> None:
+    page = (Path(__file__).parents[2] / "docs/schedules.md").read_text()
+    for schedule in SCHEDULES:
+        assert f"| `{schedule.name}` | {schedule.summary} |" in page
+        assert all(f"| `{setting}` |" in page for setting in schedule.model_fields)

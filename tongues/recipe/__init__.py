@@ -14,7 +14,7 @@ from tongues.recipe.texts import (
     Text,
     TokenSettings,
 )
-from tongues.recipe.training import Model, Train
+from tongues.recipe.training import Model, Schedule, Span, Train
 from tongues.recipe.whole import Recipe
 
 __all__ = [
@@ -31,6 +31,8 @@ __all__ = [
     "Model",
     "Pilot",
     "Recipe",
+    "Schedule",
+    "Span",
     "Study",
     "Sweep",
     "Text",

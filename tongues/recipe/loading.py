@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from tongues.errors import UserError, nearest
-from tongues.recipe.base import Section
+from tongues.recipe.base import UNKNOWN, Section
 from tongues.recipe.whole import Recipe
 
 __all__ = ["load_recipe", "load_section", "show_recipe"]
@@ -40,7 +40,7 @@ def load_section(path: Path | str, kind: type[T], name: str, overrides: Sequence
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise _explain(error, raw, path, kind) from None
+        raise _explain(error, raw, path) from None
 
 
 def show_recipe(recipe: Recipe) -> str:
@@ -103,17 +103,15 @@ def _override(plain: dict[str, Any], override: str) -> None:
     plain[last] = _plain(_parse(value, where=override))
 
 
-def _explain(error: ValidationError, raw: Any, path: Path, whole: type[BaseModel]) -> UserError:
+def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
     """The first mistake in words: where it stands, why it is one, the nearest valid word."""
     problems = error.errors(include_url=False)
-    # A misspelt key is the cause of the one that is missing.
-    problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
+    problem = min(problems, key=lambda p: p["type"] != UNKNOWN)  # the cause of others
     keys = [str(part) for part in problem["loc"] if not _KIND.match(str(part))]
     where = f"{path}{_line(raw, keys)}: {'.'.join(keys)}" if keys else str(path)
     kind, reason = problem["type"], problem["msg"].removeprefix("Value error, ")
-    if kind == "extra_forbidden":
-        known = _known_keys(whole, keys[:-1])
-        return UserError(f"unknown key `{keys[-1]}`", where=where, hint=nearest(keys[-1], known))
+    if kind == UNKNOWN:
+        return UserError(reason, where=where, hint=problem.get("ctx", {})["hint"])
     if kind == "missing":
         return UserError(f"`{keys[-1]}` is missing", where=where)
     if kind == "literal_error":
@@ -135,17 +133,3 @@ def _line(raw: Any, keys: Sequence[str]) -> str:
         line = f":{marks[key][0] + 1}" if key in marks else line
         raw = raw[key]
     return line
-
-
-def _known_keys(model: type[BaseModel], sections: Sequence[str]) -> tuple[str, ...]:
-    """The keys that a section of the file may have."""
-    for section in sections:
-        field = model.model_fields.get(section)
-        if field is None:  # a key the user chose, such as a language
-            continue
-        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
-        sections_inside = [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
-        if not sections_inside:
-            return ()
-        model = sections_inside[0]
-    return tuple(model.model_fields)

@@ -1,14 +1,15 @@
 """The sections on a run: its model and how it is trained."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from tongues.quantities import Budget, Seconds, Share, Tokens
-from tongues.recipe.base import Section, readable_name
+from tongues.recipe.base import Chosen, Section, readable_name
 
-__all__ = ["Model", "Train"]
+__all__ = ["Model", "Schedule", "Span", "Train"]
 
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
@@ -20,6 +21,35 @@ class Model(Section):
     shape: str | None = None  # a name from `tongues.models.SHAPES`
     tied_embeddings: bool = False
     new_embeddings: Literal["mean", "similar", "plain"] = "similar"  # of pieces the parent lacks
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The steps of a run, and where its rate ends."""
+
+    steps: int  # of the run
+    warm: int  # the first ones, in which the rate rises to its peak
+    final: float  # of the peak rate, at the end
+
+
+class Schedule(Section):
+    """How the rate goes from its peak to its end: a subclass for each, whose fields are settings.
+
+    The warm-up comes before and is the same for all.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    def share(self, step: int, span: Span) -> float:
+        """Rate of step `step`, from 0 and after the warm-up, as a share of the peak."""
+        raise NotImplementedError
+
+    def check(self, warmup: float, final: float) -> None:
+        """Raise a ValueError when the settings do not go with those that all schedules have.
+
+        warmup: share of the steps. final: share of the peak at the end.
+        """
 
 
 class Train(Section):
@@ -36,11 +66,10 @@ class Train(Section):
     context: Tokens = 128
     optimizer: Literal["adamw", "muon"] = "adamw"
     rate: Rate = 3e-3  # at its peak; or the best rates found at smaller shapes, by shape
-    schedule: Literal["cosine", "linear", "wsd", "infinite"] = "cosine"
+    schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
+        default_factory=lambda: Chosen("schedule", "name").read("cosine")
+    )
     warmup: Share = 0.05  # of the steps
-    cooldown: Share = 0.25  # infinite: of the steps, from the peak down to the plateau
-    plateau: Share = 0.5  # infinite: the constant rate, of the peak
-    decay: Share = 0.2  # wsd, infinite: of the steps, the last ones, down to the final rate
     final_rate: Share = 0.1  # of the peak rate
     weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
     clip: float = Field(default=1.0, gt=0, strict=False)
@@ -92,13 +121,7 @@ class Train(Section):
             raise ValueError(f"{reason} of {self.batch} tokens that it is a part of")
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
-        stages = {"wsd": self.warmup + self.decay}
-        stages["infinite"] = self.warmup + self.cooldown + self.decay
-        if stages.get(self.schedule, 0.0) > 1 + 1e-9:
-            taken = stages[self.schedule] * 100
-            raise ValueError(f"warm-up, cooldown and decay take {taken:.4g}% of the steps")
-        if self.schedule == "infinite" and self.plateau < self.final_rate:
-            raise ValueError("the plateau lies below the final rate")
+        self.schedule.check(self.warmup, self.final_rate)
         if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
             raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
         return self

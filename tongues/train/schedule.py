@@ -1,35 +1,95 @@
 """The learning rate through a run, when only embeddings learn, and when the run is evaluated."""
 
 import math
+from typing import ClassVar
 
-from tongues.recipe import Train
+from tongues.quantities import Share
+from tongues.recipe import Schedule, Span, Train
+from tongues.registry import Registry
 
-__all__ = ["embeddings_alone", "evaluation_steps", "rate_at"]
+__all__ = ["SCHEDULES", "embeddings_alone", "evaluation_steps", "rate_at"]
+
+SCHEDULES: Registry[type[Schedule]] = Registry("schedule", "tongues.schedules")
+
+
+@SCHEDULES.add
+class Cosine(Schedule):
+    """Falls all the way along a cosine."""
+
+    name: ClassVar[str] = "cosine"
+    summary: ClassVar[str] = "falls all the way along a cosine"
+
+    def share(self, step: int, span: Span) -> float:
+        """Of the peak."""
+        return _cosine(1.0, span.final, _progress(step, span.warm, span.steps - 1))
+
+
+@SCHEDULES.add
+class Linear(Schedule):
+    """Falls all the way in a line."""
+
+    name: ClassVar[str] = "linear"
+    summary: ClassVar[str] = "falls all the way in a line"
+
+    def share(self, step: int, span: Span) -> float:
+        """Of the peak."""
+        return _line(1.0, span.final, _progress(step, span.warm, span.steps - 1))
+
+
+@SCHEDULES.add
+class Wsd(Schedule):
+    """Stays at the peak until its decay."""
+
+    name: ClassVar[str] = "wsd"
+    summary: ClassVar[str] = "stays at the peak, and falls in a line in the last steps"
+
+    decay: Share = 0.2  # of the steps, the last ones, down to the final rate
+
+    def share(self, step: int, span: Span) -> float:
+        """Of the peak."""
+        first = _decay_start(self.decay, span)
+        return _line(1.0, span.final, _progress(step, first, span.steps - 1))
+
+    def check(self, warmup: float, final: float) -> None:
+        """All parts fit into the run."""
+        _check_shares("warm-up and decay", warmup + self.decay)
+
+
+@SCHEDULES.add
+class Infinite(Schedule):
+    """Falls to a plateau by a cosine and stays there until its decay (Ibrahim et al. 2024)."""
+
+    name: ClassVar[str] = "infinite"
+    summary: ClassVar[str] = "falls to a plateau, stays, and falls in a line in the last steps"
+
+    cooldown: Share = 0.25  # of the steps, from the peak down to the plateau
+    plateau: Share = 0.5  # the constant rate, of the peak
+    decay: Share = 0.2  # of the steps, the last ones, down to the final rate
+
+    def share(self, step: int, span: Span) -> float:
+        """Of the peak."""
+        first = _decay_start(self.decay, span)
+        cooled = min(first, span.warm + round(self.cooldown * span.steps))
+        if step <= cooled:
+            return _cosine(1.0, self.plateau, _progress(step, span.warm, cooled))
+        return _line(self.plateau, span.final, _progress(step, first, span.steps - 1))
+
+    def check(self, warmup: float, final: float) -> None:
+        """All parts fit into the run, and it never rises."""
+        _check_shares("warm-up, cooldown and decay", warmup + self.cooldown + self.decay)
+        if self.plateau < final:
+            raise ValueError("the plateau is below the final rate")
 
 
 def rate_at(step: int, steps: int, peak: float, settings: Train) -> float:
-    """Rate of step `step` (from 0) of `steps`, by the schedule of the settings.
+    """Rate of step `step` (from 0) of `steps`: a linear warm-up, then the schedule.
 
-    All begin with a linear warm-up and end at `final_rate` x peak. Between them `cosine` and
-    `linear` fall all the way; `wsd` stays at the peak until its decay; `infinite` falls to a
-    plateau by a cosine and stays there until its decay (Ibrahim et al. 2024). A continued run
-    does the same from the start (re-warm-up).
+    A continued run does the same from the start (re-warm-up).
     """
     warm = max(1, round(settings.warmup * steps))
     if step < warm:
         return peak * (step + 1) / warm
-    last, final = steps - 1, settings.final_rate
-    if settings.schedule == "cosine":
-        return peak * _cosine(1.0, final, _passed(step, warm, last))
-    if settings.schedule == "linear":
-        return peak * _line(1.0, final, _passed(step, warm, last))
-    decay = max(warm, last - round(settings.decay * steps))
-    if settings.schedule == "wsd":
-        return peak * _line(1.0, final, _passed(step, decay, last))
-    cooled = min(decay, warm + round(settings.cooldown * steps))
-    if step <= cooled:
-        return peak * _cosine(1.0, settings.plateau, _passed(step, warm, cooled))
-    return peak * _line(settings.plateau, final, _passed(step, decay, last))
+    return peak * settings.schedule.share(step, Span(steps, warm, settings.final_rate))
 
 
 def embeddings_alone(step: int, steps: int, settings: Train) -> bool:
@@ -44,14 +104,24 @@ def evaluation_steps(steps: int, count: int) -> list[int]:
     return sorted({0, steps, *(min(steps, math.ceil(step)) for step in spaced)})
 
 
-def _passed(step: int, first: int, last: int) -> float:
-    """How much of the way from one step to another lies behind, from 0 to 1."""
+def _check_shares(parts: str, total: float) -> None:
+    if total > 1 + 1e-9:
+        raise ValueError(f"{parts} take {total * 100:.4g}% of the steps")
+
+
+def _decay_start(decay: float, span: Span) -> int:
+    """The step after which the rate falls to its end."""
+    return max(span.warm, span.steps - 1 - round(decay * span.steps))
+
+
+def _progress(step: int, first: int, last: int) -> float:
+    """How much of the way from one step to another is done, from 0 to 1."""
     return min(1.0, max(0, step - first) / max(1, last - first))
 
 
-def _line(start: float, end: float, passed: float) -> float:
-    return start + (end - start) * passed
+def _line(start: float, end: float, progress: float) -> float:
+    return start + (end - start) * progress
 
 
-def _cosine(start: float, end: float, passed: float) -> float:
-    return end + (start - end) * 0.5 * (1 + math.cos(math.pi * passed))
+def _cosine(start: float, end: float, progress: float) -> float:
+    return end + (start - end) * 0.5 * (1 + math.cos(math.pi * progress))

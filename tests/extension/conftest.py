@@ -1,0 +1,48 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RECIPE
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parent / "package"  # with its entry points, as if it were installed
+
+Tongues = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """Of a process that has tongues and the package that extends it."""
+    paths = os.pathsep.join(map(str, (PACKAGE, ROOT)))
+    return os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
+
+
+@pytest.fixture
+def tongues(workspace: Path, environment: dict[str, str]) -> Tongues:
+    """Run the real command in a workspace with the small recipe, its text prepared.
+
+    Returns what it printed; `fails=True` expects a user error, `plain=True` leaves the other
+    package out.
+    """
+    (workspace / "small.yaml").write_text(RECIPE)
+
+    def run(
+        *words: str, fails: bool = False, plain: bool = False
+    ) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [sys.executable, "-m", "tongues", *words],
+            cwd=workspace,
+            env=environment | ({"PYTHONPATH": str(ROOT)} if plain else {}),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        assert (done.returncode != 0) == fails, done.stderr
+        return done
+
+    return run
