@@ -7,12 +7,12 @@ from transformers import PreTrainedModel
 
 from tests.models.families import tiny
 from tongues.errors import UserError
-from tongues.evaluate import reader
 from tongues.evaluate.rows import Row, score_rows, too_long
 from tongues.evaluate.shared import Reached, log_probs
 from tongues.evaluate.subjects import open_subject
 from tongues.experts.ensemble.routing import posterior_weights
 from tongues.experts.ensemble.score import score
+from tongues.models import scorer
 
 VOCABULARY = 300
 FAMILIES = ["llama", "qwen2", "gemma2", "gemma3", "gpt-neox", "xglm", "gpt2"]
@@ -65,8 +65,8 @@ def test_what_is_shared_scores_as_what_is_not(name: str, monkeypatch: pytest.Mon
         with_kwargs=True,
     )
     counts = []
-    for constant, value in [("_MOVED", 0.0), ("_MOVED", 1e9), ("_REMEMBERED", -1.0)]:
-        monkeypatch.setattr(reader, constant, value)
+    for constant, value in [("_MOVED", 0.0), ("_MOVED", 1e9), ("_CONTINUED", -1.0)]:
+        monkeypatch.setattr(scorer, constant, value)
         read.clear()
         same(log_probs(model, rows), expected)
         counts.append(sum(read))
@@ -79,8 +79,8 @@ def test_what_is_shared_scores_as_what_is_not(name: str, monkeypatch: pytest.Mon
 def test_few_numbers_at_a_time_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, rows = tiny(name, VOCABULARY), few_shot()
     expected = log_probs(model, rows)
-    monkeypatch.setattr(reader, "_CPU", (40, 900, 20_000))
-    monkeypatch.setattr(reader, "_CHUNK", 700)
+    monkeypatch.setattr(scorer, "_CPU", (40, 900, 20_000))
+    monkeypatch.setattr(scorer, "_CHUNK", 700)
     same(log_probs(model, rows), expected)
 
 

@@ -12,6 +12,7 @@ from tongues.experts.ensemble import score as room
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.opened import open_model
 from tongues.experts.ensemble.score import expert_log_probs, mixed, score
+from tongues.models import scorer
 
 
 def documents() -> list[np.ndarray]:
@@ -36,7 +37,7 @@ def test_every_expert_is_scored_as_it_scores_itself(
     ensemble: Ensemble, folders: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = expert_log_probs(ensemble, documents())
-    monkeypatch.setattr(room, "_LOGITS", 5000)  # a few tokens at a time
+    monkeypatch.setattr(scorer, "_CPU", (40, 5000, 20_000))  # a few tokens at a time
     apart = expert_log_probs(ensemble, documents())
     for document, whole, parts in zip(documents(), found, apart, strict=True):
         for number, folder in enumerate(folders):

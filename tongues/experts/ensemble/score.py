@@ -5,17 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
-from transformers import DynamicCache, PreTrainedModel
 
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.routing import Routing, posterior_weights, weigh
+from tongues.models.scorer import BatchScorer, batch_scorer
 
 __all__ = ["Scored", "expert_log_probs", "mixed", "score", "tokens_read"]
 
 _TOKENS = 4096  # in a batch of windows
 _PADDING = 16  # tokens of a row that cost less than a batch of its own
-_LOGITS = 2**24  # held at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,9 +114,9 @@ def _all_log_probs(
         windows = list(_windows(documents, weights, expert, context))
         if not windows:
             continue
-        model = ensemble.models[expert]
-        for batch in _batches(windows, min(_TOKENS, _LOGITS // _vocabulary(model))):
-            rows = _run(model, ensemble.end_id, documents, batch)
+        scorer = batch_scorer(ensemble.models[expert])
+        for batch in _batches(windows, min(_TOKENS, scorer.logits // scorer.vocabulary)):
+            rows = _run(scorer, ensemble.end_id, documents, batch)
             for window, log_probs in zip(batch, rows, strict=True):
                 place = slice(window.start, window.start + window.count)
                 found[window.document][place, expert] = log_probs
@@ -175,8 +173,9 @@ def _batches(windows: list[_Window], tokens: int) -> Iterator[list[_Window]]:
         yield batch
 
 
+@torch.inference_mode()
 def _run(
-    model: PreTrainedModel,
+    scorer: BatchScorer,
     end_id: int,
     documents: Sequence[np.ndarray],
     batch: list[_Window],
@@ -188,29 +187,7 @@ def _run(
         if window.start:
             row[0] = int(tokens[window.start - 1])
         row[1 : window.count + 1] = torch.from_numpy(tokens[window.start : stop].astype(np.int64))
-    found = gold_log_probs(model, rows.to(model.device)).double().cpu().numpy()
+    rows = rows.to(scorer.device)
+    mask = torch.ones_like(rows[:, 1:], dtype=torch.bool)
+    found = scorer.score(rows[:, :-1], rows[:, 1:], mask)[0].double().cpu().numpy()
     return [row[: window.count] for row, window in zip(found, batch, strict=True)]
-
-
-@torch.inference_mode()
-def gold_log_probs(model: PreTrainedModel, rows: Tensor) -> Tensor:
-    """The log-probability [rows, T] of every token but the first of rows [rows, T + 1].
-
-    Logits are made for as many tokens at a time as memory allows, from a cache where not at once.
-    What is padded at a row's end does not matter to what stands before it.
-    """
-    tokens, wanted = rows[:, :-1], rows[:, 1:]
-    count = tokens.shape[1]
-    step = max(1, _LOGITS // (len(rows) * _vocabulary(model)))
-    cache = DynamicCache(config=model.config) if step < count else None
-    found = []
-    for part in (slice(start, start + step) for start in range(0, count, step)):
-        out = model(input_ids=tokens[:, part], past_key_values=cache, use_cache=cache is not None)
-        logits = out.logits.float()
-        reached = logits.gather(2, wanted[:, part, None]).squeeze(2)
-        found.append(reached - logits.logsumexp(2))
-    return torch.cat(found, dim=1)
-
-
-def _vocabulary(model: PreTrainedModel) -> int:
-    return int(model.config.get_text_config().vocab_size)

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from tongues.models.scorer import chunked_logits, log_probs
+
 __all__ = ["Powers", "chunked_loss", "powers", "whole_loss"]
 
 Powers = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
@@ -19,10 +21,8 @@ _LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk
 
 def whole_loss(logits: Tensor, wanted: Tensor, z_loss: float) -> tuple[Tensor, Tensor]:
     """Objective and nats of whole logits [rows, vocabulary] (see `chunked_loss`)."""
-    logits = logits.float()
-    normal = logits.logsumexp(1)
-    nats = normal - logits.gather(1, wanted[:, None]).squeeze(1)
-    return (nats + z_loss * normal.square()).sum(), nats.detach().sum(dtype=torch.float64)
+    scores, normal = log_probs(logits, wanted)
+    return (z_loss * normal.square() - scores).sum(), -scores.detach().sum(dtype=torch.float64)
 
 
 def powers(logits: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -47,8 +47,15 @@ def chunked_loss(
     nats is the sum of -log p(wanted) alone, as a float64 without a gradient. powers: the function
     of that name, as it is or compiled.
     """
-    made = torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad)
-    return _ChunkedLoss.apply(hidden, weight, bias, wanted, z_loss, powers, made)
+    if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
+        return _ChunkedLoss.apply(hidden, weight, bias, wanted, z_loss, powers)
+    objective = nats = hidden.new_zeros((), dtype=torch.float64)
+    for part, logits in chunked_logits(hidden, weight, bias, _LOGITS[hidden.device.type]):
+        scores, normal = log_probs(logits, wanted[part])
+        lost = -scores.sum(dtype=torch.float64)
+        nats = nats + lost
+        objective = objective + (lost + z_loss * normal.square().sum(dtype=torch.float64))
+    return objective.float(), nats
 
 
 class _ChunkedLoss(Function):
@@ -61,7 +68,6 @@ class _ChunkedLoss(Function):
         wanted: Tensor,
         z_loss: float,
         powers: Powers,
-        made: bool,
     ) -> tuple[Tensor, Tensor]:
         kind = hidden.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
@@ -71,10 +77,9 @@ class _ChunkedLoss(Function):
         with torch.autocast(kind, enabled=False):
             narrow, matrix = hidden.to(dtype), weight.to(dtype)
             offset = None if bias is None else bias.float()
-            if made:
-                ctx.hidden = torch.empty_like(narrow)
-                ctx.weight = torch.zeros_like(weight, dtype=torch.float32)
-                ctx.bias = None if offset is None else torch.zeros_like(offset)
+            ctx.hidden = torch.empty_like(narrow)
+            ctx.weight = torch.zeros_like(weight, dtype=torch.float32)
+            ctx.bias = None if offset is None else torch.zeros_like(offset)
             rows = max(1, _LOGITS[kind] // len(weight))
             for part in (slice(start, start + rows) for start in range(0, len(narrow), rows)):
                 logits, chosen = narrow[part] @ matrix.T, wanted[part]
@@ -85,8 +90,6 @@ class _ChunkedLoss(Function):
                 lost = (normal - reached).sum(dtype=torch.float64)
                 nats += lost
                 objective += lost + z_loss * normal.square().sum(dtype=torch.float64)
-                if not made:
-                    continue
                 # The slope by logit is scale · powers, less 1 where wanted; the scale, one a row,
                 # is left to the narrow side of each product.
                 scale = (1 + 2 * z_loss * normal) / total
@@ -103,4 +106,4 @@ class _ChunkedLoss(Function):
         hidden, weight, bias = ctx.hidden, ctx.weight, ctx.bias
         ctx.hidden = ctx.weight = ctx.bias = None  # it goes back once
         weight.mul_(scale)
-        return hidden.mul_(scale), weight, None if bias is None else bias.mul_(scale), *4 * [None]
+        return hidden.mul_(scale), weight, None if bias is None else bias.mul_(scale), *3 * [None]
