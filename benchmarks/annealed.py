@@ -18,8 +18,8 @@ from typing import Any
 
 import altair as alt
 
+from tongues.pages.theme import config
 from tongues.recipe import load_recipe
-from tongues.report.theme import config
 from tongues.runs import table
 from tongues.study import find_launcher, run_all
 from tongues.tokens import prepare_tokens

@@ -19,7 +19,7 @@ ORDER = (
     "frames",
     "quantities",
     "files",
-    "cards",
+    "pages",
     "randomness",
     "recipe",
     "runs",

@@ -1,7 +1,7 @@
 """The one type for a number with its uncertainty."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 __all__ = ["Estimate"]
@@ -34,14 +34,18 @@ class Estimate:
             return 0
         return (self.low > 0) - (self.high < 0)
 
+    def __neg__(self) -> Self:
+        """The same of the opposite difference."""
+        value, low, high = (None if x is None else -x for x in (self.value, self.high, self.low))
+        return replace(self, value=value, low=low, high=high)
+
     def times(self, factor: float, unit: str = "") -> Self:
         """The same in another unit; factor: positive."""
         value, low, high = (
             None if number is None else factor * number
             for number in (self.value, self.low, self.high)
         )
-        rest = {key: getattr(self, key) for key in ("n", "method", "p", "among", "reason")}
-        return type(self)(value, low, high, unit=unit or self.unit, **rest)
+        return replace(self, value=value, low=low, high=high, unit=unit or self.unit)
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

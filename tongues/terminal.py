@@ -13,8 +13,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Table as Rich
 from rich.text import Text
+
+from tongues.pages import Entry, Table
 
 __all__ = ["Show", "hint", "print_json", "print_table", "progress_line", "say", "speaks"]
 
@@ -33,7 +35,7 @@ def print_json(thing: Any) -> None:
     click.echo(json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def print_table(rows: Sequence[Mapping[str, str]], spare: Iterable[str] = ()) -> None:
+def print_table(rows: Sequence[Mapping[str, Entry]], spare: Iterable[str] = ()) -> None:
     """Rows of text as an aligned table on standard output; numbers to the right.
 
     spare: columns that are left out, in this order, as far as a terminal is too narrow for all.
@@ -127,11 +129,12 @@ def _plain_lines(title: str) -> Show:
     return show
 
 
-def _table(rows: Sequence[Mapping[str, str]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in rows[0]:
-        numeric = all(row[column][:1].isdigit() or row[column][:1] in "-+[" for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(row[column]) for column in rows[0]))
-    return table
+def _table(rows: Sequence[Mapping[str, Entry]]) -> Rich:
+    drawn = Rich(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table = Table.of(rows)
+    for column in table.columns:
+        side = "right" if column.numbers else "left"
+        drawn.add_column(column.head.plain, justify=side, no_wrap=True)
+    for row in table.cells:
+        drawn.add_row(*(Text(cell.plain) for cell in row))
+    return drawn

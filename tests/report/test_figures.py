@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from tongues.pages.theme import PALETTES, config
 from tongues.report.charts import Figure, decades
 from tongues.report.figures import figures
 from tongues.report.findings import Findings, findings
-from tongues.report.theme import PALETTES, config, domain, series
+from tongues.report.theme import domain, series
 from tongues.report.transferred import ranked, sized
 from tongues.report.words import sentences
 from tongues.runs import table

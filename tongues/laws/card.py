@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from tongues.cards import card_table
 from tongues.laws.forms import find_form
 from tongues.laws.law import Law
 from tongues.laws.shown import law_title, parameter_rows, sentences
+from tongues.pages import Table, as_markdown
 from tongues.quantities import show_count
 
 __all__ = ["laws_section"]
@@ -32,7 +32,7 @@ def _law(law: Law) -> Iterator[str]:
     yield from ("", f"### {law.form}{_of(told, law.target)}", "")
     meanings = ", ".join(_MEANINGS[name] for name in find_form(law.form).variables)
     yield f"`{law_title(law).partition(': ')[2]}`, in nats per token; {meanings}."
-    yield from ("", card_table(parameter_rows(law)), "")
+    yield from ("", as_markdown([Table.of(parameter_rows(law))]), "")
     if law.source:
         yield f"- from {law.source}"
     if law.n_runs:

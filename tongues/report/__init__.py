@@ -1,6 +1,6 @@
 """What a study found, in sentences, figures and one page; the figures of laws and plans."""
 
-from tongues.report.files import write_figures
+from tongues.pages import write_figures
 from tongues.report.findings import Findings, findings
 from tongues.report.law_figures import law_figures
 from tongues.report.plan_figures import plan_figures

@@ -1,14 +1,13 @@
 """What every figure is made of: panels that fit any width, shared scales, quiet log axes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
-from textwrap import wrap
 from typing import Any
 
 import altair as alt
 
 from tongues.laws.observed import Run
+from tongues.pages import Figure
 from tongues.report.theme import series
 
 __all__ = [
@@ -37,8 +36,6 @@ HEIGHT = 290
 LOSS = "Loss (nats per token)"
 _FEW = 6  # values that a legend names one by one
 _NAME = 240  # pixels of a series' name
-_LETTER = 5.7  # pixels, about
-_FILE_WIDTH = 430  # of one panel in an SVG or PNG
 
 _STEPS = (
     (1,),
@@ -53,31 +50,6 @@ _STEPS = (
 COUNT = "replace(format(datum.value, '.3~s'), 'G', 'B')"  # 5M, 2B
 PLAIN = "format(datum.value, '~r')"
 SCIENTIFIC = "replace(format(datum.value, '.0e'), '+', '')"  # 2e12, as people write FLOPs
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure: panels side by side, what one sees in them, and the numbers drawn."""
-
-    name: str  # of its files
-    title: str
-    caption: str
-    panels: tuple[alt.LayerChart, ...]
-    rows: tuple[dict[str, Any], ...]
-
-    @property
-    def columns(self) -> int:
-        """Panels side by side where there is room: pairs of panels stay together."""
-        count = len(self.panels)
-        return min(count, 3) if count % 2 else 2
-
-    def chart(self) -> alt.ConcatChart:
-        """All panels in one chart of fixed width, with the caption, for files."""
-        sized = [panel.properties(width=_FILE_WIDTH) for panel in self.panels]
-        said = wrap(self.caption, width=int(self.columns * _FILE_WIDTH / _LETTER))
-        title = alt.TitleParams(self.title, subtitle=said, fontSize=17, offset=18)
-        chart = alt.concat(*sized, columns=self.columns).properties(title=title)
-        return chart.resolve_scale(color="independent")  # as on a page, a legend to each panel
 
 
 def panel(title: str, *layers: alt.Chart, height: int = HEIGHT) -> alt.LayerChart:

@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-from tongues.cards import CARD, card_head
+from tongues.pages import CARD, card_head
 from tongues.quantities import show_count
 from tongues.runs import Record, read_record
 from tongues.train.card_data import data_section

@@ -5,9 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tongues.cards import card_table
 from tongues.errors import UserError
 from tongues.files import read_json
+from tongues.pages import Table, as_markdown
 from tongues.quantities import show_bytes, show_count
 from tongues.runs import Record, read_record
 from tongues.tokens.store import Counts, Manifest, read_manifest
@@ -24,7 +24,12 @@ def data_section(record: Record, workspace: Path, title: str = DATA) -> str:
     place = tokens_read(record, workspace)
     manifest = read_manifest(place) if place else None
     counts = _counts(record, place, manifest) if place and manifest else {}
-    lines = [title, "", card_table([_row(record, lang, counts) for lang in record["shares"]]), ""]
+    lines = [
+        title,
+        "",
+        as_markdown([Table.of([_row(record, lang, counts) for lang in record["shares"]])]),
+        "",
+    ]
     if place and manifest:
         about = _corpus(workspace / "corpus" / place.name / "corpus.json", manifest)
         for lang in record["shares"]:

@@ -11,11 +11,11 @@ from pathlib import Path
 from safetensors import SafetensorError
 from transformers import PreTrainedModel
 
-from tongues.cards import CARD
 from tongues.errors import UserError
 from tongues.files import whole_directory
 from tongues.models.folders import read_config
 from tongues.models.huggingface import save_model
+from tongues.pages import CARD
 from tongues.runs import Record, read_record
 from tongues.tokens import tokenizer_files
 from tongues.train.card import add_sections, write_card

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tongues import __version__
-from tongues.cards import CARD, card_head, card_table
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.router import Router
+from tongues.pages import CARD, Table, as_markdown, card_head
 from tongues.quantities import show_count
 from tongues.runs import Record
 from tongues.train.card import base_of
@@ -37,7 +37,7 @@ def write_ensemble_card(
         f"{_count(lineage)}{_together(lineage)}. All of it began with the weights of "
         f"`{lineage.seed}`. {_division(lineage)}Exported with tongues {__version__}.",
         "",
-        card_table([_row(*of) for of in zip(folders, lineage.experts, strict=True)]),
+        as_markdown([Table.of([_row(*of) for of in zip(folders, lineage.experts, strict=True)])]),
         "",
         "Each folder has a card of its own, with its recipe and data.",
         "",
@@ -87,7 +87,7 @@ def write_average_card(
         f"The mean of the weights of {_count(lineage)}, as one model that costs what one of them "
         f"costs. All of it began with `{lineage.seed}`. Averaged with tongues {__version__}.",
         "",
-        card_table(rows),
+        as_markdown([Table.of(rows)]),
         "",
     ]
     if not measured:
@@ -196,7 +196,7 @@ def _routing(lineage: Lineage, folders: Mapping[str, str], router: Router | None
         yield "There is no router: the language must be said."
     languages = sorted(lineage.languages.items())
     rows = [{"language": lang, "expert": folders[name]} for lang, name in languages]
-    yield from ("", card_table(rows), "") if rows else ("",)
+    yield from ("", as_markdown([Table.of(rows)]), "") if rows else ("",)
 
 
 def _rounds(lineage: Lineage) -> Iterator[str]:
@@ -206,4 +206,4 @@ def _rounds(lineage: Lineage) -> Iterator[str]:
     yield from ("## How it grew", "")
     names = {"made": "ensemble", "expert": "expert", "from": "branched from"}
     rows = [{names[key]: f"`{made[key]}`" for key in names} for made in lineage.rounds]
-    yield from (card_table(rows), "")
+    yield from (as_markdown([Table.of(rows)]), "")

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tongues.cards import CARD
 from tongues.experts.ensemble.average import average_experts, mean_shares
 from tongues.experts.ensemble.card import (
     write_average_card,
@@ -25,6 +24,7 @@ from tongues.experts.ensemble.lineage import (
 )
 from tongues.experts.ensemble.router import load_router
 from tongues.files import file_name
+from tongues.pages import CARD
 from tongues.runs import read_record
 from tongues.train.card import add_sections
 from tongues.train.export import copy_files, copy_model, new_folder

@@ -5,9 +5,9 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
+from tongues.pages.theme import PALETTES
 from tongues.report.experts.outcome import Found, averaged, best, expert_settings
 from tongues.report.html import prose
-from tongues.report.theme import PALETTES
 
 __all__ = ["routed_texts"]
 

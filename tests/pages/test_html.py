@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+
+from tests.report.pages import Page as Parsed
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.pages import (
+    Callout,
+    Card,
+    Cards,
+    Cell,
+    Details,
+    Figure,
+    Items,
+    Page,
+    Paragraph,
+    Quote,
+    Section,
+    Table,
+    Terms,
+    Topics,
+    as_html,
+    prose,
+    write_page,
+)
+
+
+def test_sentences_are_marked_and_nothing_in_them_is_markup() -> None:
+    assert prose("`sw` <b>") == '<span class="lang">sw</span> &lt;b&gt;'
+    assert prose("by -0.3 to 5 % in 2-3") == "by −0.3 to 5\u00a0% in 2-3"
+    assert prose("[CPT]{.cpt} [here](#runs) A^{x}") == (
+        '<span class="cpt">CPT</span> <a href="#runs">here</a> A<sup>x</sup>'
+    )
+    assert prose("[x](javascript:no) [a]{.b c}") == "[x](javascript:no) [a]{.b c}"
+
+
+def test_cells_are_plain_text_unless_they_say_otherwise() -> None:
+    cell = Cell("`a` <i>", below="[1, 2]", beside="3", notes=[("why", "note")], link="#b")
+    row = [cell, Cell("`a`", marked=True, strong=True), Cell("x", quiet=True, title='"'), 1234]
+    html = as_html([Table(["one", "two", "three", "four"], [row])])
+    assert (
+        '<td class="word"><a href="#b">`a` &lt;i&gt;</a><small>[1, 2]</small>'
+        '<small class="beside">3</small><small class="note">why</small></td>'
+    ) in html
+    assert '<td class="word"><strong><span class="lang">a</span></strong></td>' in html
+    assert '<span class="quiet" title="&quot;">x</span>' in html
+    assert html.endswith("<td>1,234</td></tr></table></div>")
+    assert '<th class="word">three</th><th>four</th>' in html
+
+
+@pytest.mark.parametrize(
+    ("cells", "right"),
+    [
+        (("12", "-1", ""), True),
+        (("", ""), False),
+        (("12", "a"), False),
+        ((Cell("not known"), Cell("0.1", Estimate(0.1))), True),
+    ],
+)
+def test_columns_of_numbers_stand_to_the_right(cells: tuple[str | Cell, ...], right: bool) -> None:
+    assert Table(["x"], [[cell] for cell in cells]).columns[0].numbers == right
+
+
+def test_a_page_is_whole_with_its_figures_in_reading_order(tmp_path: Path) -> None:
+    import altair as alt
+
+    def figure(name: str) -> Figure:
+        chart = alt.Chart(alt.InlineData(values=[{"x": 1}])).mark_circle().encode(x="x:Q")
+        panel = alt.LayerChart(layer=[chart], title=name, width="container")
+        return Figure(name, name.title(), "A point.", (panel,), ({"x": 1},))
+
+    page = Page(
+        "Title <here>",
+        [
+            Cards([Card("1", "of 2", "thing")]),
+            Topics({"Found": [Items(["One."]), figure("first")]}, "languages"),
+            Callout("Beware."),
+            Callout("Few.", "To doubt"),
+            Section("runs", "Runs", [Details("More", [figure("second"), Quote("q", "sw")])]),
+            Terms({"a": "b"}),
+            figure("third"),
+        ],
+        lead=[Paragraph("Hello.", "lead")],
+        versions={"altair": "6"},
+        numbers={"answer": 42},
+    )
+    path = write_page(page, tmp_path / "page")
+    html = path.read_text()
+    read = Parsed(html)
+    assert not read.open
+    assert "Title <here>" in read.said
+    places = [html.index(f'"title":"{name}"') for name in ("first", "second", "third")]
+    assert places == sorted(places)
+    assert html.count('<div class="panel">') == 3
+    names = {file.name for file in (path.parent / "figures").iterdir()}
+    assert names == {
+        f"{n}.{k}" for n in ("first", "second", "third") for k in ("svg", "png", "csv")
+    }
+    assert '"answer": 42' in path.with_name("report.json").read_text()
+    write_page(Page("Another", []), tmp_path / "page")
+    assert "Another" in path.read_text()
+    with pytest.raises(UserError, match="not empty"):
+        (tmp_path / "report.json").unlink(missing_ok=True)
+        write_page(page, tmp_path)

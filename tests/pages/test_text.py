@@ -1,0 +1,107 @@
+import json
+
+import yaml
+
+from tongues.estimate import Estimate
+from tongues.pages import (
+    Callout,
+    Card,
+    Cards,
+    Cell,
+    Details,
+    Figure,
+    Heading,
+    Items,
+    Page,
+    Paragraph,
+    Quote,
+    Section,
+    Table,
+    Terms,
+    Topics,
+    as_json,
+    as_markdown,
+    as_text,
+    card_head,
+    estimate_cell,
+    fixed,
+)
+
+LOSS = Estimate(0.1234, 0.1, 0.15)
+TABLE = Table(
+    ["language", "loss", "documents"],
+    [[Cell("sw|x", strong=True), estimate_cell(LOSS, fixed(2)), 1200], ["he", "not known", None]],
+)
+BLOCKS = (
+    Paragraph("[CPT]{.cpt} of `sw`, see [below](#losses), N^{α}.", "lead"),
+    Cards([Card("43 %", "[38, 47]", "saved on `sw`")]),
+    Topics({"Saved": [Items(["One.", "Two."])]}),
+    Section("losses", "Losses", [TABLE, Details("All", [Quote("a\nb", "sw")])]),
+    Heading("Method"),
+    Callout("**Few** runs.", "To doubt"),
+    Terms({"batch": "1M"}),
+    Figure("loss", "Loss", "Lower is better.", (), ()),
+)
+
+
+def test_the_head_is_read_by_the_hub_as_it_was_meant() -> None:
+    head = card_head("transformers", ["no", "sw", "zh-Hans"], "org/name")
+    before, inside, after = head.split("---")
+    assert not before and not after
+    read = yaml.safe_load(inside)  # YAML 1.1, in which `no` unquoted is false
+    assert read == {
+        "library_name": "transformers",
+        "language": ["no", "sw", "zh-Hans"],
+        "base_model": "org/name",
+    }
+    assert "base_model" not in card_head("transformers", ["sw"])
+
+
+def test_a_table_of_texts_has_numbers_to_the_right_and_cells_that_stay_cells() -> None:
+    rows = [{"name": "a|b", "value": "-1.5"}, {"name": "c", "value": ""}]
+    assert as_markdown([Table.of(rows)]).split("\n") == [
+        "| name | value |",
+        "| --- | ---: |",
+        r"| a\|b | -1.5 |",
+        "| c |  |",
+    ]
+    assert as_markdown([Table.of([])]) == ""
+
+
+def test_markdown_has_every_block_without_the_marks_that_it_does_not_know() -> None:
+    assert as_markdown(BLOCKS).split("\n\n") == [
+        "CPT of `sw`, see below, N<sup>α</sup>.",
+        "- **43 %** [38, 47] saved on `sw`",
+        "**Saved**",
+        "- One.\n- Two.",
+        "## Losses",
+        "| language | loss | documents |\n| --- | ---: | ---: |\n"
+        "| **sw\\|x** | 0.12 [0.10, 0.15] | 1,200 |\n| he | not known |  |",
+        "#### All",
+        "> a\n> b",
+        "### Method",
+        "> **To doubt** **Few** runs.",
+        "- batch: 1M",
+        "## Loss",
+        "Lower is better.",
+        "![Loss](figures/loss.svg)",
+    ]
+
+
+def test_a_terminal_shows_the_same_cells_aligned() -> None:
+    text = as_text(BLOCKS)
+    assert "language               loss  documents\nsw|x      0.12 [0.10, 0.15]" in text
+    assert "CPT of `sw`, see below, N^α." in text
+    assert "To doubt: Few runs." in text
+    assert "**" not in text and "{." not in text
+
+
+def test_programs_get_the_numbers_behind_the_cells() -> None:
+    page = Page("Losses", BLOCKS, versions={"altair": "6"}, numbers={"sentences": ["One."]})
+    plain = json.loads(json.dumps(as_json(page)))
+    assert plain["title"] == "Losses" and plain["sentences"] == ["One."]
+    (section,) = (block for block in plain["blocks"] if block["kind"] == "section")
+    rows = section["blocks"][0]["rows"]
+    assert rows[0]["loss"] == LOSS.to_json()
+    assert rows[0]["documents"] == 1200
+    assert rows[1] == {"language": "he", "loss": "not known", "documents": ""}

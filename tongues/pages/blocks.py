@@ -1,0 +1,282 @@
+"""What a page is made of: blocks of data, which renderers turn into HTML, Markdown, text, JSON.
+
+Sentences in blocks are marked as in Markdown: `` `language` ``, `**strong**`, `[text](#place)` for
+a place on the page, `[text]{.kind}` for a colour, `x^{2}`. Cells of tables are plain text unless
+they say that they are marked.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tongues.estimate import Estimate
+
+if TYPE_CHECKING:  # altair takes a second to import
+    import altair as alt
+
+__all__ = [
+    "Block",
+    "Callout",
+    "Card",
+    "Cards",
+    "Cell",
+    "Column",
+    "Details",
+    "Entry",
+    "Figure",
+    "Heading",
+    "Items",
+    "Page",
+    "Paragraph",
+    "Quote",
+    "Section",
+    "Table",
+    "Terms",
+    "Topics",
+    "figures_in",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A title within a section; `kind` is as of a section."""
+
+    text: str
+    level: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A sentence or more; kind: `lead`, `quiet`, `notes`, or none."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Sentences one below the other; kind: `plain` without bullets, `notes` in small."""
+
+    sentences: Sequence[str]
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Callout:
+    """What a reader must not miss; without a title a line that says doubt."""
+
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Blocks below a word each, two columns where there is room; kind: `languages` or none."""
+
+    blocks: Mapping[str, "Sequence[Block]"]
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Names and their values."""
+
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Text from outside, shown as it is; lang: its tag, empty where nobody knows."""
+
+    text: str
+    lang: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Blocks folded away below a line."""
+
+    summary: str
+    blocks: "Sequence[Block]"
+    open: bool = False
+    count: str = ""  # quiet, behind the line
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Blocks below a title, with a place of its own on the page; kind: a class of the style."""
+
+    place: str
+    title: str
+    blocks: "Sequence[Block]"
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A number to remember, in large: what is below it, such as its interval, and what it is."""
+
+    number: str
+    below: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """A few numbers to remember side by side."""
+
+    cards: Sequence[Card]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A table's cell.
+
+    value: the number that the text shows, for programs; a column that has one stands to the right.
+    below, beside: in small, such as an interval. notes: more of these, each with its kind.
+    kind: a class of the style. title: shown under the pointer. marked: the text is a sentence.
+    """
+
+    text: str
+    value: float | Estimate | None = None
+    below: str = ""
+    beside: str = ""
+    notes: Sequence[tuple[str, str]] = ()
+    strong: bool = False
+    quiet: bool = False
+    code: bool = False
+    kind: str = ""
+    link: str = ""
+    title: str = ""
+    marked: bool = False
+
+    @property
+    def plain(self) -> str:
+        """All of it on one line."""
+        more = (self.below, self.beside, *(text for text, _ in self.notes))
+        return " ".join(part for part in (self.text, *more) if part)
+
+
+Entry = str | int | Cell | None  # as rows are written; a count gets its thousands set apart
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as renderers draw it: its head, its cells, and whether they are numbers."""
+
+    head: Cell
+    cells: tuple[Cell, ...]
+
+    @property
+    def numbers(self) -> bool:
+        """Whether it stands to the right."""
+        if any(cell.value is not None for cell in self.cells):
+            return True
+        texts = [cell.text for cell in self.cells]
+        return any(texts) and all(
+            not text or text[0].isdigit() or text[0] in "-−+[" for text in texts
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells below a head; kind: a class of the style."""
+
+    head: Sequence[str | Cell]
+    rows: Sequence[Sequence[Entry]]
+    kind: str = ""
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Entry]]) -> "Table":
+        """Of rows with one set of columns."""
+        head = list(rows[0]) if rows else []
+        return cls(head, [[row[name] for name in head] for row in rows])
+
+    @property
+    def columns(self) -> list[Column]:
+        """The same by columns."""
+        columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.head)
+        return [
+            Column(_cell(head), tuple(map(_cell, cells)))
+            for head, cells in zip(self.head, columns, strict=True)
+        ]
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The rows, every entry as a cell."""
+        return [[_cell(entry) for entry in row] for row in self.rows]
+
+
+def _cell(entry: Entry) -> Cell:
+    if isinstance(entry, Cell):
+        return entry
+    if isinstance(entry, int):
+        return Cell(f"{entry:,}", entry)
+    return Cell(entry or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: panels side by side, what one sees in them, and the numbers drawn.
+
+    name: of its files, and its place on the page.
+    """
+
+    name: str
+    title: str
+    caption: str
+    panels: "tuple[alt.LayerChart, ...]"
+    rows: tuple[dict[str, Any], ...]
+
+    @property
+    def columns(self) -> int:
+        """Panels side by side where there is room: pairs of panels stay together."""
+        count = len(self.panels)
+        return min(count, 3) if count % 2 else 2
+
+
+Block = (
+    Heading
+    | Paragraph
+    | Items
+    | Callout
+    | Topics
+    | Terms
+    | Quote
+    | Details
+    | Section
+    | Cards
+    | Table
+    | Figure
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: its title, what stands below that at once, its blocks, and what made it.
+
+    numbers: all that the page says, for programs. versions: of the software behind it, by name.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    lead: Sequence[Block] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure, in reading order."""
+        return list(figures_in([*self.lead, *self.blocks]))
+
+
+def figures_in(blocks: Sequence[Block]) -> Iterator[Figure]:
+    """Every figure among blocks, however deep, in reading order."""
+    for block in blocks:
+        if isinstance(block, Figure):
+            yield block
+        elif isinstance(block, Section | Details):
+            yield from figures_in(block.blocks)
+        elif isinstance(block, Topics):
+            for inside in block.blocks.values():
+                yield from figures_in(inside)

@@ -1,0 +1,201 @@
+"""Blocks as HTML, and the self-contained page around them."""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+from tongues.pages.blocks import (
+    Block,
+    Callout,
+    Card,
+    Cards,
+    Cell,
+    Details,
+    Figure,
+    Heading,
+    Items,
+    Page,
+    Paragraph,
+    Quote,
+    Section,
+    Table,
+    Terms,
+    Topics,
+)
+from tongues.pages.theme import config
+
+__all__ = ["as_html", "frame", "page_as_html", "prose"]
+
+_MARKS = (
+    (re.compile(r"`([^`]*)`"), r'<span class="lang">\1</span>'),
+    (re.compile(r"\*\*(.+?)\*\*"), r"<strong>\1</strong>"),
+    (re.compile(r"\[([^\]]*)\]\((#[^)\s]*)\)"), r'<a href="\2">\1</a>'),
+    (re.compile(r"\[([^\]]*)\]\{\.([\w-]+)\}"), r'<span class="\2">\1</span>'),
+    (re.compile(r"\^\{([^}]*)\}"), r"<sup>\1</sup>"),
+    (re.compile(r"(?<![\w.])-(?=\d)"), "−"),
+    (re.compile(r"(?<=\d) (?=%)"), "\u00a0"),
+)
+
+
+def page_as_html(page: Page) -> str:
+    """The whole page in one file; its figures' files are expected in `figures/` next to it."""
+    body = (
+        f"<header><h1>{escape(page.title)}</h1>{as_html(page.lead)}</header>"
+        f"{as_html(page.blocks)}{_footer(page)}"
+    )
+    return frame(page.title, body, page.figures)
+
+
+def frame(title: str, body: str, figures: Sequence[Figure]) -> str:
+    """A page around a `body` that has a place for every panel of the figures."""
+    drawing = {
+        "palettes": {palette: config(palette) for palette in ("light", "dark")},
+        "panels": [panel.to_dict() for figure in figures for panel in figure.panels],
+    }
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_file('page.css')}</style></head>"
+        f"<body><main>{body}</main>"
+        f'<script type="application/json" id="drawing">{_json(drawing)}</script>'
+        f"<script>{_library()}</script>"
+        f'<script type="module">{_file("page.js")}</script></body></html>\n'
+    )
+
+
+def as_html(blocks: Sequence[Block]) -> str:
+    """Blocks one after the other."""
+    return "".join(map(_block, blocks))
+
+
+def prose(sentence: str) -> str:
+    """A marked sentence as HTML: languages set apart, numbers kept with their units."""
+    text = escape(sentence)
+    for mark, instead in _MARKS:
+        text = mark.sub(instead, text)
+    return text
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading():
+            return f"<h{block.level}>{prose(block.text)}</h{block.level}>"
+        case Paragraph():
+            return f"<p{_kind(block.kind)}>{prose(block.text)}</p>"
+        case Items():
+            lines = "".join(f"<li>{prose(sentence)}</li>" for sentence in block.sentences)
+            return f"<ul{_kind(block.kind)}>{lines}</ul>"
+        case Callout(title=""):
+            return f'<p class="doubt">{prose(block.text)}</p>'
+        case Callout():
+            return (
+                f'<div class="found"><h3>{escape(block.title)}</h3><p>{prose(block.text)}</p></div>'
+            )
+        case Topics():
+            rows = (
+                f"<h3>{prose(name)}</h3><div>{as_html(inside)}</div>"
+                for name, inside in block.blocks.items()
+            )
+            return f'<div class="found {block.kind}">{"".join(rows)}</div>'
+        case Terms():
+            rows = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in block.values.items())
+            return f"<dl>{''.join(rows)}</dl>"
+        case Quote():
+            tags = f'lang="{escape(block.lang)}" dir="auto"'
+            return f"<blockquote {tags}>{escape(block.text)}</blockquote>"
+        case Details():
+            count = f' <span class="quiet">{escape(block.count)}</span>' if block.count else ""
+            head = f"<summary>{escape(block.summary)}{count}</summary>"
+            return f"<details{' open' * block.open}>{head}{as_html(block.blocks)}</details>"
+        case Section():
+            head = f"<h2>{prose(block.title)}</h2>" if block.title else ""
+            place = f' id="{escape(block.place)}"' if block.place else ""
+            return f"<section{place}{_kind(block.kind)}>{head}{as_html(block.blocks)}</section>"
+        case Cards():
+            cards = "".join(map(_card, block.cards))
+            return f'<div class="numbers">{cards}</div>' if cards else ""
+        case Table():
+            return _table(block)
+        case Figure():
+            return _figure(block)
+
+
+def _card(card: Card) -> str:
+    return (
+        f"<div><strong>{prose(card.number)}</strong>"
+        f'<span class="between">{escape(card.below)}</span>{prose(card.what)}</div>'
+    )
+
+
+def _table(table: Table) -> str:
+    """A narrow screen moves it sideways."""
+    columns = table.columns
+    words = [not column.numbers for column in columns]
+    rows = [("th", [column.head for column in columns]), *(("td", row) for row in table.cells)]
+    lines = (
+        "".join(_cell(tag, cell, left) for cell, left in zip(row, words, strict=True))
+        for tag, row in rows
+    )
+    inside = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="{f"wide {table.kind}".strip()}"><table>{inside}</table></div>'
+
+
+def _cell(tag: str, cell: Cell, left: bool) -> str:
+    text = prose(cell.text) if cell.marked else escape(cell.text).replace(" %", "\u00a0%")
+    text = f'<code dir="auto">{text}</code>' if cell.code else text
+    text = f'<a href="{escape(cell.link)}">{text}</a>' if cell.link else text
+    text = f"<strong>{text}</strong>" if cell.strong and text else text
+    kind = " ".join(filter(None, (cell.kind, "quiet" * cell.quiet)))
+    if kind or cell.title:
+        title = f' title="{escape(cell.title)}"' if cell.title else ""
+        text = f"<span{_kind(kind)}{title}>{text}</span>"
+    notes = [("", cell.below), ("beside", cell.beside), *((k, t) for t, k in cell.notes)]
+    small = "".join(f"<small{_kind(kind)}>{prose(text)}</small>" for kind, text in notes if text)
+    return f"<{tag}{_kind('word' * left)}>{text}{small}</{tag}>"
+
+
+def _figure(figure: Figure) -> str:
+    """A figure with its caption, and its files to take away."""
+    panels = "".join('<div class="panel"></div>' for _ in figure.panels)
+    path = f"figures/{figure.name}"
+    image = f'<img src="{path}.svg" alt="{escape(figure.title)}">'
+    return (
+        f'<figure id="{figure.name}"><h2>{escape(figure.title)}</h2>'
+        f"<figcaption>{prose(figure.caption)}</figcaption>"
+        f'<div class="panels" style="--columns:{figure.columns}">{panels}</div>'
+        f"<noscript>{image}</noscript>"
+        f'<p class="links"><a href="{path}.svg">SVG</a> · <a href="{path}.png">PNG</a> · '
+        f'<a href="{path}.csv">data</a></p></figure>'
+    )
+
+
+def _footer(page: Page) -> str:
+    """What made the page, and where its numbers are."""
+    made = " · ".join(f"{name} {version}" for name, version in page.versions.items())
+    return f'<footer>{escape(made)} · <a href="report.json">all numbers as JSON</a></footer>'
+
+
+def _kind(kind: str) -> str:
+    return f' class="{escape(kind)}"' if kind else ""
+
+
+def _file(name: str) -> str:
+    return (files("tongues.pages") / name).read_text(encoding="utf-8")
+
+
+def _json(thing: object) -> str:
+    """JSON that cannot end the script element it is in."""
+    return json.dumps(thing, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, which loads nothing."""
+    import vl_convert
+
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    assert "</script" not in library, "the script would end its element"
+    return library

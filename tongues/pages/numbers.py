@@ -1,0 +1,112 @@
+"""How numbers are written, with their intervals, everywhere: one true minus, none before zero."""
+
+import re
+from collections.abc import Callable
+
+from tongues.estimate import Estimate
+from tongues.pages.blocks import Card, Cell
+
+__all__ = [
+    "Show",
+    "compact",
+    "estimate_card",
+    "estimate_cell",
+    "fixed",
+    "interval",
+    "minus",
+    "number",
+    "percent",
+    "percent_cell",
+    "share",
+    "short",
+    "signed",
+]
+
+Show = Callable[[float], str]
+
+
+def fixed(digits: int) -> Show:
+    """Writes numbers to that many decimals."""
+    return lambda value: f"{value:,.{digits}f}"
+
+
+def minus(text: str) -> str:
+    """A number with a true minus, and none before a zero."""
+    return text.lstrip("-") if not text.strip("-0., %") else text.replace("-", "−")
+
+
+def signed(value: float, show: Show) -> str:
+    """With its sign; zero has none."""
+    text = minus(show(value))
+    return text if text.startswith("−") or not text.strip("0.,") else f"+{text}"
+
+
+def interval(of: Estimate, show: Show) -> str:
+    """`[0.12, 0.16]`; nothing where there is no interval."""
+    if of.low is None or of.high is None:
+        return ""
+    return f"[{minus(show(of.low))}, {minus(show(of.high))}]"
+
+
+def number(of: Estimate, show: Show, unit: str = "") -> str:
+    """`0.14 [0.12, 0.16]`; the unit, such as ` %`, stands behind the value."""
+    value = "not known" if of.value is None else minus(show(of.value)) + unit
+    return f"{value} {interval(of, show)}".rstrip()
+
+
+def estimate_cell(
+    of: Estimate | None,
+    show: Show,
+    *,
+    plus: bool = False,
+    beside: bool = False,
+    quiet: bool = False,
+) -> Cell:
+    """The value with its interval below, or beside; without one the reason for that."""
+    if of is None:
+        return Cell("")
+    ends = interval(of, show) or of.reason
+    text = "not known" if of.value is None else minus(show(of.value))
+    text = signed(of.value, show) if plus and of.value is not None else text
+    below, beside_it = ("", ends) if beside else (ends, "")
+    return Cell(text, of, below, beside_it, quiet=quiet)
+
+
+def estimate_card(
+    of: Estimate, show: Show, what: str, unit: str = "", *, plus: bool = False, below: str = ""
+) -> Card:
+    """A value in large, its interval below; below: more, behind the interval."""
+    assert of.value is not None
+    value = signed(of.value, show) if plus else minus(show(of.value))
+    return Card(
+        value + unit, " · ".join(filter(None, (interval(of, show) or of.reason, below))), what
+    )
+
+
+def share(part: float, whole: float) -> float:
+    """The part of a whole; nothing is no part of nothing."""
+    return part / whole if whole else 0.0
+
+
+def percent(value: float) -> str:
+    """A share to a tenth of a percent, but never nothing where there is something."""
+    if 0 < value < 0.0005:
+        return "< 0.1 %"
+    return f"{value * 100:.{0 if value >= 0.9995 else 1}f} %"
+
+
+def percent_cell(part: float, whole: float = 1.0) -> Cell:
+    """A part of a whole as a table shows it."""
+    return Cell(percent(share(part, whole)), share(part, whole))
+
+
+def compact(value: float, digits: int = 1) -> str:
+    """A number as people write FLOPs, at so many digits: 2e12."""
+    base, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{float(base):g}e{int(exponent)}"
+
+
+def short(value: float, figures: int = 2) -> str:
+    """Few figures, but no exponent below a thousand."""
+    text = f"{value:.{3 if 100 <= abs(value) < 1000 else figures}g}"
+    return re.sub(r"e\+?(-?)0*", r"e\1", text)

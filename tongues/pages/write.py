@@ -1,0 +1,104 @@
+"""A page's folder, put there as a whole: the page, its figures and its numbers."""
+
+import csv
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.files import whole_directory, whole_file, write_json, write_text
+from tongues.pages.blocks import Figure, Page
+from tongues.pages.html import page_as_html
+from tongues.pages.theme import config
+
+__all__ = ["check_folder", "write_figures", "write_page"]
+
+_MARK = "report.json"  # a folder that holds it is a page's, and may be replaced by one
+_NUMBERED = re.compile(r'(id="|url\(#)((?:clip|gradient_)\d+)')
+_SCALE = 2  # pixels of a PNG to a pixel of the figure
+_WIDTH = 430  # pixels of one panel in an SVG or PNG
+_LETTER = 5.7  # pixels, about
+
+
+def check_folder(out: Path) -> None:
+    """Refuse a filled folder that is no report."""
+    if out.exists() and not (out / _MARK).is_file() and (out.is_file() or any(out.iterdir())):
+        raise UserError("is not empty and no report", where=str(out), hint="name another folder")
+
+
+def write_page(page: Page, out: Path, progress: Callable[[str], None] = lambda _: None) -> Path:
+    """Write a page with its figures and its numbers to `out`; returns its `index.html`.
+
+    An earlier page at `out` is replaced, any other filled folder refused. `progress` is told in a
+    few words what is being done.
+    """
+    check_folder(out)
+    with whole_directory(out) as aside:
+        write_figures(page.figures, aside / "figures", progress)
+        progress("writing the page")
+        write_text(aside / "index.html", page_as_html(page))
+        head = {"title": page.title, "versions": dict(page.versions)}
+        write_json(aside / _MARK, head | dict(page.numbers))
+    return out / "index.html"
+
+
+def write_figures(
+    figures: Iterable[Figure],
+    folder: Path,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Path]:
+    """Write each figure as NAME.svg, NAME.png and NAME.csv; returns the SVG files.
+
+    Files of these names are replaced, each whole or not at all; others stay. `progress` is told in
+    a few words what is being done.
+    """
+    if folder.is_file():
+        raise UserError("is a file, and figures need a folder", where=str(folder))
+    written = []
+    for figure in figures:
+        progress(f"drawing {figure.title.lower()}")
+        written.append(_write(figure, folder / f"{figure.name}.svg"))
+    return written
+
+
+def _write(figure: Figure, path: Path) -> Path:
+    import vl_convert
+
+    spec = _whole(figure) | {"config": config("light", paper=True)}
+    svg = _renumbered(vl_convert.vegalite_to_svg(spec))
+    write_text(path, svg)
+    with whole_file(path.with_suffix(".png")) as aside:
+        aside.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+    names = list(dict.fromkeys(name for row in figure.rows for name in row))
+    with (
+        whole_file(path.with_suffix(".csv")) as aside,
+        aside.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(figure.rows)
+    return path
+
+
+def _whole(figure: Figure) -> dict[str, Any]:
+    """All panels in one chart of fixed width, with the caption."""
+    import altair as alt
+
+    sized = [panel.properties(width=_WIDTH) for panel in figure.panels]
+    caption = wrap(figure.caption, width=int(figure.columns * _WIDTH / _LETTER))
+    title = alt.TitleParams(figure.title, subtitle=caption, fontSize=17, offset=18)
+    chart = alt.concat(*sized, columns=figure.columns).properties(title=title)
+    chart = chart.resolve_scale(color="independent")  # as on a page, a legend to each panel
+    return chart.to_dict(validate=False)  # the panels were checked when they were made
+
+
+def _renumbered(svg: str) -> str:
+    """The same picture with ids counted from 0, so that one figure always gives the same bytes."""
+    names: dict[str, str] = {}
+
+    def counted(found: re.Match[str]) -> str:
+        return found[1] + names.setdefault(found[2], f"part{len(names)}")
+
+    return _NUMBERED.sub(counted, svg)
