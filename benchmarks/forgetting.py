@@ -19,11 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tongues.laws.curved import Curved
-from tongues.laws.forgetting import FORGETTING, highest, least_replay
+from tongues.laws.forms import CurvedForm, Values
+from tongues.laws.forms.forgetting import FORGETTING, highest, least_replay
 from tongues.laws.observed import Run, gather
 from tongues.laws.solver import Ties, pose, solve
-from tongues.laws.values import Values
 from tongues.recipe import load_recipe
 from tongues.runs import table
 from tongues.study import plan_runs, run_all
@@ -235,8 +234,13 @@ def fitted(name: str, rows: Rows, seed: int = 0) -> dict[str, float]:
     curve, spans = FORMS[name]
     low, high = np.log(np.array(list(spans.values()))).T
     starts = np.exp(low + (high - low) * np.random.default_rng(seed).random((STARTS, len(low))))
-    form = Curved(
-        *(name, "", tuple(spans), ("N", "D", "r", "S"), curve),
+    form = CurvedForm(
+        name=name,
+        summary="",
+        formula="",
+        curve=curve,
+        fitted=tuple(spans),
+        needs=("N", "D", "r", "S"),
         spans=lambda variables, loss: spans,
         starts=lambda variables, loss: starts,
     )

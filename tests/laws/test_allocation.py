@@ -72,7 +72,7 @@ def test_it_is_the_minimum_of_every_published_law(name, compute):
 def test_without_an_interior_optimum_there_is_no_allocation(change):
     law = Law("cpt", ZHENG | change)
     assert allocate(law) is None
-    (caution,) = about_allocation("cpt", law.params, {})
+    (caution,) = about_allocation(law.equation, law.params, {})
     assert caution.code == "no_interior_optimum"
     assert law.to_json()["allocation"] is None
 
@@ -81,7 +81,7 @@ def test_without_an_interior_optimum_there_is_no_allocation(change):
 def test_a_law_of_compute_has_no_allocation_and_no_caution_about_it(name):
     law = preset(name)
     assert allocate(law) is None
-    assert about_allocation(law.form, law.params, {}) == ()
+    assert about_allocation(law.equation, law.params, {}) == ()
 
 
 def test_resamples_without_an_optimum_are_counted_and_left_out():
@@ -91,7 +91,7 @@ def test_resamples_without_an_optimum_are_counted_and_left_out():
     best = allocate(law)
     assert best is not None
     assert len(best.draws["a"]) == 80
-    (caution,) = about_allocation("cpt", law.params, draws)
+    (caution,) = about_allocation(law.equation, law.params, draws)
     assert caution.code == "optimum_in_doubt"
     assert caution.sentence.startswith("20%")
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.laws.made import CHINCHILLA, CPT, SMALL, codes, grid, noise, rows_of, small_runs
 from tongues import laws
-from tongues.laws import Law, allocate
+from tongues.laws import FORMS, Law, allocate
 from tongues.laws.cautions import about_intervals
 
 BASE = Law("chinchilla", SMALL)
@@ -168,7 +168,7 @@ def test_exponents_that_may_be_anything():
     law = fit(rows, draws=60)
     assert said(law, "wide_interval").startswith("beta is ")
     params, interval = {"alpha": 0.3, "beta": 0.3}, {"alpha": (0.1, 0.5), "beta": (0.2, 0.4)}
-    (caution,) = about_intervals(params, interval, ("alpha", "beta", "gamma"))
+    (caution,) = about_intervals(FORMS.find("extended"), params, interval)
     assert caution.sentence == "alpha is 0.3 but may be 0.1 to 0.5"
 
 

@@ -20,7 +20,7 @@ def rows_of(params, spread=0.004, seed=0, runs=None):
     """Made rows of a law; N and D in a grid."""
     N, D = grid(7, 7)
     loss = Law("extended", {"gamma": 0.0} | params).loss(N, D) * noise(len(N), spread, seed)
-    return read_rows(FORMS["chinchilla"], {"N": N, "D": D}, loss, runs, 5)
+    return read_rows(FORMS.find("chinchilla"), {"N": N, "D": D}, loss, runs, 5)
 
 
 @pytest.fixture(scope="module")

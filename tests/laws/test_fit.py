@@ -124,7 +124,7 @@ def test_every_law_converges_on_published_runs(form):
     table = sorted(read("chinchilla_epoch_245.csv"), key=lambda row: float(row["loss"]))[:240]
     columns = {name: np.array([float(row[name]) for row in table]) for name in "NDC"}
     loss = np.array([float(row["loss"]) for row in table])
-    given: Columns = {name: columns[name] for name in laws.FORMS[form].variables}
+    given: Columns = {name: columns[name] for name in laws.FORMS.find(form).variables}
     law = laws.fit(form, loss, **given, draws=0)
     assert law.gradient_norm < 1e-6 * law.delta
     assert "not_converged" not in codes(law)
@@ -170,7 +170,7 @@ def test_questions_that_make_no_sense_are_refused():
         laws.fit("cpt", **rows, base=Law("cpt", SMALL_CPT))
     with pytest.raises(UserError, match="is not needed"):
         laws.fit("chinchilla", **rows, base=BASE)
-    with pytest.raises(UserError, match="no law `chinchila`"):
+    with pytest.raises(UserError, match="no law form `chinchila`"):
         laws.fit("chinchila", **rows)
     with pytest.raises(UserError, match=r"E cannot be 1\.9") as caught:
         rows["loss"] = np.linspace(1.8, 5, 32)

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from tongues import laws
 from tongues.laws import Law
-from tongues.laws.forgetting import highest, least_replay
-from tongues.laws.forms import find_form
+from tongues.laws.forms import FORMS
+from tongues.laws.forms.forgetting import highest, least_replay
 from tongues.laws.solver import pose
 
 FAR = {"F": 300.0, "A": 0.37, "kappa": 0.17, "W": 0.2, "B": 3e5, "beta": 0.1}
@@ -125,7 +125,7 @@ def test_noise_free_laws_are_recovered(memory, A, kappa, W, worth):
 )
 def test_slopes_are_finite_wherever_it_is_searched(place, share, tokens):
     variables = {"D": np.array([tokens, 2e9]), "r": np.array([share, 0.1]), "S": np.full(2, 2.5)}
-    problem = pose(find_form("forgetting"), variables, np.array([2.5, 3.0]), 1e-3)
+    problem = pose(FORMS.find("forgetting"), variables, np.array([2.5, 3.0]), 1e-3)
     theta = problem.low + np.array(place) * (problem.high - problem.low)
     value, slopes = problem.look(theta[None], problem.context({}))
     assert np.isfinite(value).all()

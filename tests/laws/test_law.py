@@ -47,7 +47,7 @@ def test_every_form_goes_through_json():
         laws.fit("power", loss, C=C, draws=5),
         laws.fit("power-floor", loss, C=C, draws=5),
     ]
-    assert {base.form, *(law.form for law in found)} == set(laws.FORMS)
+    assert {base.form, *(law.form for law in found)} == set(laws.FORMS.names())
     for law in found:
         data = law.to_json()
         assert Law.from_json(json.loads(json.dumps(data, allow_nan=False))).to_json() == data
@@ -115,7 +115,7 @@ def test_the_interval_of_the_loss_holds_the_loss_and_widens_beyond_the_runs(fitt
 
 
 def test_what_is_no_law_is_refused():
-    with pytest.raises(UserError, match="no law `chinchila`") as caught:
+    with pytest.raises(UserError, match="no law form `chinchila`") as caught:
         Law("chinchila", CHINCHILLA)
     assert caught.value.hint == "did you mean `chinchilla`?"
     with pytest.raises(UserError, match="E A B alpha beta gamma"):

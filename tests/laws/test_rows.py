@@ -19,7 +19,7 @@ BASE = Law("chinchilla", CHINCHILLA)
 def read(loss=None, runs=None, form="chinchilla", **change):
     variables = {**GRID, **change}
     loss = BASE.loss(**GRID) if loss is None else loss
-    return read_rows(FORMS[form], variables, loss, runs, len(FORMS[form].free))
+    return read_rows(FORMS.find(form), variables, loss, runs, len(FORMS.find(form).free))
 
 
 @pytest.mark.parametrize("name", ["N", "D", "loss"])

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.laws.made import SMALL, small_runs
+from tests.laws.made import SMALL, SMALL_CPT, small_runs
 from tongues import laws
 from tongues.errors import UserError
-from tongues.laws import Curve, Law, preset, saved_at_size, savings, tokens_for
+from tongues.laws import Curve, Law, params_for, preset, saved_at_size, savings, tokens_for
 
 SIZE = 1e6
 CONTINUED = {**SMALL, "B": 100.0, "beta": 0.35, "gamma": 0.01}
@@ -186,3 +186,27 @@ def test_draws_that_never_reach_the_loss_leave_an_end_open():
         value, low, top = saved_at_size(scratch, cpt, 1e6, 2e7)[name]
         assert low == -np.inf
         assert top == pytest.approx(float(value))
+
+
+@pytest.mark.parametrize("gamma", [None, 0.0, 0.05, 0.2])
+def test_the_parameters_to_a_loss_give_that_loss(gamma):
+    law = Law("chinchilla", SMALL) if gamma is None else Law("cpt", SMALL_CPT | {"gamma": gamma})
+    D = np.array([1e6, 1e7, 1e9])
+    loss = law.loss(3e6, D)
+    np.testing.assert_allclose(params_for(law, D, loss), 3e6, rtol=1e-9)
+    assert params_for(law, 1e12, 1.2) == np.inf  # below the floor
+    floor = SMALL["E"] + SMALL["A"] / 1e9 ** SMALL["alpha"]
+    assert params_for(law, np.inf, floor) == pytest.approx(1e9)
+    with pytest.raises(UserError, match="not inverted") as refused:
+        params_for(preset("zheng2024-cpt-compute"), 1e9, 3.0)
+    assert "chinchilla, extended, cpt" in refused.value.hint
+
+
+def test_of_a_rising_joint_term_only_the_falling_part_counts():
+    law = Law("cpt", SMALL_CPT | {"gamma": -0.05})
+    N = np.geomspace(1.0, 1e12, 20000)
+    losses = law.loss(N, 1e7)
+    best = int(losses.argmin())
+    assert 0 < best < len(N) - 1
+    assert params_for(law, 1e7, float(losses[best]) + 1e-6) <= N[best] * 1.01
+    assert params_for(law, 1e7, float(losses[best]) - 1e-6) == np.inf

@@ -9,7 +9,7 @@ from tongues.laws.rows import read_rows
 from tongues.laws.solver import pose, solve
 from tongues.laws.uncertainty import draw_runs, intervals, percentiles, refit, upright
 
-FORM = FORMS["chinchilla"]
+FORM = FORMS.find("chinchilla")
 N = np.repeat(np.geomspace(1e7, 1e10, 8), 6)
 D = np.tile(np.geomspace(1e8, 1e11, 6), 8)
 LOSS = 1.5 + 400 / N**0.35 + 900 / D**0.35

@@ -25,7 +25,7 @@ def test_published_laws_are_known_by_what_they_are_good_for() -> None:
     assert roles == {
         "zheng2024-scratch": "scratch",
         "zheng2024-cpt": "cpt",
-        "muennighoff2023": "repeats",
+        "muennighoff2023": "repetition",
         "zheng2024-scratch-compute": "scratch by compute",
         "zheng2024-cpt-compute": "cpt by compute",
     }

@@ -7,7 +7,7 @@ import pytest
 
 from tongues import laws
 from tongues.laws import Law
-from tongues.laws.forms import find_form
+from tongues.laws.forms import FORMS
 from tongues.laws.rows import Rows, read_rows
 from tongues.report import law_figures
 from tongues.report.charts import Figure
@@ -23,7 +23,7 @@ Pair = tuple[list[Law], list[Rows]]
 
 
 def rows_of(law: Law, loss: np.ndarray, **variables: np.ndarray) -> Rows:
-    return read_rows(find_form(law.form), variables, loss, None, 0)
+    return read_rows(FORMS.find(law.form), variables, loss, None, 0)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,15 @@ from tongues.laws.frontier import (
 from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.presets import PRESETS, preset
 from tongues.laws.stored import read_laws_file
-from tongues.laws.transfer import Curve, Saving, Savings, saved_at_size, savings, tokens_for
+from tongues.laws.transfer import (
+    Curve,
+    Saving,
+    Savings,
+    params_for,
+    saved_at_size,
+    savings,
+    tokens_for,
+)
 from tongues.laws.trust import fit
 
 __all__ = [
@@ -37,6 +45,7 @@ __all__ = [
     "frontier",
     "implied_saving",
     "implied_saving_interval",
+    "params_for",
     "preset",
     "read_laws_file",
     "saved_at_size",

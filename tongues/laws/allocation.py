@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.laws.forms import Values
+from tongues.laws.forms import Form
 from tongues.laws.uncertainty import intervals, percentiles
 
 if TYPE_CHECKING:
     from tongues.laws.law import Law
 
-__all__ = ["Allocation", "about_allocation", "allocate", "interior"]
-
-_ENDLESS = 600.0  # a log coefficient beyond which no number holds it
-_SPLIT = ("chinchilla", "cpt", "extended", "data-constrained")  # the last while nothing repeats
+__all__ = ["Allocation", "about_allocation", "allocate"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,28 +56,28 @@ def allocate(law: "Law") -> Allocation | None:
 
     The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) say why.
     """
-    if law.form not in _SPLIT or not interior(law.params):
+    split = law.equation.split
+    if split is None or not split.interior(law.params):
         return None
-    point = {name: float(value) for name, value in _optimum(law.params).items()}
+    point = {name: float(value) for name, value in split.sizes(law.params).items()}
     draws = {}
     if law.draws:
-        inside = interior(law.draws)
-        draws = _optimum({name: values[inside] for name, values in law.draws.items()})
+        inside = split.interior(law.draws)
+        draws = split.sizes({name: values[inside] for name, values in law.draws.items()})
     return Allocation(**point, interval=intervals(draws, point), draws=draws)
 
 
 def about_allocation(
-    form: str, params: Mapping[str, float], draws: Mapping[str, np.ndarray]
+    form: Form, params: Mapping[str, float], draws: Mapping[str, np.ndarray]
 ) -> tuple[Caution, ...]:
     """Whether an optimum inside the plane exists at all, and in how many draws it does not."""
-    if form not in _SPLIT:
+    split = form.split
+    if split is None:
         return ()
-    if not interior(params):
-        why = "beta and alpha must both exceed gamma, and A and B be more than nothing"
-        are = ", ".join(f"{name} {params[name]:.3g}" for name in params if name != "E")
-        sentence = f"no compute-optimal size exists: {why}, but here they are {are}"
+    if not split.interior(params):
+        sentence = f"no compute-optimal size exists: {split.why_not(params)}"
         return (Caution("no_interior_optimum", sentence),)
-    outside = 1.0 - np.mean(interior(draws)) if draws else 0.0
+    outside = 1.0 - np.mean(split.interior(draws)) if draws else 0.0
     if outside > 0.025:
         return (
             Caution(
@@ -90,25 +87,3 @@ def about_allocation(
             ),
         )
     return ()
-
-
-def interior(params: Values) -> np.ndarray:
-    """Where an optimum inside the plane exists: both exponents above the joint one."""
-    A, B, alpha, beta = (np.asarray(params[name]) for name in ("A", "B", "alpha", "beta"))
-    gamma = np.asarray(params.get("gamma", 0.0))
-    apart = (beta > gamma) & (alpha > gamma) & (A > 0) & (B > 0)
-    with np.errstate(all="ignore"):
-        gain = np.log(alpha * A / ((beta - gamma) * B)) / (alpha + beta - gamma)
-    return apart & (np.abs(gain) < _ENDLESS)
-
-
-def _optimum(
-    params: Values,
-) -> dict[str, np.ndarray]:
-    """Set the slope of E + A/N^alpha + B/(D^beta N^gamma) along C = 6 N D to zero."""
-    A, B, alpha, beta = (np.asarray(params[name]) for name in ("A", "B", "alpha", "beta"))
-    gamma = np.asarray(params.get("gamma", 0.0))
-    total = alpha + beta - gamma
-    gain = (alpha * A / ((beta - gamma) * B)) ** (1.0 / total)
-    a, b = beta / total, (alpha - gamma) / total
-    return {"N_coef": gain * 6.0**-a, "a": a, "D_coef": 6.0**-b / gain, "b": b}

@@ -8,7 +8,7 @@ from typing import Any
 from tongues.errors import Caution, UserError
 from tongues.files import write_json
 from tongues.laws.compare import Comparison
-from tongues.laws.forms import find_form
+from tongues.laws.forms import FORMS, Form
 from tongues.laws.implied import Implied, implied_by
 from tongues.laws.law import Law
 from tongues.laws.observed import gather
@@ -170,7 +170,7 @@ def fit_places(
             raise UserError("there is no finished run to fit", where=str(places[0]))
         return Answer(targets=tuple(fitted))
     law = law or "chinchilla"
-    form = find_form(law)
+    form = _form(law)
     if drop_highest < 0:
         raise UserError(f"cannot drop {drop_highest} rows", where="--drop-highest")
     request = Request(
@@ -190,6 +190,16 @@ def fit_places(
     under = request.base or (fitted.base.law if fitted.base else None)
     implied = implied_by(under, fitted.law) if under and law == "cpt" else None
     return Answer(fitted=fitted.all, implied=implied, cautions=cautions)
+
+
+def _form(name: str) -> Form:
+    """The form of that name; the refusal of another says what there is."""
+    try:
+        return FORMS.find(name, "--law")
+    except UserError as error:
+        known = "\n".join(f"  {form.name}: {form.summary}" for form in FORMS)
+        hint = f"{error.hint} The laws are\n{known}"
+        raise UserError(error.what, where=error.where, hint=hint) from None
 
 
 def _check_flags(

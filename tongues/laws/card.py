@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tongues.laws.forms import find_form
+from tongues.laws.forms import VARIABLES
 from tongues.laws.law import Law
 from tongues.laws.shown import law_title, parameter_rows, sentences
 from tongues.pages import Table, as_markdown
@@ -10,14 +10,6 @@ from tongues.quantities import show_count
 
 __all__ = ["laws_section"]
 
-_MEANINGS = {
-    "N": "N parameters of the model",
-    "D": "D tokens trained on",
-    "C": "C training FLOPs",
-    "U": "U unique tokens there are",
-    "r": "r share of replayed text",
-    "S": "S loss on the source language before the first step",
-}
 _COUNTS = ("N", "D", "U")
 
 
@@ -30,7 +22,7 @@ def laws_section(laws: Sequence[Law]) -> str:
 def _law(law: Law) -> Iterator[str]:
     told = law.strategy if law.strategy != law.form else ""
     yield from ("", f"### {law.form}{_of(told, law.target)}", "")
-    meanings = ", ".join(_MEANINGS[name] for name in find_form(law.form).variables)
+    meanings = ", ".join(f"{name} {VARIABLES[name]}" for name in law.equation.variables)
     yield f"`{law_title(law).partition(': ')[2]}`, in nats per token; {meanings}."
     yield from ("", as_markdown([Table.of(parameter_rows(law))]), "")
     if law.source:

@@ -1,11 +1,11 @@
 """What a fit cannot be trusted for: typed cautions, never silence."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
 from tongues.errors import Caution
-from tongues.laws.forms import AnyForm, Form
+from tongues.laws.forms import Form
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows
 from tongues.laws.solver import Optimum, Problem
@@ -31,13 +31,13 @@ _OUTLYING = 8.0  # robust standard deviations
 _SHOWN = 5
 
 
-def about_rows(rows: Rows, form: AnyForm, free: Container[str]) -> tuple[Caution, ...]:
+def about_rows(rows: Rows, form: Form, free: Sequence[str]) -> tuple[Caution, ...]:
     """Too few sizes or runs, or sizes and tokens that only ever grew together.
 
     free: the parameters that are looked for.
     """
     found = []
-    if "N" in rows.variables and _finds_size(form, free):
+    if "N" in rows.variables and form.finds_size(free):
         sizes = len(np.unique(rows.variables["N"]))
         if sizes < _FEW_SIZES:
             found.append(
@@ -61,13 +61,6 @@ def about_rows(rows: Rows, form: AnyForm, free: Container[str]) -> tuple[Caution
                 )
             )
     return tuple(found)
-
-
-def _finds_size(form: AnyForm, free: Container[str]) -> bool:
-    """Whether an exponent of N is looked for, rather than given or taken from a base."""
-    if isinstance(form, Form):
-        return any(one.variable == "N" and name in free for name, one in form.exponents.items())
-    return form.base is None
 
 
 def _about_amounts(rows: Rows) -> list[Caution]:
@@ -121,10 +114,10 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def about_base(rows: Rows, form: AnyForm, base: Law) -> tuple[Caution, ...]:
+def about_base(rows: Rows, form: Form, base: Law) -> tuple[Caution, ...]:
     """Rows that lie below what the base law allows, and a base without draws."""
     found = []
-    known = form.known(base.params, rows.variables) if isinstance(form, Form) else np.zeros(1)
+    known = form.known(base.params, rows.variables)
     below = np.flatnonzero(rows.loss <= known)
     if below.size:
         runs = _some(list(dict.fromkeys(rows.runs[i] for i in rows.run[below])))
@@ -196,7 +189,7 @@ def about_bounds(problem: Problem, interval: dict[str, tuple[float, float]]) -> 
 
 
 def about_intervals(
-    params: dict[str, float], interval: dict[str, tuple[float, float]], exponents: Iterable[str]
+    form: Form, params: dict[str, float], interval: dict[str, tuple[float, float]]
 ) -> tuple[Caution, ...]:
     """Exponents whose interval is wider than they are."""
     return tuple(
@@ -205,7 +198,7 @@ def about_intervals(
             f"{name} is {params[name]:.3g} but may be {interval[name][0]:.3g} to "
             f"{interval[name][1]:.3g}",
         )
-        for name in exponents
-        if name in interval and name != "gamma"  # which may well be 0
+        for name in form.exponents
+        if name in interval and form.limits(name)[0] >= 0  # else it may well be 0
         if np.ptp(interval[name]) > abs(params[name])
     )

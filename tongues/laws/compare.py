@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
 from tongues.laws.fit import Manner, fit_rows, prepare
-from tongues.laws.forms import find_form
+from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows
 from tongues.laws.solver import objective, pose, solve
@@ -21,7 +21,6 @@ _FOLDS = 10
 _BASES = 20  # draws of the base among which the error of the law on it is spread
 _DRAWS = 1000
 _NOTHING = (0.0, 0.0, 0.0)
-_FORMS = ("chinchilla", "extended", "cpt", "kaplan")
 _THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals say too little
 _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
 
@@ -73,14 +72,15 @@ def compare(
     delta: float = 1e-3,
     draws: int = 1000,
     seed: int = 0,
-    forms: Sequence[str] = _FORMS,
+    forms: Sequence[str] = (),
 ) -> Comparison:
     """Which law the runs of each strategy support.
 
     by_strategy: columns `N`, `D`, `loss` and `runs`, by strategy: rows of the same run, or of runs
         that are not independent of each other, are resampled and left out together.
     base: the scratch law that the `cpt` law stands on; without it that law is left out.
-    delta, draws, seed: as for `fit`. forms: the laws to compare, by their names.
+    delta, draws, seed: as for `fit`. forms: the laws to compare, by their names; without it all
+        that are made for it.
     """
     prepared: dict[str, Rows] = {}
     manner = Manner(delta, draws, seed)
@@ -105,17 +105,20 @@ def compare_rows(
     by_strategy: Mapping[str, Rows],
     base: Law | None = None,
     manner: Manner | None = None,
-    forms: Sequence[str] = _FORMS,
+    forms: Sequence[str] = (),
 ) -> Comparison:
     """Fit every law to every strategy's rows, cross-validate over runs, and say what holds.
 
     base: the scratch law that the `cpt` law stands on; without it that law is left out. forms: the
-    laws to compare, by their names.
+    laws to compare, by their names; without it all that are made for it.
     """
     manner = manner or Manner()
+    compared = [FORMS.find(name) for name in forms] or [form for form in FORMS if form.compared]
     entries: list[Entry] = []
     for strategy, rows in by_strategy.items():
-        entries += _strategy(strategy, rows, base if strategy != "scratch" else None, manner, forms)
+        entries += _strategy(
+            strategy, rows, base if strategy != "scratch" else None, manner, compared
+        )
     if not entries:
         raise UserError("no law can be compared on these rows", where="rows")
     said = [line for strategy in by_strategy for line in _sentences(strategy, entries)]
@@ -123,19 +126,18 @@ def compare_rows(
 
 
 def _strategy(
-    strategy: str, rows: Rows, base: Law | None, manner: Manner, forms: Sequence[str]
+    strategy: str, rows: Rows, base: Law | None, manner: Manner, forms: Sequence[Form]
 ) -> list[Entry]:
     if rows.n_runs < FEWEST_RUNS:
         return []
     fitted: dict[str, Law] = {}
     errors: dict[str, np.ndarray] = {}
-    for name in forms:
-        form = find_form(name)
+    for form in forms:
         if (form.base and base is None) or len(rows.loss) <= len(form.free):
             continue
         own = base if form.base else None
-        fitted[name] = fit_rows(form, rows, own, manner)
-        errors[name] = _left_out(name, rows, own, manner)
+        fitted[form.name] = fit_rows(form, rows, own, manner)
+        errors[form.name] = _left_out(form, rows, own, manner)
     if not fitted:
         return []
     best = min(errors, key=lambda name: errors[name][0].mean())
@@ -161,7 +163,7 @@ def _strategy(
 
 def _doubt(law: Law) -> str:
     """Why single parameters of a fit cannot be told."""
-    unknowns = len(find_form(law.form).free)
+    unknowns = len(law.equation.free)
     if law.n_runs <= unknowns:
         return f"{law.n_runs} runs for {unknowns} unknowns"
     loose = {caution.code for caution in law.loose} - {_OF_OPTIMUM}
@@ -169,9 +171,8 @@ def _doubt(law: Law) -> str:
     return "; ".join(reasons)
 
 
-def _left_out(name: str, rows: Rows, base: Law | None, manner: Manner) -> np.ndarray:
+def _left_out(form: Form, rows: Rows, base: Law | None, manner: Manner) -> np.ndarray:
     """The Huber loss of each row under a fit that has not seen its run, (bases, rows)."""
-    form = find_form(name)
     problem = pose(form, rows.variables, rows.loss, manner.delta)
     bases = _bases(form.taken_names, base)
     theta = solve(

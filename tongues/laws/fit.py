@@ -16,7 +16,7 @@ from tongues.laws.cautions import (
     about_residuals,
     about_rows,
 )
-from tongues.laws.forms import AnyForm, check_names, find_form
+from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows, read_rows
 from tongues.laws.solver import Optimum, Problem, Ties, pose, read_ties, solve
@@ -47,9 +47,9 @@ def prepare(
     seed: int,
     fix: Mapping[str, float] | None,
     tie: Sequence[tuple[str, str]],
-) -> tuple[AnyForm, Rows, Manner]:
+) -> tuple[Form, Rows, Manner]:
     """Check everything a fit is given; a UserError names what is wrong."""
-    form = find_form(law)
+    form = FORMS.find(law)
     check_names(variables)
     if not 0 < delta < np.inf:
         raise UserError(f"delta must be positive, not {delta:g}", where="delta")
@@ -81,7 +81,7 @@ def prepare(
     return form, rows, Manner(delta, draws, seed, ties)
 
 
-def fit_rows(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Law:
+def fit_rows(form: Form, rows: Rows, base: Law | None, manner: Manner) -> Law:
     """Fit a form to checked rows."""
     taken = {name: np.array([base.params[name]]) for name in form.taken_names} if base else {}
     problem = pose(form, rows.variables, rows.loss, manner.delta, manner.ties)
@@ -126,8 +126,8 @@ def fit_rows(form: AnyForm, rows: Rows, base: Law | None, manner: Manner) -> Law
         + (about_base(rows, form, base) if base else ())
         + about_optimum(problem, optimum)
         + about_bounds(problem, interval)
-        + about_intervals(params, interval, form.exponents)
-        + about_allocation(form.name, params, spread),
+        + about_intervals(form, params, interval)
+        + about_allocation(form, params, spread),
     )
 
 
@@ -139,7 +139,7 @@ def records(loss: np.ndarray) -> np.ndarray:
 
 
 def _resample(
-    form: AnyForm,
+    form: Form,
     rows: Rows,
     base: Law | None,
     manner: Manner,

@@ -1,15 +1,16 @@
 """Loss against compute: along the best sizes a law is a power of compute, and can be inverted."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
-from tongues.laws.allocation import allocate, interior
 from tongues.laws.fit import records
+from tongues.laws.forms import Split, Values
 from tongues.laws.law import Law
 from tongues.laws.rows import positive
 from tongues.laws.uncertainty import intervals, percentiles, upright
-from tongues.laws.values import Values
 
 __all__ = [
     "about_saving",
@@ -19,8 +20,6 @@ __all__ = [
     "implied_saving",
     "implied_saving_interval",
 ]
-
-_POWERS = ("power", "power-floor")
 
 
 def envelope(C: ArrayLike, loss: ArrayLike) -> np.ndarray:
@@ -36,18 +35,17 @@ def frontier(law: Law) -> Law:
     Both the size and the token term fall as the same power of C along the best sizes, so it is
     exact. A power law is its own frontier.
     """
-    if law.form in _POWERS:
+    if law.equation.role == "compute":
         return law
-    best = allocate(law)
-    if best is None:
+    split = law.equation.split
+    if split is None or not split.interior(law.params):
         raise UserError(
             f"the {law.form} law has no compute-optimal size, so no frontier",
             where="law",
             code="no_interior_optimum",
         )
-    draws = _draws_along(law, best.draws) if law.draws else {}
-    along = _along(law.params, {"N_coef": best.N_coef, "a": best.a})
-    point = {name: float(value) for name, value in along.items()}
+    draws = _draws_along(split, law.draws) if law.draws else {}
+    point = {name: float(value) for name, value in split.frontier(law.params).items()}
     return Law(
         "power-floor",
         point,
@@ -103,28 +101,14 @@ def about_saving(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[Caution, ...]:
     )
 
 
-def _draws_along(law: Law, best: Values) -> dict[str, np.ndarray]:
+def _draws_along(split: Split, draws: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """NaN where a draw has no best size, so that draws of two laws stay paired."""
-    inside = interior(law.draws)
-    found = _along({name: values[inside] for name, values in law.draws.items()}, best)
-    draws = {name: np.full(len(inside), np.nan) for name in found}
-    for name, values in found.items():
-        draws[name][inside] = values
-    return draws
-
-
-def _along(params: Values, best: Values) -> dict[str, np.ndarray]:
-    """E and the sum of both terms as A/C^gamma, along N = N_coef C^a."""
-    if not params:
-        return {}
-    A, B, alpha, beta = (np.asarray(params[name]) for name in ("A", "B", "alpha", "beta"))
-    shared = np.asarray(params.get("gamma", 0.0))
-    N = np.asarray(best["N_coef"])
-    return {
-        "E": np.asarray(params["E"]),
-        "A": A * N**-alpha + B * (6.0 * N) ** beta * N**-shared,
-        "gamma": alpha * np.asarray(best["a"]),
-    }
+    inside = split.interior(draws)
+    along = split.frontier({name: values[inside] for name, values in draws.items()})
+    padded = {name: np.full(len(inside), np.nan) for name in along}
+    for name, values in along.items():
+        padded[name][inside] = values
+    return padded
 
 
 def _compute(params: Values, loss: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
 from tongues.laws.allocation import allocate
-from tongues.laws.forms import AnyForm, check_names, find_form
+from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.lawfile import NUMBERS, finite, law_from_json
 from tongues.laws.uncertainty import percentiles, upright
 
@@ -101,11 +101,16 @@ class Law:
 
     def __post_init__(self) -> None:
         """Refuse a form or parameters that do not belong together."""
-        names = find_form(self.form).names
+        names = self.equation.names
         if set(self.params) != set(names):
             raise UserError(
                 f"the {self.form} law has the parameters {' '.join(names)}", where="params"
             )
+
+    @property
+    def equation(self) -> Form:
+        """Its form: the equation, and what can be done with it."""
+        return FORMS.find(self.form)
 
     @property
     def loose(self) -> tuple[Caution, ...]:
@@ -135,8 +140,8 @@ class Law:
 
     def _variables(
         self, N: ArrayLike | None, D: ArrayLike | None, others: Mapping[str, ArrayLike]
-    ) -> tuple[AnyForm, dict[str, np.ndarray]]:
-        form = find_form(self.form)
+    ) -> tuple[Form, dict[str, np.ndarray]]:
+        form = self.equation
         check_names(others)
         given = {"N": N, "D": D} | dict(others)
         missing = [name for name in form.variables if given.get(name) is None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.laws.forms import find_form
+from tongues.laws.forms import FORMS
 
 if TYPE_CHECKING:
     from tongues.laws.law import Law
@@ -34,7 +34,7 @@ def law_from_json(kind: type[L], data: Mapping[str, Any]) -> L:
 
     if not isinstance(data, Mapping) or not isinstance(data.get("law"), str):
         raise UserError("holds no law", hint="write one by `tongues fit TABLE -o law.json`")
-    form = find_form(data["law"])
+    form = FORMS.find(data["law"])
     try:
         holdout = data.get("holdout")
         return kind(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.laws.forgetting import least_replay
 from tongues.laws.law import Law
 from tongues.laws.uncertainty import percentiles
 
@@ -33,9 +32,12 @@ def advise_replay(law: Law, tolerance: float, D: float, S: float) -> Advice:
 
     A UserError where no share does.
 
-    law: of `forgetting` form. tolerance: rise of the source loss, 0.01 for 1 %. S: nats per token
+    law: one of forgetting. tolerance: rise of the source loss, 0.01 for 1 %. S: nats per token
     on the source before the first step.
     """
+    least_replay = law.equation.least_replay
+    if least_replay is None:
+        raise UserError(f"the {law.form} law does not know replay", where="law")
     level = (1.0 + tolerance) * S
     share = float(least_replay(law.params, level, D, S))
     if not share <= _MOST:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
-from tongues.laws.forms import AnyForm
+from tongues.laws.forms import Form
 
 __all__ = ["Rows", "positive", "read_rows"]
 
@@ -71,7 +71,7 @@ def positive(name: str, values: ArrayLike, *, zero: bool = False) -> np.ndarray:
 
 
 def read_rows(
-    form: AnyForm,
+    form: Form,
     variables: Mapping[str, ArrayLike],
     loss: ArrayLike,
     runs: ArrayLike | None,

@@ -5,7 +5,6 @@ from typing import Any
 
 from tongues.laws.allocation import allocate
 from tongues.laws.compare import Comparison
-from tongues.laws.forms import find_form
 from tongues.laws.implied import Implied
 from tongues.laws.law import Law
 from tongues.laws.targets import TargetLaws
@@ -29,7 +28,7 @@ _MUCH = 1.0  # standard deviations a run must move a parameter to be named
 
 def parameter_rows(law: Law) -> list[dict[str, str]]:
     """A row a parameter: its value, its 95 % interval, and whether it was fitted."""
-    base = find_form(law.form).taken_names
+    base = law.equation.taken_names
     rows: list[dict[str, str]] = []
     for name, value in law.params.items():
         ends = law.interval.get(name)
@@ -44,7 +43,7 @@ def parameter_rows(law: Law) -> list[dict[str, str]]:
 
 def law_title(law: Law) -> str:
     """Its name and formula."""
-    return f"{law.form}: L = {find_form(law.form).formula}"
+    return f"{law.form}: L = {law.equation.formula}"
 
 
 def sentences(law: Law, *, brief: bool = False) -> list[str]:
@@ -145,7 +144,7 @@ def law_rows(fitted: Sequence[TargetLaws]) -> list[dict[str, str]]:
 
 
 def _called(law: Law) -> str:
-    return law.form if law.form == "forgetting" else law.strategy
+    return law.form if law.equation.role == "forgetting" else law.strategy
 
 
 def remarks(fitted: Sequence[TargetLaws]) -> list[str]:

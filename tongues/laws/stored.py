@@ -11,8 +11,9 @@ from tongues.laws.presets import PRESETS, preset
 __all__ = ["find_law", "read_laws_file"]
 
 
-def read_laws_file(path: Path) -> list[Law]:
+def read_laws_file(path: Path | str) -> list[Law]:
     """The law, or the laws, of a file; a UserError says what is wrong with it."""
+    path = Path(path)
     try:
         data = read_json(path)
     except FileNotFoundError:

@@ -9,7 +9,7 @@ import numpy as np
 from tongues.errors import Caution, UserError
 from tongues.laws.compare import Comparison, compare_rows
 from tongues.laws.fit import Manner, prepare
-from tongues.laws.forms import AnyForm, find_form
+from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
 from tongues.laws.observed import gather, usual_bases
 from tongues.laws.rows import Rows
@@ -27,8 +27,6 @@ __all__ = [
     "fit_columns",
 ]
 
-_OF_STRATEGY = {"chinchilla": "scratch", "cpt": "cpt", "data-constrained": "scratch"}
-_OF_STRATEGY |= {"forgetting": "cpt"}
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
@@ -129,7 +127,7 @@ def _without_replay(
     table: Table, roles: Mapping[str, str | None], law: str
 ) -> tuple[Table, tuple[Caution, ...]]:
     column = find_columns(table, roles).get("r")
-    if column is None or law == "forgetting":
+    if column is None or "r" in FORMS.find(law).variables:
         return table, ()
     plain = [i for i, cell in enumerate(table.columns[column]) if not number(cell)]
     left = len(table) - len(plain)
@@ -165,7 +163,7 @@ def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[s
             hint="""choose one, as in --where "target == 'xx'", or leave out --law for all laws""",
             code="several_languages",
         )
-    if law == "forgetting":
+    if FORMS.find(law).role == "forgetting":
         continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
         D, r, S, loss, names = source_losses(continued)
         units = units_of(continued, names)
@@ -184,13 +182,13 @@ def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[s
 
 def fit_columns(by_strategy: Mapping[str, Columns], request: Request) -> Fitted:
     """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
-    form = find_form(request.law)
-    strategy, own = _own(by_strategy, form.name)
+    form = FORMS.find(request.law)
+    strategy, own = _own(by_strategy, form)
     others = [name for name in by_strategy if name != strategy and name not in _KNOWN]
     left = sum(len(by_strategy[name].loss) for name in others)
     base = None
     if form.base and request.base is None:
-        of_base, request = _shared_out(form, find_form(form.base), request)
+        of_base, request = _shared_out(form, FORMS.find(form.base), request)
         base = _fit_base(form, by_strategy, own, of_base)
     under = request.base or (base.law if base else None)
     below = base.rows if base else None
@@ -220,15 +218,15 @@ def compare_columns(by_strategy: Mapping[str, Columns], request: Request) -> Com
     return compare_rows(prepared, base, manner)
 
 
-def _own(by_strategy: Mapping[str, Columns], law: str) -> tuple[str, Columns]:
+def _own(by_strategy: Mapping[str, Columns], form: Form) -> tuple[str, Columns]:
     """The rows a law is about: those of its strategy, or all when there is only one."""
-    wanted = _OF_STRATEGY.get(law, "")
+    wanted = form.strategy
     if wanted in by_strategy:
         return wanted, by_strategy[wanted]
     if len(by_strategy) == 1:
         return next(iter(by_strategy.items()))
     raise UserError(
-        f"the rows are of the strategies {', '.join(by_strategy)}; the {law} law is about "
+        f"the rows are of the strategies {', '.join(by_strategy)}; the {form.name} law is about "
         + (f"`{wanted}`" if wanted else "one"),
         where="--strategy",
         hint="call them `scratch` and `cpt` in the table, or choose rows with --where",
@@ -237,7 +235,7 @@ def _own(by_strategy: Mapping[str, Columns], law: str) -> tuple[str, Columns]:
 
 
 def _fit_base(
-    form: AnyForm, by_strategy: Mapping[str, Columns], own: Columns, request: Request
+    form: Form, by_strategy: Mapping[str, Columns], own: Columns, request: Request
 ) -> Fitted:
     """The law underneath: of scratch rows, or of the rows that repeat nothing."""
     if "U" in own.variables:
@@ -255,7 +253,7 @@ def _fit_base(
     return replace(fitted, law=replace(fitted.law, strategy="scratch"))
 
 
-def _shared_out(form: AnyForm, base: AnyForm, request: Request) -> tuple[Request, Request]:
+def _shared_out(form: Form, base: Form, request: Request) -> tuple[Request, Request]:
     """What is fixed or tied goes to the law whose parameter it is: the base, or the form itself."""
     below = set(base.free) - set(form.free)
     ties = [pair for pair in request.tie if below.issuperset(pair)]
@@ -281,7 +279,7 @@ def _fit(
 
 def _prepare(
     law: str, columns: Columns, base: Law | None, request: Request
-) -> tuple[AnyForm, Rows, Manner]:
+) -> tuple[Form, Rows, Manner]:
     return prepare(
         law,
         columns.variables,

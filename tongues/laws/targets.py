@@ -15,6 +15,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.laws.compare import Comparison, compare
+from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.observed import Run, usual_bases
 from tongues.laws.trust import fit
@@ -31,7 +32,6 @@ __all__ = [
 ]
 
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
-_COMPARED = ("chinchilla", "extended", "cpt")
 _LIKE = 0.05  # lengths nearer than this are one
 _SPARE = 3  # final losses beyond the parameters to be found, for a law of final losses alone
 _FREE = {"scratch": 5, "cpt": 3, "forgetting": 5}
@@ -145,8 +145,9 @@ def compare_laws(fitted: TargetLaws, runs: Sequence[Run], draws: int = 400) -> C
         name: {"N": own.N, "D": own.D, "loss": own.loss, "runs": units_of(runs, own.runs)}
         for name, own in rows.items()
     }
+    forms = [form.name for form in FORMS if form.compared and form.split]
     try:
-        return compare(columns, fitted.laws.get("scratch"), draws=draws, forms=_COMPARED)
+        return compare(columns, fitted.laws.get("scratch"), draws=draws, forms=forms)
     except UserError:
         return None
 

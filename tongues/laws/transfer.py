@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
-from tongues.laws.forms import find_form
+from tongues.laws.forms import FORMS, Inverse
 from tongues.laws.law import Law
 from tongues.laws.rows import positive
 from tongues.laws.uncertainty import percentiles, upright
-from tongues.laws.values import Values
 
-__all__ = ["Curve", "Saving", "Savings", "saved_at_size", "savings", "tokens_for"]
-
-_INVERTIBLE = ("chinchilla", "cpt", "extended")
+__all__ = ["Curve", "Saving", "Savings", "params_for", "saved_at_size", "savings", "tokens_for"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,17 +106,22 @@ def savings(scratch: Curve, cpt: Curve) -> Savings:
 
 
 def tokens_for(law: Law, N: ArrayLike, loss: ArrayLike) -> np.ndarray:
-    """Tokens after which a law of N and D promises a loss at size N; inf where never.
+    """Tokens after which a law of N and D promises a loss at size N; inf where never."""
+    return _inverse(law).tokens(law.params, np.asarray(N, float), np.asarray(loss, float))
 
-    For laws that are sums of a size and a token term: chinchilla, cpt and extended.
-    """
-    if law.form not in _INVERTIBLE:
-        raise UserError(
-            f"the {law.form} law is not inverted for tokens",
-            where="law",
-            hint=f"give one of {', '.join(_INVERTIBLE)}",
-        )
-    return _tokens_for(law.params, np.asarray(N, dtype=float), np.asarray(loss, dtype=float))
+
+def params_for(law: Law, D: ArrayLike, loss: ArrayLike) -> np.ndarray:
+    """The smallest model for which a law of N and D promises a loss after D tokens; inf if none."""
+    return _inverse(law).parameters(law.params, np.asarray(D, float), np.asarray(loss, float))
+
+
+def _inverse(law: Law) -> Inverse:
+    inverse = law.equation.inverse
+    if inverse is None:
+        able = ", ".join(form.name for form in FORMS if form.inverse)
+        what = f"the {law.form} law is not inverted for tokens or parameters"
+        raise UserError(what, where="law", hint=f"give one of {able}")
+    return inverse
 
 
 def saved_at_size(
@@ -130,30 +132,24 @@ def saved_at_size(
     Returns `share` of the compute and `transferred` tokens, each as (value, low, high), the ends
     of the 95 % interval NaN where a law has no draws. Both laws need N and D and no repeats.
     """
-    if scratch.form not in _INVERTIBLE:
+    if scratch.equation.inverse is None:
         raise UserError(f"the {scratch.form} law has no size to compare at", where="scratch")
     N, D = np.broadcast_arrays(np.asarray(N, dtype=float), np.asarray(D, dtype=float))
     needed = tokens_for(cpt, N, scratch.loss(N, D))
     if scratch.draws and cpt.draws:
-        count = min(len(scratch.draws["E"]), len(cpt.draws["E"]))
-        first = {name: values[:count] for name, values in scratch.draws.items()}
-        second = {name: values[:count] for name, values in cpt.draws.items()}
-        losses = find_form(scratch.form).loss(upright(first, N.ndim), {"N": N, "D": D})
-        spread = _tokens_for(upright(second, N.ndim), N, losses)
-        low, high = percentiles(spread)
+        first, second = (
+            upright({name: values[:count] for name, values in law.draws.items()}, N.ndim)
+            for count in [min(len(next(iter(law.draws.values()))) for law in (scratch, cpt))]
+            for law in (scratch, cpt)
+        )
+        losses = scratch.equation.loss(first, {"N": N, "D": D})
+        low, high = percentiles(_inverse(cpt).tokens(second, N, losses))
     else:
         low = high = np.full(N.shape, np.nan)
     return {
         "share": (1.0 - needed / D, 1.0 - high / D, 1.0 - low / D),
         "transferred": (D - needed, D - high, D - low),
     }
-
-
-def _tokens_for(params: Values, N: np.ndarray, loss: np.ndarray) -> np.ndarray:
-    left = np.maximum(loss - params["E"] - params["A"] * N ** -np.asarray(params["alpha"]), 0.0)
-    scale = params["B"] * N ** -np.asarray(params.get("gamma", 0.0))
-    with np.errstate(divide="ignore"):
-        return (left / scale) ** (-1.0 / np.asarray(params["beta"]))
 
 
 def _unreached(cpt: Curve, level: float) -> Caution:

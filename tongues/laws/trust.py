@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from tongues.errors import UserError
 from tongues.laws.allocation import allocate
 from tongues.laws.fit import Manner, fit_rows, prepare, records
-from tongues.laws.forms import AnyForm, find_form
+from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.rows import Rows
 from tongues.laws.solver import Ties, pose
@@ -55,7 +55,7 @@ def fit(
 
 
 def fit_examined(
-    form: AnyForm, rows: Rows, base: Law | None, manner: Manner, base_rows: Rows | None = None
+    form: Form, rows: Rows, base: Law | None, manner: Manner, base_rows: Rows | None = None
 ) -> Law:
     """Fit checked rows, and tell how far to trust it.
 
@@ -70,7 +70,7 @@ def fit_examined(
 
 
 def leverage(
-    law: Law, form: AnyForm, rows: Rows, base: Law | None, manner: Manner
+    law: Law, form: Form, rows: Rows, base: Law | None, manner: Manner
 ) -> tuple[Leverage, ...]:
     """The runs whose absence moves the law most; empty without draws to measure by."""
     if not law.interval or rows.n_runs <= FEWEST_RUNS:
@@ -97,7 +97,7 @@ def leverage(
 
 
 def hold_out(
-    form: AnyForm, rows: Rows, base: Law | None, manner: Manner, base_rows: Rows | None = None
+    form: Form, rows: Rows, base: Law | None, manner: Manner, base_rows: Rows | None = None
 ) -> HoldOut | None:
     """Fit without the largest sizes (or most compute), and predict them; None when too few.
 
@@ -120,7 +120,7 @@ def hold_out(
     try:
         if base and base_rows is not None:
             below = base_rows.take(base_rows.variables[variable] < cut)
-            base = fit_rows(find_form(base.form), below, None, replace(quick, ties=_ties_of(base)))
+            base = fit_rows(FORMS.find(base.form), below, None, replace(quick, ties=_ties_of(base)))
         law = fit_rows(form, small, base, quick)
     except UserError:  # too little is left to fit
         return None

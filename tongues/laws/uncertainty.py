@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.laws.forms import AnyForm
+from tongues.laws.forms import Form
 from tongues.laws.rows import Rows
 from tongues.laws.solver import Problem, descend
 
@@ -23,7 +23,7 @@ _NORMAL = NormalDist()
 _ENDLESS = 1e300  # stands for infinity, between which nothing can be interpolated
 
 
-def draw_runs(rows: Rows, form: AnyForm, draws: int, seed: int) -> np.ndarray:
+def draw_runs(rows: Rows, form: Form, draws: int, seed: int) -> np.ndarray:
     """How often each run is in each resample, (draws, runs); no resamples of fewer than 3 runs.
 
     A resample with a single value of a variable that has several could not be fitted and is drawn

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.errors import Caution, UserError, nearest
-from tongues.laws import FORMS, PRESETS, Law, preset, read_laws_file
+from tongues.laws import PRESETS, Law, preset, read_laws_file
 
 __all__ = ["Known", "LawsInHand", "gather_laws", "of_compute", "read_laws"]
 
@@ -22,11 +22,10 @@ class Known:
 
     @property
     def role(self) -> str:
-        """What it is good for: `scratch`, `cpt`, either `by compute`, `repeats` or `forgetting`."""
-        if self.law.form == "data-constrained":
-            return "repeats"
-        if self.law.form == "forgetting":
-            return "forgetting"
+        """What it is good for: `scratch`, `cpt`, by size or `by compute`, or its form's role."""
+        role = self.law.equation.role
+        if role in ("repetition", "forgetting"):
+            return role
         return f"{self.strategy} by compute" if of_compute(self.law) else self.strategy
 
 
@@ -52,7 +51,7 @@ class LawsInHand:
 
 def of_compute(law: Law) -> bool:
     """Whether the law knows compute alone, and neither size nor tokens."""
-    return "C" in FORMS[law.form].variables
+    return law.equation.role == "compute"
 
 
 def gather_laws(known: Iterable[Known]) -> LawsInHand:
@@ -124,12 +123,12 @@ def _from_file(path: Path, target: str | None) -> list[Known]:
 def _strategy(law: Law, where: str) -> str:
     """What the law itself says, else what its form tells."""
     told = "scratch" if law.strategy == "source" else law.strategy  # both start at random weights
-    if law.form in ("data-constrained", "forgetting"):
+    if law.equation.role in ("repetition", "forgetting"):
         return ""
     if told and told not in _STRATEGIES:
         what = f"`{told}` is no strategy of its {law.form} law"
         raise UserError(what, where=where, hint=nearest(told, _STRATEGIES))
-    return told or ("cpt" if law.form == "cpt" else "scratch")
+    return told or law.equation.strategy or "scratch"
 
 
 def _title(path: Path, law: Law) -> str:
@@ -142,6 +141,6 @@ def _purpose(one: Known) -> str:
         "cpt": "continued training, by size and tokens",
         "scratch by compute": "training from scratch, by compute",
         "cpt by compute": "continued training, by compute",
-        "repeats": "the value of repeated text",
+        "repetition": "the value of repeated text",
         "forgetting": "forgetting",
     }[one.role]

@@ -59,15 +59,15 @@ class Repeats:
         if self.fallback and np.isinf(own).any():
             own = np.where(np.isinf(own), filled_by(self.fallback, self.unique), own)
         size = _worth(N, np.maximum(own.reshape(-1, *(1,) * N.ndim), full), of["R_N"])
-        return FORMS[law.form].loss(params, {"N": size, "D": _worth(D, self.unique, of["R_D"])})
+        return law.equation.loss(params, {"N": size, "D": _worth(D, self.unique, of["R_D"])})
 
 
 def without_repeats(law: Law) -> Law:
     """The law of unseen text inside a data-constrained one."""
-    kept = FORMS[law.form].taken_names
+    kept = law.equation.taken_names
     return replace(
         law,
-        form=FORMS[law.form].base or law.form,
+        form=law.equation.base or law.form,
         params={name: law.params[name] for name in kept},
         draws={name: values for name, values in law.draws.items() if name in kept},
         interval={name: ends for name, ends in law.interval.items() if name in kept},
@@ -92,7 +92,7 @@ def _balanced(form: str, params: Mapping[str, np.ndarray], tokens: float) -> np.
 
     def rises(x: np.ndarray) -> np.ndarray:
         larger, smaller = (
-            FORMS[form].loss(params, {"N": np.exp(x + step), "D": tokens * np.exp(-step)})
+            FORMS.find(form).loss(params, {"N": np.exp(x + step), "D": tokens * np.exp(-step)})
             for step in (np.float64(_STEP), np.float64(-_STEP))
         )
         return larger > smaller

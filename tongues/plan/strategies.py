@@ -112,7 +112,7 @@ def starting_loss(laws: LawsInHand, question: Question) -> float | None:
 
 
 def _from_scratch(laws: LawsInHand, question: Question) -> Iterator[Way]:
-    known, repeats = laws.find("scratch"), laws.find("repeats")
+    known, repeats = laws.find("scratch"), laws.find("repetition")
     law = known.law if known else without_repeats(repeats.law) if repeats else None
     if law:
         name = (known or repeats or laws.known[0]).name
@@ -148,7 +148,7 @@ def _repeats(laws: LawsInHand, question: Question) -> Repeats | None:
     """The rule for text read again, by the law in hand, else by a published one."""
     if math.isinf(question.available):
         return None
-    known, scratch = laws.find("repeats"), laws.find("scratch")
+    known, scratch = laws.find("repetition"), laws.find("scratch")
     law = known.law if known else preset(_BORROWED)
     return Repeats(
         unique=question.available,

@@ -12,16 +12,6 @@ from tongues.report.law_series import LawSeries
 
 __all__ = ["clouds"]
 
-_TELLING = {  # the pairs that lean on each other, or that answer a question
-    "chinchilla": (("alpha", "beta"), ("alpha", "E")),
-    "extended": (("alpha", "beta"), ("alpha", "E"), ("gamma", "beta")),
-    "cpt": (("gamma", "beta"),),
-    "kaplan": (("alpha_N", "alpha_D"),),
-    "power": (("gamma", "A"),),
-    "power-floor": (("gamma", "E"),),
-    "data-constrained": (("R_D", "R_N"),),
-    "forgetting": (("A", "F"), ("kappa", "F")),
-}
 _SYMBOLS = {"alpha": "α", "beta": "β", "gamma": "γ", "kappa": "κ"}
 _OF_POWER = {"gamma": "exponent of C"}
 _UNITS = {"E": "nats per token", "F": "tokens"}
@@ -38,7 +28,7 @@ def clouds(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
     panels: list[alt.LayerChart] = []
     outside = 0
     for one in fitted:
-        for pair in _TELLING.get(one.law.form, ()):
+        for pair in one.law.equation.pairs:
             if not all(_moves(one.law, name) for name in pair):
                 continue
             cloud = _rows(one, pair)
@@ -95,7 +85,7 @@ def _outside(rows: Sequence[Row], scales: Sequence[alt.Scale]) -> int:
 
 def _axis_title(law: Law, name: str) -> str:
     symbol = _SYMBOLS.get(name, name)
-    if law.form.startswith("power") and name in _OF_POWER:
+    if law.equation.role == "compute" and name in _OF_POWER:
         return f"{symbol}, {_OF_POWER[name]}"
     return f"{symbol} ({_UNITS[name]})" if name in _UNITS else symbol
 

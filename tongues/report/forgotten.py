@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     """Source loss against tokens, a line for each share of replay, over what was measured."""
-    found = [one for one in fitted if one.law.form == "forgetting"]
+    found = [one for one in fitted if one.law.equation.role == "forgetting"]
     drawn = [(one, S, _rows(one, S)) for one in found for S in _starts(one)]
     rows = [row for _, _, of_start in drawn for row in of_start]
     if not rows:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.laws import Law, envelope
-from tongues.laws.forms import find_form
 from tongues.laws.observed import usual_bases
 from tongues.laws.rows import Rows
 from tongues.laws.targets import law_rows, source_losses
@@ -16,7 +15,6 @@ from tongues.report.theme import domain, series
 
 __all__ = [
     "BEYOND",
-    "SOLVED",
     "UNKNOWN",
     "LawSeries",
     "all_series",
@@ -28,7 +26,6 @@ __all__ = [
     "pairs",
 ]
 
-SOLVED = ("chinchilla", "cpt", "extended")  # forms that tell the tokens to a loss in closed form
 BEYOND = 10.0  # how far past the runs' compute laws are drawn
 UNKNOWN = (1e18, 1e24)  # the compute drawn for laws that do not say where they belong
 
@@ -135,8 +132,7 @@ def held_out(one: LawSeries) -> tuple[Law, Rows] | None:
     law, rows = one.law, one.rows
     if law.holdout is None or rows is None:
         return None
-    form = find_form(law.form)
-    if form.envelope:
+    if law.equation.envelope:
         rows = rows.take(envelope(rows.variables["C"], rows.loss))
     large = rows.variables[law.holdout.variable] > law.holdout.above
     small = Law(law.form, law.holdout.params, target=law.target)
@@ -149,8 +145,9 @@ def _form_name(law: Law) -> str:
 
 def _strategy(law: Law) -> str:
     """Whose law it is where nobody said: the form tells."""
-    return law.strategy or {"chinchilla": "scratch", "cpt": "cpt"}.get(law.form, "")
+    form = law.equation
+    return law.strategy or (form.strategy if form.role == "loss" else "")
 
 
 def _of_compute(law: Law) -> bool:
-    return "C" in find_form(law.form).variables
+    return law.equation.role == "compute"

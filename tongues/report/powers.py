@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
     """Loss against compute by the power laws, over the points they were fitted on."""
-    targets = by_target(one for one in fitted if one.law.form.startswith("power"))
+    targets = by_target(one for one in fitted if one.law.equation.role == "compute")
     if not targets:
         return None
     rows = [row for of_target in targets.values() for row in _rows(of_target)]

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 def repeats(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
     """Epochs of fresh text that so many epochs over the same text teach as much as."""
-    found = [one for one in fitted if one.law.form == "data-constrained"]
+    found = [one for one in fitted if one.law.equation.role == "repetition"]
     if not found:
         return None
     rows: list[Row] = []

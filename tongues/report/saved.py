@@ -26,7 +26,7 @@ from tongues.report.charts import (
     panel,
     shade,
 )
-from tongues.report.law_series import BEYOND, SOLVED, UNKNOWN, LawSeries, compute_known, pairs
+from tongues.report.law_series import BEYOND, UNKNOWN, LawSeries, compute_known, pairs
 
 __all__ = ["saved_by_laws"]
 
@@ -50,7 +50,7 @@ def saved_by_laws(fitted: Sequence[LawSeries]) -> Figure | None:
             share = _share_rows(scratch, cpt, drawn)
             panels.append(_share_panel(scratch, share, known))
             rows += share
-        if scratch.law.form in SOLVED and cpt.law.form in SOLVED:
+        if scratch.law.equation.inverse and cpt.law.equation.inverse:
             tokens = _token_rows(scratch, cpt)
             panels.append(_token_panel(scratch, tokens))
             rows += tokens
@@ -68,11 +68,11 @@ def saved_by_laws(fitted: Sequence[LawSeries]) -> Figure | None:
 
 
 def _has_frontier(law: Law) -> bool:
-    return _is_power(law) or (law.form in SOLVED and allocate(law) is not None)
+    return _is_power(law) or (law.equation.inverse is not None and allocate(law) is not None)
 
 
 def _is_power(law: Law) -> bool:
-    return law.form.startswith("power")
+    return law.equation.role == "compute"
 
 
 def _share_rows(scratch: LawSeries, cpt: LawSeries, ends: tuple[float, float]) -> list[Row]:

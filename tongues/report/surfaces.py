@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import altair as alt
 import numpy as np
 
-from tongues.laws import Law, allocate, tokens_for
+from tongues.laws import Law, allocate, params_for, tokens_for
 from tongues.report.charts import (
     SCIENTIFIC,
     Figure,
@@ -17,7 +17,7 @@ from tongues.report.charts import (
     log_scale,
     panel,
 )
-from tongues.report.law_series import BEYOND, SOLVED, UNKNOWN, LawSeries, by_target
+from tongues.report.law_series import BEYOND, UNKNOWN, LawSeries, by_target
 
 __all__ = ["loss_surface"]
 
@@ -39,7 +39,7 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
 
     names: every series, in the order of their colours.
     """
-    fitted = [one for one in fitted if one.law.form in SOLVED]
+    fitted = [one for one in fitted if one.law.equation.inverse]
     if not fitted:
         return None
     frame = _frame(fitted)
@@ -149,7 +149,7 @@ def _levels(law: Law, frame: _Frame) -> list[float]:
 def _contour(law: Law, loss: float, frame: _Frame) -> list[Row]:
     """Where the law promises that loss; none where no tokens would do."""
     N = np.geomspace(*frame.size, _POINTS)
-    least_size = (law.params["A"] / max(loss - law.params["E"], 1e-9)) ** (1 / law.params["alpha"])
+    least_size = params_for(law, np.inf, loss)
     near = least_size * (1.0 + np.geomspace(1e-4, 1.0, _POINTS))  # where it turns level
     N = np.sort(np.concatenate([N, near[(near > N[0]) & (near < N[-1])]]))
     compute = 6.0 * N * tokens_for(law, N, loss)

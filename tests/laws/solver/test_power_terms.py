@@ -14,7 +14,7 @@ shares = st.floats(0.1, 2.0)
 def recovered(form, truth, taken=()):
     N, D = grid()
     variables = {"N": N, "D": D}
-    problem = pose(FORMS[form], variables, Law(form, truth).loss(N, D), 1e-3)
+    problem = pose(FORMS.find(form), variables, Law(form, truth).loss(N, D), 1e-3)
     context = problem.context({name: np.array([truth[name]]) for name in taken})
     return problem.params(solve(problem, np.ones(len(N)), context).theta[0])
 
@@ -54,8 +54,8 @@ def made_problem(form, ties=None):
     """Rows with random losses, a weight of 0 to 2 each, and coordinates away from any optimum."""
     N, D = grid(4, 5)
     random = np.random.default_rng(0)
-    problem = pose(FORMS[form], {"N": N, "D": D}, random.uniform(2, 4, len(N)), 0.1, ties)
-    taken = {name: np.array([CPT[name]]) for name in FORMS[form].taken_names}
+    problem = pose(FORMS.find(form), {"N": N, "D": D}, random.uniform(2, 4, len(N)), 0.1, ties)
+    taken = {name: np.array([CPT[name]]) for name in FORMS.find(form).taken_names}
     weights = random.integers(0, 3, (1, len(N))).astype(float)
     return problem, weights, problem.context(taken)
 

@@ -30,8 +30,8 @@ def variables_of(form):
 def posed(form, truth, delta=1e-3, ties=None):
     """Noise-free rows of a law, and what its taken parameters mean for them."""
     variables = variables_of(form)
-    problem = pose(FORMS[form], variables, Law(form, truth).loss(**variables), delta, ties)
-    taken = {name: np.array([truth[name]]) for name in FORMS[form].taken_names}
+    problem = pose(FORMS.find(form), variables, Law(form, truth).loss(**variables), delta, ties)
+    taken = {name: np.array([truth[name]]) for name in FORMS.find(form).taken_names}
     return problem, problem.context(taken)
 
 

@@ -191,19 +191,19 @@ def test_curved_laws_can_be_fixed_and_tied():
 )
 def test_what_cannot_be_fixed_or_tied_is_refused(form, fix, tie, reason, where):
     with pytest.raises(UserError, match=reason) as caught:
-        read_ties(FORMS[form], fix, tie)
+        read_ties(FORMS.find(form), fix, tie)
     assert caught.value.where == where
 
 
 def test_a_misspelt_parameter_gets_the_nearest():
     with pytest.raises(UserError) as caught:
-        read_ties(FORMS["extended"], {"gama": 1.0}, ())
+        read_ties(FORMS.find("extended"), {"gama": 1.0}, ())
     assert caught.value.hint == "did you mean `gamma`?"
 
 
 def test_a_fixed_parameter_of_a_form_may_be_set_otherwise():
-    assert read_ties(FORMS["power"], None, ()).fixed == {"E": 0.0}
-    assert read_ties(FORMS["power"], {"E": 1}, ()).fixed == {"E": 1.0}
+    assert read_ties(FORMS.find("power"), None, ()).fixed == {"E": 0.0}
+    assert read_ties(FORMS.find("power"), {"E": 1}, ()).fixed == {"E": 1.0}
 
 
 def test_the_leader_is_the_first_of_a_pair():

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tongues.laws.forms import AnyForm, Form
+from tongues.laws.forms import CurvedForm, Form, PowerForm
 from tongues.laws.solver.power_terms import pose_terms
 from tongues.laws.solver.problem import Problem
 from tongues.laws.solver.smooth import pose_smooth
@@ -14,7 +14,7 @@ __all__ = ["pose"]
 
 
 def pose(
-    form: AnyForm,
+    form: Form,
     variables: Mapping[str, np.ndarray],
     loss: np.ndarray,
     delta: float,
@@ -22,6 +22,7 @@ def pose(
 ) -> Problem:
     """Lay out rows (variables and loss in nats per token) for the solver."""
     ties = ties or Ties()
-    if isinstance(form, Form):
+    if isinstance(form, PowerForm):
         return pose_terms(form, variables, loss, delta, ties)
+    assert isinstance(form, CurvedForm)
     return pose_smooth(form, variables, loss, delta, ties)

@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from tongues.laws.forms import Form
+from tongues.laws.forms import PowerForm
 from tongues.laws.solver.problem import emphasis, objective, solve_free
 from tongues.laws.solver.ties import Ties, centred_map
 
@@ -36,7 +36,7 @@ class PowerTerms:
         (pairs x rows, free x free).
     """
 
-    form: Form
+    form: PowerForm
     names: tuple[str, ...]
     log_loss: np.ndarray
     variables: Mapping[str, np.ndarray]
@@ -154,7 +154,7 @@ class PowerTerms:
 
 
 def pose_terms(
-    form: Form,
+    form: PowerForm,
     variables: Mapping[str, np.ndarray],
     loss: np.ndarray,
     delta: float,
@@ -179,7 +179,7 @@ def pose_terms(
     grid = []
     for index, name in enumerate(free):
         if name in form.exponents:
-            exponent = form.exponents[name]
+            exponent = form.powers[name]
             low[index], high[index] = exponent.low, exponent.high
             grid.append(exponent.grid)
     owner = [_owner(term.coefficient, scales, ties) for term in form.fitted]

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tongues.laws.forms import AnyForm
+from tongues.laws.forms import Form
 
 __all__ = ["Problem", "emphasis", "objective", "solve_free"]
 
@@ -14,7 +14,7 @@ class Problem(Protocol):
     """Rows and a law, laid out for batched algebra; arrays lead with an axis of starts or draws."""
 
     @property
-    def form(self) -> AnyForm:
+    def form(self) -> Form:
         """The law."""
         ...
 

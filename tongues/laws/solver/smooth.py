@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.laws.curved import Curved
+from tongues.laws.forms import CurvedForm
 from tongues.laws.solver.problem import objective
 from tongues.laws.solver.ties import Ties
 
@@ -22,7 +22,7 @@ _STEP = 1e-30  # of the complex derivative; nothing is subtracted, so it can be 
 class Smooth:
     """A curved law over rows; its coordinates are the logs of the parameters."""
 
-    form: Curved
+    form: CurvedForm
     names: tuple[str, ...]
     log_loss: np.ndarray
     variables: Mapping[str, np.ndarray]
@@ -89,7 +89,7 @@ class Smooth:
 
 
 def pose_smooth(
-    form: Curved,
+    form: CurvedForm,
     variables: Mapping[str, np.ndarray],
     loss: np.ndarray,
     delta: float,

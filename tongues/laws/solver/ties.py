@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 
 from tongues.errors import UserError, nearest
-from tongues.laws.forms import AnyForm, Form
+from tongues.laws.forms import Form, PowerForm
 
 __all__ = ["Ties", "centred_map", "read_ties"]
 
@@ -42,9 +42,7 @@ class Ties:
         return free, spread, shift
 
 
-def read_ties(
-    form: AnyForm, fix: Mapping[str, float] | None, tie: Sequence[tuple[str, str]]
-) -> Ties:
+def read_ties(form: Form, fix: Mapping[str, float] | None, tie: Sequence[tuple[str, str]]) -> Ties:
     """Check what a user holds fixed or equal; a UserError says what cannot be."""
     fixed = dict(form.given) | {name: _number(name, value) for name, value in (fix or {}).items()}
     for name in (*fixed, *(name for pair in tie for name in pair)):
@@ -57,17 +55,11 @@ def read_ties(
                 hint=nearest(name, form.free),
             )
     for name, value in fixed.items():
-        may_vanish = name not in form.exponents and isinstance(form, Form)
-        lowest_ok = value >= 0 if may_vanish else value > 0
-        if not (np.isfinite(value) and (lowest_ok or name == "gamma")):
-            raise UserError(f"{name} cannot be {value:g}", where="fix")
-        exponent = form.exponents.get(name) if isinstance(form, Form) else None
-        if exponent and not exponent.low <= value <= exponent.high:
-            raise UserError(
-                f"{name} cannot be {value:g}; exponents lie between {exponent.low:g} and "
-                f"{exponent.high:g}",
-                where="fix",
-            )
+        low, high, inclusive = form.limits(name)
+        inside = low <= value <= high if inclusive else low < value <= high
+        if not (inside and np.isfinite(value)):
+            ends = f"; exponents lie between {low:g} and {high:g}" if np.isfinite(high) else ""
+            raise UserError(f"{name} cannot be {value:g}{ends}", where="fix")
     tied: dict[str, str] = {}
     for first, second in tie:
         if (first in form.exponents) != (second in form.exponents) or first == second:
@@ -93,7 +85,7 @@ def _number(name: str, value: object) -> float:
 
 
 def centred_map(
-    form: Form, ties: Ties, centre: Mapping[str, float]
+    form: PowerForm, ties: Ties, centre: Mapping[str, float]
 ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """Free names, and the map from free to full centred parameters.
 

@@ -80,9 +80,10 @@ class Belief:
         middle = np.median(curves[:, 0] + np.log(factor)) - curves[typical, 0]
         own = {name: values[[typical]] for name, values in self.params(role).items()}
         own = _multiplied(own, np.exp(np.array([middle])))
-        names = FORMS[form].names
+        names = FORMS.find(form).names
         measured = [one for one in self.points if one.role == role]
-        kept = {"N": "N", "D": "D", "C": "flops"} if form != "forgetting" else {"D": "D", "r": "r"}
+        of_size = "N" in FORMS.find(form).variables
+        kept = {"N": "N", "D": "D", "C": "flops"} if of_size else {"D": "D", "r": "r"}
         ranges = {
             name: (
                 min(getattr(one, key) for one in measured),
@@ -107,7 +108,7 @@ class Belief:
             return log_losses(self.block, self.z, [point], self.scale)[:, 0]
         S = np.resize(point.S, len(self.z))
         variables = {"D": np.full(len(S), point.D), "r": np.full(len(S), point.r), "S": S}
-        form = FORMS[self.block.roles[point.role]]
+        form = FORMS.find(self.block.roles[point.role])
         return np.log(form.loss(self.params(point.role), variables))
 
     def _strayed(self, point: Point, *, scatter: bool) -> Array:

@@ -17,7 +17,7 @@ from tongues.laws import FORMS
 __all__ = ["BLOCKS", "Block", "Point", "Scale", "log_losses", "params_of"]
 
 _STEEPEST = 4.0  # an exponent beyond which a term is gone at once
-_BETA = FORMS["forgetting"].given["beta"]
+_BETA = FORMS.find("forgetting").given["beta"]
 Array = np.ndarray
 
 
@@ -151,7 +151,8 @@ def params_of(block: Block, role: str, z: Array, scale: Scale) -> dict[str, Arra
 def log_losses(block: Block, z: Array, points: Sequence[Point], scale: Scale) -> Array:
     """The log loss of every point of the block at every row of coordinates, (rows, points)."""
     found = np.empty((len(z), len(points)))
-    for role, form in block.roles.items():
+    for role, name in block.roles.items():
+        form = FORMS.find(name)
         at = [i for i, point in enumerate(points) if point.role == role]
         params = {
             name: np.reshape(value, (-1, 1))
@@ -159,7 +160,7 @@ def log_losses(block: Block, z: Array, points: Sequence[Point], scale: Scale) ->
         }
         variables = {
             name: np.array([getattr(points[i], name) for i in at], dtype=float).T
-            for name in FORMS[form].variables
+            for name in form.variables
         }
-        found[:, at] = np.log(FORMS[form].loss(params, variables))
+        found[:, at] = np.log(form.loss(params, variables))
     return found

@@ -12,8 +12,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.laws.curved import Curved, Spans
-from tongues.laws.values import Values
+from tongues.laws.forms.curved import CurvedForm, Spans
+from tongues.laws.forms.form import Values
 
 __all__ = ["FORGETTING", "highest", "least_replay"]
 
@@ -58,18 +58,6 @@ def _starts(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray
     return np.array(list(product(*axes)))
 
 
-FORGETTING = Curved(
-    "forgetting",
-    "(S + W D/(F + D)) (1 + D/B)^(−beta) + A (rho^(−kappa) − 1)/kappa, rho = (F + r D)/(F + D)",
-    free=("F", "A", "kappa", "W", "B", "beta"),
-    variables=("D", "r", "S"),
-    curve=_forgetting,
-    spans=_spans,
-    starts=_starts,
-    given={"beta": _BETA},
-)
-
-
 def least_replay(params: Values, loss: ArrayLike, D: ArrayLike, S: ArrayLike) -> np.ndarray:
     """The smallest replay share with which a run of D tokens ends at or below a source loss.
 
@@ -83,6 +71,24 @@ def least_replay(params: Values, loss: ArrayLike, D: ArrayLike, S: ArrayLike) ->
         left = (1.0 + params["kappa"] * spare / params["A"]) ** (-1.0 / params["kappa"])
     share = np.maximum((left * (params["F"] + D) - params["F"]) / D, 0.0)
     return np.where(spare >= 0, share, np.nan)
+
+
+FORGETTING = CurvedForm(
+    name="forgetting",
+    summary="the source language's loss under replay while another is learned",
+    formula="(S + W D/(F + D)) (1 + D/B)^(−beta) + A (rho^(−kappa) − 1)/kappa, "
+    "rho = (F + r D)/(F + D)",
+    fitted=("F", "A", "kappa", "W", "B", "beta"),
+    needs=("D", "r", "S"),
+    curve=_forgetting,
+    spans=_spans,
+    starts=_starts,
+    given={"beta": _BETA},
+    role="forgetting",
+    strategy="cpt",
+    pairs=(("A", "F"), ("kappa", "F")),
+    least_replay=least_replay,
+)
 
 
 def highest(params: Mapping[str, float], r: float, S: float, D: float) -> tuple[float, float]:

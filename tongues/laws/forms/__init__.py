@@ -1,0 +1,37 @@
+"""The forms of laws: each is one object with its equation and all that the program does with it.
+
+Another package adds its own by an entry point of the group `tongues.law_forms`, whose value is a
+`PowerForm` or a `CurvedForm`. It is then fitted, compared, inverted, drawn and planned with as the
+ones of this package are.
+"""
+
+from tongues.laws.forms.chinchilla import CHINCHILLA, CPT, EXTENDED
+from tongues.laws.forms.curved import CurvedForm, Spans
+from tongues.laws.forms.data_constrained import DATA_CONSTRAINED
+from tongues.laws.forms.forgetting import FORGETTING
+from tongues.laws.forms.form import VARIABLES, Form, Inverse, Split, Values, check_names
+from tongues.laws.forms.kaplan import KAPLAN
+from tongues.laws.forms.power import POWER, POWER_FLOOR
+from tongues.laws.forms.power_terms import Exponent, PowerForm, Term
+from tongues.laws.forms.two_terms import TwoTerms
+from tongues.registry import Registry
+
+__all__ = [
+    "FORMS",
+    "VARIABLES",
+    "CurvedForm",
+    "Exponent",
+    "Form",
+    "Inverse",
+    "PowerForm",
+    "Spans",
+    "Split",
+    "Term",
+    "TwoTerms",
+    "Values",
+    "check_names",
+]
+
+FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
+for _form in (CHINCHILLA, EXTENDED, CPT, KAPLAN, DATA_CONSTRAINED, FORGETTING, POWER, POWER_FLOOR):
+    FORMS.add(_form)

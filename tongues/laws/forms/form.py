@@ -1,0 +1,153 @@
+"""What every form of a law has, and what it may be able to do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tongues.errors import UserError, nearest
+
+__all__ = ["VARIABLES", "Form", "Inverse", "Split", "Values", "check_names"]
+
+Values = Mapping[str, float] | Mapping[str, np.ndarray]
+"""Parameters or variables by name: numbers or arrays."""
+
+VARIABLES: Mapping[str, str] = {
+    "N": "parameters of the model",
+    "D": "tokens trained on",
+    "C": "training FLOPs",
+    "U": "unique tokens there are",
+    "r": "share of replayed text",
+    "S": "loss on the source language before the first step",
+}
+
+_NEEDS = {"compute": {"E", "A", "gamma"}, "repetition": {"R_D", "R_N"}}
+
+
+class Split(Protocol):
+    """How a law divides compute between parameters and tokens, C = 6 N D, in closed form."""
+
+    def interior(self, params: Values) -> np.ndarray:
+        """Where a compute-optimal size exists."""
+        ...
+
+    def sizes(self, params: Values) -> dict[str, np.ndarray]:
+        """`N = N_coef C^a`, `D = D_coef C^b`: the four numbers, of parameters that have a split."""
+        ...
+
+    def frontier(self, params: Values) -> dict[str, np.ndarray]:
+        """E, A and gamma of the lowest loss `E + A/C^gamma` along these sizes."""
+        ...
+
+    def why_not(self, params: Mapping[str, float]) -> str:
+        """Why these parameters have none."""
+        ...
+
+
+class Inverse(Protocol):
+    """The tokens, and the parameters, that a law needs for a loss; infinite where none suffice."""
+
+    def tokens(self, params: Values, N: np.ndarray, loss: np.ndarray) -> np.ndarray:
+        """Tokens after which a model of N parameters has that loss."""
+        ...
+
+    def parameters(self, params: Values, D: np.ndarray, loss: np.ndarray) -> np.ndarray:
+        """The smallest model that has that loss after D tokens, which may be infinite."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Form(ABC):
+    """A law's equation, and all that the program can do with it.
+
+    name: what `--law` calls it. summary: one sentence for help. formula: the loss in nats per
+    token, as people write it.
+    base: the form whose parameters are taken over.
+    given: parameters that are not fitted unless a user says otherwise.
+    envelope: whether it is fitted to the lowest loss at each compute only.
+    role: what a plan uses it for: `loss` over size and tokens, `compute` (E, A and gamma of
+        E + A/C^gamma), `repetition` (R_D and R_N, how fast repeated text and parameters beyond
+        the text lose their value), or `forgetting` of the source language.
+    strategy: the runs it is about, `scratch` or `cpt`; empty where it may be either.
+    compared: whether `--compare` fits it; one with a base is then compared on continued runs.
+    pairs: the pairs of parameters whose bootstrap draws the figure shows.
+    split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
+    least_replay: from parameters, a source loss, tokens and the loss before the first step to the
+        smallest share of replay that ends there, NaN where none does; of role `forgetting`.
+    """
+
+    name: str
+    summary: str
+    formula: str
+    base: str | None = None
+    given: Mapping[str, float] = field(default_factory=dict)
+    envelope: bool = False
+    role: Literal["loss", "compute", "repetition", "forgetting"] = "loss"
+    strategy: Literal["", "scratch", "cpt"] = ""
+    compared: bool = False
+    pairs: tuple[tuple[str, str], ...] = ()
+    split: Split | None = None
+    inverse: Inverse | None = None
+    least_replay: Callable[[Values, ArrayLike, ArrayLike, ArrayLike], np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a form that could not play its role, or depends on what nobody measures."""
+        unknown = set(self.variables) - set(VARIABLES)
+        lacking = _NEEDS.get(self.role, set()) - set(self.names)
+        if unknown or lacking or (self.role == "forgetting") != (self.least_replay is not None):
+            raise ValueError(
+                f"the form `{self.name}` is not whole: variables are {', '.join(VARIABLES)}; "
+                "role `compute` has E, A and gamma, `repetition` R_D and R_N, and `forgetting` "
+                "comes with least_replay"
+            )
+
+    @property
+    @abstractmethod
+    def free(self) -> tuple[str, ...]:
+        """The parameters a fit may find."""
+
+    @property
+    @abstractmethod
+    def taken_names(self) -> tuple[str, ...]:
+        """The parameters that come from the base."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Every parameter, in the order people write them."""
+
+    @property
+    @abstractmethod
+    def variables(self) -> tuple[str, ...]:
+        """The variables the law depends on."""
+
+    @property
+    @abstractmethod
+    def exponents(self) -> tuple[str, ...]:
+        """The fitted parameters whose interval a reader looks at."""
+
+    @abstractmethod
+    def limits(self, name: str) -> tuple[float, float, bool]:
+        """The lowest and highest value of a free parameter, and whether the ends are allowed."""
+
+    @abstractmethod
+    def finds_size(self, free: Iterable[str]) -> bool:
+        """Whether an exponent of N is among the parameters `free` that a fit finds."""
+
+    @abstractmethod
+    def known(self, params: Values, variables: Values) -> np.ndarray:
+        """The part of the loss that the base fixes, in nats per token."""
+
+    @abstractmethod
+    def loss(self, params: Values, variables: Values) -> np.ndarray:
+        """The law itself, in nats per token; parameters and variables broadcast."""
+
+
+def check_names(variables: Iterable[str]) -> None:
+    """Refuse names that are no variable of any law: they are slips of the pen."""
+    for name in variables:
+        if name not in VARIABLES:
+            raise UserError(f"no law has a variable `{name}`", hint=nearest(name, VARIABLES))
