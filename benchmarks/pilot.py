@@ -24,7 +24,6 @@ from pathlib import Path
 import numpy as np
 
 from tongues.laws.uncertainty import percentiles
-from tongues.plan.memory import nearest_shape
 from tongues.recipe import Study, load_recipe
 from tongues.runs import read_record, table
 from tongues.study import find_launcher, plan_runs, run_all
@@ -35,6 +34,7 @@ from tongues.study.pilot.prior import BLOCKS, Point, Scale
 from tongues.study.pilot.rounds import Pilot, conduct
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
+from tongues.train.rules import nearest_shape
 
 WORLDS = ((33, 0.3), (34, 0.4), (35, 0.15), (36, 0.25))
 RECIPE = """\

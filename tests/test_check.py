@@ -2,14 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny, tiny
 from tests.models.shortened import shortened
-from tongues.check import check_recipe, derived_as_json, derived_table
+from tongues.check import check_recipe
 from tongues.errors import UserError
+from tongues.hardware import GPUS, Machine
+from tongues.runs import Record, write_record
 
 PIECES = 400
 
@@ -31,8 +34,8 @@ def test_the_parents_shape_counts_where_none_is_said(
     checked = check_recipe(recipe, tmp_path)
     ((_, derived),) = checked.runs
     assert derived.parameters["embedding"] == 2 * PIECES * 32
-    assert derived_table(checked)[0]["shape"] == derived.anatomy.name
-    shown = derived_as_json(checked)["runs"][0]
+    assert checked.rows()[0]["shape"] == derived.anatomy.name
+    shown = checked.to_json()["runs"][0]
     assert shown["parameters"] == derived.parameters
     assert json.loads(json.dumps(shown)) == shown
 
@@ -40,9 +43,13 @@ def test_the_parents_shape_counts_where_none_is_said(
 def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
+    (tmp_path / "runs/later").mkdir(parents=True)
+    record: Any = dict.fromkeys(Record.__annotations__) | {"status": "running"}
+    write_record(tmp_path / "runs/later", record)
     assert check_recipe(make_recipe("train.init_from=later"), tmp_path).runs
-    with pytest.raises(UserError, match="neither a run"):
+    with pytest.raises(UserError, match="not finished"):
         check_recipe(make_recipe("train.init_from=later", "model.shape=null"), tmp_path)
+    (tmp_path / "runs/later/run.json").unlink()
     experts = ("model={}", "train.mixture={}", "experts={divisions: [{by: dense}]}")
     asked = make_recipe("train.init_from=later", *experts)
     with pytest.raises(UserError, match="`later` is neither a run") as caught:
@@ -97,3 +104,44 @@ def test_milestones_and_kept_checkpoints_take_their_place_on_disk(
     plain = check_recipe(make_recipe("train.keep=2"), tmp_path)
     more = check_recipe(make_recipe("train.keep=4", "train.milestones=[25%, 50%]"), tmp_path)
     assert more.disk - plain.disk == 4 * more.runs[0][1].checkpoint_bytes
+
+
+@pytest.mark.parametrize(
+    ("base", "advice"),
+    [
+        ("/no/such/folder", "a Hugging Face folder holds config.json"),
+        ("meta-llama/Llama-3.2-1B", "`hf download meta-llama/Llama-3.2-1B --local-dir bases/"),
+        ("nosuch", "`tongues train` of a recipe with `train.run: nosuch`"),
+    ],
+)
+def test_a_base_that_is_not_there_is_refused_with_the_way_to_get_it(
+    make_recipe: MakeRecipe, tmp_path: Path, base: str, advice: str
+) -> None:
+    with pytest.raises(UserError, match="is neither a run") as caught:
+        check_recipe(make_recipe(f"train.init_from={base}"), tmp_path)
+    assert caught.value.where == "train.init_from"
+    assert advice in caught.value.hint
+
+
+def test_gpus_are_checked_instead_of_this_machine(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    large = make_recipe("model.shape=1085M", "train.batch=8192 tokens", "train.budget=1M tokens")
+    with pytest.raises(UserError, match="this machine has") as refused:
+        check_recipe(make_recipe("model.shape=5534M", "train.batch=16384 tokens"), tmp_path)
+    assert "check with `--gpu`" in refused.value.hint
+    checked = check_recipe(large, tmp_path, machine=Machine.of_gpus(GPUS["a100"], 8))
+    assert 1e9 < checked.memory < 80e9
+    assert "on each GPU of 8 a100" in checked.memory_sentence()
+    larger = make_recipe("model.shape=3647M", "train.batch=8192 tokens", "train.budget=1M tokens")
+    with pytest.raises(UserError, match="on each GPU of 1 rtx4090, which has 24 GB"):
+        check_recipe(larger, tmp_path, machine=Machine.of_gpus(GPUS["rtx4090"], 1))
+    with pytest.raises(UserError, match="cannot be shared by 7 processes"):
+        check_recipe(large, tmp_path, machine=Machine.of_gpus(GPUS["a100"], 7))
+
+
+def test_a_learning_rate_far_above_the_usual_is_doubted(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    assert check_recipe(make_recipe("train.rate=0.02"), tmp_path).cautions == ()
+    checked = check_recipe(make_recipe("train.rate=0.5"), tmp_path)
+    assert [caution.code for caution in checked.cautions] == ["high_rate"]
+    assert checked.to_json()["warnings"][0]["code"] == "high_rate"

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tongues.errors import UserError, nearest
+from tongues.errors import Caution, UserError, nearest
 from tongues.experts import plan_rounds
+from tongues.hardware import Machine, this_machine
 from tongues.quantities import show_bytes, show_count
 from tongues.ranks import core_count
 from tongues.recipe import Recipe
@@ -15,13 +16,14 @@ from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.directory import find_parent
-from tongues.train.memory import what_would_fit
+from tongues.train.rules import check_batch, rate_at_size, what_would_fit
 
-__all__ = ["Checked", "check_recipe", "derived_as_json", "derived_table"]
+__all__ = ["Checked", "check_recipe"]
 
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
+_HIGH = 10.0  # times the rate by size, from which a run is likely to diverge
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Checked:
     sweep: tuple[tuple[RunPlan, Derived], ...]  # which come before, to find the rate
     at_once: int  # runs that go on at the same time
     token_bytes: int  # on disk, about
+    machine: Machine
 
     @property
     def all(self) -> tuple[tuple[RunPlan, Derived], ...]:
@@ -40,9 +43,9 @@ class Checked:
 
     @property
     def memory(self) -> int:
-        """Bytes at the peak, about: the largest runs that can meet."""
+        """Bytes at the peak, about: the largest runs that can meet; on GPUs those of each one."""
         needs = sorted((derived.memory for _, derived in self.all), reverse=True)
-        return sum(needs[: self.at_once])
+        return sum(needs[: self.at_once if self.machine.device == "cpu" else 1])
 
     @property
     def disk(self) -> int:
@@ -60,6 +63,54 @@ class Checked:
         )
         return self.token_bytes + kept + sum(passing[: self.at_once])
 
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What is allowed and likely to be a mistake: learning rates that make a run diverge."""
+        found = {}
+        for _, derived in self.all:
+            usual = rate_at_size(None, derived.parameters["non_embedding"])
+            if derived.rate > _HIGH * usual:
+                what = f"a learning rate of {derived.rate:.3g} is {derived.rate / usual:.3g} times"
+                what += f" what is usual for this size, {usual:.2g}; the run is likely to diverge"
+                found.setdefault(derived.anatomy.name, Caution("high_rate", what))
+        return tuple(found.values())
+
+    def rows(self) -> list[dict[str, str]]:
+        """A row of text a run: name, parameters, tokens, steps, operations, memory."""
+        return [
+            {
+                "run": plan.name,
+                "shape": derived.anatomy.name,
+                "parameters": f"{derived.parameters['total']:,}",
+                "outside embeddings": f"{derived.parameters['non_embedding']:,}",
+                "batch": f"{derived.batch:,}",
+                "rate": f"{derived.rate:.3g}",
+                "tokens": show_count(derived.tokens),
+                "steps": f"{derived.steps:,}",
+                "FLOPs": f"{derived.flops:.3g}",
+                "6ND": f"{derived.flops_rule:.3g}",
+                "memory": show_bytes(derived.memory),
+            }
+            for plan, derived in self.all
+        ]
+
+    def memory_sentence(self) -> str:
+        """How much memory it takes, and where."""
+        if self.machine.device == "cpu":
+            return f"{show_bytes(self.memory)}, {self.at_once} at a time"
+        has = f"of {show_bytes(self.machine.memory)}"
+        return f"{show_bytes(self.memory)} {has} on each GPU of {self.machine.name}"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        runs = [
+            {"run": plan.name, "shape": derived.anatomy.name, **derived.as_json()}
+            for plan, derived in self.all
+        ]
+        cautions = [{"code": one.code, "sentence": one.sentence} for one in self.cautions]
+        whole = {"runs": runs, "memory": self.memory, "disk": self.disk}
+        return whole | {"machine": self.machine.name, "warnings": cautions}
+
 
 def _passing(plan: RunPlan) -> int:
     """Checkpoints of a run that lie there at the most while it goes on, milestones aside."""
@@ -67,10 +118,14 @@ def _passing(plan: RunPlan) -> int:
     return plan.settings.keep + 1 + anchors
 
 
-def check_recipe(recipe: Recipe, workspace: Path, *, here: bool = True) -> Checked:
+def check_recipe(
+    recipe: Recipe, workspace: Path, *, machine: Machine | None = None, here: bool = True
+) -> Checked:
     """Look for mistakes across the whole recipe; a UserError names the first.
 
-    here: whether the runs are computed on this machine, whose memory must then hold them.
+    machine: what computes the runs, and must be large enough; None: this one. Its GPUs divide the
+    model of a single run; each run of a study has one to itself.
+    here: whether the runs are computed on that machine, whose memory must then hold them.
     """
     check_text(recipe.text)
     sizes = text_bytes(recipe.text)
@@ -84,51 +139,28 @@ def check_recipe(recipe: Recipe, workspace: Path, *, here: bool = True) -> Check
         _languages_have_text(plan, recipe)
     _a_context_is_held_out(recipe)
     vocabulary = _vocabulary(recipe)
-    parents = {plan.name: _parent(plan, plans, workspace) for plan in plans}
+    bases = {plan.name: _base(plan, plans, workspace) for plan in plans}
     for plan in plans:
-        _tokenizer_fits(plan, recipe, parents[plan.name], workspace)
-    pairs = tuple((plan, derive(plan, vocabulary, parents[plan.name])) for plan in plans)
+        _tokenizer_fits(plan, recipe, bases[plan.name], workspace)
+    many = recipe.study or recipe.experts
+    machine = machine or this_machine()
+    each = replace(machine, processes=1) if many else machine
+    pairs = tuple(
+        (plan, derive(plan, vocabulary, bases[plan.name], machine=each)) for plan in plans
+    )
     for plan, derived in pairs:
         _text_suffices(plan, derived, sizes)
+        check_batch(derived.batch, plan.settings.context, each.processes)
     two_or_four = 2 if vocabulary <= 65_536 else 4
     text = sum(sizes.values())
     disk = text * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
-    many = recipe.study or recipe.experts
-    at_once = min(many.workers or core_count(), len(pairs)) if many else 1
-    checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk))
+    workers = core_count() if machine.device == "cpu" else machine.processes
+    at_once = min(many.workers or workers, len(pairs)) if many else 1
+    checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk), machine)
     if here:
-        _fits_in_memory(checked)
+        _fits_in_memory(checked, each)
     _fits_on_disk(checked, workspace, recipe.name)
     return checked
-
-
-def derived_table(checked: Checked) -> list[dict[str, str]]:
-    """A row of text a run: name, parameters, tokens, steps, operations, memory."""
-    return [
-        {
-            "run": plan.name,
-            "shape": derived.anatomy.name,
-            "parameters": f"{derived.parameters['total']:,}",
-            "outside embeddings": f"{derived.parameters['non_embedding']:,}",
-            "batch": f"{derived.batch:,}",
-            "rate": f"{derived.rate:.3g}",
-            "tokens": show_count(derived.tokens),
-            "steps": f"{derived.steps:,}",
-            "FLOPs": f"{derived.flops:.3g}",
-            "6ND": f"{derived.flops_rule:.3g}",
-            "memory": show_bytes(derived.memory),
-        }
-        for plan, derived in checked.all
-    ]
-
-
-def derived_as_json(checked: Checked) -> dict[str, Any]:
-    """The same as plain numbers."""
-    runs = [
-        {"run": plan.name, "shape": derived.anatomy.name, **derived.as_json()}
-        for plan, derived in checked.all
-    ]
-    return {"runs": runs, "memory": checked.memory, "disk": checked.disk}
 
 
 def _vocabulary(recipe: Recipe) -> int:
@@ -159,33 +191,29 @@ def _languages_have_text(plan: RunPlan, recipe: Recipe) -> None:
             )
 
 
-def _parent(plan: RunPlan, plans: Sequence[RunPlan], workspace: Path) -> Path | None:
-    """What a run starts from; None where that is still to be trained and its shape is said."""
+def _base(plan: RunPlan, plans: Sequence[RunPlan], workspace: Path) -> Path | None:
+    """What a run starts from; None where that is still to be trained and its shape is known."""
     if plan.parent in {other.name for other in plans}:
         return None
     try:
         return find_parent(plan.parent, workspace)
-    except UserError as error:
-        if plan.shape is not None:
+    except UserError:
+        begun = plan.parent and (workspace / "runs" / plan.parent / "run.json").is_file()
+        if begun and plan.shape is not None:
             return None
-        if plan.parent and not (workspace / "runs" / plan.parent / "run.json").is_file():
-            made = f"make it by `tongues train` of a recipe with `train.run: {plan.parent}`"
-            runs = f"; {error.hint}" if "`" in error.hint else ""  # where there are any
-            hint = f"{made}, or name a Hugging Face folder{runs}"
-            raise UserError(error.what, where=error.where, hint=hint) from None
         raise
 
 
-def _tokenizer_fits(plan: RunPlan, recipe: Recipe, parent: Path | None, workspace: Path) -> None:
-    """The parent's tokenizer against the recipe's, as far as that is there."""
+def _tokenizer_fits(plan: RunPlan, recipe: Recipe, base: Path | None, workspace: Path) -> None:
+    """The base's tokenizer against the recipe's, as far as that is there."""
     prepared = workspace / "tokens" / plan.tokens / "tokenizer.json"
-    base = recipe.tokens.base
-    if parent is None or (base is None and not prepared.is_file()):
+    named = recipe.tokens.base
+    if base is None or (named is None and not prepared.is_file()):
         return
     from tongues.tokens import load_tokenizer
     from tongues.train.start import check_parent
 
-    check_parent(plan, load_tokenizer(prepared if base is None else Path(base)), parent)
+    check_parent(plan, load_tokenizer(prepared if named is None else Path(named)), base)
 
 
 def _a_context_is_held_out(recipe: Recipe) -> None:
@@ -211,20 +239,24 @@ def _text_suffices(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> No
             )
 
 
-def _fits_in_memory(checked: Checked) -> None:
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if checked.memory > there:
-        largest, derived = max(checked.all, key=lambda run: run[1].memory)
-        if checked.at_once == 1 or derived.memory > there:
-            hint = what_would_fit(largest.settings, derived, there)
-        else:
-            hint = "lower `study.workers`"
-        raise UserError(
-            f"{checked.at_once} at a time, the runs need {show_bytes(checked.memory)} of memory; "
-            f"this machine has {show_bytes(there)}",
-            where=largest.name,
-            hint=hint,
-        )
+def _fits_in_memory(checked: Checked, each: Machine) -> None:
+    """Refuse what the machine cannot hold; `each`: what computes one run."""
+    machine = checked.machine
+    if checked.memory <= machine.memory:
+        return
+    largest, derived = max(checked.all, key=lambda run: run[1].memory)
+    needs, has = show_bytes(checked.memory), show_bytes(machine.memory)
+    if machine.device == "cpu":
+        together = f"{checked.at_once} at a time, the runs need" if checked.at_once > 1 else "needs"
+        what = f"{together} {needs} of memory; this machine has {has}"
+    else:
+        what = f"needs {needs} of memory on each GPU of {machine.name}, which has {has}"
+    if derived.memory <= machine.memory:
+        raise UserError(what, where=largest.name, hint="lower `study.workers`")
+    hint = what_would_fit(largest.settings, derived, each)
+    if machine.device == "cpu":
+        hint += "; for a run on other machines check with `--gpu`, such as `--gpu h100 --gpus 8`"
+    raise UserError(what, where=largest.name, hint=hint)
 
 
 def _fits_on_disk(checked: Checked, workspace: Path, name: str) -> None:

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from tongues.errors import UserError
+from tongues.hardware import GPUS, Cluster, find_gpu
 from tongues.plan.budget import Question, ask
-from tongues.plan.hardware import GPUS, Cluster, find_gpu
 
 
 def test_hours_of_gpus_are_compute() -> None:

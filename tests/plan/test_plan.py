@@ -8,10 +8,8 @@ import pytest
 
 from tongues.errors import Caution, UserError
 from tongues.laws import Law, frontier, implied_saving, preset
-from tongues.models import find_shape, of_shape
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, plan_rows, plan_sentences
 from tongues.plan.certainty import FLAT
-from tongues.plan.memory import nearest_shape, training_memory
 
 SCRATCH = {"E": 1.6, "A": 400.0, "B": 700.0, "alpha": 0.36, "beta": 0.32}
 CPT = {"E": 1.6, "A": 400.0, "B": 80.0, "alpha": 0.36, "beta": 0.22, "gamma": 0.03}
@@ -335,20 +333,6 @@ def test_bases_without_a_law_for_them_are_told_unused() -> None:
 
 def test_a_law_that_does_not_reach_so_low_is_doubted() -> None:
     assert "worse_than_guessing" in codes(make_plan(printed("hoffmann2022"), ask(flops="1e11")))
-
-
-def test_memory_is_the_state_in_equal_parts_and_one_sample() -> None:
-    one, eight = training_memory(1e9, 1), training_memory(1e9, 8)
-    assert one - eight == pytest.approx(16e9 * 7 / 8)
-    assert 0.5e9 < eight - 2e9 < 20e9
-    assert training_memory(70e9, 64) > training_memory(7e9, 64)
-
-
-def test_the_nearest_shape_is_nearest_by_ratio() -> None:
-    shape, count = nearest_shape(1e6, 1024)
-    assert count == of_shape(shape, 1024).parameters["total"]
-    other = of_shape(find_shape("0.4M"), 1024).parameters["total"]
-    assert abs(math.log(count / 1e6)) <= abs(math.log(other / 1e6))
 
 
 def test_json_and_text_have_all_that_is_promised() -> None:

@@ -5,11 +5,13 @@ import pytest
 
 from tongues.check import check_recipe
 from tongues.errors import UserError
+from tongues.hardware import GPUS, Machine
 from tongues.laws import Law, preset
 from tongues.models import find_shape, of_shape
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, write_recipe
-from tongues.recipe import load_recipe
+from tongues.recipe import Train, load_recipe
 from tongues.runs import Record, write_record
+from tongues.train.rules import batch_by_size
 
 CPT = Law("cpt", {"E": 1.0, "A": 30.0, "B": 60.0, "alpha": 0.3, "beta": 0.3, "gamma": 0.02})
 SCRATCH = Law("chinchilla", {"E": 1.0, "A": 30.0, "B": 90.0, "alpha": 0.3, "beta": 0.3})
@@ -56,11 +58,10 @@ def test_the_settings_of_the_published_sizes_are_the_published_ones(tmp_path: Pa
     path = tmp_path / "recipe.yaml"
     write_recipe(plan_of(preset("zheng2024-scratch"), flops="1e20"), path)
     recipe = load_recipe(path)
-    assert recipe.train.rate == 2e-4
+    assert recipe.train.rate == 4.7e-4
     assert recipe.train.context == 2048
     assert recipe.tokens.vocabulary == 36_152
-    assert isinstance(recipe.train.batch, int)
-    assert recipe.train.batch <= 2**20
+    assert recipe.train.batch == "by size"
 
 
 def test_continuing_needs_a_base_and_says_so(tmp_path: Path) -> None:
@@ -68,10 +69,10 @@ def test_continuing_needs_a_base_and_says_so(tmp_path: Path) -> None:
     cautions = write_recipe(plan_of(CPT, flops="1e13", replay="10%"), path)
     assert "placeholder_base" in {caution.code for caution in cautions}
     recipe = load_recipe(path)
-    ((run, _),) = check_recipe(recipe, tmp_path).runs
-    assert (run.strategy, run.target, run.source) == ("cpt", "qab", "qaa")
-    assert run.replay == pytest.approx(0.1)
-    assert run.parent == "PUT-YOUR-BASE-HERE"
+    assert (recipe.train.mixture, recipe.train.replay) == ({"qab": 1.0}, {"qaa": 0.1})
+    assert recipe.train.init_from == "PUT-YOUR-BASE-HERE"
+    with pytest.raises(UserError, match="is neither a run"):
+        check_recipe(recipe, tmp_path)
 
 
 def test_text_and_tokens_come_from_a_study(tmp_path: Path) -> None:
@@ -83,9 +84,8 @@ def test_text_and_tokens_come_from_a_study(tmp_path: Path) -> None:
     recipe = load_recipe(path)
     assert (recipe.name, recipe.text, recipe.tokens) == (study.name, study.text, study.tokens)
     assert (recipe.train.mixture, recipe.train.replay) == ({"qac": 1.0}, {"qaa": 0.1})
-    ((run, _),) = check_recipe(recipe, tmp_path).runs
-    assert run.name == "mine-plan"  # runs/mine is the study's folder
-    assert run.parent == "mine/qaa-source"
+    assert recipe.train.run == "mine-plan"  # runs/mine is the study's folder
+    assert recipe.train.init_from == "mine/qaa-source"
     other = tmp_path / "other.yaml"
     with pytest.raises(UserError, match="several targets"):
         write_recipe(plan, other, study)
@@ -117,23 +117,59 @@ def test_replay_needs_text_of_the_source(tmp_path: Path) -> None:
         write_recipe(plan, tmp_path / "recipe.yaml", load_recipe(tmp_path / "one.yaml"))
 
 
-def test_a_batch_is_never_shrunk_to_nothing(
+def written(plan: Plan, path: Path) -> tuple[Train, set[str]]:
+    """The settings of a recipe, and what its reader must look after."""
+    codes = {caution.code for caution in write_recipe(plan, path)}
+    return load_recipe(path).train, codes
+
+
+def test_the_batch_is_the_one_by_size_whatever_this_machine_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = plan_of(preset("hoffmann2022"), flops="1e21", params="1B")
+    plan = plan_of(preset("hoffmann2022-full"), params="45M", tokens="1B")
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 25e9}.get)
+    path = tmp_path / "x.yaml"
+    settings, codes = written(plan, path)
+    assert settings.batch == "by size" and not {"smaller_batch", "larger_machine"} & codes
+    ((_, derived),) = check_recipe(load_recipe(path), tmp_path).runs
+    assert derived.batch == batch_by_size(derived.parameters["total"], settings.context)
+    assert derived.steps > 1000
+    micro_batch = settings.micro_batch or 0
+    assert 0 < micro_batch < derived.batch
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 25e12}.get)
+    settings, _ = written(plan, tmp_path / "roomy.yaml")
+    assert (settings.batch, settings.micro_batch) == ("by size", None)
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 1e9}.get)
+    settings, codes = written(plan, tmp_path / "tight.yaml")
+    assert settings.batch == "by size" and "larger_machine" in codes
 
-    def written(gigabytes: float) -> tuple[int, set[str]]:
-        path = tmp_path / f"{gigabytes}.yaml"
-        monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": gigabytes * 1e9}.get)
-        codes = {caution.code for caution in write_recipe(plan, path)}
-        return int(load_recipe(path).train.batch), codes
 
-    batch, codes = written(1e6)
-    assert not {"smaller_batch", "larger_machine"} & codes
-    tight, codes = written(16)
-    assert tight == batch and "larger_machine" in codes
-    roomy, codes = written(1500)
-    assert 2**16 <= roomy < batch and "smaller_batch" in codes
+def test_a_plan_for_gpus_is_a_recipe_that_check_accepts_for_them_alone(tmp_path: Path) -> None:
+    plan = plan_of(preset("hoffmann2022-full"), gpus="8", gpu="a100", hours="48")
+    path = tmp_path / "next.yaml"
+    settings, codes = written(plan, path)
+    assert settings.micro_batch and "larger_machine" not in codes
+    recipe = load_recipe(path)
+    checked = check_recipe(recipe, tmp_path, machine=Machine.of_gpus(GPUS["a100"], 8))
+    assert checked.memory < 80e9
+    with pytest.raises(UserError, match="this machine has") as refused:
+        check_recipe(recipe, tmp_path)
+    assert "--gpu" in refused.value.hint
+
+
+def test_a_short_run_gets_a_smaller_batch(tmp_path: Path) -> None:
+    plan = plan_of(preset("hoffmann2022-full"), params="45M", tokens="10M")
+    settings, codes = written(plan, tmp_path / "short.yaml")
+    assert settings.batch == 98_304 and "smaller_batch" in codes
+
+
+def test_the_advised_replay_is_written(tmp_path: Path) -> None:
+    plan = plan_of(CPT, flops="1e13")
+    assert "5 to 30 %" in plan.recommendation.replay
+    settings, _ = written(plan, tmp_path / "advised.yaml")
+    assert settings.replay == {"qaa": 0.1}
+    none, _ = written(plan_of(CPT, flops="1e13", replay="0"), tmp_path / "none.yaml")
+    assert none.replay == {}
 
 
 @pytest.mark.parametrize("params", ["1T", "1k"])

@@ -1,10 +1,20 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.errors import UserError
-from tongues.models import SHAPES, of_shape
-from tongues.train.rules import batch_by_size, rate_at_size
+from tongues.models import SHAPES, find_shape, of_shape
+from tongues.train.rules import (
+    batch_by_size,
+    check_batch,
+    context_by_size,
+    nearest_shape,
+    rate_at_size,
+    shared_batch,
+    vocabulary_by_size,
+)
 
 
 def size_of(name: str) -> int:
@@ -48,3 +58,39 @@ def test_a_shape_that_is_none_is_named() -> None:
     with pytest.raises(UserError, match=r"no shape is called `0\.3M`") as caught:
         rate_at_size({"0.3M": 5e-3}, 10**6)
     assert caught.value.where == "train.rate"
+
+
+def test_where_no_rate_was_searched_for_it_falls_from_the_one_measured() -> None:
+    assert rate_at_size(None, size_of("0.2M")) == pytest.approx(5.5e-3)
+    assert rate_at_size(None, 10**9) == pytest.approx(1.75e-4, rel=0.01)  # the study: 2e-4
+    assert rate_at_size(None, 1000) == 7e-3  # the best rate of the smallest shape that was tried
+
+
+def test_context_and_vocabulary_are_the_published_ones_from_40_million_parameters_on() -> None:
+    assert (context_by_size(40e6, 100_000), vocabulary_by_size(40e6)) == (2048, 36_152)
+    assert (context_by_size(6e6, 100_000), vocabulary_by_size(6e6)) == (512, 8192)
+    assert (context_by_size(1e5, 100_000), vocabulary_by_size(1e5)) == (128, 512)
+    assert context_by_size(40e6, 2000) == 1024  # held-out text must fill one
+
+
+@given(st.integers(1, 10**7), st.integers(1, 2048), st.integers(1, 64))
+def test_a_batch_that_processes_share_is_whole_contexts_of_each(
+    batch: int, context: int, processes: int
+) -> None:
+    shared = shared_batch(batch, context, processes)
+    assert shared % (context * processes) == 0
+    assert shared <= max(batch, context * processes)
+    check_batch(shared, context, processes)
+
+
+def test_a_batch_that_cannot_be_shared_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UserError, match="10 samples cannot be shared by 4") as caught:
+        check_batch(1280, 128, 4)
+    assert "1024 tokens" in caught.value.hint
+
+
+def test_the_nearest_shape_is_nearest_by_ratio() -> None:
+    shape, count = nearest_shape(1e6, 1024)
+    assert count == of_shape(shape, 1024).parameters["total"]
+    other = of_shape(find_shape("0.4M"), 1024).parameters["total"]
+    assert abs(math.log(count / 1e6)) <= abs(math.log(other / 1e6))

@@ -25,7 +25,7 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     """Train the one run of RECIPE; interrupted, the same command goes on."""
     from tongues.check import check_recipe
     from tongues.recipe import load_recipe
-    from tongues.terminal import hint, speaks
+    from tongues.terminal import hint, say, speaks
     from tongues.tokens import check_tokens
 
     loaded = load_recipe(recipe, overrides)
@@ -34,7 +34,10 @@ def train(recipe: Path, overrides: tuple[str, ...], workspace: Path, rebuild: bo
     if loaded.experts:
         what, instead = "is of many experts", "use `tongues experts train`"
         raise UserError(what, where=str(recipe), hint=instead)
-    ((plan, _),) = check_recipe(loaded, workspace).runs
+    checked = check_recipe(loaded, workspace)
+    for caution in checked.cautions:
+        say(str(caution))
+    ((plan, _),) = checked.runs
     check_tokens(loaded, workspace)
     directory = run_training(plan, workspace, rebuild)
     if speaks():

@@ -2,7 +2,6 @@
 
 from tongues.plan.amounts import Base
 from tongues.plan.budget import Question, ask
-from tongues.plan.hardware import GPUS, Cluster, Gpu
 from tongues.plan.laws import Known, LawsInHand, gather_laws, read_laws
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan, make_plan
@@ -11,11 +10,8 @@ from tongues.plan.shown import plan_rows, plan_sentences
 from tongues.plan.written import write_recipe
 
 __all__ = [
-    "GPUS",
     "Base",
-    "Cluster",
     "FlatRange",
-    "Gpu",
     "Known",
     "LawsInHand",
     "Option",

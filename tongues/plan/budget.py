@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tongues.errors import Caution, UserError
+from tongues.hardware import PRICED, USUAL_MFU, Cluster, find_gpu
 from tongues.plan.amounts import Base, read_base, read_count, read_number, read_share, read_shares
-from tongues.plan.hardware import PRICED, USUAL_MFU, Cluster, find_gpu
 from tongues.quantities import show_count
 
 __all__ = ["Question", "ask"]

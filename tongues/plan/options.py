@@ -10,10 +10,10 @@ from tongues.laws import allocate
 from tongues.laws.uncertainty import percentiles
 from tongues.plan.budget import Question
 from tongues.plan.laws import LawsInHand
-from tongues.plan.memory import training_memory
 from tongues.plan.strategies import comparison, starting_loss
 from tongues.plan.ways import Way
 from tongues.quantities import show_count
+from tongues.train.rules import least_bytes
 
 __all__ = ["MANY_EPOCHS", "SLACK", "Option", "lay_out"]
 
@@ -154,7 +154,7 @@ def _option(
         epochs=epochs,
         hours=hours,
         cost=cluster.cost(hours) if cluster and hours is not None else None,
-        memory_per_gpu=training_memory(N, cluster.count if cluster else 1) if N else None,
+        memory_per_gpu=least_bytes(N, cluster.count if cluster else 1) if N else None,
         compute_saved=saved,
         compute_saved_interval=saved_interval,
         beyond=_beyond(way, N, target, flops),

@@ -17,7 +17,8 @@ __all__ = ["ADVISED_REPLAY", "KEPT", "FlatRange", "Recommendation", "recommend"]
 
 KEPT = 0.02  # rise of the source loss that counts as keeping the language where none is told
 _ROUNDING = 1e-6  # of a share, and so of the rise it leads to
-ADVISED_REPLAY = "5 to 30 %"  # by the published study
+ADVISED_REPLAY = "5 to 30 %"  # by the published study (Zheng et al. 2024)
+_ADVISED_SHARE = 0.1  # of it, where no law tells more
 _SMALLER = 1.1  # times, from where a model is told to be smaller
 _FAR = math.log(1e4)
 
@@ -46,6 +47,7 @@ class Recommendation:
     index: its place among the options. why, sure: in words. share: of the draws in which it is
     better than every option that is not as good as it; None where the laws have none, or there is
     nothing to win against. as_good: the others within `FLAT` of the best. replay: what to mix in.
+    replay_share: of source text, for the recipe.
     rival: what laws of the other kind, by compute or by size, take instead.
     repeats_decide: whether a worse option would be as good or better, were no text read again.
     """
@@ -58,6 +60,7 @@ class Recommendation:
     as_good: tuple[Option, ...]
     flat_range: FlatRange | None
     replay: str
+    replay_share: float
     rival: Option | None
     repeats_decide: bool
 
@@ -72,6 +75,7 @@ class Recommendation:
             "as_good": [option.name for option in self.as_good],
             "flat_range": self.flat_range and self.flat_range.to_json(),
             "replay": self.replay or None,
+            "replay_share": self.replay_share,
         }
 
 
@@ -107,6 +111,7 @@ def recommend(
         as_good=as_good,
         flat_range=_flat_range(best),
         replay=_about_replay(best, options, _allowed(question), starting),
+        replay_share=_share_to_write(best, question),
         rival=rival,
         repeats_decide=repeats_decide,
     )
@@ -238,6 +243,12 @@ def _in_words(option: Option) -> str:
         size = f"{show_count(option.params)} parameters"
         said += f", {size} on {show_count(option.tokens)} tokens"
     return said
+
+
+def _share_to_write(best: Option, question: Question) -> float:
+    """The share of the option, else what the study advises where no law and nobody chose one."""
+    unknown = best.way.strategy == "cpt" and best.source_loss is None and not question.replay
+    return _ADVISED_SHARE if unknown else best.way.replay
 
 
 def _about_replay(

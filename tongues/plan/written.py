@@ -2,32 +2,35 @@
 
 import io
 import math
-import os
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from tongues.errors import Caution, UserError, nearest
 from tongues.files import write_text
-from tongues.models import Shape, find_shape, of_shape
-from tongues.models.memory import PYTHON, state_bytes, step_bytes
-from tongues.plan.memory import CONTEXT, VOCABULARY, nearest_shape
+from tongues.hardware import this_machine
+from tongues.models import Anatomy, Shape, find_shape, of_shape
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
+from tongues.plan.recommend import ADVISED_REPLAY
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import Drift, Made, Model, Recipe, Text, TokenSettings, Train
 from tongues.runs import read_record
+from tongues.train.rules import (
+    batch_by_size,
+    context_by_size,
+    micro_batch_that_fits,
+    nearest_shape,
+    rate_at_size,
+    run_bytes,
+    shared_batch,
+    vocabulary_by_size,
+)
 
 __all__ = ["PLACEHOLDER_BASE", "write_recipe"]
 
 PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"
-_PUBLISHED = 40e6  # parameters from which the settings of the published study hold
-_RATE = 2e-4  # its peak learning rate
-_FASTEST = 5e-3
-_BATCHES = ((1e9, 2**20), (2.5e9, 2**21), (math.inf, 2**22))  # tokens a step, up to so many N
-_STEPS = 300  # fewer steps than this teach little: rather a smaller batch
-_LEAST_BATCH = 2**16  # tokens a step, for models above so many parameters: fewer learn worse
-_LARGE = 100e6
-_MOST_MEMORY = 0.9  # of this machine's, that a step may take
+_STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _READINGS = 500  # times that placeholder text is read
 
@@ -61,7 +64,7 @@ def write_recipe(
     return tuple(
         Caution(code, sentence)
         for code, sentence in remarks.items()
-        if code not in ("shape", "tokens")
+        if code not in ("shape", "tokens", "replay")
     )
 
 
@@ -72,7 +75,7 @@ def _compose(
     assert option.params is not None
     assert option.tokens is not None
     remarks: dict[str, str] = {}
-    vocabulary = like.tokens.vocabulary if like else _vocabulary(option.params)
+    vocabulary = like.tokens.vocabulary if like else vocabulary_by_size(option.params)
     shape, count, about_shape = _shape(option, vocabulary)
     far = abs(math.log(count / option.params)) > math.log(1.5)
     remarks["other_size" if far else "shape"] = about_shape
@@ -82,7 +85,21 @@ def _compose(
         f"{6.0 * count * tokens:.3g} FLOPs."
     )
     text = like.text if like else _placeholder(option, tokens)
-    learned, kept = _languages(like, text, target, option)
+    share = plan.recommendation.replay_share
+    learned, kept = _languages(like, text, target, share)
+    if option.way.replay and not kept:
+        raise UserError(
+            "the plan replays source text, and the recipe has text of one language only",
+            where="--for",
+            hint="add the source language to its `text`, or plan with `--replay 0`",
+        )
+    if share and not option.way.replay:
+        remarks["replay"] = (
+            f"Replay: {share:.0%} of source text is put in; the published study advises "
+            f"{ADVISED_REPLAY}."
+            if kept
+            else f"Replay: {ADVISED_REPLAY} of source text is advised; add its language to `text`."
+        )
     if like is None:
         remarks["placeholder_text"] = (
             f"Text: made text ({' and '.join(text.languages)}) stands in for yours. List your own "
@@ -90,17 +107,15 @@ def _compose(
             f"`{learned}` is the language to learn."
         )
     held_out = like.tokens.held_out if like else TokenSettings().held_out
-    context = _context(option.params, held_out)
-    batch, about = _batch(shape, vocabulary, tokens, context, count)
-    train = {
+    anatomy = of_shape(shape, vocabulary)
+    train: dict[str, Any] = {
         "mixture": {learned: 1.0},
-        **({"replay": {kept: option.way.replay}} if kept else {}),
+        **({"replay": {kept: share}} if kept else {}),
         "budget": f"{tokens} tokens",
-        "batch": f"{batch} tokens",
-        "context": f"{context} tokens",
-        "rate": _rate(count),
+        "context": f"{context_by_size(option.params, held_out)} tokens",
+        "rate": float(f"{rate_at_size(None, anatomy.parameters['non_embedding']):.2g}"),
     }
-    remarks |= about
+    train |= _batch(plan, anatomy, tokens, train, remarks)
     if like:
         train["run"] = f"{like.name}-plan"
     if option.way.strategy == "cpt":
@@ -113,12 +128,6 @@ def _compose(
         train=Train.model_validate(train),
     )
     return recipe, {code: sentence for code, sentence in remarks.items() if sentence}
-
-
-def _vocabulary(params: float) -> int:
-    """That of the published study for its sizes; fewer pieces where they would be most of N."""
-    smaller = ((_PUBLISHED, VOCABULARY), (5e6, 8192), (2e5, 1024))
-    return next((pieces for least, pieces in smaller if params >= least), 512)
 
 
 def _shape(option: Option, vocabulary: int) -> tuple[Shape, int, str]:
@@ -182,9 +191,9 @@ def _placeholder(option: Option, tokens: int) -> Text:
 
 
 def _languages(
-    like: Recipe | None, text: Text, target: str | None, option: Option
+    like: Recipe | None, text: Text, target: str | None, share: float
 ) -> tuple[str, str | None]:
-    """The language to learn, and the one to replay where the option replays."""
+    """The language to learn, and the one to replay where a share of it is to be."""
     known = text.languages
     if like is None:
         learned, others = known[-1], list(known[:-1])
@@ -195,15 +204,7 @@ def _languages(
             raise UserError(what, where="--target", hint=nearest(learned, known))
         source = [like.study.source] if like.study else [*like.train.replay, *like.train.mixture]
         others = [lang for lang in (*source, *known) if lang != learned]
-    if not option.way.replay:
-        return learned, None
-    if not others:
-        raise UserError(
-            "the plan replays source text, and the recipe has text of one language only",
-            where="--for",
-            hint="add the source language to its `text`, or plan with `--replay 0`",
-        )
-    return learned, others[0]
+    return learned, others[0] if share and others else None
 
 
 def _target_of(like: Recipe) -> str:
@@ -217,49 +218,39 @@ def _target_of(like: Recipe) -> str:
     return max(mixture, key=lambda lang: mixture[lang]) if mixture else like.text.languages[0]
 
 
-def _context(params: float, held_out: int) -> int:
-    """2,048 tokens as published, fewer for small models and little held-out text."""
-    context = CONTEXT if params >= _PUBLISHED else 512 if params >= 5e6 else 128
-    while context >= held_out:
-        context //= 2
-    return context
-
-
-def _rate(count: int) -> float:
-    """The published peak rate; below the published sizes it grows as 1/sqrt(N), up to a limit."""
-    return float(f"{min(_FASTEST, _RATE * max(1.0, (_PUBLISHED / count) ** 0.5)):.2g}")
-
-
 def _batch(
-    shape: Shape, vocabulary: int, tokens: int, context: int, count: int
-) -> tuple[int, dict[str, str]]:
-    """Tokens a step by the published rule, fewer for short runs and for this machine's memory."""
-    rule = next(batch for most, batch in _BATCHES if count <= most)
-    enough = 2 ** int(math.log2(max(context, min(rule, tokens / _STEPS))))
-    least = min(enough, _LEAST_BATCH if count > _LARGE else context)
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    anatomy = of_shape(shape, vocabulary)
-    needed = {
-        enough >> halved: PYTHON
-        + state_bytes(anatomy)
-        + step_bytes(anatomy, enough >> halved, context, bfloat16=True)
-        for halved in range((enough // least).bit_length())
-    }
-    batch = next((one for one in needed if needed[one] <= there / 2), least)
-    said: dict[str, str] = {}
-    if needed[batch] > _MOST_MEMORY * there:
-        batch = enough
-        said["larger_machine"] = (
-            f"Memory: a step of {batch:,} tokens takes {show_bytes(needed[batch])} at once; this "
-            f"machine has {show_bytes(there)} and could hold no sensible batch; train on a larger "
-            "one."
+    plan: Plan, anatomy: Anatomy, tokens: int, train: dict[str, Any], remarks: dict[str, str]
+) -> dict[str, str]:
+    """`batch`, by size where that leaves enough steps, and `micro_batch` where memory asks."""
+    cluster = plan.question.cluster
+    machine = cluster.machine if cluster else this_machine()
+    settings = Train.model_validate(train)
+    context, by_size = (
+        settings.context,
+        batch_by_size(anatomy.parameters["total"], settings.context),
+    )
+    most = max(context, min(by_size, tokens // _STEPS))
+    batch = shared_batch(most, context, machine.processes)
+    written = {"batch": "by size" if batch == by_size else f"{batch} tokens"}
+    if batch < by_size:
+        reason = "the run is short" if most < by_size else f"{machine.processes} GPUs share it"
+        remarks["smaller_batch"] = (
+            f"Batch: the rule for this size asks for {by_size:,} tokens a step; {batch:,} are "
+            f"taken, since {reason}."
         )
-    elif batch < enough:
-        said["smaller_batch"] = (
-            f"Batch: the rule for this size asks for {enough:,} tokens a step, which takes "
-            f"{show_bytes(needed[enough])} of memory at once; {batch:,} fit this machine."
+    flops = float(anatomy.flops_per_token(context)) * tokens
+    fits = micro_batch_that_fits(anatomy, settings, batch, flops, machine)
+    if fits is None:
+        one = settings.model_copy(update={"micro_batch": context})
+        needed = show_bytes(run_bytes(anatomy, one, batch, flops, machine))
+        remarks["larger_machine"] = (
+            f"Memory: even one sample at a time takes {needed} in each process; {machine.name} has "
+            f"{show_bytes(machine.memory)}. Train on a larger machine."
         )
-    return batch, said
+        return written
+    micro_batch, recompute = fits
+    written |= {"micro_batch": f"{micro_batch} tokens"} if micro_batch else {}
+    return written | ({"recompute": True} if recompute else {})
 
 
 def _as_yaml(recipe: Recipe) -> str:

@@ -1,6 +1,7 @@
 """A run's directory before and after an interruption."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,8 @@ from tongues.runs import Record, read_record, write_record
 from tongues.states import state_of
 
 __all__ = ["find_parent", "model_folder", "open_directory", "roll_back"]
+
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+$")
 
 
 def find_parent(parent: str | None, workspace: Path) -> Path | None:
@@ -25,9 +28,23 @@ def find_parent(parent: str | None, workspace: Path) -> Path | None:
         return store / parent
     if (Path(parent) / "config.json").is_file():
         return Path(parent)
-    names = [str(path.parent.relative_to(store)) for path in store.rglob("run.json")]
     what = f"`{parent}` is neither a run in {store} nor a Hugging Face folder"
-    raise UserError(what, where="train.init_from", hint=nearest(parent, names))
+    raise UserError(what, where="train.init_from", hint=_how_to_get(parent, store))
+
+
+def _how_to_get(base: str, store: Path) -> str:
+    """What to do about a base that is not there: by what its name looks like."""
+    names = [str(path.parent.relative_to(store)) for path in store.rglob("run.json")]
+    near = nearest(base, names) if names else ""
+    if "did you mean" in near:
+        return near
+    if base.startswith(("/", ".", "~")) or Path(base).exists():
+        return "a Hugging Face folder holds config.json, the weights and the tokenizer"
+    if _HUB_ID.match(base) and not (store / base).parent.is_dir():
+        folder = f"bases/{base.rpartition('/')[2]}"
+        return f"download it by `hf download {base} --local-dir {folder}`, and name `{folder}`"
+    made = f"make it by `tongues train` of a recipe with `train.run: {base}`"
+    return f"{made}, or name a Hugging Face folder" + (f"; {near}" if near else "")
 
 
 def model_folder(parent: Path) -> Path:

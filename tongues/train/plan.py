@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tongues.errors import UserError
+from tongues.hardware import Machine, this_machine
 from tongues.models import Anatomy, Shape, find_shape, of_folder, of_shape
 from tongues.quantities import show_count
 from tongues.ranks import core_count
 from tongues.recipe import Recipe, Train
 from tongues.runs import Parameters, read_record
 from tongues.train.directory import model_folder
-from tongues.train.memory import run_bytes
-from tongues.train.rules import batch_by_size, rate_at_size
+from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
 
@@ -90,7 +90,7 @@ class Derived:
     steps: int
     tokens: int
     flops: float  # exact, attention included
-    memory: int  # bytes of its process at the peak, on a CPU
+    memory: int  # bytes of each process at the peak
 
     @property
     def parameters(self) -> Parameters:
@@ -125,12 +125,14 @@ def derive(
     parent: Path | None = None,
     *,
     tokens_per_second: float | None = None,
+    machine: Machine | None = None,
 ) -> Derived:
     """Parameters, steps, tokens, operations, memory and disk of a run.
 
     vocabulary: pieces of its tokenizer. parent: the directory of the run or Hugging Face folder
     it starts from, once that is there; of a shape said beforehand it need not be.
     tokens_per_second: as measured; where the budget is a time it is guessed without.
+    machine: what computes it, and so what memory it takes; None: this one.
     """
     settings = plan.settings
     anatomy = _anatomy(plan, vocabulary, parent)
@@ -163,7 +165,9 @@ def derive(
         steps=steps,
         tokens=steps * batch,
         flops=per_token * steps * batch,
-        memory=run_bytes(anatomy, settings, batch, per_token * steps * batch),
+        memory=run_bytes(
+            anatomy, settings, batch, per_token * steps * batch, machine or this_machine()
+        ),
     )
 
 

@@ -1,45 +1,152 @@
-"""What follows from a run's size where a recipe leaves it to a rule: batch, rate, compilation."""
+"""What follows from the size of a model: learning rate, batch, context, memory, micro-batch.
+
+`plan`, `check` and `train` all take these numbers from here.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tongues.models import find_shape, of_shape
+from tongues.errors import UserError
+from tongues.hardware import Machine
+from tongues.models import SHAPES, Anatomy, Shape, find_shape, of_shape
+from tongues.recipe import Train
 
-__all__ = ["batch_by_size", "compile_pays", "rate_at_size"]
+if TYPE_CHECKING:
+    from tongues.train.plan import Derived
 
-# Up to so many parameters, a batch of so many tokens: the continual pre-training study.
-_STUDIED = ((1e9, 1e6), (2.5e9, 2e6), (math.inf, 4e6))
-_SMALLEST = 49e6  # parameters of its smallest model; below, a batch shrinks with the model:
-_SHRINKS = 1.0  # power of the parameters
-_PAYS = {"cpu": 5e13, "cuda": 1e16}  # operations of a whole run from which compiling pays
-_SLOWS = -0.4  # power of the parameters with which the best rate falls, where one is known
+__all__ = [
+    "VOCABULARY",
+    "batch_by_size",
+    "check_batch",
+    "compile_pays",
+    "context_by_size",
+    "enough_memory",
+    "layer_bytes",
+    "least_bytes",
+    "micro_batch_that_fits",
+    "nearest_shape",
+    "rate_at_size",
+    "run_bytes",
+    "shared_batch",
+    "vocabulary_by_size",
+    "what_would_fit",
+]
+
+VOCABULARY = 36_152  # of the published study (Zheng et al. 2024), whose sizes the shapes are
+_PUBLISHED = 40e6  # parameters from which its vocabulary and context hold
+# Up to so many parameters, a batch of so many tokens: the same study.
+_BATCHES = ((1e9, 1e6), (2.5e9, 2e6), (math.inf, 4e6))
+_SMALLEST = 49e6  # parameters of its smallest model; below, a batch shrinks in proportion
+# Smaller models than the study's: powers of two, so that embeddings stay below half of them.
+_VOCABULARIES = ((_PUBLISHED, VOCABULARY), (5e6, 8192), (2e5, 1024), (0.0, 512))
+_CONTEXTS = ((_PUBLISHED, 2048), (5e6, 512), (0.0, 128))
+# Where no rate was searched for: the best of 0.2M (benchmarks/rules.py, docs/schedules.md). The
+# power carries it to 2.3e-4 at 500M parameters and 1.7e-4 at a billion; the study took 2e-4.
+_BEST_RATES = {"0.2M": 5.5e-3}
+_FASTEST = 7e-3  # the best of 0.05M: above the best rate the loss rises steeply
+_SLOWS = -0.4  # power of the parameters with which the best rate falls (Li et al. 2025)
+# Operations of a process from which compiling pays: the time that a compiler's start takes.
+_PAYS = {"cpu": 5e13, "cuda": 1e16}
+
+# Bytes of a process before its model. On a processor with PyTorch and transformers, measured
+# (benchmarks/memory.txt); on a GPU what CUDA, its libraries and NCCL take, by their documentation.
+_EMPTY = {"cpu": 360_000_000, "cuda": 1_000_000_000}
+_MOMENTS, _GRADIENT = 12, 4  # bytes a parameter: float32 weights and AdamW's two moments; gradient
+_GATHERED = 10  # a parameter of a layer that processes share: twice in bfloat16, its gradient
+_GATHERED_ENDS = 8  # of embeddings and output matrix: whole in float32, and their gradient
+_ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
+_AGAIN = 2  # layers' worth that computing one anew takes: what it keeps, and its backward pass
+_SPARE = 0.9  # of a machine's memory that a micro-batch may fill: allocators leave gaps
+_EXHAUSTED = ("can't allocate memory", "out of memory", "not enough memory")
 
 
-def batch_by_size(parameters: int, context: int) -> int:
-    """Tokens of a batch, a whole number of contexts, for so many parameters in all.
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Bytes a layer keeps of each token, counted in a Llama's saved tensors; the rest measured."""
+
+    feed_forward: int  # for each of its units
+    hidden: int  # for each channel of the residual stream
+    heads: int  # for each channel of the heads
+    scores: int  # for each pair of a query and a key that is computed, in each head
+    scattered: float  # what the allocator holds of it
+    besides: int  # of logits, the compiler's own, evaluations: bytes in all
+
+
+_KEPT = {  # by bfloat16 and compiled; measured (benchmarks/memory.txt)
+    (True, False): _Kept(8, 28, 8, 6, 1.4, 290_000_000),
+    (True, True): _Kept(6, 12, 8, 4, 1.05, 345_000_000),
+    (False, False): _Kept(16, 28, 16, 4, 1.4, 290_000_000),
+    (False, True): _Kept(12, 20, 16, 4, 1.05, 345_000_000),
+}
+
+
+def nearest_shape(params: float, vocabulary: int) -> tuple[Shape, int]:
+    """The shape whose exact count of parameters is nearest, by ratio, and that count."""
+    counts = [(shape, of_shape(shape, vocabulary).parameters["total"]) for shape in SHAPES.values()]
+    return min(counts, key=lambda pair: max(pair[1] / params, params / pair[1]))
+
+
+def vocabulary_by_size(parameters: float) -> int:
+    """Entries of a vocabulary: the published 36,152 from 40M parameters on, fewer below."""
+    return next(count for least, count in _VOCABULARIES if parameters >= least)
+
+
+def context_by_size(parameters: float, held_out: int) -> int:
+    """Tokens of a context: the published 2,048 from 40M parameters on, fewer below.
+
+    Halved until it is less than the held-out tokens, which must fill one.
+    """
+    context = next(tokens for least, tokens in _CONTEXTS if parameters >= least)
+    while context >= held_out:
+        context //= 2
+    return context
+
+
+def batch_by_size(parameters: float, context: int) -> int:
+    """Tokens of a batch, a whole number of contexts, for a model of `parameters` in all.
 
     A million up to a billion parameters, two up to 2.5, four above; below the smallest model this
     was used for, in proportion to the parameters: the number of steps then stays the same at
     equal tokens per parameter.
     """
-    wanted = next(tokens for most, tokens in _STUDIED if parameters <= most)
-    wanted *= min(1.0, parameters / _SMALLEST)
-    return max(1, round(wanted / context)) * context
+    tokens = next(tokens for most, tokens in _BATCHES if parameters <= most)
+    tokens *= min(1.0, parameters / _SMALLEST)
+    return max(1, round(tokens / context)) * context
 
 
-def rate_at_size(found: Mapping[str, float], parameters: int) -> float:
-    """The peak rate for so many parameters outside the embeddings, from rates found by shape.
+def check_batch(batch: int, context: int, processes: int) -> None:
+    """Refuse a batch that the processes cannot divide evenly, in whole contexts."""
+    samples = batch // context
+    if samples % processes:
+        what = f"a batch of {samples} samples cannot be shared by {processes} processes"
+        hint = f"the nearest is `{shared_batch(batch, context, processes)} tokens`"
+        raise UserError(what, where="train.batch", hint=hint)
 
-    A power law through those found, by least squares of the logarithms; through a single one
-    with the power -0.4 (Li et al. 2025, at equal tokens per parameter).
+
+def shared_batch(batch: int, context: int, processes: int) -> int:
+    """The largest batch up to this one that the processes divide evenly, or a context each."""
+    return max(1, batch // context // processes) * processes * context
+
+
+def rate_at_size(rates: Mapping[str, float] | None, parameters: int) -> float:
+    """The peak learning rate for so many parameters outside the embeddings.
+
+    rates: the best ones by shape; None: what was measured at 0.2M. A power law through them, by
+    least squares of the logarithms; through a single one with the power -0.4 (Li et al. 2025, at
+    equal tokens per parameter).
     """
-    shapes = [find_shape(name, where="train.rate") for name in found]
+    if rates is None:
+        return min(_FASTEST, rate_at_size(_BEST_RATES, parameters))
+    shapes = [find_shape(name, where="train.rate") for name in rates]
     sizes = np.log([of_shape(shape, 0).parameters["non_embedding"] for shape in shapes])
-    rates = np.log(list(found.values()))
-    power = np.polyfit(sizes, rates, 1)[0] if len(found) > 1 else _SLOWS
-    return float(np.exp(rates.mean() + power * (math.log(parameters) - sizes.mean())))
+    logs = np.log(list(rates.values()))
+    power = np.polyfit(sizes, logs, 1)[0] if len(rates) > 1 else _SLOWS
+    return float(np.exp(logs.mean() + power * (math.log(parameters) - sizes.mean())))
 
 
 def compile_pays(flops: float, bfloat16: bool, device_type: str = "cpu") -> bool:
@@ -49,3 +156,143 @@ def compile_pays(flops: float, bfloat16: bool, device_type: str = "cpu") -> bool
     float32 a processor's time goes into matrix products, which a compiler does not make quicker.
     """
     return flops >= _PAYS[device_type] and (bfloat16 or device_type != "cpu")
+
+
+def layer_bytes(
+    anatomy: Anatomy,
+    tokens: int,
+    context: int,
+    *,
+    bfloat16: bool,
+    compiled: bool = False,
+    recompute: bool = False,
+    scores: bool = True,
+) -> int:
+    """What a forward and backward pass over `tokens` at a time needs besides the state.
+
+    recompute: layers keep their input alone. scores: attention keeps its matrix, as it does on a
+    CPU; fused attention on a GPU does not.
+    """
+    kept = _KEPT[bfloat16, compiled]
+    width = anatomy.heads * anatomy.head_width
+    matrices = (anatomy.products - anatomy.vocabulary * anatomy.hidden) / anatomy.hidden
+    units = max(0.0, matrices / anatomy.layers - 4 * width) / 3  # of a gated feed-forward
+    rest = kept.feed_forward * units + kept.hidden * anatomy.hidden + kept.heads * width
+    seen = (context + min(_ROWS, context)) / 2 if scores else 0.0
+    attention = kept.scores * anatomy.heads * seen * len(anatomy.windows) / anatomy.layers
+    layers = anatomy.layers * (rest + attention)
+    if recompute:
+        layers = anatomy.layers * 4 * anatomy.hidden + _AGAIN * (rest + attention)
+    narrow = 2 * anatomy.products if bfloat16 else 0  # the weights once more
+    ends = 16 * anatomy.hidden  # embeddings, last norm, and their gradients
+    return round(kept.scattered * (tokens * (layers + ends) + narrow)) + kept.besides
+
+
+def run_bytes(anatomy: Anatomy, settings: Train, batch: int, flops: float, machine: Machine) -> int:
+    """Bytes of each process at the peak, on a machine.
+
+    batch: tokens. flops: of the whole run, by which it is compiled or not.
+
+    On a processor: Python, weights and moments, and a step or, where that is more, the copy of the
+    state that a checkpoint is written from. Gradients come as what the layers kept goes, unless
+    there are several micro-batches, or little is kept. On GPUs: see `_state_on_gpu`, and a step.
+    """
+    share = max(batch // machine.processes, settings.context)
+    at_a_time = min(settings.micro_batch or share, share)
+    bfloat16 = settings.precision == "bfloat16" or (
+        settings.precision == "auto" and machine.bfloat16
+    )
+    pays = compile_pays(flops / machine.processes, bfloat16, machine.device)
+    step = layer_bytes(
+        anatomy,
+        at_a_time,
+        settings.context,
+        bfloat16=bfloat16,
+        compiled=settings.compile == "on" or (settings.compile == "auto" and pays),
+        recompute=settings.recompute,
+        scores=machine.device == "cpu",
+    )
+    several = at_a_time < share
+    if machine.device == "cuda":
+        return _EMPTY["cuda"] + _state_on_gpu(anatomy, machine.processes, several) + step
+    state = _MOMENTS * anatomy.parameters["total"]
+    if several or settings.recompute:
+        step += _GRADIENT * anatomy.parameters["total"]
+    return _EMPTY["cpu"] + state + max(step, state)
+
+
+def _state_on_gpu(anatomy: Anatomy, processes: int, several: bool) -> int:
+    """Bytes of weights, moments and gradients on each GPU, as `engine/sharding.py` divides them.
+
+    Weights and moments lie in equal shares. Gradients do too, unless several micro-batches add up
+    to one: each process then keeps the whole of them until the last. While a layer is computed its
+    weights are gathered, and those of the next; embeddings and output matrix stay whole throughout
+    a step. Computed from what FSDP2 does; not measured.
+    """
+    total = anatomy.parameters["total"]
+    gradients = _GRADIENT * total / (1 if several else processes)
+    gathered = 0.0
+    if processes > 1:
+        gathered = _GATHERED * anatomy.parameters["non_embedding"] / anatomy.layers
+        gathered += _GATHERED_ENDS * anatomy.parameters["embedding"]
+    return round(_MOMENTS * total / processes + gradients + gathered)
+
+
+def least_bytes(params: float, gpus: int) -> float:
+    """Bytes on each of the GPUs for a model of any size, one sample of 2,048 tokens at a time.
+
+    Those of the nearest shape, in which weights count in proportion, and activations beyond the
+    largest shape grow with N^(2/3).
+    """
+    shape, count = nearest_shape(params, VOCABULARY)
+    anatomy, context = of_shape(shape, VOCABULARY), _CONTEXTS[0][1]
+    step = layer_bytes(anatomy, context, context, bfloat16=True, compiled=True, scores=False)
+    state = _state_on_gpu(anatomy, gpus, several=gpus > 1) * params / count
+    return _EMPTY["cuda"] + state + step * max(1.0, params / count) ** (2 / 3)
+
+
+def micro_batch_that_fits(
+    anatomy: Anatomy, settings: Train, batch: int, flops: float, machine: Machine
+) -> tuple[int | None, bool] | None:
+    """The largest micro-batch that fits in each process, and whether layers must be recomputed.
+
+    The micro-batch is None where the whole batch fits at once; all of it None where not even one
+    sample does. A smaller micro-batch comes first, then layers computed anew: neither changes
+    what is learned.
+    """
+    share = max(batch // machine.processes, settings.context)
+    for recompute in (settings.recompute, True):
+        tokens = min(settings.micro_batch or share, share)
+        while tokens >= settings.context:
+            smaller = settings.model_copy(update={"micro_batch": tokens, "recompute": recompute})
+            needed = run_bytes(anatomy, smaller, batch, flops, machine)
+            if needed <= _SPARE * machine.memory:
+                return None if tokens == share else tokens, recompute
+            tokens = tokens // settings.context // 2 * settings.context
+    return None
+
+
+def what_would_fit(settings: Train, derived: "Derived", machine: Machine) -> str:
+    """The settings of the same run that would fit on the machine, as a hint."""
+    fits = micro_batch_that_fits(derived.anatomy, settings, derived.batch, derived.flops, machine)
+    if fits is None:
+        return "choose a smaller shape or context: one sample at a time would not fit either"
+    micro_batch, recompute = fits
+    changes = [f"`train.micro_batch: {micro_batch} tokens`"] if micro_batch else []
+    changes += ["`train.recompute: true`"] if recompute else []
+    return f"{' with '.join(changes)} would fit; the result stays the same up to rounding"
+
+
+@contextmanager
+def enough_memory(name: str, settings: Train, derived: "Derived") -> Iterator[None]:
+    """While entered, running out of memory is a UserError that names settings to try."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # PyTorch's are RuntimeErrors
+        reason = str(error).lower()
+        if not isinstance(error, MemoryError) and not any(x in reason for x in _EXHAUSTED):
+            raise
+        what = "out of memory; its checkpoints are kept, and the same command goes on from there"
+        less = Machine("what there is", "cpu", 0.8 * derived.memory)
+        hint = what_would_fit(settings, derived, less)
+        raise UserError(what, where=name, hint=hint, code="out_of_memory") from None

@@ -20,10 +20,10 @@ from tongues.train.engine.sharding import gather
 from tongues.train.export import write_model
 from tongues.train.fingerprints import parent_fingerprint, run_fingerprint
 from tongues.train.loop import dealt, train_steps
-from tongues.train.memory import enough_memory
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.progress import Progress
 from tongues.train.record import make_record
+from tongues.train.rules import check_batch, enough_memory
 from tongues.train.setup import Setup
 from tongues.train.start import check_parent, seen_by_parent
 from tongues.train.watch import check_tracker, tracked
@@ -170,12 +170,8 @@ def _as_dealt(record: Record, setup: Setup, ended: Position) -> Record:
 
 def _divides(task: Task) -> None:
     """Refuse a batch that the processes cannot share out evenly."""
-    count, context = task.processes.count, task.plan.settings.context
     batch = derive(task.plan, task.tokens.vocabulary_size, task.parent).batch
-    if (batch // context) % count:
-        what = f"a batch of {batch // context} samples cannot be shared by {count} processes"
-        hint = f"the nearest is `{max(1, batch // context // count) * count * context} tokens`"
-        raise UserError(what, where="train.batch", hint=hint)
+    check_batch(batch, task.plan.settings.context, task.processes.count)
 
 
 def _derived(task: Task, tell: Tell) -> Derived:

@@ -8,13 +8,13 @@ from tests.study.pilot.conftest import TRUTH, Trainer
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
 from tongues.models import of_shape
-from tongues.plan.memory import nearest_shape
 from tongues.recipe import Recipe, load_recipe
 from tongues.study.pilot import plan_pilot, run_pilot
 from tongues.study.pilot.page import write_plan
 from tongues.study.pilot.rounds import conduct
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
+from tongues.train.rules import nearest_shape
 
 RecipeOf = Callable[..., Recipe]
 pytestmark = pytest.mark.usefixtures("quickly")

@@ -10,7 +10,6 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.models import SHAPES, of_folder, of_shape
 from tongues.plan import Base, Known, Option, Plan, Question, gather_laws, make_plan
-from tongues.plan.memory import nearest_shape
 from tongues.plan.recommend import KEPT
 from tongues.recipe import Recipe
 from tongues.runs import read_record
@@ -18,6 +17,7 @@ from tongues.study.pilot.belief import Belief
 from tongues.study.pilot.candidates import Means, base_budget
 from tongues.study.pilot.prior import Point
 from tongues.train.directory import find_parent, model_folder
+from tongues.train.rules import nearest_shape
 
 __all__ = ["Advice", "Settled", "advise", "around", "first_guess", "settle"]
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tongues.plan.memory import nearest_shape
 from tongues.plan.written import PLACEHOLDER_BASE
 from tongues.quantities import show_count
 from tongues.recipe import Recipe, Train
 from tongues.study.pilot.rounds import Pilot
+from tongues.train.rules import nearest_shape
 
 __all__ = ["real_recipe"]
 

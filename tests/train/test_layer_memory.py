@@ -6,9 +6,9 @@ from torch import Tensor
 
 from tongues.models import find_shape, of_shape
 from tongues.models.huggingface import build_model
-from tongues.models.memory import step_bytes
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import Processor
+from tongues.train.rules import layer_bytes
 
 VOCABULARY, SAMPLES = 500, 4
 
@@ -46,7 +46,7 @@ def saved(shape: str, context: int, bfloat16: bool) -> int:
 def test_what_layers_keep_is_what_is_counted(shape: str, context: int, bfloat16: bool) -> None:
     anatomy = of_shape(find_shape(shape), VOCABULARY)
     one, two = (
-        step_bytes(anatomy, tokens, context, bfloat16=bfloat16, compiled=False) / 1.4
+        layer_bytes(anatomy, tokens, context, bfloat16=bfloat16, compiled=False) / 1.4
         for tokens in (0, SAMPLES * context)
     )
     # The ends' share is mostly of the backward pass.
@@ -56,7 +56,7 @@ def test_what_layers_keep_is_what_is_counted(shape: str, context: int, bfloat16:
 def test_attention_fused_or_layers_computed_anew_take_less() -> None:
     anatomy = of_shape(find_shape("22M"), VOCABULARY)
     whole, fused = (
-        step_bytes(anatomy, 8192, 512, bfloat16=True, scores=scores) for scores in (True, False)
+        layer_bytes(anatomy, 8192, 512, bfloat16=True, scores=scores) for scores in (True, False)
     )
-    anew = step_bytes(anatomy, 8192, 512, bfloat16=True, recompute=True)
+    anew = layer_bytes(anatomy, 8192, 512, bfloat16=True, recompute=True)
     assert anew < 0.5 * fused < 0.5 * whole

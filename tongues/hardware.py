@@ -1,13 +1,18 @@
-"""Accelerators: what they can do at the most, what they hold, what an hour is taken to cost."""
+"""Machines: accelerators with their speed, memory and price, and this machine."""
 
+import os
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, Self
 
 from tongues.errors import UserError, nearest
 
-__all__ = ["GPUS", "PRICED", "USUAL_MFU", "Cluster", "Gpu", "find_gpu"]
+__all__ = ["GPUS", "PRICED", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu", "this_machine"]
 
 PRICED = "June 2025"  # when the prices below were what renting on demand cost, roughly
 USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder reaches
+_NO_BFLOAT16 = ("v100",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +46,52 @@ GPUS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """What computes a run: processes, one for each GPU, or a single one on a processor.
+
+    memory: bytes that each process has. bfloat16: whether it multiplies in bfloat16.
+    """
+
+    name: str
+    device: Literal["cpu", "cuda"]
+    memory: float
+    processes: int = 1
+    bfloat16: bool = True
+
+    @classmethod
+    def of_gpus(cls, gpu: Gpu, count: int) -> Self:
+        """Several GPUs of one type, among which training divides a model."""
+        return cls(f"{count} {gpu.name}", "cuda", gpu.memory, count, gpu.name not in _NO_BFLOAT16)
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
-    """So many accelerators of a kind, the share of the peak they reach, and their price."""
+    """Accelerators of one type, the share of the peak they reach, and their price."""
 
     gpu: Gpu
     count: int
     mfu: float  # model FLOPs utilisation, 0 to 1
     price: float  # US$ an hour and accelerator
 
+    @property
+    def machine(self) -> Machine:
+        """Its processes and their memory."""
+        return Machine.of_gpus(self.gpu, self.count)
+
     def flops(self, hours: float) -> float:
-        """The operations it does in so many hours."""
+        """The operations it does in a number of hours."""
         return self.count * self.gpu.peak * self.mfu * 3600 * hours
 
     def hours(self, flops: float) -> float:
-        """The hours it takes for so many operations."""
+        """The hours it takes for a number of operations."""
         return flops / self.flops(1)
 
     def cost(self, hours: float) -> float:
-        """What so many hours of all of it cost, in US$."""
+        """The price of all of it for a number of hours, in US$."""
         return self.count * self.price * hours
 
     def hours_for(self, cost: float) -> float:
-        """The hours that so many US$ pay."""
+        """The hours that an amount of US$ pays."""
         return cost / self.cost(1)
 
 
@@ -71,3 +100,19 @@ def find_gpu(name: str) -> Gpu:
     if name.lower() not in GPUS:
         raise UserError(f"no GPU is called `{name}`", where="--gpu", hint=nearest(name, GPUS))
     return GPUS[name.lower()]
+
+
+def this_machine() -> Machine:
+    """The processor of this machine and all of its memory."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Machine("this machine", "cpu", memory, bfloat16=_multiplies_bfloat16())
+
+
+@cache
+def _multiplies_bfloat16() -> bool:
+    """Whether this machine's processor does, by what Linux says of it."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags
