@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tongues.check import check_recipe
+from tongues.cli.check import check
 from tongues.cli.plan import plan
 from tongues.errors import UserError
 from tongues.recipe import load_recipe
@@ -38,6 +39,18 @@ def test_the_advice_as_a_recipe(tmp_path: Path) -> None:
     assert check_recipe(load_recipe(path), tmp_path).runs
     again = run("--law", "hoffmann2022", "--flops", "1e14", "--write", path)
     assert isinstance(again.exception, UserError)
+
+
+def test_a_recipe_for_gpus_is_checked_for_them(tmp_path: Path) -> None:
+    path = tmp_path / "next.yaml"
+    words = ("--law", "hoffmann2022-full", "--gpus", "8", "--gpu", "a100", "--hours", "48")
+    done = run(*words, "--write", path)
+    assert f"→ tongues check {path} --gpu a100 --gpus 8" in done.stderr
+    machine = ("--gpu", "a100", "--gpus", "8", "--in", str(tmp_path))
+    checked = CliRunner().invoke(check, [str(path), *machine])
+    assert checked.exit_code == 0 and "of 80 GB on each GPU of 8 a100" in checked.stdout
+    alone = CliRunner().invoke(check, [str(path), "--gpus", "8"])
+    assert isinstance(alone.exception, UserError) and "without `--gpu`" in str(alone.exception)
 
 
 def test_a_recipe_to_take_from_needs_one_to_write() -> None:

@@ -96,7 +96,9 @@ def plan(
     for caution in cautions:
         say(str(caution))
     if out:
-        hint(f"tongues check {out}")
+        cluster = made.question.cluster
+        where = f" --gpu {cluster.gpu.name} --gpus {cluster.count}" if cluster else ""
+        hint(f"tongues check {out}{where}")
     elif made.recommendation.option.params:
         hint("add `--write recipe.yaml` for a recipe of this advice")
     else:

@@ -220,7 +220,7 @@ def _target_of(like: Recipe) -> str:
 
 def _batch(
     plan: Plan, anatomy: Anatomy, tokens: int, train: dict[str, Any], remarks: dict[str, str]
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """`batch`, by size where that leaves enough steps, and `micro_batch` where memory asks."""
     cluster = plan.question.cluster
     machine = cluster.machine if cluster else this_machine()
@@ -231,7 +231,7 @@ def _batch(
     )
     most = max(context, min(by_size, tokens // _STEPS))
     batch = shared_batch(most, context, machine.processes)
-    written = {"batch": "by size" if batch == by_size else f"{batch} tokens"}
+    written: dict[str, Any] = {"batch": "by size" if batch == by_size else f"{batch} tokens"}
     if batch < by_size:
         reason = "the run is short" if most < by_size else f"{machine.processes} GPUs share it"
         remarks["smaller_batch"] = (

@@ -56,7 +56,9 @@ _PAYS = {"cpu": 5e13, "cuda": 1e16}
 # Bytes of a process before its model. On a processor with PyTorch and transformers, measured
 # (benchmarks/memory.txt); on a GPU what CUDA, its libraries and NCCL take, by their documentation.
 _EMPTY = {"cpu": 360_000_000, "cuda": 1_000_000_000}
-_MOMENTS, _GRADIENT = 12, 4  # bytes a parameter: float32 weights and AdamW's two moments; gradient
+# Bytes a parameter in float32: a weight, which each GPU holds whole for a moment at the start; a
+# weight and AdamW's two moments; a gradient.
+_WEIGHT, _MOMENTS, _GRADIENT = 4, 12, 4
 _GATHERED = 10  # a parameter of a layer that processes share: twice in bfloat16, its gradient
 _GATHERED_ENDS = 8  # of embeddings and output matrix: whole in float32, and their gradient
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
@@ -214,7 +216,8 @@ def run_bytes(anatomy: Anatomy, settings: Train, batch: int, flops: float, machi
     )
     several = at_a_time < share
     if machine.device == "cuda":
-        return _EMPTY["cuda"] + _state_on_gpu(anatomy, machine.processes, several) + step
+        state = _state_on_gpu(anatomy, machine.processes, several)
+        return _EMPTY["cuda"] + max(state + step, _WEIGHT * anatomy.parameters["total"])
     state = _MOMENTS * anatomy.parameters["total"]
     if several or settings.recompute:
         step += _GRADIENT * anatomy.parameters["total"]
