@@ -10,7 +10,7 @@ from tongues.errors import UserError
 from tongues.evaluate.rows import Row, score_rows, too_long
 from tongues.evaluate.shared import Reached, log_probs
 from tongues.evaluate.subjects import open_subject
-from tongues.experts.ensemble.routing import posterior_weights
+from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.score import score
 from tongues.models import scorer
 
@@ -153,6 +153,8 @@ def test_the_posterior_knows_the_context(house: Path) -> None:
         for n in range(3)
     ]
     likely = -np.array([own[0].nats for own in each]).T
-    weights = posterior_weights(likely, subject.ensemble.prior)
+    weights = parse_routing("posterior").weights(
+        row.tokens[1:], subject.ensemble.about(subject.routing), likely
+    )
     expected = -np.log((weights * np.exp(likely)).sum(axis=1))[row.start - 1 :]
     np.testing.assert_allclose(score_rows(subject, [row])[0].nats, expected, atol=1e-5)

@@ -53,7 +53,7 @@ def fault(answer: httpx.Response) -> dict[str, Any]:
         ({"best_of": 2}, "best_of", "unsupported_parameter", "as `n`"),
         ({"routing": "tfidf:4"}, "routing", "invalid_value", "there are 3"),
         ({"routing": "tfdif"}, "routing", "invalid_value", "did you mean `tfidf`?"),
-        ({"routing": "language"}, "routing", "invalid_value", "not said"),
+        ({"routing": "language"}, "routing", "invalid_value", "not given"),
         ({"routing": "language", "language": "xx"}, None, "invalid_value", "xx"),
         ({"stream_options": {"usage": 1}}, "stream_options.usage", "unknown_parameter", "usage"),
     ],

@@ -25,7 +25,7 @@ from tongues.evaluate.subjects import Subject, find_subject, open_subject
 from tongues.evaluate.texts.scored import token_nats
 from tongues.evaluate.texts.windows import Policy
 from tongues.evaluate.writing import begins_with, likeliest, write
-from tongues.experts.ensemble.routing import Routing
+from tongues.experts.ensemble.routing import parse_routing
 from tongues.experts.ensemble.sampling import Sampling
 from tongues.quantities import Bytes
 
@@ -257,8 +257,8 @@ class Model(TemplateLM):
         rest = [number for number in range(len(requests)) if number not in told]
         by_text = by_language = self.subject
         if self._free:
-            by_language = replace(self.subject, routing=Routing("language"))
-            by_text = replace(self.subject, routing=Routing("text"))
+            by_language = replace(self.subject, routing=parse_routing("language"))
+            by_text = replace(self.subject, routing=parse_routing("text"))
         if told:
             yield by_language, list(told), list(told.values())
         if rest:

@@ -9,7 +9,6 @@ from tongues.errors import UserError
 from tongues.evaluate.alike import Row
 from tongues.evaluate.shared import Reached, log_probs
 from tongues.evaluate.subjects import Subject
-from tongues.experts.ensemble.routing import posterior_weights, weigh
 from tongues.experts.ensemble.score import mixed
 
 __all__ = ["Row", "Scored", "each_expert", "expert_weights", "score_rows", "too_long"]
@@ -44,11 +43,11 @@ def score_rows(
     if subject.ensemble.k == 1:
         alone = each_expert(subject, rows, None, tell=tell)
         return [Scored(-one.likely[:, 0], one.best[:, 0].astype(float)) for one in alone]
-    if subject.routing.kind == "posterior":
+    if subject.routing.learns:
         whole = [Row(row.tokens, 1, row.language, row.family) for row in rows]
-        prior, found = subject.ensemble.prior, []
+        found = []
         for row, one in zip(rows, each_expert(subject, whole, None, tell=tell), strict=True):
-            of = _mixed(posterior_weights(one.likely, prior), one)
+            of = _mixed(expert_weights(subject, row.tokens[1:], row.language, one.likely), one)
             found.append(Scored(of.nats[row.start - 1 :], of.best[row.start - 1 :]))
         return found
     weights = [_weights(subject, row) for row in rows]
@@ -98,23 +97,18 @@ def each_expert(
     return found
 
 
-def expert_weights(subject: Subject, tokens: np.ndarray, language: str | None) -> np.ndarray:
+def expert_weights(
+    subject: Subject,
+    tokens: np.ndarray,
+    language: str | None,
+    log_probs: np.ndarray | None = None,
+) -> np.ndarray:
     """The experts' weights [T, k] for each token of a text, which comes without `first`.
 
-    Of any routing but `posterior`, whose weights follow from what the experts found.
+    log_probs: [T, k], of its tokens by each expert; for a routing that learns from them.
     """
-    ensemble, routing = subject.ensemble, subject.routing
-    experts = ensemble.experts_of(routing, [language] if language else None, 1)
-    found = weigh(
-        routing,
-        tokens,
-        k=ensemble.k,
-        router=ensemble.router,
-        expert=experts[0] if experts else None,
-        seed=0,
-    )
-    assert found is not None, "the posterior's weights are not known beforehand"
-    return found
+    about = subject.ensemble.about(subject.routing, language)
+    return subject.routing.weights(tokens, about, log_probs)
 
 
 class _Count:
@@ -130,7 +124,7 @@ class _Count:
 
 def _weights(subject: Subject, row: Row) -> np.ndarray:
     """The experts' weights [scored, k] for a row's scored tokens."""
-    if subject.routing.kind == "random":  # one lot for an item, whatever the choice
+    if subject.routing.by_prompt:
         lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]
         return np.broadcast_to(lot, (len(row.tokens) - row.start, len(lot)))
     return expert_weights(subject, row.tokens[1:], row.language)[row.start - 1 :]

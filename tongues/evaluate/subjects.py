@@ -17,7 +17,7 @@ from tongues.experts.ensemble.lineage import (
     find_ensemble,
     read_lineage,
 )
-from tongues.experts.ensemble.routing import Routing, parse_routing
+from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
 from tongues.files import fingerprint, path_text
 from tongues.runs import read_record
 from tongues.tokens import load_tokenizer
@@ -174,14 +174,14 @@ def _routing(said: str, ensemble: Ensemble, way: str | None) -> Routing:
         if way is not None:
             hint = "leave out what stands behind the `@`"
             raise UserError("is one model and takes no routing", where=said, hint=hint)
-        return Routing("uniform")
+        return default_routing(1, None)
     if way is not None:
         routing = parse_routing(way)
         if (routing.m or 0) > ensemble.k:
             what = f"there are {ensemble.k} experts, and `{way}` wants {routing.m} of them"
-            raise UserError(what, where=said, hint=f"`tfidf:{ensemble.k}` or fewer")
+            raise UserError(what, where=said, hint=f"`{routing.name}:{ensemble.k}` or fewer")
         return routing
-    return Routing("tfidf", 1) if ensemble.router else Routing("language")
+    return default_routing(ensemble.k, ensemble.router)
 
 
 def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
@@ -211,7 +211,7 @@ def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: boo
     return fingerprint(
         {
             "experts": [dict(sorted(expert.sha256.items())) for expert in lineage.experts],
-            "languages": dict(lineage.languages) if routing.kind == "language" else None,
+            "languages": dict(lineage.languages) if routing.needs_language else None,
             "tokenizer": lineage.tokenizer_sha256,
             "router": router,
             "routing": [str(routing), routing.power, routing.temperature],

@@ -16,7 +16,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensemble
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
-from tongues.experts.ensemble.routing import Routing, parse_routing, posterior_weights, weigh
+from tongues.experts.ensemble.routing import ROUTINGS, Routing, parse_routing
 from tongues.experts.ensemble.score import expert_log_probs, mixed, tokens_read
 from tongues.experts.heldout import documents_of, scored_documents, unseen_documents
 from tongues.experts.intervals import Losses, less, less_in_all
@@ -72,9 +72,7 @@ def usual_routings(k: int) -> list[Routing]:
     """What is worth comparing for so many experts."""
     if k == 1:
         return [parse_routing("uniform")]
-    sparse = [f"tfidf:{2**i}" for i in range(int(math.log2(k)) + 1) if 2**i < k]
-    names = ["language", "text", *sparse, "tfidf", "posterior", "uniform", "random"]
-    return [parse_routing(name) for name in names]
+    return [variant for routing in ROUTINGS for variant in routing.variants(k)]
 
 
 def measure(
@@ -207,17 +205,13 @@ def _use(routing: Routing, ensemble: Ensemble, text: Text, read: _Read, context:
     ran = np.zeros(ensemble.k, dtype=np.int64)
     for lang, documents in text.items():
         known = lang in ensemble.lineage.languages
-        if routing.kind == "language" and not known:
+        if routing.needs_language and not known:
             continue
-        expert = ensemble.lineage.number_of(lang) if routing.kind == "language" else None
+        about = ensemble.about(routing, lang)
         nats: list[float] = []
         for document, log_probs in zip(documents, read.likely[lang], strict=True):
             began = process_time()
-            weights = weigh(
-                routing, document, k=ensemble.k, router=ensemble.router, expert=expert, seed=0
-            )
-            if weights is None:
-                weights = posterior_weights(log_probs, ensemble.prior)
+            weights = routing.weights(document, about, log_probs if routing.learns else None)
             nats.append(-float(mixed(weights, log_probs).sum()))
             choosing += process_time() - began
             asked = weights if routing.chooses(ensemble.k) else None

@@ -136,7 +136,7 @@ def _sampling(body: Body, served: Served) -> Sampling:
 def _routing(body: Body, served: Served) -> Routing | None:
     """As it is said; where only a language is, by that."""
     if body.routing is None:
-        return Routing("language") if body.language and len(served.experts) > 1 else None
+        return parse_routing("language") if body.language and len(served.experts) > 1 else None
     try:
         return parse_routing(body.routing)
     except UserError as error:

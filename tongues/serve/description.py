@@ -1,12 +1,13 @@
 """The API in OpenAPI 3.1, made of the models that check what comes in."""
 
-from collections.abc import Mapping
-from typing import Any, get_args
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from tongues import __version__
-from tongues.experts.ensemble.routing import Kind
+from tongues.experts.ensemble.routing import ROUTINGS
 from tongues.serve.bodies import ChatBody, CompletionBody, bounds
 from tongues.serve.limits import Limits
 from tongues.serve.replies import Chat, Completion, Failure, Model, Models, Status
@@ -14,7 +15,6 @@ from tongues.serve.served import Served
 
 __all__ = ["describe"]
 
-_ROUTINGS = f"^({'|'.join(get_args(Kind))}|tfidf:[1-9][0-9]{{0,3}})$"
 _PLACE = "#/components/schemas/{model}"
 _PROBLEMS = {
     "400": "What is said cannot be answered.",
@@ -100,7 +100,15 @@ def _narrow(schema: dict[str, Any], models: Mapping[str, Served], limits: Limits
             kind["additionalProperties"] = False
     for kind in fields["routing"]["anyOf"]:
         if kind.get("type") == "string":
-            kind["pattern"] = _ROUTINGS
+            kind["pattern"] = f"^({'|'.join(_routings())})$"
+
+
+def _routings() -> Iterator[str]:
+    """What may be said for a routing, as regular expressions."""
+    for routing in ROUTINGS:
+        yield re.escape(routing.name)
+        if routing.counted:
+            yield re.escape(routing.name) + ":[1-9][0-9]{0,3}"
 
 
 def _asking(summary: str, body: str, reply: str) -> dict[str, Any]:

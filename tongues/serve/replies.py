@@ -18,6 +18,15 @@ class Expert(_Reply):
     languages: list[str]
 
 
+class RoutingChoice(_Reply):
+    """A way to use the experts."""
+
+    routing: str
+    title: str
+    """What it does, in a few words."""
+    summary: str
+
+
 class ModelAside(_Reply):
     """What is said of a model beyond OpenAI's fields."""
 
@@ -26,8 +35,8 @@ class ModelAside(_Reply):
     languages: list[str]
     routing: str
     """Where a request names none."""
-    routes: bool
-    """Whether texts can be told apart by what they say."""
+    routings: list[RoutingChoice]
+    """What a request can name, the model's own first."""
     context: int | None
     """Tokens of prompt and answer together; null: any number."""
     chat: bool

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from tongues.errors import UserError
 from tongues.evaluate.subjects import Kind, open_subject
 from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.routing import Routing
+from tongues.experts.ensemble.routing import ROUTINGS, Routing
 from tongues.serve.templates import Said, conversation_ids
 from tongues.tokens import load_tokenizer
 from tongues.tokens.pieces import piece_bytes
@@ -116,10 +116,24 @@ class Served:
             ],
             "languages": sorted(self.ensemble.lineage.languages),
             "routing": str(self.routing),
-            "routes": self.ensemble.router is not None,
+            "routings": self._routings(),
             "context": self.context,
             "chat": self.chats,
         }
+
+    def _routings(self) -> list[dict[str, str]]:
+        """What a request can choose from, the model's own first."""
+        found = [self.routing]
+        alike = sorted(ROUTINGS, key=lambda routing: routing.name != self.routing.name)
+        for routing in alike if self.ensemble.k > 1 else ():
+            lacks = (routing.needs_router and self.ensemble.router is None) or (
+                routing.needs_language and not self.ensemble.lineage.languages
+            )
+            found += [] if lacks else routing.variants(min(self.ensemble.k, 3))
+        return [
+            {"routing": str(routing), "title": routing.title, "summary": routing.summary}
+            for routing in dict.fromkeys(found)
+        ]
 
     @cached_property
     def _pieces(self) -> list[bytes]:

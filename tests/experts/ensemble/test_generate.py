@@ -9,7 +9,7 @@ import torch
 from tests.experts.ensemble.making import CONTEXT, VOCABULARY, make_ensemble, texts
 from tests.models.families import FAMILIES, tiny
 from tongues.errors import UserError
-from tongues.experts.ensemble import Routing, parse_routing
+from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.generate import Generated, generate
 from tongues.experts.ensemble.opened import open_model
@@ -84,15 +84,15 @@ def test_copies_of_a_model_write_what_it_writes(copies: Ensemble, folders: list[
 
 
 def test_all_experts_kept_is_the_dense_mixture(ensemble: Ensemble) -> None:
-    dense = generate(ensemble, prompts(), Routing("tfidf"), most=15)
-    kept = generate(ensemble, prompts(), Routing("tfidf", m=3), most=15)
+    dense = generate(ensemble, prompts(), parse_routing("tfidf"), most=15)
+    kept = generate(ensemble, prompts(), parse_routing("tfidf:3"), most=15)
     for one, other in zip(dense, kept, strict=True):
         same(one, other)
 
 
 def test_only_experts_with_a_weight_run(ensemble: Ensemble) -> None:
     for m in (1, 2):
-        found = generate(ensemble, prompts(), Routing("tfidf", m=m), most=40)
+        found = generate(ensemble, prompts(), parse_routing(f"tfidf:{m}"), most=40)
         for one in found:
             assert ((one.weights > 0).sum(axis=1) == m).all()
     assert found[0].computed < 3 * (30 + 40)
@@ -112,19 +112,21 @@ def test_a_memory_that_is_dropped_and_read_again_changes_nothing(
 
 
 def test_languages_choose_their_experts(ensemble: Ensemble) -> None:
-    found = generate(ensemble, prompts()[:2], Routing("language"), most=5, languages=["qab", "qac"])
+    found = generate(
+        ensemble, prompts()[:2], parse_routing("language"), most=5, languages=["qab", "qac"]
+    )
     assert [one.weights[0].argmax() for one in found] == [1, 2]
     with pytest.raises(UserError, match="no expert learned `qad`"):
-        generate(ensemble, prompts()[:1], Routing("language"), most=5, languages=["qad"])
-    with pytest.raises(UserError, match="languages are not said"):
-        generate(ensemble, prompts()[:1], Routing("language"), most=5)
+        generate(ensemble, prompts()[:1], parse_routing("language"), most=5, languages=["qad"])
+    with pytest.raises(UserError, match="language is not given"):
+        generate(ensemble, prompts()[:1], parse_routing("language"), most=5)
 
 
 def test_a_stop_token_ends_a_text_alone(ensemble: Ensemble) -> None:
-    free = generate(ensemble, prompts(), Routing("tfidf"), most=30, stop=())
+    free = generate(ensemble, prompts(), parse_routing("tfidf"), most=30, stop=())
     assert not any(one.stopped for one in free)
     token = int(free[0].tokens[10])
-    found = generate(ensemble, prompts(), Routing("tfidf"), most=30, stop={token})
+    found = generate(ensemble, prompts(), parse_routing("tfidf"), most=30, stop={token})
     for one, whole in zip(found, free, strict=True):
         written = whole.tokens.tolist()
         assert one.stopped == (token in written)
@@ -133,8 +135,8 @@ def test_a_stop_token_ends_a_text_alone(ensemble: Ensemble) -> None:
 
 
 def test_a_prompt_that_comes_twice_gives_two_texts(ensemble: Ensemble) -> None:
-    one, other = generate(ensemble, prompts()[:1] * 2, Routing("uniform"), most=20)
-    again = generate(ensemble, prompts()[:1] * 2, Routing("uniform"), most=20)
+    one, other = generate(ensemble, prompts()[:1] * 2, parse_routing("uniform"), most=20)
+    again = generate(ensemble, prompts()[:1] * 2, parse_routing("uniform"), most=20)
     assert one.tokens.tolist() != other.tokens.tolist()
     assert [each.tokens.tolist() for each in again] == [one.tokens.tolist(), other.tokens.tolist()]
 
@@ -146,12 +148,16 @@ def test_tokens_are_drawn_as_the_mixture_says(copies: Ensemble, folders: list[Pa
         logits = model(torch.tensor([[0, *prompt]])).logits[0, -1]
     count = 1000
     sampling = Sampling(temperature=0.7)
-    drawn = generate(copies, [prompt] * count, Routing("text"), most=1, sampling=sampling, stop=())
+    drawn = generate(
+        copies, [prompt] * count, parse_routing("text"), most=1, sampling=sampling, stop=()
+    )
     found = np.bincount([int(one.tokens[0]) for one in drawn], minlength=VOCABULARY) / count
     expected = (logits / 0.7).softmax(0).numpy()
     assert np.abs(found - expected).max() < 4 * (0.25 / count) ** 0.5
     sampling = Sampling(top_p=0.5)
-    drawn = generate(copies, [prompt] * 300, Routing("text"), most=1, sampling=sampling, stop=())
+    drawn = generate(
+        copies, [prompt] * 300, parse_routing("text"), most=1, sampling=sampling, stop=()
+    )
     order = logits.softmax(0).sort(descending=True)
     few = order.indices[: int((order.values.cumsum(0) < 0.5).sum()) + 1].tolist()
     found = {int(one.tokens[0]) for one in drawn}
@@ -159,7 +165,7 @@ def test_tokens_are_drawn_as_the_mixture_says(copies: Ensemble, folders: list[Pa
 
 
 def test_what_cannot_be_written_is_refused(ensemble: Ensemble) -> None:
-    write = partial(generate, ensemble, prompts(), Routing("uniform"))
+    write = partial(generate, ensemble, prompts(), parse_routing("uniform"))
     with pytest.raises(UserError, match=f"experts see {CONTEXT}"):
         write(most=CONTEXT)
     with pytest.raises(UserError, match="nothing to write"):
@@ -168,7 +174,7 @@ def test_what_cannot_be_written_is_refused(ensemble: Ensemble) -> None:
     for said in wrong:
         with pytest.raises(UserError):
             Sampling(**said)
-    assert generate(ensemble, [], Routing("uniform"), most=3) == []
+    assert generate(ensemble, [], parse_routing("uniform"), most=3) == []
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -188,7 +194,7 @@ def test_any_family_writes_what_transformers_writes(
     found = generate(
         ensemble,
         given,
-        Routing("language"),
+        parse_routing("language"),
         most=20,
         languages=["qaa", "qab", "qaa", "qab"],
         sampling=GREEDY,
@@ -196,6 +202,6 @@ def test_any_family_writes_what_transformers_writes(
     )
     for number, prompt, one in zip((0, 1, 0, 1), given, found, strict=True):
         assert one.tokens.tolist() == as_transformers(places[number], prompt, 20)
-    together = generate(ensemble, given[:2], Routing("tfidf", m=1), most=10, stop=())
+    together = generate(ensemble, given[:2], parse_routing("tfidf:1"), most=10, stop=())
     for prompt, one in zip(given, together, strict=False):
-        same(one, generate(ensemble, [prompt], Routing("tfidf", m=1), most=10, stop=())[0])
+        same(one, generate(ensemble, [prompt], parse_routing("tfidf:1"), most=10, stop=())[0])

@@ -5,19 +5,24 @@ import pytest
 
 from tests.experts.ensemble.making import make_router, texts
 from tongues.errors import UserError
-from tongues.experts.ensemble import Router, Routing, parse_routing
-from tongues.experts.ensemble.routing import guide, posterior_weights, sparse, weigh
+from tongues.experts.ensemble import ROUTINGS, Router, Routing, parse_routing
+from tongues.experts.ensemble.routing import RoutingContext, sparse
 
 
 def weighed(routing: Routing, text: np.ndarray, router: Router | None, seed: int = 0) -> np.ndarray:
-    found = weigh(routing, text, k=3, router=router, expert=1, seed=seed)
-    assert found is not None
-    return found
+    return routing.weights(text, about(router, seed))
+
+
+def about(router: Router | None = None, seed: int = 0) -> RoutingContext:
+    return RoutingContext(np.full(3, 1 / 3), router, 1, seed)
 
 
 def test_routings_are_read_and_said() -> None:
-    assert parse_routing("tfidf") == Routing("tfidf")
-    assert parse_routing("tfidf:2", power=4, temperature=0.3) == Routing("tfidf", 2, 4, 0.3)
+    assert parse_routing("tfidf") == ROUTINGS.find("tfidf")
+    routing = parse_routing("tfidf:2", power=4, temperature=0.3)
+    assert (routing.m, routing.power, routing.temperature) == (2, 4, 0.3)
+    assert routing != parse_routing("tfidf:2") != parse_routing("tfidf")
+    assert parse_routing("uniform") != parse_routing("text")
     for said in ("tfidf:2", "language", "text", "posterior", "uniform", "random"):
         assert str(parse_routing(said)) == said
 
@@ -25,9 +30,9 @@ def test_routings_are_read_and_said() -> None:
 @pytest.mark.parametrize(
     ("said", "match"),
     [
-        ("tfdif", "no routing is called"),
-        ("tfidf:0", "no number of experts"),
-        ("tfidf:", "no number of experts"),
+        ("tfdif", "there is no routing"),
+        ("tfidf:0", "not a valid number of experts"),
+        ("tfidf:", "not a valid number of experts"),
         ("posterior:2", "takes no number"),
     ],
 )
@@ -52,48 +57,60 @@ def test_weights_of_a_document_add_up_to_one_and_say_what_they_mean() -> None:
         found = weighed(parse_routing(said), text, router)
         assert found.shape == (len(text), 3)
         np.testing.assert_allclose(found.sum(axis=1), 1)
-    assert weighed(Routing("language"), text, None)[:, 1].all()
+    assert weighed(parse_routing("language"), text, None)[:, 1].all()
     state = router.start()
     for token in text[:128].tolist():
         router.push(state, token)
     nearest = int(router.weights(state).argmax())
-    found = weighed(Routing("text"), text, router)
+    found = weighed(parse_routing("text"), text, router)
     assert found[128:, nearest].all()
     begun = weighed(parse_routing("tfidf:1"), text, router)
     np.testing.assert_array_equal(found[:128], begun[:128])  # no token is routed by itself
-    drawn = [weighed(Routing("random"), text, None, seed)[0].argmax() for seed in range(40)]
+    drawn = [weighed(parse_routing("random"), text, None, seed)[0].argmax() for seed in range(40)]
     assert set(drawn) == {0, 1, 2}
-    assert weigh(Routing("posterior"), text, k=3, router=None, expert=None, seed=0) is None
 
 
 def test_power_and_temperature_may_be_others_than_the_routers() -> None:
     router, text = make_router(3, temperature=0.5), texts(1, 60)[0]
-    found = weighed(Routing("tfidf", power=4, temperature=0.2), text, router)
+    found = weighed(parse_routing("tfidf", power=4, temperature=0.2), text, router)
     expected = replace(router, power=4, temperature=0.2).document_weights(text)
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match="fitted for the distance to the power 2"):
-        weighed(Routing("tfidf", power=4), text, router)
+        weighed(parse_routing("tfidf", power=4), text, router)
     with pytest.raises(UserError, match="needs a router"):
-        weighed(Routing("tfidf"), text, None)
+        weighed(parse_routing("tfidf"), text, None)
 
 
 def test_the_posterior_is_bayes_rule() -> None:
     chance = np.random.default_rng(0)
     log_probs, prior = np.log(chance.uniform(0.01, 1, (30, 3))), np.array([0.5, 0.3, 0.2])
-    found = posterior_weights(log_probs, prior)
+    found = parse_routing("posterior").weights(np.zeros(30), RoutingContext(prior), log_probs)
     belief = prior
     for weights, row in zip(found, log_probs, strict=True):
         np.testing.assert_allclose(weights, belief)
         belief = belief * np.exp(row) / (belief * np.exp(row)).sum()
-    guided = guide(
-        Routing("posterior"),
-        np.empty(0),
-        k=3,
-        router=None,
-        expert=None,
-        prior=prior,
-        seed=0,
-    )
+    guided = parse_routing("posterior").guide(np.empty(0), RoutingContext(prior))
     for place in range(30):
         np.testing.assert_allclose(guided.weights(), found[place])
         guided.push(0, log_probs[place])
+
+
+@pytest.mark.parametrize("said", ["tfidf:2", "posterior", "uniform"])
+def test_weights_that_are_computed_again_are_those_of_the_quicker_guide(said: str) -> None:
+    routing, text = parse_routing(said), texts(1, 30)[0]
+    chance = np.random.default_rng(0)
+    given = about(make_router(3))
+    start = 0 if routing.learns else 10
+    plain, quick = Routing.guide(routing, text[:10], given), routing.guide(text[:10], given)
+    for token in text[start:].tolist():
+        np.testing.assert_allclose(plain.weights(), quick.weights())
+        row = np.log(chance.uniform(0.01, 1, 3)) if routing.learns else None
+        plain.push(token, row)
+        quick.push(token, row)
+
+
+def test_menus_and_comparisons_offer_what_makes_a_difference() -> None:
+    variants = ROUTINGS.find("tfidf").variants
+    assert [str(one) for one in variants(2)] == ["tfidf:1", "tfidf"]
+    assert [str(one) for one in variants(6)] == ["tfidf:1", "tfidf:2", "tfidf:4", "tfidf"]
+    assert all(routing.title and routing.summary for routing in ROUTINGS)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.experts.ensemble.making import CONTEXT, texts
-from tongues.experts.ensemble import Routing, parse_routing
+from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble import score as room
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.opened import open_model
@@ -58,7 +58,7 @@ def test_the_mixture_is_of_probabilities(ensemble: Ensemble, way: str) -> None:
 def test_the_posterior_beats_each_expert_less_its_prior(ensemble: Ensemble) -> None:
     """Bayes: the mixture's likelihood is the prior's mean of the experts'."""
     likely = expert_log_probs(ensemble, documents())
-    found = score(ensemble, documents(), Routing("posterior"))
+    found = score(ensemble, documents(), parse_routing("posterior"))
     for scored, own in zip(found, likely, strict=True):
         expected = np.logaddexp.reduce(np.log(ensemble.prior) + own.sum(axis=0))
         assert -scored.nats.sum() == pytest.approx(expected, abs=1e-6)
@@ -73,17 +73,19 @@ def test_copies_of_a_model_score_as_it_does(copies: Ensemble, folders: list[Path
 
 
 def test_all_kept_is_the_dense_mixture(ensemble: Ensemble) -> None:
-    dense = score(ensemble, documents(), Routing("tfidf"))
-    for one, other in zip(dense, score(ensemble, documents(), Routing("tfidf", 3)), strict=True):
+    dense = score(ensemble, documents(), parse_routing("tfidf"))
+    for one, other in zip(
+        dense, score(ensemble, documents(), parse_routing("tfidf:3")), strict=True
+    ):
         np.testing.assert_array_equal(one.nats, other.nats)
 
 
 def test_only_experts_with_a_weight_run(ensemble: Ensemble) -> None:
-    one = score(ensemble, documents()[:1], Routing("language"), languages=["qab"])[0]
+    one = score(ensemble, documents()[:1], parse_routing("language"), languages=["qab"])[0]
     assert one.experts == ("e1",)
     assert one.computed == len(documents()[0])
     for scored, document in zip(
-        score(ensemble, documents(), Routing("tfidf", 1)), documents(), strict=True
+        score(ensemble, documents(), parse_routing("tfidf:1")), documents(), strict=True
     ):
         used = (scored.weights > 0).any(axis=0)
         assert scored.experts == tuple(np.array(ensemble.lineage.names)[used])
@@ -92,7 +94,7 @@ def test_only_experts_with_a_weight_run(ensemble: Ensemble) -> None:
 
 def test_all_run_where_all_are_mixed_whatever_they_count_for(ensemble: Ensemble) -> None:
     """At a low temperature the weights of all but one are 0 in a double."""
-    sharp = Routing("tfidf", temperature=1e-6)
+    sharp = parse_routing("tfidf", temperature=1e-6)
     for scored, document in zip(score(ensemble, documents(), sharp), documents(), strict=True):
         assert scored.computed == 3 * len(document)
         assert (scored.weights[1:] > 0).sum() < 2 * max(len(document), 1)
@@ -117,17 +119,17 @@ def test_what_is_read_is_what_is_computed(
 
 
 def test_a_document_alone_scores_as_among_others(ensemble: Ensemble) -> None:
-    together = score(ensemble, documents(), Routing("tfidf", 2))
+    together = score(ensemble, documents(), parse_routing("tfidf:2"))
     for document, found in zip(documents(), together, strict=True):
-        alone = score(ensemble, [document], Routing("tfidf", 2))[0]
+        alone = score(ensemble, [document], parse_routing("tfidf:2"))[0]
         np.testing.assert_allclose(alone.nats, found.nats, atol=1e-5)
 
 
 def test_windows_may_be_shorter_and_never_longer_than_experts_see(ensemble: Ensemble) -> None:
-    found = score(ensemble, documents(), Routing("uniform"), context=32)
+    found = score(ensemble, documents(), parse_routing("uniform"), context=32)
     assert all(len(one.nats) == len(text) for one, text in zip(found, documents(), strict=True))
     with pytest.raises(ValueError, match="experts see"):
-        score(ensemble, documents(), Routing("uniform"), context=CONTEXT + 1)
+        score(ensemble, documents(), parse_routing("uniform"), context=CONTEXT + 1)
 
 
 @pytest.mark.filterwarnings("error")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.experts.ensemble.making import texts
 from tongues.errors import UserError
-from tongues.experts.ensemble import Routing, parse_routing
+from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.opened import open_model
@@ -80,7 +80,7 @@ def ensemble_once(folder: Path) -> Ensemble:
 def test_nothing_is_remembered_of_texts_that_ended(ensemble: Ensemble) -> None:
     writer = Writer(ensemble)
     for prompt in PROMPTS:
-        writer.add(prompt, Routing("tfidf", 2), most=3)
+        writer.add(prompt, parse_routing("tfidf:2"), most=3)
     writer.step()
     assert writer.bytes > 0
     finish(writer)
@@ -107,7 +107,7 @@ def test_a_scored_prompt_is_what_scoring_finds(ensemble: Ensemble, way: str) -> 
 
 def test_alternatives_are_the_likeliest_of_the_model(copies: Ensemble, folders: list[Path]) -> None:
     writer = Writer(copies)
-    text = writer.add(PROMPTS[0], Routing("uniform"), most=1, sampling=GREEDY, alternatives=5)
+    text = writer.add(PROMPTS[0], parse_routing("uniform"), most=1, sampling=GREEDY, alternatives=5)
     (told,) = finish(writer)[text]
     with torch.no_grad():
         logits = open_model(folders[1])(torch.tensor([[0, *PROMPTS[0]]])).logits[0, -1]
@@ -121,7 +121,9 @@ def test_penalties_and_biases_change_what_is_drawn(copies: Ensemble) -> None:
     prompt = PROMPTS[0]
 
     def written(sampling: Sampling) -> list[int]:
-        found = generate(copies, [prompt], Routing("uniform"), most=30, sampling=sampling, stop=())
+        found = generate(
+            copies, [prompt], parse_routing("uniform"), most=30, sampling=sampling, stop=()
+        )
         return found[0].tokens.tolist()
 
     free = written(GREEDY)
@@ -143,7 +145,7 @@ def test_a_model_of_no_numbers_ends_its_own_texts_alone(ensemble: Ensemble) -> N
 
     def add(language: str, *, scored: bool = False) -> Text:
         return writer.add(
-            PROMPTS[0], Routing("language"), language=language, most=5, stop=(), scored=scored
+            PROMPTS[0], parse_routing("language"), language=language, most=5, stop=(), scored=scored
         )
 
     lost, kept, scored = add("qaa"), add("qab"), add("qaa", scored=True)
@@ -152,23 +154,25 @@ def test_a_model_of_no_numbers_ends_its_own_texts_alone(ensemble: Ensemble) -> N
     assert found[scored][-1].ended == "broken"
     assert [told.ended for told in found[kept]] == [None] * 4 + ["length"]
     with pytest.raises(UserError, match="not a number"):
-        generate(ensemble, PROMPTS[:1], Routing("language"), languages=["qaa"], most=5)
+        generate(ensemble, PROMPTS[:1], parse_routing("language"), languages=["qaa"], most=5)
 
 
 def test_a_given_token_that_is_the_likeliest_has_its_value(ensemble: Ensemble) -> None:
-    (best,) = generate(ensemble, PROMPTS[:1], Routing("tfidf"), most=40, sampling=GREEDY, stop=())
+    (best,) = generate(
+        ensemble, PROMPTS[:1], parse_routing("tfidf"), most=40, sampling=GREEDY, stop=()
+    )
     writer, whole = Writer(ensemble), np.concatenate([PROMPTS[0], best.tokens])
-    text = writer.add(whole, Routing("tfidf"), most=0, scored=True, alternatives=1)
+    text = writer.add(whole, parse_routing("tfidf"), most=0, scored=True, alternatives=1)
     for told in finish(writer)[text][len(PROMPTS[0]) :]:
         assert told.alternatives == ((told.token, told.log_prob),)
 
 
 def test_a_long_prompt_is_read_beside_a_text_that_changes_its_expert(ensemble: Ensemble) -> None:
     writer = Writer(ensemble, pace=8)
-    older = writer.add(PROMPTS[1], Routing("tfidf", 1), most=60, stop=())
+    older = writer.add(PROMPTS[1], parse_routing("tfidf:1"), most=60, stop=())
     for _ in range(10):
         writer.step()
-    text = writer.add(np.tile(PROMPTS[0], 2)[:50], Routing("uniform"), most=2, stop=())
+    text = writer.add(np.tile(PROMPTS[0], 2)[:50], parse_routing("uniform"), most=2, stop=())
     for _ in range(16):
         writer.step()
     assert text.written
@@ -177,9 +181,9 @@ def test_a_long_prompt_is_read_beside_a_text_that_changes_its_expert(ensemble: E
 
 def test_a_posterior_that_rules_an_expert_out_goes_on(ensemble: Ensemble) -> None:
     writer = Writer(ensemble)
-    text = writer.add(PROMPTS[0], Routing("posterior"), most=10, sampling=GREEDY, stop=())
+    text = writer.add(PROMPTS[0], parse_routing("posterior"), most=10, sampling=GREEDY, stop=())
     other = writer.add(
-        PROMPTS[1], Routing("language"), language="qab", most=10, sampling=GREEDY, stop=()
+        PROMPTS[1], parse_routing("language"), language="qab", most=10, sampling=GREEDY, stop=()
     )
     writer.step()
     text.guide.push(0, np.array([0.0, -2000.0, -2000.0]))
@@ -192,7 +196,7 @@ def test_ids_that_the_tokenizer_lacks_are_never_written(ensemble: Ensemble) -> N
     for sampling in (GREEDY, Sampling(seed=1), Sampling(top_k=50), Sampling(top_p=0.9)):
         writer = Writer(fewer)
         text = writer.add(
-            PROMPTS[0], Routing("tfidf"), most=30, sampling=sampling, stop=(), alternatives=40
+            PROMPTS[0], parse_routing("tfidf"), most=30, sampling=sampling, stop=(), alternatives=40
         )
         found = finish(writer)[text]
         assert max(text.written) < 40

@@ -10,7 +10,6 @@ from tongues.evaluate.subjects import Subject
 from tongues.evaluate.tasks.spelling import Spelling
 from tongues.evaluate.texts.losses import DocumentLosses
 from tongues.evaluate.texts.windows import Policy, resolved, windows
-from tongues.experts.ensemble.routing import posterior_weights
 from tongues.experts.ensemble.score import mixed
 from tongues.text import Document
 
@@ -58,7 +57,7 @@ def token_nats(
     policy = resolved(policy or Policy(), subject.ensemble.context)
     texts = [np.concatenate([np.array([subject.first]), own]) for own in documents]
     weights = None
-    if subject.ensemble.k > 1 and subject.routing.kind != "posterior":
+    if subject.ensemble.k > 1 and not subject.routing.learns:
         langs = languages or [None] * len(documents)
         weights = [
             expert_weights(subject, own, lang) for own, lang in zip(documents, langs, strict=True)
@@ -73,12 +72,14 @@ def token_nats(
                 parts.append(weights[place][window.start - 1 : window.stop - 1])
     each = iter(each_expert(subject, rows, None if weights is None else parts, tell=tell))
     found = []
-    for place, text in enumerate(texts):
+    for place, (text, own_tokens) in enumerate(zip(texts, documents, strict=True)):
         none = np.empty((0, subject.ensemble.k))
         own = [next(each).likely for _ in windows(policy, len(text))]
         likely = np.concatenate([none, *own])
         if weights is not None:
             found.append(-mixed(weights[place], likely))
         else:
-            found.append(-mixed(posterior_weights(likely, subject.ensemble.prior), likely))
+            language = languages[place] if languages else None
+            own = expert_weights(subject, own_tokens, language, likely)
+            found.append(-mixed(own, likely))
     return found

@@ -21,9 +21,10 @@ from tongues.experts.ensemble.router import (
     load_router,
     save_router,
 )
-from tongues.experts.ensemble.routing import Routing, parse_routing
+from tongues.experts.ensemble.routing import ROUTINGS, Routing, parse_routing
 
 __all__ = [
+    "ROUTINGS",
     "Expert",
     "Lineage",
     "Router",

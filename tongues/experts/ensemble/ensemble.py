@@ -16,7 +16,7 @@ from tongues.experts.ensemble.lineage import (
 )
 from tongues.experts.ensemble.opened import Opened
 from tongues.experts.ensemble.router import Router, load_router
-from tongues.experts.ensemble.routing import Routing, router_for
+from tongues.experts.ensemble.routing import Routing, RoutingContext
 from tongues.files import file_hash
 from tongues.models.huggingface import configure
 from tongues.tokens import load_tokenizer
@@ -47,34 +47,27 @@ class Ensemble:
         """The experts' weights [k] before anything is known of a text."""
         return self.router.prior if self.router else np.full(self.k, 1 / self.k)
 
-    def experts_of(
-        self, routing: Routing, languages: Sequence[str] | None, count: int
-    ) -> list[int] | None:
-        """The expert of each of `count` texts, where the routing goes by their languages."""
-        if routing.kind != "language":
-            return None
-        if languages is None:
-            hint = "say them (`language`), or let the texts tell, by `text`"
-            raise UserError("the texts' languages are not said", where="routing", hint=hint)
-        if len(languages) != count:
-            raise ValueError(f"{len(languages)} languages for {count} texts")
-        return [self.lineage.number_of(lang) for lang in languages]
-
-    def expert_of(self, routing: Routing, language: str | None) -> int | None:
-        """The expert of one text."""
-        experts = self.experts_of(routing, None if language is None else [language], 1)
-        return experts[0] if experts else None
+    def about(self, routing: Routing, language: str | None = None, seed: int = 0) -> RoutingContext:
+        """What a routing may know of a text in this language; a UserError where it needs more."""
+        expert = None
+        if routing.needs_language:
+            if language is None:
+                hint = "name it (`language`), or use `text`, which finds it"
+                raise UserError("the text's language is not given", where="routing", hint=hint)
+            expert = self.lineage.number_of(language)
+        return RoutingContext(self.prior, self.router, expert, seed)
 
     def check(self, routing: Routing, language: str | None = None) -> None:
         """A UserError where the ensemble cannot be used in this way."""
         if routing.m and routing.m > self.k:
             there = "it is one model" if self.k == 1 else f"there are {self.k}"
             what = f"`{routing}` asks for {routing.m} experts and {there}"
-            hint = f"`tfidf:{self.k}`, or `tfidf` for all" if self.k > 1 else "leave it out"
+            name = routing.name
+            hint = f"`{name}:{self.k}`, or `{name}` for all" if self.k > 1 else "leave it out"
             raise UserError(what, where="routing", hint=hint)
-        if routing.kind in ("tfidf", "text"):
-            router_for(routing, self.router)
-        self.expert_of(routing, language)
+        if routing.needs_router:
+            routing.fitted_router(self.router)
+        self.about(routing, language)
 
 
 def open_ensemble(

@@ -42,7 +42,6 @@ def generate(
     the one that ends documents if left out. kept: experts whose memory of the texts is held at
     most; None: all.
     """
-    ensemble.experts_of(routing, languages, len(prompts))
     writer, met = Writer(ensemble, kept=kept), dict[bytes, int]()
     found: dict[Text, _Kept] = {}
     for place, prompt in enumerate(prompts):

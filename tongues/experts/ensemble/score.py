@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.routing import Routing, posterior_weights, weigh
+from tongues.experts.ensemble.routing import Routing
 from tongues.models.scorer import BatchScorer, batch_scorer
 
 __all__ = ["Scored", "expert_log_probs", "mixed", "score", "tokens_read"]
@@ -47,28 +47,19 @@ def score(
     """Score documents of token ids; each is predicted from the end token on, in whole windows.
 
     Of a routing that chooses among the experts, each runs only on windows in which it has a weight.
-    languages: of each document, for `language`. context: tokens of a window, at most what the
-    experts can see, which is the default. seed: for `random`.
+    languages: of each document, for a routing that needs them. context: tokens of a window, at
+    most what the experts can see, which is the default. seed: for `random`.
     """
-    experts = ensemble.experts_of(routing, languages, len(documents))
     context = _window(ensemble, context)
-    weights = [
-        weigh(
-            routing,
-            tokens,
-            k=ensemble.k,
-            router=ensemble.router,
-            expert=experts[place] if experts else None,
-            seed=seed,
-        )
-        for place, tokens in enumerate(documents)
-    ]
+    each = zip(documents, languages or [None] * len(documents), strict=True)
+    given = [(tokens, ensemble.about(routing, language, seed)) for tokens, language in each]
+    weights = [None if routing.learns else routing.weights(*one) for one in given]
     asked = weights if routing.chooses(ensemble.k) else [None] * len(documents)
     found = _all_log_probs(ensemble, documents, asked, context)
     read = tokens_read(documents, asked, ensemble.k, context)
     scored = []
-    for likely, weight, ran in zip(found, weights, read, strict=True):
-        own = posterior_weights(likely, ensemble.prior) if weight is None else weight
+    for one, likely, weight, ran in zip(given, found, weights, read, strict=True):
+        own = routing.weights(*one, likely) if weight is None else weight
         names = tuple(np.array(ensemble.lineage.names)[ran > 0].tolist())
         scored.append(Scored(-mixed(own, likely), own, names, int(ran.sum())))
     return scored

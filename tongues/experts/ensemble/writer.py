@@ -16,13 +16,7 @@ from torch import Tensor
 from tongues.errors import UserError
 from tongues.experts.ensemble.caches import Caches, Reading
 from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.routing import (
-    Guide,
-    Routing,
-    guide,
-    posterior_weights,
-    weigh,
-)
+from tongues.experts.ensemble.routing import Guide, Routing
 from tongues.experts.ensemble.sampling import Sampling, choose
 from tongues.randomness import derive_seed
 
@@ -44,6 +38,7 @@ class Text:
     stops: frozenset[int]  # tokens that end it
     alternatives: int  # likeliest tokens told beside each
     guide: Guide
+    learns: bool  # whether the guide takes the experts' log-probabilities
     draws: np.random.Generator
     reading: Reading
     weights: np.ndarray | None  # [T, k], of the prompt's tokens where they are told; None: learned
@@ -114,13 +109,7 @@ class Writer:
         sampling, ensemble = sampling or Sampling(), self.ensemble
         check_length(ensemble, len(prompt), most, scored=scored)
         ensemble.check(routing, language)
-        known = {
-            "k": ensemble.k,
-            "router": ensemble.router,
-            "expert": ensemble.expert_of(routing, language),
-            "seed": sampling.seed,
-        }
-        guided = guide(routing, prompt, **known, prior=ensemble.prior)
+        about = ensemble.about(routing, language, sampling.seed)
         chance = derive_seed(sampling.seed, "text", hashlib.sha256(prompt.data).hexdigest(), copy)
         text = Text(
             prompt=prompt,
@@ -128,12 +117,13 @@ class Writer:
             sampling=sampling,
             stops=frozenset({ensemble.end_id} if stop is None else stop),
             alternatives=alternatives,
-            guide=guided,
+            guide=routing.guide(prompt, about),
+            learns=routing.learns,
             draws=np.random.Generator(np.random.PCG64(chance)),
             reading=Reading([ensemble.end_id if first is None else first, *prompt.tolist()]),
-            weights=weigh(routing, prompt, **known) if scored else None,
+            weights=routing.weights(prompt, about) if scored and not routing.learns else None,
             tells=scored,
-            known=0 if scored or guided.learns else len(prompt),
+            known=0 if scored or routing.learns else len(prompt),
         )
         self.running.append(text)
         return text
@@ -196,7 +186,7 @@ class Writer:
                 text.written.append(token)
             if not ended:
                 text.reading.tokens.append(token)
-                if text.guide.learns and each is None:
+                if text.learns and each is None:
                     each = _log_probs(parts, chosen, weights.shape)
                 text.guide.push(token, None if each is None else each[row])
             told.append(Told(text, token, reached[row], weights[row], likely[row], ended=ended))
@@ -222,8 +212,9 @@ class Writer:
             reached = np.zeros((width, self.ensemble.k))
             for expert, logs in found.items():
                 reached[:, expert] = _of(logs, tokens).cpu().numpy()
-            weights = posterior_weights(reached, text.guide.weights())
-            for token, row in zip(tokens.tolist(), reached, strict=True):
+            weights = np.zeros_like(reached)
+            for place, (token, row) in enumerate(zip(tokens.tolist(), reached, strict=True)):
+                weights[place] = text.guide.weights()
                 text.guide.push(token, row)
         else:
             weights = text.weights[start:stop]

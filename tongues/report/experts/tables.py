@@ -2,6 +2,7 @@
 
 from html import escape
 
+from tongues.experts.ensemble import ROUTINGS
 from tongues.quantities import show_bytes
 from tongues.report.experts.correlation import correlate
 from tongues.report.experts.numbers import (
@@ -32,16 +33,6 @@ from tongues.report.experts.words import forgotten_share, rises
 from tongues.report.html import table, word
 
 __all__ = ["forgetting_table", "language_table", "routings_said", "setting_table"]
-
-_ROUTINGS = {
-    "language": "the one expert of the text's language, which must be told",
-    "text": "the one expert nearest to the beginning of the text",
-    "tfidf:m": "the m nearest to the text so far, anew at every token; only they run",
-    "tfidf": "all experts, weighted at every token by how near the text so far is to each",
-    "posterior": "all experts, weighted by how likely each found the text so far",
-    "uniform": "all experts with equal weights, to compare with",
-    "random": "one expert by lot, to compare with",
-}
 
 
 def setting_table(found: Found) -> str:
@@ -76,8 +67,8 @@ def setting_table(found: Found) -> str:
 def routings_said(found: Found) -> str:
     """What the routings of the table are, and what its numbers mean, in a few sentences."""
     names = (one["routing"] for one in found["settings"] if one["k"] > 1)
-    kinds = dict.fromkeys("tfidf:m" if ":" in name else name for name in names)
-    said = "; ".join(f"`{kind}`: {_ROUTINGS[kind]}" for kind in kinds)
+    kinds = dict.fromkeys(name.partition(":")[0] for name in names)
+    said = "; ".join(f"`{kind}`: {ROUTINGS.find(kind).summary}" for kind in kinds)
     gaps = any(one["mean"] is None for one in found["settings"])
     return (
         "Held-out text, the mean over languages; loss and differences in nats per token. For a "

@@ -7,7 +7,7 @@
  * @property {string[]} languages
  * @property {string} routing  its own
  * @property {number | null} context  tokens that it sees
- * @property {boolean} routes  whether texts can be told apart by what they say
+ * @property {{routing: string, title: string}[]} routings  that it can be asked by, its own first
  */
 
 /** Something the server, or the way to it, would not do. */
@@ -42,7 +42,7 @@ export async function models() {
     languages: one.tongues.languages,
     routing: one.tongues.routing,
     context: one.tongues.context,
-    routes: one.tongues.routes,
+    routings: one.tongues.routings,
   }));
 }
 

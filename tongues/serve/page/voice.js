@@ -5,7 +5,7 @@ import { ink } from "./marks.js";
 import { Reading } from "./reading.js";
 import { begin, bitsPerByte, hear, spoken, stretches } from "./told.js";
 import { complete, Problem } from "./server.js";
-import { counted, languageName, modelName, routingName, routingsOf } from "./words.js";
+import { counted, languageName, modelName } from "./words.js";
 
 /** @typedef {import("./server.js").Model} Model */
 
@@ -52,7 +52,7 @@ export class Voice {
   /** Offer what the model can do. */
   offerRoutings() {
     const { served } = this;
-    offer(this.routing, routingsOf(served).map((one) => [one, routingName(one)]));
+    offer(this.routing, served.routings.map(({ routing, title }) => [routing, title]));
     offer(this.language, served.languages.map((tag) => [tag, languageName(tag)]));
     this.settle();
   }

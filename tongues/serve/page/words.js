@@ -1,36 +1,8 @@
 // How things are called and counted on the page.
 
-const ROUTINGS = {
-  "tfidf:1": "nearest expert, each token",
-  "tfidf:2": "two nearest experts",
-  tfidf: "all, by nearness",
-  text: "one expert a text",
-  posterior: "whoever predicts best so far",
-  language: "the expert of a language",
-  uniform: "all alike",
-  random: "one by lot",
-};
-
 /** A model's name; of a folder's path its last part. @param {string} id */
 export function modelName(id) {
   return /^[./~]/.test(id) ? (id.split("/").findLast((part) => part !== "") ?? id) : id;
-}
-
-/** What a routing does, in words. @param {string} routing */
-export function routingName(routing) {
-  return ROUTINGS[/** @type {keyof typeof ROUTINGS} */ (routing)] ?? routing;
-}
-
-/**
- * The routings a reader can choose, the model's own first.
- *
- * @param {import("./server.js").Model} model
- */
-export function routingsOf({ routing, routes, languages }) {
-  const need = { tfidf: routes, "tfidf:1": routes, "tfidf:2": routes, text: routes };
-  const can = { ...need, language: languages.length > 0 };
-  const others = Object.keys(ROUTINGS).filter((one) => one !== routing);
-  return [routing, ...others.filter((one) => can[/** @type {keyof typeof can} */ (one)] ?? true)];
 }
 
 const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });

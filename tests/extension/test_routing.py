@@ -1,0 +1,77 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with an ensemble `small/small` of two experts, and a text."""
+    place = tmp_path_factory.mktemp("routed")
+    tokenizer = make_tokenizer(place / "tokens")
+    folders = [make_expert(place / f"models/e{n}", tokenizer, seed=n) for n in range(2)]
+    make_ensemble(place, folders, tokenizer)
+    rows = [{"id": str(n), "text": "the ban of a mal is an art", "lang": "qaa"} for n in range(4)]
+    (place / "qaa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return place
+
+
+def ask(house: Path, environment: dict[str, str], *words: str) -> str:
+    command = [sys.executable, *words]
+    done = subprocess.run(
+        command, cwd=house, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_generates_and_is_evaluated(house: Path, environment: dict[str, str]) -> None:
+    words = ("generate", "small/small", "the", "--routing", "turns", "--most", "6", "--json")
+    (text,) = json.loads(ask(house, environment, "-m", "tongues", *words))["texts"]
+    first = text["weights"][0].index(1.0)
+    heaviest = [weights.index(1.0) for weights in text["weights"]]
+    assert heaviest == [(first + place) % 2 for place in range(len(heaviest))]
+    models = ("small/small@turns", "models/e0", "models/e1")
+    ask(house, environment, "-m", "tongues", "evaluate", *models, "--on", "qaa.jsonl")
+    (scores,) = house.rglob("scores.json")
+    assert "small/small@turns" in scores.read_text()
+
+
+def test_it_is_served_with_its_words(house: Path, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "tongues", "serve", "small/small@turns", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=house, env=environment, stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            with httpx.Client(base_url=server.stdout.readline().strip(), timeout=60) as http:
+                (model,) = http.get("/v1/models").json()["data"]
+                offered = {one["routing"]: one["title"] for one in model["tongues"]["routings"]}
+                assert next(iter(offered.items())) == ("turns", "in turns")
+                assert offered["tfidf:1"] == "nearest expert, each token"
+                body = {"model": model["id"], "prompt": "the", "max_tokens": 4, "weights": True}
+                answer = http.post("/v1/completions", json=body).json()
+                weights = answer["choices"][0]["tongues"]["weights"]
+                assert answer["tongues"]["routing"] == "turns"
+                assert all(sorted(row) == [0, 1] for row in weights)
+                assert "turns" in http.get("/openapi.json").text
+        finally:
+            server.terminate()
+
+
+def test_it_is_compared_and_reported(house: Path, environment: dict[str, str]) -> None:
+    code = (
+        "from tongues.experts.measures import usual_routings\n"
+        "from tongues.report.experts.tables import routings_said\n"
+        "names = [str(routing) for routing in usual_routings(2)]\n"
+        "rows = [{'routing': name, 'k': 2, 'mean': 1} for name in names]\n"
+        "print(names, routings_said({'settings': rows}))"
+    )
+    said = ask(house, environment, "-c", code)
+    assert "'turns'" in said
+    assert "`turns`: one expert a token, each in its turn" in said
