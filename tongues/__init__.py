@@ -1,5 +1,90 @@
-"""Bring language models to new languages, and know beforehand what it takes."""
+"""Bring language models to new languages, and know beforehand what it takes.
 
-__all__ = ["__version__"]
+Every verb of the command is a function here: `tongues.prepare("recipe.yaml")` does what
+`tongues prepare recipe.yaml` does, and returns what it made. See docs/python.md.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tongues.errors import UserError
+    from tongues.recipe import Recipe, load_recipe
+    from tongues.verbs import experts
+    from tongues.verbs.evaluate import evaluate
+    from tongues.verbs.laws import fit, plan
+    from tongues.verbs.models import export, generate, serve
+    from tongues.verbs.pages import ls, report
+    from tongues.verbs.recipes import check, prepare, train
+    from tongues.verbs.studies import dry_run, study
+
+__all__ = [
+    "Recipe",
+    "UserError",
+    "__version__",
+    "check",
+    "dry_run",
+    "evaluate",
+    "experts",
+    "export",
+    "fit",
+    "generate",
+    "load_recipe",
+    "ls",
+    "plan",
+    "prepare",
+    "report",
+    "serve",
+    "study",
+    "train",
+]
 
 __version__ = "0.1.0"
+
+# Where each name is defined: it is imported when it is first used, so that `import tongues` and
+# the command's help take no time.
+_HOMES = {
+    "UserError": "tongues.errors",
+    "Recipe": "tongues.recipe",
+    "load_recipe": "tongues.recipe",
+    **dict.fromkeys(("fit", "plan"), "tongues.verbs.laws"),
+    "evaluate": "tongues.verbs.evaluate",
+    **dict.fromkeys(("export", "generate", "serve"), "tongues.verbs.models"),
+    **dict.fromkeys(("ls", "report"), "tongues.verbs.pages"),
+    **dict.fromkeys(("check", "prepare", "train"), "tongues.verbs.recipes"),
+    **dict.fromkeys(("dry_run", "study"), "tongues.verbs.studies"),
+    "experts": "tongues.verbs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES[name]
+    value = (
+        import_module(f"{home}.experts")
+        if name == "experts"
+        else getattr(import_module(home), name)
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps `tongues.train` the function: the import system would put the package `train` there.
+
+    `from tongues.train import …` reaches the package all the same.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _HOMES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,7 +1,6 @@
 """The verb check: a recipe resolved, and what it takes."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -33,17 +32,14 @@ def check(
     as_json: bool,
 ) -> None:
     """Print the resolved RECIPE and what it takes, before anything runs."""
-    from tongues.check import check_recipe
-    from tongues.hardware import Machine, find_gpu
+    import tongues
     from tongues.quantities import show_bytes
-    from tongues.recipe import load_recipe, show_recipe
+    from tongues.recipe import show_recipe
     from tongues.terminal import hint, print_json, print_table, say
+    from tongues.tokens import check_tokens
 
-    loaded = load_recipe(recipe, overrides)
-    if gpus and not gpu:
-        raise UserError("--gpus says nothing without `--gpu`", hint="such as `--gpu h100`")
-    machine = Machine.of_gpus(find_gpu(gpu), gpus or 1) if gpu else None
-    checked = check_recipe(loaded, workspace, machine=machine)
+    loaded = tongues.load_recipe(recipe, overrides)
+    checked = tongues.check(loaded, workspace=workspace, gpu=gpu, gpus=gpus)
     if as_json:
         print_json({"recipe": loaded.model_dump(mode="json")} | checked.to_json())
         return
@@ -59,16 +55,9 @@ def check(
     click.echo(f"disk, about: {show_bytes(checked.disk)}")
     for caution in checked.cautions:
         say(str(caution))
-    hint(
-        f"tongues {'prepare' if _unprepared(loaded, workspace) else training_verb(loaded)} {recipe}"
-    )
-
-
-def _unprepared(recipe: Any, workspace: Path) -> bool:
-    from tongues.tokens import check_tokens
-
     try:
-        check_tokens(recipe, workspace)
+        check_tokens(loaded, workspace)
+        verb = training_verb(loaded)
     except UserError:
-        return True
-    return False
+        verb = "prepare"
+    hint(f"tongues {verb} {recipe}")

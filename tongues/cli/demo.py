@@ -1,13 +1,15 @@
 """The verb demo: what this project does, on made languages, in minutes."""
 
-from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tongues.cli.options import overrides_argument, rebuild_option
+
+if TYPE_CHECKING:
+    from tongues.recipe import Recipe
 
 __all__ = ["demo"]
 
@@ -34,44 +36,36 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], rebuild: bo
         _laws(workspace, overrides, rebuild)
 
 
-def _laws(workspace: Path, overrides: Sequence[str], rebuild: bool) -> None:
-    from tongues.cli.study import run_study
+def _laws(workspace: Path, overrides: tuple[str, ...], rebuild: bool) -> None:
+    import tongues
     from tongues.files import read_json
-    from tongues.report import write_report
-    from tongues.terminal import say
     from tongues.text import describe_made
-    from tongues.tokens import prepare_tokens
 
-    loaded = _recipe("tongues.study", "demo.yaml", overrides)
-    prepare_tokens(loaded, workspace, say, rebuild=rebuild)
-    runs = run_study(loaded, workspace, rebuild)
-    page = write_report([runs], workspace / "reports" / loaded.name, progress=say)
-    related = describe_made(loaded.text.made) if loaded.text.made else []
+    recipe = _recipe("tongues.study", "demo.yaml", overrides)
+    tongues.prepare(recipe, workspace=workspace, rebuild=rebuild)
+    runs = tongues.study(recipe, workspace=workspace, rebuild=rebuild)
+    page = tongues.report(runs, workspace / "reports" / recipe.name)
+    related = describe_made(recipe.text.made) if recipe.text.made else []
     click.echo("")
     for sentence in [*related, *read_json(page.with_name("report.json"))["sentences"]]:
         click.echo(f"- {sentence}")
     click.echo(f"\nthe page: {page}")
 
 
-def _experts(workspace: Path, overrides: Sequence[str], rebuild: bool) -> None:
-    from tongues.check import check_recipe
-    from tongues.cli.experts import run_experts
-    from tongues.cli.train import run_training
-    from tongues.terminal import say
+def _experts(workspace: Path, overrides: tuple[str, ...], rebuild: bool) -> None:
+    import tongues
     from tongues.text import describe_made
-    from tongues.tokens import load_tokenizer, open_tokens, prepare_tokens
+    from tongues.tokens import load_tokenizer, open_tokens
 
-    seed = _recipe("tongues.experts", "demo/seed.yaml", overrides)
-    prepare_tokens(seed, workspace, say, rebuild=rebuild)
-    ((plan, _),) = check_recipe(seed, workspace).runs
-    run_training(plan, workspace, rebuild)
+    base = _recipe("tongues.experts", "demo/seed.yaml", overrides)
+    folder = tongues.prepare(base, workspace=workspace, rebuild=rebuild)
+    tongues.train(base, workspace=workspace, rebuild=rebuild)
     recipe = _recipe("tongues.experts", "demo/experts.yaml", overrides)
-    (ensemble,) = run_experts(recipe, workspace, rebuild)
+    (ensemble,) = tongues.experts.train(recipe, workspace=workspace, rebuild=rebuild)
     click.echo("")
-    for sentence in describe_made(seed.text.made) if seed.text.made else []:
+    for sentence in describe_made(base.text.made) if base.text.made else []:
         click.echo(f"- {sentence}")
-    tokens = open_tokens(workspace / "tokens" / seed.name)
-    tokenizer = load_tokenizer(workspace / "tokens" / seed.name)
+    tokens, tokenizer = open_tokens(folder), load_tokenizer(folder)
     for language in tokens.languages:
         begun = tokenizer.decode(tokens.shard(language, "valid").tokens[:_BEGUN].tolist())
         click.echo(f"- a text in `{language}` begins, for instance: {begun}")
@@ -80,7 +74,7 @@ def _experts(workspace: Path, overrides: Sequence[str], rebuild: bool) -> None:
     click.echo(f"\nto talk to them: tongues serve {name}{where}")
 
 
-def _recipe(package: str, name: str, overrides: Sequence[str]) -> Any:
+def _recipe(package: str, name: str, overrides: tuple[str, ...]) -> "Recipe":
     from tongues.recipe import load_recipe
 
     with as_file(files(package).joinpath(name)) as path:

@@ -1,34 +1,31 @@
 """The verb fit: laws of runs and tables."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tongues.cli.options import figures_option, json_option, one_thread
+from tongues.cli.options import Command, figures_option, json_option, one_thread
 from tongues.errors import UserError
 
 __all__ = ["fit"]
 
-_NAMED = {"N": "params", "D": "tokens", "loss": "loss", "C": "flops", "U": "unique"}
-_NAMED |= {"r": "replay", "S": "start", "run": "run", "strategy": "strategy", "lang": "lang"}
 
-
-def _column(role: str, what: str) -> Any:
-    flag = f"--{_NAMED[role]}"
-    return click.option(flag, f"column_{role}", metavar="COLUMN", help=f"Column of the {what}.")
+def _column(name: str, what: str) -> Callable[[Command], Command]:
+    return click.option(f"--{name}", metavar="COLUMN", help=f"Column of the {what}.")
 
 
 @click.command()
 @click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--law", metavar="LAW", help="Which law; for run directories, all by default.")
-@_column("N", "parameters (params, N)")
-@_column("D", "training tokens (tokens, D)")
+@_column("params", "parameters (params, N)")
+@_column("tokens", "training tokens (tokens, D)")
 @_column("loss", "losses, nats per token (loss)")
-@_column("C", "training FLOPs (flops, C); 6 N D without it")
-@_column("U", "unique tokens there were (unique_tokens)")
-@_column("r", "replay shares, 0 to 1 (replay)")
-@_column("S", "source losses before the first step (start_loss)")
+@_column("flops", "training FLOPs (flops, C); 6 N D without it")
+@_column("unique", "unique tokens there were (unique_tokens)")
+@_column("replay", "replay shares, 0 to 1 (replay)")
+@_column("start", "source losses before the first step (start_loss)")
 @_column("run", "runs, which are resampled whole (run)")
 @_column("strategy", "strategies, scratch and cpt (strategy)")
 @_column("lang", "languages (lang)")
@@ -45,23 +42,20 @@ def _column(role: str, what: str) -> Any:
 @json_option
 def fit(
     tables: tuple[Path, ...],
-    law: str | None,
-    where: str | None,
     compare: bool,
     out: Path | None,
     figures: Path | None,
     as_json: bool,
-    **how: Any,
+    **asked: Any,
 ) -> None:
     """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or directories of runs."""
     one_thread()
-    from tongues.laws.ask import fit_places
+    import tongues
     from tongues.terminal import hint, print_json, print_table, say
 
     if compare and figures:
         raise UserError("a comparison is not drawn", where="--figures")
-    roles = {role: how.pop(f"column_{role}") for role in _NAMED}
-    answer = fit_places(tables, law, roles, where, compare=compare, **how)
+    answer = tongues.fit(tables, compare=compare, **asked)
     if out:
         answer.write(out)
     if figures:

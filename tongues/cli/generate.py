@@ -1,11 +1,13 @@
 """The verb generate: texts continued, in the terminal."""
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tongues.cli.options import json_option, memory_option, workspace_option
+
+if TYPE_CHECKING:
+    from tongues.serve.writing import Written
 
 __all__ = ["generate"]
 
@@ -46,79 +48,34 @@ _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "brigh
 @memory_option
 @json_option
 def generate(
-    model: str,
-    prompts: tuple[str, ...],
-    workspace: Path,
-    routing: str | None,
-    language: str | None,
-    most: int | None,
-    times: int,
-    stop: tuple[str, ...],
-    experts: bool,
-    memory: int | None,
-    as_json: bool,
-    **sampling: Any,
+    model: str, prompts: tuple[str, ...], experts: bool, as_json: bool, **asked: Any
 ) -> None:
     """Continue each PROMPT with MODEL: an ensemble, a run, or a Hugging Face folder.
 
     Without a prompt a text is written from its beginning.
     """
-    from tongues.experts.ensemble.routing import parse_routing
-    from tongues.experts.ensemble.sampling import Sampling
-    from tongues.serve.served import open_served
-    from tongues.serve.writing import write
+    import tongues
     from tongues.terminal import print_json
 
-    served = open_served(model, workspace, memory=memory)
-    way = served.routing
-    if routing or (language and served.ensemble.k > 1):
-        way = parse_routing(routing or "language")
-    written = write(
-        served,
-        [text for text in prompts or ("",) for _ in range(times)],
-        way,
-        most=most,
-        language=language,
-        sampling=Sampling(**sampling),
-        stop=stop,
-    )
+    made = tongues.generate(model, prompts, **asked)
     if as_json:
-        rows = [
-            {
-                "prompt": one.prompt,
-                "text": one.text,
-                "tokens": one.tokens,
-                "nats": one.nats,
-                "weights": [weights.tolist() for weights in one.weights],
-                "ended": one.stopped,
-            }
-            for one in written
-        ]
-        names = list(served.experts)
-        print_json({"model": model, "routing": str(way), "experts": names, "texts": rows})
+        print_json(made.to_json())
         return
-    for one in written:
-        shown = one.text if not experts else _coloured(served, one)
+    for one in made.texts:
+        shown = one.text if not experts else _coloured(one)
         click.echo(click.style(one.prompt, bold=True) + shown)
     if experts:
-        for number, name in enumerate(served.experts):
-            count = sum(int(row.argmax()) == number for one in written for row in one.weights)
+        for number, name in enumerate(made.experts):
+            count = sum(int(row.argmax()) == number for one in made.texts for row in one.weights)
             click.secho(f"{count:>6} tokens  {name}", fg=_colour(number), err=True)
 
 
-def _coloured(served: Any, one: Any) -> str:
-    """The text with each stretch in the colour of the expert that counted most for it.
-
-    Characters that two tokens share are shown with the later one.
-    """
-    from tongues.serve.wording import Wording
-
-    wording, shown, left = Wording(), [], len(one.text)
-    for token, weights in zip(one.tokens, one.weights, strict=True):
-        text = wording.push(served.bytes_of(token)).text[:left]
-        left -= len(text)
-        shown.append(click.style(text, fg=_colour(int(weights.argmax()))))
-    return "".join(shown) + one.text[len(one.text) - left :]
+def _coloured(one: "Written") -> str:
+    """The text with each stretch in the colour of the expert that counted most for it."""
+    return "".join(
+        click.style(text, fg=_colour(expert)) if expert >= 0 else text
+        for text, expert in one.stretches()
+    )
 
 
 def _colour(expert: int) -> str:

@@ -1,16 +1,20 @@
 """Arguments and options that several verbs share."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from tongues.errors import UserError
+if TYPE_CHECKING:
+    from tongues.recipe import Recipe
 
 __all__ = [
+    "Command",
     "figures_option",
     "json_option",
+    "launch_options",
     "memory_option",
     "one_thread",
     "overrides_argument",
@@ -19,6 +23,8 @@ __all__ = [
     "training_verb",
     "workspace_option",
 ]
+
+Command = TypeVar("Command", bound=Callable[..., object])
 
 recipe_argument = click.argument("recipe", type=click.Path(path_type=Path))
 overrides_argument = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
@@ -33,26 +39,9 @@ rebuild_option = click.option("--rebuild", is_flag=True, help="Replace what was 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="One JSON object instead of text."
 )
-
-
-def _bytes(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    from pydantic import TypeAdapter, ValidationError
-
-    from tongues.quantities import Bytes
-
-    try:
-        return TypeAdapter(Bytes).validate_python(value)
-    except ValidationError as error:
-        told = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UserError(told, where="--memory") from None
-
-
 memory_option = click.option(
     "--memory",
     metavar="SIZE",
-    callback=_bytes,
     help="For experts' weights, such as `2GB`: those used longest ago are let go of.",
 )
 figures_option = click.option(
@@ -63,11 +52,30 @@ figures_option = click.option(
 )
 
 
+def launch_options(command: Command) -> Command:
+    """What starts runs, and how."""
+    for option in (
+        click.option("--time", metavar="H:MM:SS", help="Slurm's limit of a run."),
+        click.option("--partition", metavar="NAME", help="Slurm's partition."),
+        click.option("--processes", type=click.IntRange(min=1), help="Of each run, by torchrun."),
+        click.option(
+            "--on",
+            "launcher",
+            type=click.Choice(["local", "ray", "slurm"]),
+            default="local",
+            show_default=True,
+            help="What starts the runs.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def one_thread() -> None:
     """Keep numpy on one thread: matrices this small only make a second one wait."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def training_verb(recipe: Any) -> str:
+def training_verb(recipe: "Recipe") -> str:
     """What trains a recipe whose text is prepared."""
     return "study" if recipe.study else "experts train" if recipe.experts else "train"

@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from tongues.cli.options import figures_option, json_option, one_thread
-from tongues.errors import UserError
 
 __all__ = ["plan"]
 
@@ -43,7 +42,7 @@ __all__ = ["plan"]
     "--keep", metavar="SHARE", help="Replay that keeps the base's own loss from rising more: 1%."
 )
 @click.option("--source-loss", metavar="LOSS", help="The base's loss on its own language.")
-@click.option("--write", "out", type=click.Path(path_type=Path), help="Write the advice as recipe.")
+@click.option("--write", type=click.Path(path_type=Path), help="Write the advice as recipe.")
 @click.option(
     "--for",
     "like",
@@ -55,33 +54,18 @@ __all__ = ["plan"]
 @json_option
 def plan(
     laws: tuple[str, ...],
-    target: str | None,
-    out: Path | None,
-    like: Path | None,
+    write: Path | None,
     figures: Path | None,
     as_json: bool,
     **asked: Any,
 ) -> None:
     """Tell how large a model to train, on how much, from which base, and at what price."""
     one_thread()
-    from tongues.plan import ask, make_plan, plan_rows, plan_sentences, read_laws, write_recipe
-    from tongues.recipe import load_recipe
+    import tongues
+    from tongues.plan import plan_rows, plan_sentences
     from tongues.terminal import hint, print_json, print_table, say
 
-    if like and not out:
-        raise UserError("--for says nothing without `--write`", hint="such as `--write plan.yaml`")
-    known = read_laws(laws, target)
-    if target and not like and not any(one.law.target for one in known.known):
-        raise UserError(
-            "none of these laws is of one language",
-            where="--target",
-            hint="it chooses among the languages of a file of `tongues fit`; leave it out",
-            code="target_unused",
-        )
-    made = make_plan(known, ask(**asked))
-    cautions = list(made.warnings)
-    if out:
-        cautions += write_recipe(made, out, load_recipe(like) if like else None, target)
+    made = tongues.plan(laws, write=write, **asked)
     if figures:
         from tongues.report import plan_figures, write_figures
 
@@ -93,12 +77,12 @@ def plan(
     click.echo("")
     for sentence in plan_sentences(made):
         click.echo(sentence)
-    for caution in cautions:
+    for caution in made.warnings:
         say(str(caution))
-    if out:
+    if write:
         cluster = made.question.cluster
         where = f" --gpu {cluster.gpu.name} --gpus {cluster.count}" if cluster else ""
-        hint(f"tongues check {out}{where}")
+        hint(f"tongues check {write}{where}")
     elif made.recommendation.option.params:
         hint("add `--write recipe.yaml` for a recipe of this advice")
     else:

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import click
 
-from tongues.errors import UserError
-
 __all__ = ["report"]
 
 
@@ -24,23 +22,6 @@ def report(places: tuple[Path, ...], out: Path | None, title: str, on: Path | No
 
     Each figure of the page lies beside it as SVG, PNG and data.
     """
-    from tongues.report.places import default_folder, kind_of
-    from tongues.terminal import say
+    import tongues
 
-    kind = kind_of(places)
-    out = out or default_folder(places, kind)
-    if on and kind != "tokenizer":
-        raise UserError("only tokenizers are tried on a text", where="--on")
-    if kind == "corpus":
-        from tongues.report.corpus import write_corpus_report
-
-        page = write_corpus_report(places[0], out, title, say)
-    elif kind == "tokenizer":
-        from tongues.report.tokenizer import write_tokenizer_report
-
-        page = write_tokenizer_report(places, out, on, title, say)
-    else:
-        from tongues.report import write_report
-
-        page = write_report(places, out, title, say)
-    click.echo(page)
+    click.echo(tongues.report(places, out, title=title, on=on))

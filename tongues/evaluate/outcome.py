@@ -33,6 +33,10 @@ class Outcome:
     examples: Mapping[str, Mapping[str, str]]  # by task and language: an item, rightly answered
     left_out: Sequence[str]  # documents and items that were not asked, counted by reason
 
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, with the version that found it."""
+        return {"tongues": version("tongues"), **asdict(self)}
+
 
 def outcome(
     models: Sequence[About],
@@ -95,7 +99,7 @@ def outcome(
 
 def write_outcome(of: Outcome, folder: Path) -> dict[str, Any]:
     """Keep it as `scores.json` in an evaluation's folder; returns what is kept."""
-    told = {"tongues": version("tongues"), **asdict(of)}
+    told = of.to_json()
     write_json(folder / SCORES, told)
     return told
 

@@ -21,8 +21,10 @@ from tongues.experts.rounds import Member, Round, plan_added, plan_divided
 from tongues.files import file_hash
 from tongues.recipe import Division, Recipe
 from tongues.tokens import open_tokens
+from tongues.train import Derived, RunPlan, derive
+from tongues.train.directory import find_parent
 
-__all__ = ["members_of", "plan_rounds", "seed_cautions"]
+__all__ = ["expert_runs", "members_of", "plan_rounds", "seed_cautions"]
 
 _LOOKED = 4000  # held-out tokens of a new language by which its donor is found
 
@@ -64,6 +66,19 @@ def plan_rounds(
         ]
     return [
         replace(made, grown=grown[made.seed][0]) if made.seed in grown else made for made in rounds
+    ]
+
+
+def expert_runs(rounds: Sequence[Round], workspace: Path) -> list[tuple[RunPlan, Derived]]:
+    """All runs of the rounds, with what they take. The recipe's text must be prepared."""
+    vocabularies = {
+        name: open_tokens(workspace / "tokens" / name).vocabulary_size
+        for name in {run.tokens for made in rounds for run in made.runs}
+    }
+    return [
+        (run, derive(run, vocabularies[run.tokens], find_parent(run.parent, workspace)))
+        for made in rounds
+        for run in made.runs
     ]
 
 

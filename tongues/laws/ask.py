@@ -53,6 +53,13 @@ class Answer:
     cautions: tuple[Caution, ...] = ()
 
     @property
+    def laws(self) -> list[Law]:
+        """The laws a plan is made by."""
+        if self.targets:
+            return [law for of_target in self.targets for law in of_target.all]
+        return [one.law for one in self.fitted]
+
+    @property
     def law(self) -> Law | None:
         """The one law that was asked for."""
         return self.fitted[-1].law if self.fitted and not self.targets else None

@@ -75,21 +75,26 @@ def gather_laws(known: Iterable[Known]) -> LawsInHand:
     return LawsInHand(tuple(seen.values()))
 
 
-def read_laws(words: Sequence[str], target: str | None = None) -> LawsInHand:
-    """The laws of `--law`: names of published ones, and files that `tongues fit` wrote.
+def read_laws(given: Sequence[Law | Path | str], target: str | None = None) -> LawsInHand:
+    """The laws of `--law`: names of published ones, files that `tongues fit` wrote, and laws.
 
-    `target` chooses among the languages of a file.
+    `target` chooses among the languages of a file, and of the laws.
     """
     known: list[Known] = []
-    for word in words:
+    for word in given:
+        if isinstance(word, Law):
+            continue
         if word in PRESETS:
-            law = preset(word)
-            known.append(Known(word, law, _strategy(law, word)))
+            law = preset(str(word))
+            known.append(Known(str(word), law, _strategy(law, str(word))))
         elif Path(word).is_file():
-            known += _from_file(Path(word), target)
+            known += _of_one_language(
+                read_laws_file(Path(word)), str(word), Path(word).name, target
+            )
         else:
-            raise _unknown(word)
-    return gather_laws(known)
+            raise _unknown(str(word))
+    laws = [one for one in given if isinstance(one, Law)]
+    return gather_laws([*known, *_of_one_language(laws, "laws", "", target)])
 
 
 def _unknown(word: str) -> UserError:
@@ -102,19 +107,18 @@ def _unknown(word: str) -> UserError:
     return UserError(what, where="--law", hint=nearest(word, PRESETS))
 
 
-def _from_file(path: Path, target: str | None) -> list[Known]:
+def _of_one_language(laws: Sequence[Law], where: str, name: str, target: str | None) -> list[Known]:
     """The laws of one language; those without a language speak of all."""
-    laws = read_laws_file(path)
     languages = sorted({law.target for law in laws if law.target})
     if target is None and len(languages) > 1:
         hint = f"choose one by `--target`: {', '.join(languages)}"
-        raise UserError(f"has laws of {len(languages)} languages", where=str(path), hint=hint)
+        raise UserError(f"has laws of {len(languages)} languages", where=where, hint=hint)
     if target is not None and languages and target not in languages:
         hint = nearest(target, languages)
-        raise UserError(f"has no law of `{target}`", where=str(path), hint=hint)
+        raise UserError(f"has no law of `{target}`", where=where, hint=hint)
     wanted = {"", *languages} if target is None else {"", target}
     return [
-        Known(_title(path, law), law, _strategy(law, str(path)))
+        Known(" ".join(filter(None, (name, law.target, law.form))), law, _strategy(law, where))
         for law in laws
         if law.target in wanted
     ]
@@ -129,10 +133,6 @@ def _strategy(law: Law, where: str) -> str:
         what = f"`{told}` is no strategy of its {law.form} law"
         raise UserError(what, where=where, hint=nearest(told, _STRATEGIES))
     return told or law.equation.strategy or "scratch"
-
-
-def _title(path: Path, law: Law) -> str:
-    return " ".join(word for word in (path.name, law.target, law.form) if word)
 
 
 def _purpose(one: Known) -> str:

@@ -1,7 +1,7 @@
 """What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
 
 from tongues.recipe.experts import Division, Experts
-from tongues.recipe.loading import load_recipe, show_recipe
+from tongues.recipe.loading import Overrides, RecipeSource, load_recipe, show_recipe
 from tongues.recipe.studies import Grid, Pilot, Study, Sweep
 from tongues.recipe.texts import (
     Clean,
@@ -29,8 +29,10 @@ __all__ = [
     "Hub",
     "Made",
     "Model",
+    "Overrides",
     "Pilot",
     "Recipe",
+    "RecipeSource",
     "Schedule",
     "Span",
     "Study",

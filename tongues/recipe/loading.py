@@ -12,31 +12,49 @@ from tongues.errors import UserError, nearest
 from tongues.recipe.base import UNKNOWN, Section
 from tongues.recipe.whole import Recipe
 
-__all__ = ["load_recipe", "load_section", "show_recipe"]
+__all__ = ["Overrides", "RecipeSource", "load_recipe", "load_section", "show_recipe"]
 
 T = TypeVar("T", bound=Section)
+
+RecipeSource = Path | str | Mapping[str, Any] | Recipe  # a YAML file, its content, or a recipe
+# `section.key=value` with the value in YAML, or values by `section.key`.
+Overrides = str | Sequence[str] | Mapping[str, Any]
 
 # Where several kinds may stand.
 _KIND = re.compile(r"^(function-|(literal|list|dict)\[|constrained-|(int|float|str|bool)$)")
 
 
-def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
-    """Read a recipe; `overrides` are `section.key=value` with the value in YAML.
+def load_recipe(source: RecipeSource, overrides: Overrides = ()) -> Recipe:
+    """The recipe of a YAML file, of a mapping like one, or the recipe given, with overrides.
 
     Any mistake is a UserError with the file, line and key, and the nearest valid word.
     """
-    return load_section(path, Recipe, "recipe", overrides)
+    if isinstance(source, Recipe):
+        if not overrides:
+            return source
+        source = source.model_dump(mode="json", exclude_none=True)
+    return load_section(source, Recipe, "recipe", overrides)
 
 
-def load_section(path: Path | str, kind: type[T], name: str, overrides: Sequence[str] = ()) -> T:
-    """Read a YAML file of one kind, which is called `name` in errors; otherwise as a recipe."""
-    path = Path(path)
-    raw = _parse(_read(path, name), where=str(path))
+def load_section(
+    source: Path | str | Mapping[str, Any], kind: type[T], name: str, overrides: Overrides = ()
+) -> T:
+    """A section of one kind, which is called `name` in errors; otherwise as a recipe."""
+    raw, path = source, Path(name)
+    if not isinstance(source, Mapping):
+        path = Path(source)
+        raw = _parse(_read(path, name), where=str(path))
     if not isinstance(raw, Mapping):
         raise UserError(f"a {name} is a YAML mapping of keys", where=str(path))
     plain = _plain(raw)
-    for override in overrides:
-        _override(plain, override)
+    if isinstance(overrides, str):
+        overrides = (overrides,)
+    if isinstance(overrides, Mapping):
+        for key, value in overrides.items():
+            _set(plain, key, value, where=key)
+    else:
+        for override in overrides:
+            _override(plain, override)
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
@@ -83,8 +101,10 @@ def _plain(value: Any) -> Any:
     """The parsed document in plain Python types, without the parser's line marks."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
@@ -95,12 +115,16 @@ def _override(plain: dict[str, Any], override: str) -> None:
     key, equals, value = override.partition("=")
     if not equals or not key:
         raise UserError("is no override", where=override, hint="write `section.key=value`")
+    _set(plain, key, _parse(value, where=override), where=override)
+
+
+def _set(plain: dict[str, Any], key: str, value: Any, where: str) -> None:
     *sections, last = key.split(".")
     for section in sections:
         plain = plain.setdefault(section, {})
         if not isinstance(plain, dict):
-            raise UserError(f"`{section}` holds a value, not a section", where=override)
-    plain[last] = _plain(_parse(value, where=override))
+            raise UserError(f"`{section}` holds a value, not a section", where=where)
+    plain[last] = _plain(value)
 
 
 def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:

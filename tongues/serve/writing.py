@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tongues.experts.ensemble.writer import Text, Writer, broken
 from tongues.serve.served import Served
 from tongues.serve.wording import Wording
 
-__all__ = ["Written", "write"]
+__all__ = ["Generation", "Written", "write"]
 
 _USUAL = 64  # tokens, where nobody says how many
 
@@ -24,9 +25,54 @@ class Written:
     prompt: str
     text: str = ""
     tokens: list[int] = field(default_factory=list)
+    pieces: list[bytes] = field(default_factory=list)  # what each token stands for
     nats: list[float] = field(default_factory=list)  # -log p under the mixture
     weights: list[np.ndarray] = field(default_factory=list)  # [k] for each token
     stopped: bool = False  # by the end of a document or a stop string, not by the length
+
+    def stretches(self) -> list[tuple[str, int]]:
+        """The text in stretches, each with the number of the expert that counted most for it.
+
+        Characters that two tokens share are with the later one.
+        """
+        wording, left = Wording(), len(self.text)
+        found: list[tuple[str, int]] = []
+        for piece, weights in zip(self.pieces, self.weights, strict=True):
+            text = wording.push(piece).text[:left]
+            left -= len(text)
+            found.append((text, int(weights.argmax())))
+        return [*found, (self.text[len(self.text) - left :], -1)]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "prompt": self.prompt,
+            "text": self.text,
+            "tokens": self.tokens,
+            "nats": self.nats,
+            "weights": [weights.tolist() for weights in self.weights],
+            "ended": self.stopped,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generation:
+    """Texts that a model wrote, by which routing, and the names of its experts."""
+
+    model: str
+    routing: str
+    experts: tuple[str, ...]
+    texts: tuple[Written, ...]
+
+    def __str__(self) -> str:
+        """Each prompt with its text."""
+        return "\n".join(one.prompt + one.text for one in self.texts)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        texts = [one.to_json() for one in self.texts]
+        about = {"model": self.model, "routing": self.routing, "experts": list(self.experts)}
+        return about | {"texts": texts}
 
 
 def write(
@@ -74,8 +120,10 @@ def write(
             if told.ended == "stop":
                 one.stopped = True
             else:
-                one.text += wording.push(served.bytes_of(told.token)).text
+                piece = served.bytes_of(told.token)
+                one.text += wording.push(piece).text
                 one.tokens.append(told.token)
+                one.pieces.append(piece)
                 one.nats.append(-told.log_prob)
                 one.weights.append(told.weights)
             if wording.stopped:

@@ -1,0 +1,210 @@
+"""Language experts: the text divided, an expert for each part, used as one, and measured."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tongues.check import check_recipe
+from tongues.errors import UserError
+from tongues.experts import Round, expert_runs, plan_rounds
+from tongues.experts.divide import divide, text_amounts
+from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
+from tongues.experts.heldout import held_out_cautions
+from tongues.experts.partition.partition import Partition
+from tongues.experts.plans import seed_cautions
+from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
+from tongues.study import find_launcher, measure_cost
+from tongues.tokens import check_tokens, open_tokens
+from tongues.verbs.shared import Voice, memory_bytes, where_of
+
+__all__ = [
+    "DividedText",
+    "check_experts",
+    "measure",
+    "partition",
+    "partition_languages",
+    "show",
+    "train",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DividedText:
+    """The text of a recipe in parts: which, how much of each language there is, and their page."""
+
+    partition: Partition
+    amounts: dict[str, float]  # bytes of text, or tokens where they are prepared, by language
+    page: Path
+
+
+def partition(
+    recipe: RecipeSource, overrides: Overrides = (), workspace: Path | str = "."
+) -> dict[str, DividedText]:
+    """Divide the text of a recipe as its `experts.divisions` say; by the division's label.
+
+    The text must be prepared. Each division gets a page in `reports/`.
+    """
+    from tongues.report.experts import write_partition_page
+
+    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    if loaded.experts is None or not loaded.experts.divisions:
+        raise UserError("there are no `experts.divisions`", where=where_of(recipe))
+    check_recipe(loaded, workspace)
+    check_tokens(loaded, workspace)
+    amounts = text_amounts(loaded, {}, workspace)
+    divided: dict[str, DividedText] = {}
+    for division in loaded.experts.divisions:
+        made = divide(loaded, division, workspace)
+        folder = workspace / "reports" / f"{loaded.name}-{division.label}"
+        page = write_partition_page(made, amounts, folder)
+        divided[division.label] = DividedText(made, amounts, page)
+    return divided
+
+
+def partition_languages(
+    languages: Sequence[str],
+    k: int | None = None,
+    *,
+    by: str = "typology",
+    preset: str = "xelm",
+    distances: Path | str | None = None,
+) -> Partition:
+    """Divide languages in `k` parts by their kin, without any text.
+
+    by: `typology`, or `languages`, each by itself. preset: how features of the languages become
+    distances. distances: a file of them, or of features.
+    """
+    from tongues.experts.partition.distances import read_distances
+    from tongues.experts.partition.languages import by_language
+    from tongues.experts.partition.tree import by_tree
+    from tongues.experts.partition.typology import by_typology
+
+    if not languages:
+        raise UserError("name a recipe, or languages by `--languages`", hint="such as ar,bg,de,el")
+    twice = next((code for code in languages if languages.count(code) > 1), None)
+    if twice:
+        raise UserError(f"`{twice}` is named twice", where="--languages")
+    if by == "languages" and (k or distances):
+        raise UserError("every language by itself needs no `-k` and no distances", where="--by")
+    if by == "languages":
+        return by_language(languages)
+    if by != "typology":
+        hint = "`typology` or `languages`; other divisions need a recipe and its text"
+        raise UserError(f"languages alone are not divided by {by}", where="--by", hint=hint)
+    if k is None:
+        raise UserError("how many parts?", where="-k", hint="such as `-k 4`")
+    if distances:
+        found, notes = read_distances(Path(distances), languages)
+        return by_tree("distances", found, k, notes=notes)
+    return by_typology(languages, k, preset)
+
+
+def train(
+    recipe: RecipeSource,
+    overrides: Overrides = (),
+    workspace: Path | str = ".",
+    *,
+    rebuild: bool = False,
+    launcher: str = "local",
+    processes: int | None = None,
+    partition: str | None = None,
+    time: str | None = None,
+    quiet: bool = False,
+) -> list[Path]:
+    """Train the experts of a recipe and put them together; returns the ensembles' folders.
+
+    The text must be prepared. Interrupted, the same call goes on. Options as of `tongues.study`.
+    """
+    from tongues.experts.conduct import train_experts
+
+    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    workers = check_experts(recipe, loaded).workers
+    checked = check_recipe(loaded, workspace, here=launcher == "local")
+    check_tokens(loaded, workspace)
+    starts = find_launcher(
+        launcher, workers=workers, processes=processes, partition=partition, limit=time
+    )
+    rounds = plan_rounds(loaded, workspace, {}, make=True)
+    pairs = expert_runs(rounds, workspace)
+    voice = Voice(quiet)
+    _say_cautions(rounds, loaded.name, workspace, voice)
+    cost = measure_cost(pairs, workspace, checked.at_once)
+    if cost.runs:
+        voice.say(str(cost))
+    with voice.progress(f"{loaded.name}: {len(pairs)} experts") as show:
+        return train_experts(
+            loaded,
+            workspace,
+            rounds,
+            launcher=starts,
+            watch=lambda state: show(state.share, *state.words()),
+            tell=voice.say,
+            rebuild=rebuild,
+        )
+
+
+def measure(
+    recipe: RecipeSource,
+    overrides: Overrides = (),
+    workspace: Path | str = ".",
+    *,
+    scored: int = 20_000,
+    memory: int | str | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Score held-out text with all ensembles of a recipe, by every routing; returns the page.
+
+    scored: held-out tokens of each language. memory: for experts' weights, in bytes or as `2GB`.
+    """
+    from tongues.experts.measures import measure as measure_all
+    from tongues.experts.measures import write_measures
+    from tongues.report.experts import write_experts_report
+
+    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    grows = check_experts(recipe, loaded).grow
+    check_tokens(loaded, workspace)
+    store, voice = workspace / "ensembles", Voice(quiet)
+    rounds = plan_rounds(loaded, workspace, {}, make=True)
+    _say_cautions(rounds, loaded.name, workspace, voice)
+    folders: dict[str, list[Path]] = {}
+    if grows:
+        folders["before"] = list(dict.fromkeys(made.grown for made in rounds if made.grown))
+    for made in rounds:
+        folders.setdefault(made.label, []).append(store / made.name)
+    found = measure_all(
+        folders,
+        loaded.name,
+        workspace,
+        scored=scored,
+        context=loaded.train.context,
+        memory=memory_bytes(memory),
+        tell=voice.say,
+    )
+    write_measures(found, store / loaded.name)
+    return write_experts_report(found, workspace / "reports" / f"{loaded.name}-experts")
+
+
+def show(ensemble: str, workspace: Path | str = ".") -> Lineage:
+    """What an ensemble is made of; a UserError where anything is not as it was made."""
+    folder = find_ensemble(ensemble, Path(workspace))
+    lineage = read_lineage(folder)
+    verify(lineage, folder, Path(workspace))
+    return lineage
+
+
+def check_experts(recipe: RecipeSource, loaded: Recipe) -> Experts:
+    """The recipe's `experts`; a UserError where there are none."""
+    if loaded.experts is None:
+        what, hint = "there is no `experts` section", "see docs/experts.md"
+        raise UserError(what, where=where_of(recipe), hint=hint)
+    return loaded.experts
+
+
+def _say_cautions(rounds: Sequence[Round], name: str, workspace: Path, voice: Voice) -> None:
+    """What makes losses before and after growing hard to compare, if anything does."""
+    cautions = seed_cautions(rounds)
+    for folder in dict.fromkeys(made.grown for made in rounds if made.grown):
+        tokens = open_tokens(workspace / "tokens" / name)
+        cautions += held_out_cautions(tokens, read_lineage(folder), workspace)
+    for caution in dict.fromkeys(cautions):
+        voice.say(f"caution: {caution}")

@@ -1,0 +1,160 @@
+"""Laws: fitted to runs and tables, and what to train by them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tongues.errors import UserError
+from tongues.laws import Law
+from tongues.laws.ask import Answer, fit_places
+from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
+from tongues.recipe import RecipeSource, load_recipe
+
+__all__ = ["fit", "plan"]
+
+Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
+
+
+def fit(
+    tables: Path | str | Sequence[Path | str],
+    law: str | None = None,
+    *,
+    params: str | None = None,
+    tokens: str | None = None,
+    loss: str | None = None,
+    flops: str | None = None,
+    unique: str | None = None,
+    replay: str | None = None,
+    start: str | None = None,
+    run: str | None = None,
+    strategy: str | None = None,
+    lang: str | None = None,
+    where: str | None = None,
+    drop_highest: int = 0,
+    delta: float = 1e-3,
+    fix: Sequence[str] | Mapping[str, float] = (),
+    tie: Sequence[str] | Mapping[str, str] = (),
+    base: Path | str | None = None,
+    compare: bool = False,
+    draws: int = 1000,
+) -> Answer:
+    """Fit scaling laws to tables (CSV, JSONL, Parquet) or directories of runs.
+
+    tables: one place or several.
+    law: its name; None: all laws of every target of runs, `chinchilla` of a table.
+    params, tokens, loss, flops, unique, replay, start, run, strategy, lang: the columns of a table,
+        where they are called otherwise.
+    where: which rows, as in `tokens > 1e9`.
+    drop_highest: leave out so many of the highest losses.
+    delta: the Huber threshold, in log loss.
+    fix: parameters held at a value; tie: parameters held equal to another.
+    base: the law underneath, by name or file, such as of scratch runs.
+    compare: fit every law on every strategy's rows, and compare them on runs held out.
+    draws: bootstrap draws of the intervals.
+    """
+    columns = {"N": params, "D": tokens, "loss": loss, "C": flops, "U": unique, "r": replay}
+    columns |= {"S": start, "run": run, "strategy": strategy, "lang": lang}
+    places = [tables] if isinstance(tables, Path | str) else tables
+    return fit_places(
+        [Path(place) for place in places],
+        law,
+        columns,
+        where,
+        compare=compare,
+        base=None if base is None else str(base),
+        fix=_pairs(fix),
+        tie=_pairs(tie),
+        drop_highest=drop_highest,
+        delta=delta,
+        draws=draws,
+    )
+
+
+def plan(
+    laws: Answer | Law | Path | str | Sequence[Law | Path | str],
+    *,
+    target: str | None = None,
+    flops: Number | None = None,
+    hours: Number | None = None,
+    cost: Number | None = None,
+    target_loss: Number | None = None,
+    gpu: str | None = None,
+    gpus: Number | None = None,
+    mfu: Number | None = None,
+    price: Number | None = None,
+    params: Number | None = None,
+    tokens: Number | None = None,
+    bases: Sequence[str] | Mapping[str, str] = (),
+    available_tokens: Number | None = None,
+    replay: str | Sequence[Number] | None = None,
+    keep: Number | None = None,
+    source_loss: Number | None = None,
+    write: Path | str | None = None,
+    like: RecipeSource | None = None,
+) -> Plan:
+    """How large a model to train, on how much, from which base, and at what price.
+
+    One of `flops`, `hours`, `cost` and `target_loss`, or both `params` and `tokens`, is given.
+
+    laws: what `fit` returned, laws, names of published ones, or files of laws.
+    target: the language to learn, where there are laws of several.
+    flops: compute to spend. hours: on all GPUs. cost: in US$. target_loss: in nats per token.
+    gpu: what trains, such as `h100`. gpus: how many. mfu: the share of their peak speed that is
+        reached. price: of a GPU and hour, in US$.
+    params, tokens: where they are settled.
+    bases: checkpoints to continue from, as `llama=8B@15T` or by name.
+    available_tokens: different text there is.
+    replay: shares of source text to mix in.
+    keep: the rise of the base's own loss that replay must not exceed, such as 0.01.
+    source_loss: the base's loss on its own language, in nats per token.
+    write: a file for a recipe of the advice; what it had to assume joins the plan's warnings.
+    like: the recipe that it takes name, text and tokens from.
+    """
+    if like is not None and write is None:
+        what, hint = "--for says nothing without `--write`", "such as `--write plan.yaml`"
+        raise UserError(what, hint=hint)
+    given = laws.laws if isinstance(laws, Answer) else laws
+    single = isinstance(given, Law | Path | str)
+    known = read_laws([given] if single else given, target)
+    if target and like is None and not any(one.law.target for one in known.known):
+        raise UserError(
+            "none of these laws is of one language",
+            where="--target",
+            hint="it chooses among the languages of a file of `tongues fit`; leave it out",
+            code="target_unused",
+        )
+    shares = replay if replay is None or isinstance(replay, str) else ",".join(map(str, replay))
+    question = ask(
+        flops=_word(flops),
+        hours=_word(hours),
+        cost=_word(cost),
+        target_loss=_word(target_loss),
+        gpu=gpu,
+        gpus=_word(gpus),
+        mfu=_word(mfu),
+        price=_word(price),
+        params=_word(params),
+        tokens=_word(tokens),
+        bases=_pairs(bases),
+        available_tokens=_word(available_tokens),
+        replay=shares,
+        keep=_word(keep),
+        source_loss=_word(source_loss),
+    )
+    made = make_plan(known, question)
+    if write is None:
+        return made
+    recipe = None if like is None else load_recipe(like)
+    cautions = write_recipe(made, Path(write), recipe, target)
+    return replace(made, warnings=(*made.warnings, *cautions))
+
+
+def _pairs(words: Sequence[str] | Mapping[str, object]) -> list[str]:
+    """`name=value` of each."""
+    if isinstance(words, Mapping):
+        return [f"{name}={value}" for name, value in words.items()]
+    return list(words)
+
+
+def _word(number: Number | None) -> str | None:
+    return None if number is None else str(number)

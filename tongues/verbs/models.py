@@ -1,0 +1,221 @@
+"""Models used: scored, served, asked to write, exported."""
+
+import os
+import socket
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tongues.errors import UserError
+from tongues.verbs.shared import Voice, memory_bytes
+
+if TYPE_CHECKING:
+    from tongues.serve.writing import Generation
+
+__all__ = ["KEY", "export", "generate", "serve"]
+
+KEY = "TONGUES_API_KEY"  # in the environment: what requests to a server must say
+
+
+def generate(
+    model: str,
+    prompts: str | Sequence[str] = (),
+    workspace: Path | str = ".",
+    *,
+    routing: str | None = None,
+    language: str | None = None,
+    most: int | None = None,
+    times: int = 1,
+    stop: Sequence[str] = (),
+    temperature: float = 0.8,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    presence: float = 0.0,
+    frequency: float = 0.0,
+    seed: int = 0,
+    memory: int | str | None = None,
+) -> "Generation":
+    """Continue each prompt with a model: an ensemble, a run, or a Hugging Face folder.
+
+    prompts: texts; of none a text is written from its beginning.
+    routing: of an ensemble, such as `tfidf:1` (the default) or `text`.
+    language: of the text, for the routing `language`.
+    most: tokens to write, at most; None: 64, or what the model's context leaves.
+    times: texts behind each prompt.
+    stop: strings that end a text.
+    temperature: 0 takes the likeliest token. top_k, top_p: draw from the likeliest so many, or from
+        those with so much probability.
+    presence, frequency: penalties on tokens that were written, once and for each time.
+    memory: for experts' weights, in bytes or as `2GB`.
+    """
+    from tongues.experts.ensemble.routing import parse_routing
+    from tongues.experts.ensemble.sampling import Sampling
+    from tongues.serve.served import open_served
+    from tongues.serve.writing import Generation, write
+
+    served = open_served(model, Path(workspace), memory=memory_bytes(memory))
+    way = served.routing
+    if routing or (language and served.ensemble.k > 1):
+        way = parse_routing(routing or "language")
+    given = [prompts] if isinstance(prompts, str) else list(prompts)
+    texts = write(
+        served,
+        [text for text in given or [""] for _ in range(times)],
+        way,
+        most=most,
+        language=language,
+        sampling=Sampling(temperature, top_k, top_p, seed, presence, frequency),
+        stop=stop,
+    )
+    return Generation(model, str(way), tuple(served.experts), tuple(texts))
+
+
+def serve(
+    models: str | Sequence[str],
+    workspace: Path | str = ".",
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    key_file: Path | str | None = None,
+    allow_host: Sequence[str] = (),
+    memory: int | str | None = None,
+    running: int = 16,
+    queued: int = 64,
+    most: int = 1024,
+    seconds: float = 120.0,
+    ready: Callable[[str], None] | None = None,
+    quiet: bool = False,
+) -> None:
+    """Serve models by OpenAI's API, and on a page to try them; returns when it is stopped.
+
+    models: ensembles, runs, or Hugging Face folders; `NAME@tfidf:2` sets an ensemble's routing.
+    host, port: where to listen; port 0 takes any that is free.
+    key_file: holds the key that requests must say; or it is in TONGUES_API_KEY.
+    allow_host: names of this server that requests may use.
+    memory: for experts' weights, in bytes or as `2GB`.
+    running: texts written at a time. queued: texts that wait; more are refused.
+    most: tokens of a text. seconds: that an answer may take.
+    ready: called with the address once requests are answered; None says it on standard error.
+    """
+    from tongues.serve.app import App
+    from tongues.serve.engine import Engine
+    from tongues.serve.limits import Limits
+    from tongues.serve.running import address, listen, run
+    from tongues.serve.served import open_served
+
+    names, say = [models] if isinstance(models, str) else list(models), Voice(quiet).say
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UserError(f"`{twice}` is named twice", hint="once is enough")
+    key = _key(None if key_file is None else Path(key_file))
+    listening = listen(host, port, keyed=key is not None)
+    held = memory_bytes(memory)
+    share = held and held // len(names)
+    opened = {name: open_served(name, Path(workspace), memory=share) for name in names}
+    limits = Limits(tokens=most, running=running, queued=queued, seconds=seconds)
+    engine = Engine(opened, running=running, queued=queued)
+    hosts = frozenset(name.lower() for name in (*allow_host, host, socket.gethostname()))
+    app = App(opened, engine, limits, key=key, hosts=hosts)
+    engine.start()
+    try:
+        run(
+            app,
+            listening,
+            ready=lambda: (ready or say)(address(listening)),
+            waiting=lambda answers: say(f"{answers} to be finished; Ctrl+C again ends at once"),
+        )
+    finally:
+        engine.close()
+
+
+def _key(file: Path | None) -> str | None:
+    """The key, of the file or the environment; None: none is asked for."""
+    where, key = KEY, os.environ.get(KEY, "").strip()
+    if file is not None:
+        where = str(file)
+        try:
+            key = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot be read ({error})", where=where) from None
+    elif not key:
+        return None
+    if not (key.isascii() and key.isprintable()) or not key or " " in key:
+        hint = "such as `python -c 'import secrets; print(secrets.token_urlsafe())'` makes"
+        raise UserError("holds no key: one line of letters and digits", where=where, hint=hint)
+    return key
+
+
+def export(
+    model: str,
+    out: Path | str,
+    workspace: Path | str = ".",
+    *,
+    step: int | None = None,
+    average: bool = False,
+    weights: Sequence[float] | None = None,
+    law: Path | str | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Write a run or an ensemble as Hugging Face folders, each with a model card; returns `out`.
+
+    step: of a run's checkpoint or milestone; None: where it ended, or the newest.
+    average: one model, the mean of an ensemble's experts.
+    weights: of the experts in that mean, in order; None: equal.
+    law: a file of `tongues fit -o`, whose laws stand on the card.
+    """
+    from tongues.laws.card import laws_section
+    from tongues.laws.stored import read_laws_file
+    from tongues.report.evaluation import newest_section
+
+    workspace, folder = Path(workspace), Path(out)
+    laws = laws_section(read_laws_file(Path(law))) if law else ""
+    kind, place = _run_or_ensemble(model, workspace)
+    if weights is not None and not average:
+        raise UserError("are those of a mean", where="--weights", hint="add `--average`")
+    evaluated = partial(newest_section, workspace=workspace)
+    if kind == "run":
+        if average:
+            what = "is one model: there is nothing to average"
+            raise UserError(what, where=model, hint="name an ensemble, or leave out `--average`")
+        from tongues.train.export import export_run
+
+        done = export_run(place, step, workspace, folder, laws=laws, evaluated=evaluated(place))
+        Voice(quiet).say(f"step {done}")
+        return folder
+    if step is not None:
+        what = "is an ensemble, whose experts each have steps of their own"
+        raise UserError(what, where=model, hint="export the run of one expert by `--step`")
+    from tongues.experts.ensemble.export import export_average, export_ensemble
+
+    if average:
+        export_average(place, workspace, folder, evaluated=evaluated, weights=weights, laws=laws)
+    else:
+        export_ensemble(place, workspace, folder, evaluated=evaluated, laws=laws)
+    return folder
+
+
+def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensemble"], Path]:
+    """An ensemble, or a run, which may still be on its way: its kind and place."""
+    from tongues.evaluate.subjects import find_subject
+
+    for place in (workspace / "runs" / model, Path(model)):
+        if (place / "run.json").is_file() and not (place / "model").is_dir():
+            return "run", _with_record(place)  # there may be checkpoints
+    kind, place = find_subject(model, workspace)
+    if kind == "folder":
+        what = "is a Hugging Face folder already"
+        hint = "name a run or an ensemble; `tongues ls` shows them"
+        raise UserError(what, where=model, hint=hint)
+    return kind, _with_record(place) if kind == "run" else place
+
+
+def _with_record(run: Path) -> Path:
+    from tongues.runs import read_record
+
+    try:
+        read_record(run)
+    except (OSError, ValueError):
+        hint = "copy it back from where it was made, or train the run again"
+        raise UserError("is damaged", where=str(run / "run.json"), hint=hint) from None
+    return run

@@ -1,0 +1,75 @@
+"""What there is, listed and on pages."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tongues.errors import UserError
+from tongues.states import RunState, states
+from tongues.verbs.shared import Voice
+
+if TYPE_CHECKING:
+    from tongues.experts.standing import Standing
+
+__all__ = ["ls", "report"]
+
+
+def report(
+    places: Path | str | Sequence[Path | str],
+    out: Path | str | None = None,
+    *,
+    title: str = "",
+    on: Path | str | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Write one page about runs, a corpus, or tokenizers side by side; returns its `index.html`.
+
+    out: the folder of the page; None: in `reports/`. on: text to try tokenizers on, a recipe or a
+    corpus. Each figure of the page lies beside it as SVG, PNG and data.
+    """
+    from tongues.report.places import default_folder, kind_of
+
+    places = [Path(place) for place in _listed(places)]
+    kind, say = kind_of(places), Voice(quiet).say
+    folder = Path(out) if out is not None else default_folder(places, kind)
+    if on is not None and kind != "tokenizer":
+        raise UserError("only tokenizers are tried on a text", where="--on")
+    if kind == "corpus":
+        from tongues.report.corpus import write_corpus_report
+
+        return write_corpus_report(places[0], folder, title, say)
+    if kind == "tokenizer":
+        from tongues.report.tokenizer import write_tokenizer_report
+
+        tried = None if on is None else Path(on)
+        return write_tokenizer_report(places, folder, tried, title, say)
+    from tongues.report import write_report
+
+    return write_report(places, folder, title, say)
+
+
+def ls(
+    places: Path | str | Sequence[Path | str] = (), workspace: Path | str = "."
+) -> tuple[list[RunState], list["Standing"]]:
+    """The runs and the ensembles at or below places, by default all, and how each stands."""
+    workspace = Path(workspace)
+    given = [Path(place) for place in _listed(places)]
+    ensembles: list[Standing] = []
+    # Of no ensemble nothing is imported, which would take longest.
+    if any(
+        True for place in given or [workspace / "ensembles"] for _ in place.rglob("ensemble.json")
+    ):
+        from tongues.experts.standing import standings
+
+        ensembles = standings(given or [workspace / "ensembles"], workspace)
+    try:
+        runs = states(given or [workspace / "runs"])
+    except UserError:
+        if not ensembles:
+            raise
+        runs = []
+    return runs, ensembles
+
+
+def _listed(places: Path | str | Sequence[Path | str]) -> Sequence[Path | str]:
+    return [places] if isinstance(places, Path | str) else places

@@ -1,0 +1,101 @@
+"""One recipe: checked, its text prepared, its run trained."""
+
+from pathlib import Path
+
+from tongues.check import Checked, check_recipe
+from tongues.errors import UserError
+from tongues.hardware import Machine, find_gpu
+from tongues.recipe import Overrides, RecipeSource, load_recipe
+from tongues.tokens import check_tokens, prepare_tokens
+from tongues.verbs.shared import Voice, where_of
+
+__all__ = ["check", "prepare", "train"]
+
+
+def check(
+    recipe: RecipeSource,
+    overrides: Overrides = (),
+    workspace: Path | str = ".",
+    *,
+    gpu: str | None = None,
+    gpus: int | None = None,
+) -> Checked:
+    """Find every mistake in a recipe before anything runs, and what its runs take.
+
+    Returns the runs with their sizes, tokens and FLOPs, and the memory and disk they need in bytes.
+    gpu, gpus: check for so many of these, such as `h100`, and not for this machine.
+    """
+    if gpus and not gpu:
+        raise UserError("--gpus says nothing without `--gpu`", hint="such as `--gpu h100`")
+    machine = Machine.of_gpus(find_gpu(gpu), gpus or 1) if gpu else None
+    return check_recipe(load_recipe(recipe, overrides), Path(workspace), machine=machine)
+
+
+def prepare(
+    recipe: RecipeSource,
+    overrides: Overrides = (),
+    workspace: Path | str = ".",
+    *,
+    rebuild: bool = False,
+    ranks: int | None = None,
+    launcher: str | None = None,
+    partition: str | None = None,
+    time: str | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
+
+    Interrupted, the same call goes on. rebuild: replace what was made otherwise. ranks: processes
+    that share the work. launcher: `local`, `ray` or `slurm`, which runs the ranks; None: this
+    machine. partition, time: Slurm's.
+    """
+    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    check_recipe(loaded, workspace)
+    run = None
+    if launcher != "slurm" and (partition or time):
+        raise UserError("`--partition` and `--time` are Slurm's", hint="add `--on slurm`")
+    if launcher:
+        from tongues.tokens.executors import find_runner
+
+        if ranks is None:
+            raise UserError(f"`--on {launcher}` needs `--ranks`", hint="such as `--ranks 64`")
+        run = find_runner(launcher, partition, time or "24:00:00")
+    tell = Voice(quiet).say
+    return prepare_tokens(loaded, workspace, tell, rebuild=rebuild, ranks=ranks, run=run)
+
+
+def train(
+    recipe: RecipeSource,
+    overrides: Overrides = (),
+    workspace: Path | str = ".",
+    *,
+    rebuild: bool = False,
+    quiet: bool = False,
+) -> Path:
+    """Train the one run of a recipe; returns its directory, `runs/NAME`.
+
+    The text must be prepared. Interrupted, the same call goes on from the newest checkpoint.
+    rebuild: replace a run of that name that was made otherwise.
+    """
+    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    if loaded.study:
+        what, hint = "is a study of many runs", "use `tongues study`"
+        raise UserError(what, where=where_of(recipe), hint=hint)
+    if loaded.experts:
+        what, hint = "is of many experts", "use `tongues experts train`"
+        raise UserError(what, where=where_of(recipe), hint=hint)
+    from tongues.train.run import train as train_run
+
+    checked, voice = check_recipe(loaded, workspace), Voice(quiet)
+    for caution in checked.cautions:
+        voice.say(str(caution))
+    ((plan, _),) = checked.runs
+    check_tokens(loaded, workspace)
+    with voice.progress(plan.name) as show:
+        return train_run(
+            plan,
+            workspace,
+            watch=lambda progress: show(progress.share, *progress.words()),
+            tell=voice.say,
+            rebuild=rebuild,
+        )

@@ -1,0 +1,52 @@
+"""What several verbs share: how they tell of their progress, and what they call a recipe."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from tongues.errors import UserError
+from tongues.quantities import Bytes
+from tongues.recipe import RecipeSource
+from tongues.terminal import Show, progress_line, say
+
+__all__ = ["Voice", "memory_bytes", "where_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Lines and live bars on standard error; none of them where it is quiet."""
+
+    quiet: bool = False
+
+    def say(self, line: str) -> None:
+        """One line."""
+        if not self.quiet:
+            say(line)
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Show]:
+        """A live bar: hands out `show(share done, *words)`."""
+        if self.quiet:
+            yield lambda share, *words: None
+            return
+        with progress_line(title) as show:
+            yield show
+
+
+def where_of(recipe: RecipeSource) -> str:
+    """The place that an error about a recipe names: its file, if it has one."""
+    return str(recipe) if isinstance(recipe, Path | str) else "recipe"
+
+
+def memory_bytes(memory: int | str | None) -> int | None:
+    """Bytes of what is given as such, or as `2GB`."""
+    if memory is None or isinstance(memory, int):
+        return memory
+    try:
+        return TypeAdapter(Bytes).validate_python(memory)
+    except ValidationError as error:
+        what = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UserError(what, where="--memory") from None

@@ -1,0 +1,227 @@
+"""Many runs of one recipe: what they take, and training them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tongues.check import Checked, check_recipe
+from tongues.errors import UserError
+from tongues.experts import expert_runs, plan_rounds
+from tongues.quantities import show_bytes, show_count, show_seconds
+from tongues.ranks import core_count
+from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
+from tongues.study import (
+    Cost,
+    best_rates,
+    choose,
+    find_launcher,
+    measure_cost,
+    run_all,
+    unfinished,
+)
+from tongues.study.launchers import Launcher
+from tongues.tokens import check_tokens, open_tokens
+from tongues.train import Derived, RunPlan, derive
+from tongues.verbs.shared import Voice, where_of
+
+__all__ = ["DryRun", "check_study", "dry_run", "study"]
+
+Pair = tuple[RunPlan, Derived]
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The runs of a recipe, and what those that are not finished take on this machine.
+
+    disk: bytes at the most; None: of a pilot, whose later runs are not known. remark: what there
+    is to know beyond the runs.
+    """
+
+    runs: tuple[Pair, ...]
+    cost: Cost
+    disk: int | None = None
+    remark: str = ""
+
+    def __str__(self) -> str:
+        """Such as `28 runs to train: 1.2e13 FLOPs, about 3 min on this machine; …`."""
+        if not self.cost.runs:
+            return "all runs are finished"
+        disk = f"; {show_bytes(self.disk)} of disk at the most" if self.disk else ""
+        return f"{self.cost}{disk}"
+
+    def rows(self) -> list[dict[str, str]]:
+        """A row of text a run."""
+        seconds = self.cost.run_seconds
+        return [
+            {
+                "run": plan.name,
+                "strategy": plan.strategy,
+                "shape": derived.anatomy.name,
+                "tokens": show_count(derived.tokens),
+                "FLOPs": f"{derived.flops:.3g}",
+                "takes": show_seconds(seconds[plan.name]) if plan.name in seconds else "finished",
+            }
+            for plan, derived in self.runs
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain numbers."""
+        rows = [
+            {
+                "run": plan.name,
+                "strategy": plan.strategy,
+                "shape": derived.anatomy.name,
+                "tokens": derived.tokens,
+                "flops": derived.flops,
+                "seconds": self.cost.run_seconds.get(plan.name),
+            }
+            for plan, derived in self.runs
+        ]
+        cost = self.cost
+        totals = {"to_train": cost.runs, "flops": cost.flops, "seconds": cost.seconds}
+        return totals | {"disk": self.disk, "runs": rows}
+
+
+def dry_run(
+    recipe: RecipeSource,
+    overrides: Overrides = (),
+    workspace: Path | str = ".",
+    *,
+    where: str | None = None,
+    launcher: str = "local",
+) -> DryRun:
+    """What `train`, `study` or `experts.train` of a recipe would train, and what that takes.
+
+    The text must be prepared. where: which runs of a study, as in `shape == '0.1M'`. Of a pilot the
+    runs of the first round are told. launcher: as of `study`.
+    """
+    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    checked = check_recipe(loaded, workspace, here=launcher == "local")
+    check_tokens(loaded, workspace)
+    if loaded.pilot:
+        from tongues.study.pilot import plan_pilot
+
+        vocabulary = open_tokens(workspace / "tokens" / loaded.name).vocabulary_size
+        pilot = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(loaded, workspace).plans]
+        cost = measure_cost(pilot, workspace, core_count())
+        remark = "the first of two rounds; the second is chosen by what it teaches"
+        return DryRun(tuple(pilot), cost, remark=remark)
+    if loaded.experts:
+        pairs = expert_runs(plan_rounds(loaded, workspace, {}, make=True), workspace)
+    else:
+        pairs = [*checked.sweep, *_chosen(checked, where)]
+    cost = measure_cost(pairs, workspace, checked.at_once)
+    return DryRun(tuple(pairs), cost, checked.disk)
+
+
+def study(
+    recipe: RecipeSource,
+    overrides: Overrides = (),
+    workspace: Path | str = ".",
+    *,
+    where: str | None = None,
+    pilot: bool = False,
+    rebuild: bool = False,
+    launcher: str = "local",
+    processes: int | None = None,
+    partition: str | None = None,
+    time: str | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Train all runs of a recipe's study; returns their folder, `runs/NAME`.
+
+    The text must be prepared. Interrupted, the same call goes on. where: which runs, as in
+    `shape == '0.1M'`. pilot: the recipe has a `pilot`, small runs that decide about its real one;
+    returns the page of the plan. rebuild: replace runs that were made otherwise. launcher: `local`,
+    `ray` or `slurm`. processes: of each run, by torchrun. partition, time: Slurm's.
+    """
+    workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
+    check_study(recipe, loaded, where, pilot=pilot, rebuild=rebuild)
+    checked = check_recipe(loaded, workspace, here=launcher == "local")
+    check_tokens(loaded, workspace)
+    starts = find_launcher(
+        launcher,
+        workers=loaded.study.workers if loaded.study else None,
+        processes=processes,
+        partition=partition,
+        limit=time,
+    )
+    voice = Voice(quiet)
+    if pilot:
+        from tongues.study.pilot import run_pilot
+
+        with voice.progress(f"{loaded.name}, pilot") as show:
+            return run_pilot(
+                loaded,
+                workspace,
+                launcher=starts,
+                watch=lambda state: show(state.share, *state.words()),
+                tell=voice.say,
+            )
+    pairs = _chosen(checked, where)
+    cost = measure_cost([*checked.sweep, *pairs], workspace, checked.at_once)
+    if cost.runs:
+        voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at the most")
+
+    def run(pairs: Sequence[Pair], what: str) -> None:
+        _run(pairs, what, workspace, starts, voice, rebuild=rebuild, whole=where is None)
+
+    if checked.sweep:
+        plans = [plan for plan, _ in checked.sweep]
+        try:
+            run(checked.sweep, f"{loaded.name}, the rate")
+        except UserError:
+            if unfinished(plans, workspace):
+                raise
+        rates, doubts = best_rates(plans, workspace)
+        shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
+        for line in (f"best rates: {shown}", *doubts):
+            voice.say(line)
+        pairs = _chosen(check_recipe(loaded, workspace, here=launcher == "local"), where)
+    run(pairs, loaded.name)
+    return workspace / "runs" / loaded.name
+
+
+def check_study(
+    recipe: RecipeSource, loaded: Recipe, where: str | None, *, pilot: bool, rebuild: bool
+) -> None:
+    """Refuse a recipe of another kind of work than `study` is asked for, and what a pilot lacks."""
+    place = where_of(recipe)
+    if bool(loaded.pilot) != pilot:
+        has = "`pilot`" if loaded.pilot else "no `pilot`"
+        hint = "add --pilot" if loaded.pilot else "leave out --pilot"
+        raise UserError(f"the recipe has {has} section", where=place, hint=hint)
+    if not pilot and loaded.study is None:
+        raise UserError("there is no `study` section", where=place, hint="see `tongues train`")
+    if pilot and (where or rebuild):
+        flag = "--where" if where else "--rebuild"
+        raise UserError("a pilot chooses its runs itself", where=flag, hint="leave it out")
+
+
+def _run(
+    pairs: Sequence[Pair],
+    what: str,
+    workspace: Path,
+    launcher: Launcher,
+    voice: Voice,
+    *,
+    rebuild: bool,
+    whole: bool,
+) -> None:
+    """Train runs with a live line."""
+    with voice.progress(f"{what}: {len(pairs)} runs") as show:
+        run_all(
+            [plan for plan, _ in pairs],
+            workspace,
+            launcher=launcher,
+            watch=lambda state: show(state.share, *state.words()),
+            tell=voice.say,
+            rebuild=rebuild,
+            whole=whole,
+        )
+
+
+def _chosen(checked: Checked, where: str | None) -> Sequence[Pair]:
+    """The study's runs, or those that a condition chooses."""
+    return choose(checked.runs, where) if where else checked.runs
