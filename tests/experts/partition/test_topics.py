@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tongues.errors import UserError
+from tongues.experts.partition import documents
 from tongues.experts.partition import topics as room
 from tongues.experts.partition.documents import batches, draw
 from tongues.experts.partition.parts import write_parts
@@ -59,7 +60,7 @@ def topical(tokens: Path, tmp_path: Path) -> tuple[Tokens, dict[str, np.ndarray]
 
 
 def test_documents_come_in_order_and_alike_from_all_languages(monkeypatch) -> None:
-    monkeypatch.setattr("tongues.experts.partition.documents._BATCH", 7)
+    monkeypatch.setattr(documents, "_BATCH", 7)
     shard = Shard(np.arange(30), np.array([0, 3, 3, 12, 15, 20, 30]))
     for numbers in (None, np.array([0, 2, 3, 5]), np.array([5, 1, 0]), np.empty(0, int)):
         chosen = np.arange(6) if numbers is None else numbers

@@ -11,6 +11,7 @@ from tongues.files import write_json
 from tongues.laws import Law
 from tongues.randomness import derive_seed
 from tongues.recipe import Recipe, load_recipe
+from tongues.study.pilot import belief
 from tongues.train import RunPlan, derive
 
 RECIPE = """
@@ -36,8 +37,8 @@ Trainer = Callable[[Sequence[RunPlan]], None]
 @pytest.fixture
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer moves of the walkers, where it is not their draws that are looked at."""
-    monkeypatch.setattr("tongues.study.pilot.belief._MOVES", 5)
-    monkeypatch.setattr("tongues.study.pilot.belief._APART", 20)
+    monkeypatch.setattr(belief, "_MOVES", 5)
+    monkeypatch.setattr(belief, "_APART", 20)
 
 
 @pytest.fixture
