@@ -4,4 +4,4 @@ Each reads a recipe or places on disk, says on standard error how it gets on (un
 returns what it made. A mistake is a `tongues.UserError`.
 """
 
-__all__: list[str] = []
+__all__ = []
