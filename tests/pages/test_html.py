@@ -75,8 +75,8 @@ def test_a_page_is_whole_with_its_figures_in_reading_order(tmp_path: Path) -> No
         [
             Cards([Card("1", "of 2", "thing")]),
             Topics({"Found": [Items(["One."]), figure("first")]}, "languages"),
-            Callout("Beware."),
-            Callout("Few.", "To doubt"),
+            Callout("", ["Beware."]),
+            Callout("To doubt", ["Few."]),
             Section("runs", "Runs", [Details("More", [figure("second"), Quote("q", "sw")])]),
             Terms({"a": "b"}),
             figure("third"),

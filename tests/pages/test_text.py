@@ -38,7 +38,7 @@ BLOCKS = (
     Topics({"Saved": [Items(["One.", "Two."])]}),
     Section("losses", "Losses", [TABLE, Details("All", [Quote("a\nb", "sw")])]),
     Heading("Method"),
-    Callout("**Few** runs.", "To doubt"),
+    Callout("To doubt", ["**Few** runs."]),
     Terms({"batch": "1M"}),
     Figure("loss", "Loss", "Lower is better.", (), ()),
 )
@@ -92,7 +92,7 @@ def test_a_terminal_shows_the_same_cells_aligned() -> None:
     text = as_text(BLOCKS)
     assert "language               loss  documents\nsw|x      0.12 [0.10, 0.15]" in text
     assert "CPT of `sw`, see below, N^α." in text
-    assert "To doubt: Few runs." in text
+    assert "To doubt:\nFew runs." in text
     assert "**" not in text and "{." not in text
 
 

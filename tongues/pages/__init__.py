@@ -1,92 +1,19 @@
 """Pages as data: blocks, numbers with their intervals, and renderers for each place they go.
 
-Figures are drawn by `tongues.pages.plots`, which is imported on its own as it brings altair.
+Figures are drawn by `tongues.pages.plots` and `tongues.pages.axes`, which bring altair and are
+therefore imported on their own.
 """
 
-from tongues.pages.blocks import (
-    Block,
-    Callout,
-    Card,
-    Cards,
-    Cell,
-    Details,
-    Entry,
-    Figure,
-    Heading,
-    Items,
-    Page,
-    Paragraph,
-    Quote,
-    Section,
-    Table,
-    Terms,
-    Topics,
-)
-from tongues.pages.html import as_html, frame, prose
-from tongues.pages.numbers import (
-    Show,
-    compact,
-    estimate_card,
-    estimate_cell,
-    fixed,
-    interval,
-    minus,
-    number,
-    percent,
-    percent_cell,
-    share,
-    short,
-    signed,
-)
-from tongues.pages.text import (
-    CARD,
-    as_json,
-    as_markdown,
-    as_text,
-    card_head,
-)
-from tongues.pages.write import check_folder, write_figures, write_page
+from tongues.pages import blocks, html, numbers, text, write
+from tongues.pages.blocks import *  # noqa: F403
+from tongues.pages.html import *  # noqa: F403
+from tongues.pages.numbers import *  # noqa: F403
+from tongues.pages.text import *  # noqa: F403
+from tongues.pages.write import *  # noqa: F403
 
-__all__ = [
-    "CARD",
-    "Block",
-    "Callout",
-    "Card",
-    "Cards",
-    "Cell",
-    "Details",
-    "Entry",
-    "Figure",
-    "Heading",
-    "Items",
-    "Page",
-    "Paragraph",
-    "Quote",
-    "Section",
-    "Show",
-    "Table",
-    "Terms",
-    "Topics",
-    "as_html",
-    "as_json",
-    "as_markdown",
-    "as_text",
-    "card_head",
-    "check_folder",
-    "compact",
-    "estimate_card",
-    "estimate_cell",
-    "fixed",
-    "frame",
-    "interval",
-    "minus",
-    "number",
-    "percent",
-    "percent_cell",
-    "prose",
-    "share",
-    "short",
-    "signed",
-    "write_figures",
-    "write_page",
-]
+__all__ = []
+__all__ += blocks.__all__
+__all__ += html.__all__
+__all__ += numbers.__all__
+__all__ += text.__all__
+__all__ += write.__all__

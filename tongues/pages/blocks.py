@@ -63,10 +63,10 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Callout:
-    """What a reader must not miss; without a title a line that says doubt."""
+    """What a reader must not miss, below a title where it has one."""
 
-    text: str
-    title: str = ""
+    title: str
+    sentences: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

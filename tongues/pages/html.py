@@ -89,11 +89,10 @@ def _block(block: Block) -> str:
             lines = "".join(f"<li>{prose(sentence)}</li>" for sentence in block.sentences)
             return f"<ul{_kind(block.kind)}>{lines}</ul>"
         case Callout(title=""):
-            return f'<p class="doubt">{prose(block.text)}</p>'
+            return "".join(f'<p class="doubt">{prose(line)}</p>' for line in block.sentences)
         case Callout():
-            return (
-                f'<div class="found"><h3>{escape(block.title)}</h3><p>{prose(block.text)}</p></div>'
-            )
+            inside = as_html([Items(block.sentences)])
+            return f'<div class="found"><h3>{escape(block.title)}</h3>{inside}</div>'
         case Topics():
             rows = (
                 f"<h3>{prose(name)}</h3><div>{as_html(inside)}</div>"

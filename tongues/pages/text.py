@@ -83,8 +83,8 @@ def _markdown(block: Block, level: int) -> str:
         case Items():
             return "\n".join(f"- {_marked(sentence)}" for sentence in block.sentences)
         case Callout():
-            title = f"**{block.title}** " if block.title else ""
-            return f"> {title}{_marked(block.text)}"
+            title = [f"**{block.title}**"] if block.title else []
+            return "> " + " ".join([*title, *map(_marked, block.sentences)])
         case Topics():
             return "\n\n".join(
                 f"**{_marked(name)}**\n\n{as_markdown(inside, level)}"
@@ -144,7 +144,8 @@ def _text(block: Block) -> str:
         case Figure():
             return f"{block.title}: figures/{block.name}.svg"
         case Callout():
-            return _bare(f"{block.title}: {block.text}" if block.title else block.text)
+            lines = map(_bare, block.sentences)
+            return "\n".join([f"{block.title}:", *lines] if block.title else lines)
         case _:
             return _bare(_markdown(block, 2).lstrip("# "))
 

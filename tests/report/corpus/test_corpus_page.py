@@ -11,7 +11,7 @@ from tongues.recipe import load_recipe
 from tongues.report.corpus import write_corpus_report
 from tongues.report.corpus.figures import corpus_figures
 from tongues.report.corpus.summary import Amount, read_summary
-from tongues.report.corpus.words import about_languages
+from tongues.report.corpus.view import about_languages
 from tongues.report.places import default_folder, kind_of
 from tongues.tokens import prepare_tokens
 

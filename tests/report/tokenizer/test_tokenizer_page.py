@@ -13,7 +13,7 @@ from tongues.recipe import load_recipe
 from tongues.report.tokenizer import write_tokenizer_report
 from tongues.report.tokenizer.measured import measure_tokenizers
 from tongues.report.tokenizer.texts import documents_on
-from tongues.report.tokenizer.words import about_tokenizer, spelling
+from tongues.report.tokenizer.view import spelling, tokenizer_numbers
 from tongues.tokens import prepare_tokens
 
 WORDS = {
@@ -90,7 +90,7 @@ def test_pieces_are_counted_by_script(tokenizers: list[Path]):
     assert "Cyrl" not in english.scripts
     assert english.scripts["bytes"] == 128  # bytes beyond ASCII, which are no whole characters
     assert both.scripts["Cyrl"] > 20
-    assert about_tokenizer(english).startswith("302 pieces (BPE), by script ")
+    assert tokenizer_numbers(english)["sentences"][0].startswith("302 pieces (BPE), by script ")
 
 
 def test_without_text_only_the_pieces_are_shown(tokenizers: list[Path], tmp_path: Path):

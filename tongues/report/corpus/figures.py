@@ -1,119 +1,104 @@
-"""The figures of a corpus: what was dropped, and what the documents were identified as."""
+"""The figures of a corpus: what was dropped, what documents were found to be, and measured."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
+import numpy as np
 
-from tongues.report.charts import Figure, data, panel
-from tongues.report.corpus.signals import signals
-from tongues.report.corpus.summary import Summary
-from tongues.report.shares import percent, share
+from tongues.pages import Figure, percent, share
+from tongues.pages.axes import Axis, Row, categories, colour, linear, tips
+from tongues.pages.plots import alt, bars, chart, heat, panel
+from tongues.report.corpus.summary import Language, Summary
 from tongues.text.signals import same_language
 
 __all__ = ["corpus_figures"]
 
-# Reasons to drop a document that one colour stands for.
+# Reasons to drop a document that one colour stands for, in the order they are drawn.
 _KINDS = {
-    "beyond the limit": "limit",
+    "copy": "copy",
+    "near copy": "copy",
     "other language": "language or script",
     "other script": "language or script",
-    "short": "short",
     "repetitive": "repetitive",
     "repeated lines": "repetitive",
     "symbols": "symbols, digits",
     "digits": "symbols, digits",
+    "short": "short",
     "benchmark": "benchmark",
-    "copy": "copy",
-    "near copy": "copy",
+    "beyond the limit": "limit",
 }
-_ORDER = ["copy", "language or script", "repetitive", "symbols, digits", "short", "benchmark"]
-_ORDER += ["limit"]
+_ORDER = list(dict.fromkeys(_KINDS.values()))
 _COLUMNS = 24  # of a matrix, at most
 _WRITTEN = 9  # columns, up to which a matrix says its shares in words
 _SEEN = 0.0005  # shares below it are not drawn
 _ROW = 30  # pixels of a language
 
+# Signal, what it is called, the recipe's word for its threshold.
+_SIGNALS = (
+    ("characters", "Characters", "characters"),
+    ("line_length", "Characters a line", ""),
+    ("repetition", "Said before in the document (%)", "repetition"),
+    ("repeated_lines", "In lines said before (%)", "repeated_lines"),
+    ("symbols", "Symbols and punctuation (%)", "symbols"),
+    ("digits", "Digits (%)", "digits"),
+    ("language_share", "Identified as the language (%)", "language"),
+)
+_RIDGE, _LOW_RIDGE, _FEW = 46, 30, 10  # pixels of a language, and where there are more than a few
+_HALF = 0.42  # of a row, for the highest bar
+_TICKS = 7  # on an axis, at most about
+_SHARES = (0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1)
+
+Histogram = Mapping[str, Sequence[float]]  # edges, kept, dropped
+
 
 def corpus_figures(summary: Summary) -> list[Figure]:
     """Every figure that there is something to show in."""
-    drawn = (_dropped(summary), _identified(summary), signals(summary["languages"]))
+    drawn = (_dropped(summary), _identified(summary), _signals(summary["languages"]))
     return [figure for figure in drawn if figure]
 
 
 def _dropped(summary: Summary) -> Figure | None:
     """Of what was read of each language, the share that went, by reason."""
-    rows = [
-        {
-            "language": lang,
-            "reason": why,
-            "series": _KINDS.get(why, why),
-            "order": _ORDER.index(_KINDS[why]) if why in _KINDS else len(_ORDER),
-            **amount,
-            "of documents": share(amount["documents"], about["read"]["documents"]),
-            "of bytes": share(amount["bytes"], about["read"]["bytes"]),
-        }
+    rows: list[Row] = [
+        {"language": lang, "reason": why, **amount}
+        | {f"of {u}": share(amount[u], about["read"][u]) for u in ("documents", "bytes")}
         for lang, about in summary["languages"].items()
         for why, amount in about["dropped"].items()
     ]
     if not rows:
         return None
+    reasons = [str(row["reason"]) for row in rows]
+    kinds = {why: _KINDS.get(why) or why for why in reasons}
+    order = {why: _ORDER.index(kind) if kind in _ORDER else 9 for why, kind in kinds.items()}
+    drawn = [{**r, "series": kinds[r["reason"]], "order": order[r["reason"]]} for r in rows]
+    tint = colour(_ORDER, kinds.values(), "square", symbolSize=90).sort(_ORDER)
+    langs = list(summary["languages"])
+    panels = [
+        bars(
+            f"Of the {unit}",
+            drawn,
+            linear(f"of {unit}", "share dropped", format="~%"),
+            categories("language", langs),
+            tint,
+            height=_ROW * len(langs) + 20,
+            said=("language", "reason", "documents:,", f"of {unit}:.1%"),
+            order="order",
+        )
+        for unit in ("documents", "bytes")
+    ]
     caption = (
         "Every document goes for the first reason that applies, in the order of the tables below. "
         "What is not drawn was kept."
     )
-    langs = list(summary["languages"])
-    panels = [
-        _bars(rows, "of documents", "Of the documents", langs),
-        _bars(rows, "of bytes", "Of the bytes", langs),
-    ]
-    rows = [{k: v for k, v in row.items() if k not in ("series", "order")} for row in rows]
     return Figure("dropped", "What was dropped, and why", caption, tuple(panels), tuple(rows))
-
-
-def _bars(
-    rows: Sequence[Mapping[str, Any]], field: str, title: str, langs: list[str]
-) -> alt.LayerChart:
-    shown = {row["series"] for row in rows}
-    tint = alt.Color(
-        "series:N",
-        scale=alt.Scale(domain=_ORDER),
-        sort=_ORDER,
-        legend=alt.Legend(
-            values=[kind for kind in _ORDER if kind in shown],
-            columns=2 if len(shown) > 3 else 0,
-            symbolType="square",
-            symbolSize=90,
-        ),
-    )
-    tips = [
-        alt.Tooltip("language:N"),
-        alt.Tooltip("reason:N"),
-        alt.Tooltip("documents:Q", format=","),
-        alt.Tooltip(f"{field}:Q", format=".1%"),
-    ]
-    bars = alt.Chart(data(rows)).mark_bar(height={"band": 0.7})
-    return panel(
-        title,
-        bars.encode(
-            x=alt.X(f"{field}:Q", title="share dropped", axis=alt.Axis(format="~%", tickCount=5)),
-            y=alt.Y("language:N", title=None, sort=langs, axis=_names()),
-            color=tint,
-            order="order:Q",
-            tooltip=tips,
-        ),
-        height=_ROW * len(langs) + 20,
-    )
 
 
 def _identified(summary: Summary) -> Figure | None:
     """What the documents of each language were found to be, and the bytes of those kept."""
     about = summary["languages"]
     documents = {
-        lang: {
-            label: share(count, sum(each["labels"].values()))
-            for label, count in each["labels"].items()
-        }
+        lang: {label: share(n, sum(each["labels"].values())) for label, n in each["labels"].items()}
         for lang, each in about.items()
     }
     inside = {lang: each["found"] for lang, each in about.items()}
@@ -121,9 +106,9 @@ def _identified(summary: Summary) -> Figure | None:
         return None
     panels, rows = [], []
     for name, shares in (("documents read", documents), ("bytes kept", inside)):
-        found = _matrix(shares)
-        panels.append(_heat(found, f"Of the {name}", list(about)))
-        rows += [{"share of": name} | row for row in found]
+        cells = _matrix(shares)
+        panels.append(_heat(cells, f"Of the {name}", list(about)))
+        rows += [{"share of": name} | row for row in cells]
     caption = (
         "Left, the language that most of each document was identified as; right, the languages "
         "found inside the text that was kept, passage by passage. A row is a language of the "
@@ -134,11 +119,11 @@ def _identified(summary: Summary) -> Figure | None:
     return Figure("identified", "Languages found", caption, tuple(panels), tuple(rows))
 
 
-def _matrix(shares: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
+def _matrix(shares: Mapping[str, Mapping[str, float]]) -> list[Row]:
     """A row per language and label; the corpus's own languages first, then the most frequent."""
     largest: dict[str, float] = {}
-    for found in shares.values():
-        for label, part in found.items():
+    for parts in shares.values():
+        for label, part in parts.items():
             largest[label] = max(largest.get(label, 0.0), part)
     own = [lang for lang in shares if lang in largest]
     others = sorted((x for x in largest if x not in own), key=lambda x: (-largest[x], x))
@@ -146,41 +131,147 @@ def _matrix(shares: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
     return [
         {"language": lang, "found": label, "share": part, "text": percent(part)}
         | {"kind": "own" if same_language(lang, label) else "other"}
-        for lang, found in shares.items()
+        for lang, parts in shares.items()
         for label in columns
-        if (part := found.get(label, 0.0)) >= _SEEN
+        if (part := parts.get(label, 0.0)) >= _SEEN
     ]
 
 
-def _heat(rows: Sequence[Mapping[str, Any]], title: str, langs: list[str]) -> alt.LayerChart:
-    columns = list(dict.fromkeys(lang for lang in langs if any(r["found"] == lang for r in rows)))
-    columns += [x for x in dict.fromkeys(row["found"] for row in rows) if x not in columns]
+def _heat(rows: Sequence[Row], title: str, langs: list[str]) -> alt.LayerChart:
+    labels = list(dict.fromkeys(row["found"] for row in rows))
+    columns = [lang for lang in langs if lang in labels]
+    columns += [label for label in labels if label not in columns]
     written = len(columns) <= _WRITTEN
-    cells = alt.Chart(data(rows)).encode(
-        x=alt.X(
-            "found:N",
-            title="found to be",
-            sort=columns,
-            axis=alt.Axis(
-                labelAngle=0 if written else -90, orient="top", domain=False, ticks=False
-            ),
-        ),
-        y=alt.Y("language:N", title=None, sort=langs, axis=_names()),
+    across = {"labelAngle": 0 if written else -90, "orient": "top", "title": "found to be"}
+    return heat(
+        f"{title}, %" if written else title,
+        rows,
+        categories("found", columns, size=12, **across),
+        categories("language", langs),
+        colour(["other", "own"], field="kind"),
+        "share",
+        {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
+        height=_ROW * len(langs) + 20,
+        said=("language", "found", "text=share"),
+        written="datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')" if written else "",
     )
-    tips = [alt.Tooltip("language:N"), alt.Tooltip("found:N"), alt.Tooltip("text:N", title="share")]
-    depth = alt.Opacity(
-        "share:Q", scale=alt.Scale(type="sqrt", domain=[0, 1], range=[0.1, 0.75]), legend=None
-    )
-    tint = alt.Color("kind:N", scale=alt.Scale(domain=["other", "own"]), legend=None)
-    layers = [cells.mark_rect().encode(opacity=depth, color=tint, tooltip=tips)]
-    if written:
-        short = "datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')"
-        numbers = cells.transform_calculate(short=short)
-        layers.append(numbers.mark_text(style="ink", fontSize=11).encode(text="short:N"))
-    return panel(f"{title}, %" if written else title, *layers, height=_ROW * len(langs) + 20)
 
 
-def _names() -> alt.Axis:
-    return alt.Axis(
-        labelFontSize=13, domain=False, ticks=False, labelPadding=8, grid=False, labelLimit=110
+def _signals(languages: Mapping[str, Language]) -> Figure | None:
+    """A panel per signal, a row per language: kept documents above its line, dropped below."""
+    panels, rows = [], []
+    for name, title, word in _SIGNALS:
+        all_of_them = {lang: each["signals"][name] for lang, each in languages.items()}
+        histograms = {lang: each for lang, each in all_of_them.items() if each["edges"]}
+        if not histograms:
+            continue
+        limits = {x: each["thresholds"].get(word) for x, each in languages.items()}
+        panels.append(_ridges(title, histograms, limits, list(languages)))
+        rows += [
+            {
+                "signal": name,
+                "language": lang,
+                "from": low,
+                "to": high,
+                "kept": kept,
+                "dropped": gone,
+            }
+            for lang, each in histograms.items()
+            for low, high, kept, gone in zip(
+                each["edges"], each["edges"][1:], each["kept"], each["dropped"], strict=False
+            )
+        ]
+    if not panels:
+        return None
+    caption = (
+        "A row is a language: kept documents stand above its line, dropped ones hang below it, "
+        "each scaled to its own highest bar. The upright mark is the threshold. Bins of counts "
+        "double in width."
     )
+    title = "What was measured of the documents"
+    return Figure("signals", title, caption, tuple(panels), tuple(rows))
+
+
+def _ridges(
+    title: str,
+    histograms: Mapping[str, Histogram],
+    limits: Mapping[str, float | None],
+    langs: Sequence[str],
+) -> alt.LayerChart:
+    rows = [bar for x, each in histograms.items() for bar in _bars(x, langs.index(x), each)]
+    low, high = min(bar["from"] for bar in rows), max(bar["to"] for bar in rows)
+    marks = [
+        {
+            "language": lang,
+            "from": at,
+            "top": row - 0.5,
+            "foot": row + 0.5,
+            "threshold": _text(limit),
+        }
+        for lang, each in histograms.items()
+        if (limit := limits[lang]) is not None
+        and low <= (at := _place(limit, each["edges"])) <= high
+        for row in (langs.index(lang),)
+    ]
+    ticks = _ticks(max((each["edges"] for each in histograms.values()), key=len), low, high)
+    places = [at for at, _ in ticks]
+    labels = f"{[text for _, text in ticks]}[indexof({places}, datum.value)]"
+    x = linear("from", None, low=low, high=high, values=places, labelExpr=labels)
+    names = f"{json.dumps(list(langs))}[datum.value]"
+    y = _rows_of(len(langs), labelExpr=names)
+    tint = colour(["dropped", "kept"], ("dropped", "kept"), "square", symbolSize=90)
+    bar = chart(rows).encode(x.channel(alt.X), y.channel(alt.Y), tint, x2="to:Q", y2="foot:Q")
+    layers = [
+        bar.mark_rect().encode(
+            tooltip=tips("language", "range=value", "documents:,", "series=fate")
+        )
+    ]
+    if marks:
+        mark = chart(marks).encode(x.channel(alt.X), y.channel(alt.Y), y2="foot:Q")
+        rules = mark.mark_rule(style="step", strokeWidth=1.5)
+        layers.append(rules.encode(tooltip=tips("language", "threshold")))
+    height = (_RIDGE if len(langs) <= _FEW else _LOW_RIDGE) * len(langs) + 10
+    return panel(title, *layers, height=height)
+
+
+def _rows_of(count: int, **axis: Any) -> Axis:
+    """Rows from above to below by their number."""
+    drawn = {"values": list(range(count)), "labelFontSize": 13, "domain": False, "ticks": False}
+    down = alt.Scale(domain=[count - 0.5, -0.5], nice=False)
+    return Axis("top", None, down, alt.Axis(**dict[str, Any](drawn | axis)))
+
+
+def _bars(lang: str, row: int, histogram: Histogram) -> list[Row]:
+    edges, bars = histogram["edges"], []
+    for fate, up in (("kept", True), ("dropped", False)):
+        most = max(histogram[fate], default=0)
+        for step, count in enumerate(histogram[fate]):
+            if not count:
+                continue
+            height = _HALF * count / most
+            ends = {"top": row - height, "foot": row} if up else {"top": row, "foot": row + height}
+            span = f"{_text(edges[step])} to {_text(edges[step + 1])}"
+            bar = {"language": lang, "series": fate, "documents": count, "range": span}
+            bars.append(bar | {"from": step, "to": step + 1} | ends)
+    return bars
+
+
+def _place(value: float, edges: Sequence[float]) -> float:
+    """Where a value lies, counted in bins."""
+    return float(np.interp(value, edges, np.arange(len(edges))))
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if value > 1 else f"{value:.3g}"
+
+
+def _ticks(edges: Sequence[float], low: float, high: float) -> list[tuple[float, str]]:
+    """Round values that are far enough apart, each with its place in bins."""
+    shares = edges[-1] <= 1
+    ticks: list[tuple[float, str]] = []
+    for value in _SHARES if shares else edges:
+        at = _place(value, edges)
+        if low <= at <= high and (not ticks or at - ticks[-1][0] >= (high - low) / _TICKS):
+            counted = f"{value:.0f}" if value < 1000 else f"{value / 1000:.0f}k"
+            ticks.append((at, f"{value * 100:g}" if shares else counted))
+    return ticks

@@ -1,5 +1,5 @@
 """The page of tokenizers: what they make of each language, and whether more pieces are worth it."""
 
-from tongues.report.tokenizer.write import write_tokenizer_report
+from tongues.report.tokenizer.view import write_tokenizer_report
 
 __all__ = ["write_tokenizer_report"]

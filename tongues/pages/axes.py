@@ -1,0 +1,199 @@
+"""The axes, colours and tooltips of figures: round ticks, one colour for one thing."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor, log10
+from typing import Any
+
+import altair as alt
+
+__all__ = [
+    "COUNT",
+    "PLAIN",
+    "SCIENTIFIC",
+    "Axis",
+    "Row",
+    "categories",
+    "colour",
+    "decades",
+    "linear",
+    "logs",
+    "ranks",
+    "shade",
+    "tips",
+]
+
+Row = dict[str, Any]
+
+COUNT = "replace(format(datum.value, '.3~s'), 'G', 'B')"  # 5M, 2B
+PLAIN = "format(datum.value, '~r')"
+SCIENTIFIC = "replace(format(datum.value, '.0e'), '+', '')"  # 2e12, as people write FLOPs
+_FEW = 6  # values that a legend names one by one
+_NAME = 240  # pixels of a series' name
+_STEPS = (
+    (1,),
+    (1, 2, 5),
+    (1, 1.5, 2, 3, 4, 5, 6, 7, 8),
+    *(
+        [float(f"{1 + step * i:.4g}") for i in range(round(9 / step))]
+        for step in (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A field of rows with its scale, to lie along x or y."""
+
+    field: str
+    title: str | None
+    scale: alt.Scale | None
+    axis: alt.Axis | None
+    kind: str = "Q"
+    sort: Sequence[str] | None = None
+
+    def of(self, field: str) -> "Axis":
+        """The same for another field, such as the end of an interval."""
+        return replace(self, field=field)
+
+    def channel(self, make: Any) -> Any:
+        """As altair takes it; make: `alt.X` or `alt.Y`."""
+        more: Row = {"sort": list(self.sort)} if self.sort is not None else {}
+        more |= {} if self.scale is None else {"scale": self.scale}
+        return make(f"{self.field}:{self.kind}", title=self.title, axis=self.axis, **more)
+
+
+def logs(
+    field: str,
+    title: str,
+    values: Iterable[float],
+    form: str = COUNT,
+    *,
+    margin: float = 0.04,
+    grid: bool = True,
+    ticks: Iterable[float] | None = None,
+) -> Axis:
+    """A log axis that just holds the values, with round ticks; form: Vega's words for these."""
+    values = list(values)
+    low, high = min(values), max(values)
+    room = (high / low) ** margin if high > low else 1.1
+    scale = alt.Scale(type="log", domain=[low / room, high * room], nice=False)
+    shown = decades(low * 0.96, high * 1.04) if ticks is None else list(ticks)
+    return Axis(field, title, scale, alt.Axis(values=shown, labelExpr=form, grid=grid))
+
+
+def linear(
+    field: str,
+    title: str | None,
+    values: Iterable[float] | None = None,
+    *,
+    room: float | tuple[float, float] = 0.06,
+    low: float | None = None,
+    high: float | None = None,
+    clamp: bool = False,
+    **axis: Any,
+) -> Axis:
+    """A straight axis around the values, with room as a share of their span.
+
+    low, high: where the axis ends instead; without values and ends Vega chooses.
+    """
+    ends = sorted(values or ())
+    scale = alt.Scale(zero=False)
+    if ends:
+        span = ends[-1] - ends[0] or 0.1
+        below, above = (room, room) if isinstance(room, int | float) else room
+        low = ends[0] - below * span if low is None else low
+        high = ends[-1] + above * span if high is None else high
+    if low is not None and high is not None:
+        more: Row = {"clamp": True} if clamp else {}
+        scale = alt.Scale(domain=[low, high], nice=False, **more)
+    drawn: Row = {"tickCount": 5} | axis
+    return Axis(field, title, scale, alt.Axis(**drawn))
+
+
+def categories(field: str, order: Sequence[str], *, size: float = 13, **axis: Any) -> Axis:
+    """An axis of names, without lines."""
+    drawn: Row = {"domain": False, "ticks": False, "grid": False, "labelFontSize": size}
+    drawn |= {"labelPadding": 8, "labelLimit": 130} | axis
+    return Axis(field, None, None, alt.Axis(**drawn), "N", order)
+
+
+def tips(*fields: str) -> list[alt.Tooltip]:
+    """What stands under the pointer: `run`, `tokens:.3s`, `compute:.2e=FLOPs`."""
+    found = []
+    for written in fields:
+        field, _, title = written.partition("=")
+        name, _, form = field.partition(":")
+        more: Row = {"format": form} if form else {}
+        more |= {"title": title} if title else {}
+        found.append(alt.Tooltip(f"{name}:{'Q' if form else 'N'}", **more))
+    return found
+
+
+def colour(
+    domain: Sequence[str],
+    shown: Iterable[str] | None = None,
+    symbol: str = "stroke",
+    field: str = "series",
+    **legend: Any,
+) -> alt.Color:
+    """The series' colour, the same in every figure; the legend names those shown, if any."""
+    scale = alt.Scale(domain=list(domain))
+    if shown is None:
+        return alt.Color(f"{field}:N", scale=scale, legend=None)
+    found = set(shown)
+    names = [name for name in domain if name in found]
+    drawn: Row = {"values": names, "columns": 2 if len(names) > 3 else 0, "labelLimit": _NAME}
+    drawn |= {"symbolType": symbol, "symbolSize": 200 if symbol == "stroke" else 70}
+    drawn |= legend
+    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(**drawn))
+
+
+def shade(field: str, title: str, values: Iterable[float], symbol: str = "circle") -> alt.Color:
+    """From pale for the least to dark for the most, evenly in logs; few values have names."""
+    found = sorted(set(values))
+    few, ticks = len(found) <= _FEW, decades(found[0], found[-1])
+    legend = alt.Legend(
+        title=title,
+        titleOrient="left",
+        type="symbol" if few else "gradient",
+        symbolType=symbol,
+        symbolSize=200 if symbol == "stroke" else 70,
+        gradientLength=190,
+        gradientThickness=10,
+        values=found if few else ticks[:: 1 + len(ticks) // _FEW],
+        labelExpr=COUNT,
+        columns=3 if few and len(found) > 3 else 0,  # wider ones leave a narrow page
+    )
+    least = found[0] if len(found) > 1 else found[0] / 2  # one alone is dark
+    scale = alt.Scale(type="log", domain=[least, found[-1]])
+    return alt.Color(f"{field}:Q", scale=scale, legend=legend)
+
+
+def ranks(order: Sequence[str], symbol: str = "stroke", *, legend: bool = True) -> alt.Color:
+    """A colour for each of some names in order, pale to dark, by the field `rank`."""
+    named = alt.Legend(
+        type="symbol",
+        values=list(range(len(order))),
+        labelExpr=f"{json.dumps(list(order))}[datum.value]",
+        symbolType=symbol,
+        symbolSize=200 if symbol == "stroke" else 70,
+        columns=4 if len(order) > 5 else 0,  # wider ones leave a narrow page
+    )
+    least = 0 if len(order) > 1 else -1  # one alone is dark
+    scale = alt.Scale(domain=[least, len(order) - 1], range="ramp")
+    return alt.Color("rank:Q", scale=scale, legend=named if legend else None)
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Round ticks for a log axis: powers of ten, or 1, 2, 5 of them, or finer where few fit."""
+    exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
+    fewest = 2 if log10(high / low) > 2.2 else 3
+    ticks: list[float] = []
+    for steps in _STEPS:
+        ticks = [float(f"{step}e{exponent}") for exponent in exponents for step in steps]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks) >= fewest:
+            break
+    return ticks

@@ -1,0 +1,259 @@
+"""What figures are drawn from: panels that fit any width, shared scales, quiet axes, few kinds.
+
+A panel is made of layers: `line`, `dots`, `band`, `rule`, `words`, `beyond`. `intervals`, `bars`
+and `heat` are whole panels of rows by category.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from tongues.pages.axes import Axis, Row, tips
+
+__all__ = [
+    "HEIGHT",
+    "area",
+    "band",
+    "bars",
+    "beyond",
+    "chart",
+    "dots",
+    "formula",
+    "heat",
+    "intervals",
+    "line",
+    "panel",
+    "rule",
+    "words",
+]
+
+HEIGHT = 290
+_DASHED = (4, 4)
+Place = Axis | float | str | None  # a field, pixels, `width` or `height`
+
+
+def panel(title: str, *layers: alt.Chart | None, height: float = HEIGHT) -> alt.LayerChart:
+    """One panel as wide as its container; layers that are None are left out."""
+    drawn = [layer for layer in layers if layer is not None]
+    return alt.LayerChart(layer=drawn, title=title, width="container", height=height)
+
+
+def chart(rows: Iterable[Mapping[str, Any]]) -> alt.Chart:
+    """Rows written into the chart itself, numbers at six figures."""
+    values = [
+        {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items()}
+        for row in rows
+    ]
+    return alt.Chart(alt.InlineData(values=values))
+
+
+def line(
+    rows: Iterable[Row],
+    x: Axis,
+    y: Axis,
+    tint: alt.Color | None = None,
+    by: str = "",
+    *,
+    width: float = 2.5,
+    mean: bool = False,
+    order: str = "",
+    **mark: Any,
+) -> alt.Chart:
+    """A line through rows; by: the field of which each value has a line of its own.
+
+    mean: through the mean of y at each x. order: the field to go along, instead of x.
+    """
+    base = _at(rows, x, y.of(f"mean({y.field})") if mean else y, tint)
+    base = base.encode(detail=alt.Detail(f"{by}:N")) if by else base
+    base = base.encode(order=f"{order}:Q") if order else base
+    return base.mark_line(strokeWidth=width, **mark)
+
+
+def dots(
+    rows: Iterable[Row],
+    x: Axis,
+    y: Axis,
+    tint: alt.Color | None = None,
+    *,
+    size: float = 60,
+    said: Sequence[str] = (),
+    ring: bool = False,
+    **mark: Any,
+) -> alt.Chart:
+    """A dot a row; said: what stands under the pointer, as `tips` takes it."""
+    base = _at(rows, x, y, tint)
+    base = base.encode(tooltip=tips(*said)) if said else base
+    if ring:
+        drawn: Row = {"size": size, "filled": False, "strokeWidth": 2, "opacity": 1} | mark
+        return base.mark_point(**drawn)
+    drawn: Row = {"size": size, "opacity": 1} | mark
+    return base.mark_circle(**drawn)
+
+
+def band(
+    rows: Iterable[Row],
+    x: Axis,
+    low: Axis,
+    high: str,
+    tint: alt.Color | None = None,
+    **mark: Any,
+) -> alt.Chart:
+    """The area between two fields."""
+    base = _at(rows, x, low, tint).encode(y2=high)
+    drawn: Row = {"opacity": 0.2, "clip": True} | mark
+    return base.mark_area(**drawn)
+
+
+def rule(
+    x: Axis | None = None,
+    y: Axis | None = None,
+    at: float | None = 0.0,
+    *,
+    dash: Sequence[float] = _DASHED,
+    **mark: Any,
+) -> alt.Chart | None:
+    """A quiet line across a panel, upright where `x` is given; nothing at None."""
+    if at is None:
+        return None
+    axis = x or y
+    assert axis
+    base = _at([{axis.field: at}], x, y)
+    drawn: Row = {"strokeWidth": 1.2, "style": "quiet"}
+    drawn |= ({"strokeDash": list(dash)} if dash else {}) | mark
+    return base.mark_rule(**drawn)
+
+
+def area(
+    x: tuple[Place, Place] = (0, "width"),
+    y: tuple[Place, Place] = (0, "height"),
+    style: str = "beyond",
+    **row: Any,
+) -> alt.Chart:
+    """A shaded rectangle between two ends each; row: the values of the fields among these."""
+    base = _at([row or {"all": 0}], x[0], y[0])
+    return base.encode(x2=_end(x[1]), y2=_end(y[1])).mark_rect(style=style)
+
+
+def beyond(x: Axis, start: float | None) -> tuple[alt.Chart, ...]:
+    """Shading to the right of `start`, named a projection; to lie under lines. Nothing at None."""
+    if start is None:
+        return ()
+    return (
+        area((x, "width"), **dict[str, Any]({x.field: start})),
+        *words("projection", "width", 0, "note", align="right", baseline="top", dx=-6, dy=6),
+    )
+
+
+def words(
+    text: str | Iterable[Row],
+    x: Place,
+    y: Place,
+    style: str = "ink",
+    field: str = "text",
+    **mark: Any,
+) -> tuple[alt.Chart, alt.Chart]:
+    """Text on lines, with a rim in the colour of the paper: one, or that of a field of rows."""
+    rows = [{field: text}] if isinstance(text, str) else text
+    written = _at(rows, x, y).encode(text=f"{field}:N")
+    return written.mark_text(style="halo", **mark), written.mark_text(style=style, **mark)
+
+
+def formula(text: str, name: str, x: Place, y: Place, tint: alt.Color, **mark: Any) -> alt.Chart:
+    """Text in the colour of a series."""
+    base = _at([{"series": name, "text": text}], x, y, tint).encode(text="text:N")
+    return base.mark_text(fontSize=12.5, fontWeight=600, **mark)
+
+
+def intervals(
+    title: str,
+    rows: Sequence[Row],
+    x: Axis,
+    y: Axis,
+    tint: alt.Color,
+    *,
+    height: float,
+    side_by_side: Sequence[str] = (),
+    said: Sequence[str] = (),
+    size: float = 75,
+    width: float = 2.5,
+    opacity: float = 1.0,
+    singles: Sequence[Row] = (),
+    under: Sequence[alt.Chart | None] = (),
+    over: Sequence[alt.Chart] = (),
+    padding: float | None = None,
+) -> alt.LayerChart:
+    """Points with intervals by category, along x: a row each, `low` to `high` where it has them.
+
+    side_by_side: the series that share a category's row. singles: what the points are means of.
+    """
+    offset: Row = {}
+    if side_by_side:
+        scale: Row = {} if padding is None else {"scale": alt.Scale(paddingOuter=padding)}
+        offset = {"yOffset": alt.YOffset("series:N", sort=list(side_by_side), **scale)}
+    ranged = [row for row in rows if row.get("low") is not None]
+    ends = _at(ranged, x.of("low"), y, tint).encode(x2="high:Q", **offset)
+    return panel(
+        title,
+        *under,
+        dots(singles, x, y, tint, size=26, opacity=0.45).encode(**offset) if singles else None,
+        ends.mark_rule(strokeWidth=width, opacity=opacity) if ranged else None,
+        dots(rows, x, y, tint, size=size, said=said).encode(**offset),
+        *(layer.encode(**offset) for layer in over),
+        height=height,
+    )
+
+
+def bars(
+    title: str,
+    rows: Iterable[Row],
+    x: Axis,
+    y: Axis,
+    tint: alt.Color,
+    *,
+    height: float,
+    said: Sequence[str] = (),
+    order: str = "",
+    band: float = 0.7,
+    over: Sequence[alt.Chart] = (),
+) -> alt.LayerChart:
+    """Bars by category, one behind the other in the order of a field where they share a row."""
+    base = _at(rows, x, y, tint).encode(tooltip=tips(*said))
+    base = base.encode(order=f"{order}:Q") if order else base
+    return panel(title, base.mark_bar(height={"band": band}), *over, height=height)
+
+
+def heat(
+    title: str,
+    rows: Sequence[Row],
+    x: Axis,
+    y: Axis,
+    tint: alt.Color,
+    depth: str,
+    scale: Mapping[str, Any],
+    *,
+    height: float,
+    said: Sequence[str],
+    written: str = "",
+) -> alt.LayerChart:
+    """A matrix, a cell as deep as its value; written: Vega's words for the number on it."""
+    cells = _at(rows, x, y).encode(tooltip=tips(*said))
+    deep = alt.Opacity(f"{depth}:Q", scale=alt.Scale(**scale), legend=None)
+    numbers = cells.transform_calculate(short=written).encode(text="short:N")
+    shown = numbers.mark_text(style="ink", fontSize=11) if written else None
+    return panel(title, cells.mark_rect().encode(opacity=deep, color=tint), shown, height=height)
+
+
+def _at(
+    rows: Iterable[Mapping[str, Any]], x: Place, y: Place, tint: alt.Color | None = None
+) -> alt.Chart:
+    base = chart(rows)
+    for name, place, make in (("x", x, alt.X), ("y", y, alt.Y)):
+        if place is not None:
+            value = place.channel(make) if isinstance(place, Axis) else alt.value(place)
+            base = base.encode(**dict[str, Any]({name: value}))
+    return base if tint is None else base.encode(color=tint)
+
+
+def _end(place: Place) -> Any:
+    return f"{place.field}:Q" if isinstance(place, Axis) else alt.value(place)
