@@ -57,6 +57,13 @@ class Axis:
         """The same for another field, such as the end of an interval."""
         return replace(self, field=field)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where it begins and ends."""
+        assert self.scale is not None
+        low, high = self.scale.to_dict()["domain"]
+        return low, high
+
     def channel(self, make: Any) -> Any:
         """As altair takes it; make: `alt.X` or `alt.Y`."""
         more: Row = {"sort": list(self.sort)} if self.sort is not None else {}
@@ -86,7 +93,7 @@ def logs(
 def linear(
     field: str,
     title: str | None,
-    values: Iterable[float] | None = None,
+    holds: Iterable[float] | None = None,
     *,
     room: float | tuple[float, float] = 0.06,
     low: float | None = None,
@@ -94,11 +101,12 @@ def linear(
     clamp: bool = False,
     **axis: Any,
 ) -> Axis:
-    """A straight axis around the values, with room as a share of their span.
+    """A straight axis around the values it holds, with room as a share of their span.
 
-    low, high: where the axis ends instead; without values and ends Vega chooses.
+    low, high: where the axis ends instead; without any of these Vega chooses. The rest is as
+    altair's axes take it.
     """
-    ends = sorted(values or ())
+    ends = sorted(holds or ())
     scale = alt.Scale(zero=False)
     if ends:
         span = ends[-1] - ends[0] or 0.1

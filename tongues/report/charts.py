@@ -8,7 +8,7 @@ import altair as alt
 
 from tongues.laws.observed import Run
 from tongues.pages import Figure
-from tongues.report.theme import series
+from tongues.report.theme import LOSS, series
 
 __all__ = [
     "COUNT",
@@ -33,7 +33,6 @@ __all__ = [
 ]
 
 HEIGHT = 290
-LOSS = "Loss (nats per token)"
 _FEW = 6  # values that a legend names one by one
 _NAME = 240  # pixels of a series' name
 

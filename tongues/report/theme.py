@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
-__all__ = ["domain", "series"]
+__all__ = ["LOSS", "domain", "series"]
+
+LOSS = "Loss (nats per token)"
 
 
 def series(strategy: str, replay: float) -> str:

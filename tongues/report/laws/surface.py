@@ -1,30 +1,20 @@
 """The loss that laws promise over size and compute: lines of equal loss, and the best sizes."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import altair as alt
 import numpy as np
 
 from tongues.laws import Law, allocate, params_for, tokens_for
-from tongues.report.charts import (
-    SCIENTIFIC,
-    Figure,
-    colour,
-    data,
-    label,
-    log_axis,
-    log_scale,
-    panel,
-)
-from tongues.report.law_series import BEYOND, UNKNOWN, LawSeries, by_target
+from tongues.pages import Figure
+from tongues.pages.axes import SCIENTIFIC, Row, colour, logs
+from tongues.pages.plots import alt, area, band, dots, line, panel, words
+from tongues.report.laws.series import BEYOND, UNKNOWN, LawSeries, by_target
 
 __all__ = ["loss_surface"]
 
 _LEVELS = 5
 _POINTS = 80
-
-Row = dict[str, Any]
 
 
 class _Frame(NamedTuple):
@@ -46,12 +36,8 @@ def loss_surface(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | 
     targets = by_target(fitted)
     drawn = {target: _rows(of_target, frame) for target, of_target in targets.items()}
     rows = [row for of_target in drawn.values() for row in of_target]
-    x = alt.X("compute:Q", title="Training compute 6·N·D (FLOPs)", scale=_scale(frame.compute))
-    x = x.axis(log_axis(frame.compute, SCIENTIFIC, grid=False))
-    y = alt.Y("size:Q", title="Parameters", scale=_scale(frame.size))
-    y = y.axis(log_axis(frame.size, grid=False))
     panels = tuple(
-        _panel(_title(of_target), drawn[target], frame, x, y, names)
+        _panel(_title(of_target), drawn[target], frame, names)
         for target, of_target in targets.items()
     )
     several = len({one.series for one in fitted}) > 1
@@ -213,34 +199,23 @@ def _turn(start: np.ndarray, middle: np.ndarray, end: np.ndarray) -> float:
     return float(x * far_y - y * far_x)
 
 
-def _scale(ends: tuple[float, float]) -> alt.Scale:
-    return log_scale(ends, 0.0)
+def _panel(title: str, rows: Sequence[Row], frame: _Frame, names: Sequence[str]) -> alt.LayerChart:
+    unit = "Training compute 6·N·D (FLOPs)"
+    x = logs("compute", unit, frame.compute, SCIENTIFIC, margin=0.0, grid=False)
+    y = logs("size", "Parameters", frame.size, margin=0.0, grid=False)
+    tint = colour(names, [row["series"] for row in rows if "series" in row])
 
+    def of(kind: str) -> list[Row]:
+        return [row for row in rows if row["kind"] == kind]
 
-def _panel(
-    title: str, rows: Sequence[Row], frame: _Frame, x: alt.X, y: alt.Y, names: Sequence[str]
-) -> alt.LayerChart:
-    tint = colour(names, (row["series"] for row in rows if "series" in row))
-    kinds = {
-        kind: alt.Chart(data(row for row in rows if row["kind"] == kind))
-        for kind in ("within", "band", "contour", "frontier", "run")
-    }
-    region, note = [], []
-    if any(row["kind"] == "within" for row in rows):
-        everywhere = alt.Chart(data([{"text": "projection"}]))
-        right, bottom = alt.value("width"), alt.value("height")
-        region = [
-            everywhere.mark_rect(style="beyond").encode(
-                x=alt.value(0), x2=right, y=alt.value(0), y2=bottom
-            ),
-            kinds["within"]
-            .mark_line(interpolate="linear-closed", style="within", clip=True)
-            .encode(x, y, order="corner:Q"),
-        ]
-        place: dict[str, Any] = {"align": "right", "baseline": "bottom", "dx": -6, "dy": -5}
-        note = label(everywhere.encode(x=right, y=bottom), "text:N", "note", **place)
+    region, note = [], ()
+    if within := of("within"):
+        shape = {"interpolate": "linear-closed", "style": "within", "clip": True}
+        region = [area(), line(within, x, y, order="corner", **shape)]
+        place = {"align": "right", "baseline": "bottom", "dx": -6, "dy": -5}
+        note = words("projection", "width", "height", "note", **place)
     # each level is written once, where the first law has its largest size in the frame
-    contours = [row for row in rows if row["kind"] == "contour"]
+    contours = of("contour")
     digits = max(2, *(len(str(row["loss"]).partition(".")[2]) for row in contours))
     tops = {
         row["loss"]: row | {"text": f"{row['loss']:.{digits}f}"}
@@ -248,22 +223,16 @@ def _panel(
         if row["series"] == contours[0]["series"]
         if frame.compute[0] <= row["compute"] <= 0.8 * frame.compute[1]
     }
-    tips = [
-        alt.Tooltip("run:N"),
-        alt.Tooltip("size:Q", title="parameters", format=".3s"),
-        alt.Tooltip("compute:Q", title="FLOPs", format=".2e"),
-        alt.Tooltip("loss:Q", format=".3f"),
-    ]
+    said = ("run", "size:.3s=parameters", "compute:.2e=FLOPs", "loss:.3f")
+    thin = {"width": 1.1, "opacity": 0.75, "clip": True}
     return panel(
         title,
         *region,
-        kinds["band"].mark_area(opacity=0.2, clip=True).encode(x, y, alt.Y2("size_high"), tint),
-        kinds["contour"]
-        .mark_line(strokeWidth=1.1, opacity=0.75, clip=True)
-        .encode(x, y, tint, alt.Detail("loss:N"), order="size:Q"),
-        kinds["frontier"].mark_line(strokeWidth=3, clip=True).encode(x, y, tint),
-        kinds["run"].mark_circle(size=26, style="quiet", opacity=0.8).encode(x, y, tooltip=tips),
-        *label(alt.Chart(data(tops.values())).encode(x, y), "text:N", dy=8),
+        band(of("band"), x, y, "size_high", tint),
+        line(contours, x, y, tint, "loss", order="size", **thin),
+        line(of("frontier"), x, y, tint, width=3, clip=True),
+        dots(of("run"), x, y, size=26, style="quiet", opacity=0.8, said=said),
+        *words(tops.values(), x, y, dy=8),
         *note,
         height=340,
     )
