@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tongues.errors import UserError
-from tongues.laws.stored import read_laws_file
+from tongues.laws.presets import read_laws_file
 
 
 def test_what_is_no_file_of_a_law_is_told_in_words(tmp_path: Path):

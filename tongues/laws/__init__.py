@@ -12,8 +12,7 @@ from tongues.laws.frontier import (
     implied_saving_interval,
 )
 from tongues.laws.law import HoldOut, Law, Leverage
-from tongues.laws.presets import PRESETS, preset
-from tongues.laws.stored import read_laws_file
+from tongues.laws.presets import PRESETS, preset, read_laws_file
 from tongues.laws.transfer import (
     Curve,
     Saving,

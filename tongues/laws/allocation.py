@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Allocation", "about_allocation", "allocate"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Allocation:
     """The compute-optimal split: `N = N_coef C^a` parameters, `D = D_coef C^b` tokens.
 
@@ -44,6 +44,19 @@ class Allocation:
         sizes = self.draws["N_coef"] * compute ** self.draws["a"]
         (low, high), (least, most) = percentiles(sizes), percentiles(compute / (6.0 * sizes))
         return (float(low), float(high)), (float(least), float(most))
+
+    @property
+    def sentences(self) -> list[str]:
+        """The size and the tokens as powers of compute, with the intervals of the exponents."""
+        ends = {name: f" [{low:.3g}, {high:.3g}]" for name, (low, high) in self.interval.items()}
+        return [
+            f"size for C FLOPs: N = {self.N_coef:.3g} C^{self.a:.3g}{ends.get('a', '')}",
+            f"tokens for C FLOPs: D = {self.D_coef:.3g} C^{self.b:.3g}{ends.get('b', '')}",
+        ]
+
+    def __repr__(self) -> str:
+        """Both lines."""
+        return "\n".join(f"best {line}" for line in self.sentences)
 
     def to_json(self) -> dict[str, Any]:
         """The four numbers and their intervals."""

@@ -8,23 +8,13 @@ from typing import Any
 from tongues.errors import Caution, UserError
 from tongues.files import write_json
 from tongues.laws.compare import Comparison
+from tongues.laws.describe import law_title, parameter_rows, sentences
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.implied import Implied, implied_by
 from tongues.laws.law import Law
 from tongues.laws.observed import gather
+from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
-from tongues.laws.shown import (
-    comparison_rows,
-    law_as_json,
-    law_rows,
-    law_title,
-    laws_as_json,
-    parameter_rows,
-    remarks,
-    saved_sentences,
-    sentences,
-)
-from tongues.laws.stored import find_law
 from tongues.laws.tabled import (
     Columns,
     Fitted,
@@ -70,8 +60,9 @@ class Answer:
         if self.comparison:
             return self.comparison.to_json() | {"warnings": said}
         if self.law is None:
-            return laws_as_json(self.targets, draws=draws)
-        whole = law_as_json(self.law, draws=draws)
+            laws = [law.to_json(draws=draws) for one in self.targets for law in one.all]
+            return {"laws": laws, "refused": [line for one in self.targets for line in one.refused]}
+        whole = self.law.to_json(draws=draws)
         if self.implied:
             whole["transfer"] = self.implied.to_json()
             said += _as_json(self.implied.warnings)
@@ -81,7 +72,7 @@ class Answer:
     def write(self, path: Path) -> None:
         """Write all of it; the law underneath, where it was fitted too, comes along."""
         if self.law and len(self.fitted) > 1:
-            laws = [law_as_json(one.law, draws=True) for one in self.fitted]
+            laws = [one.law.to_json() for one in self.fitted]
             write_json(path, {"laws": laws})
         else:
             write_json(path, self.to_json(draws=True))
@@ -103,8 +94,10 @@ class Answer:
     def tables(self) -> list[list[dict[str, str]]]:
         """What to print as tables."""
         if self.comparison:
-            return [comparison_rows(self.comparison)]
-        return [parameter_rows(self.law)] if self.law else [law_rows(self.targets)]
+            return [self.comparison.rows]
+        if self.law:
+            return [parameter_rows(self.law)]
+        return [[row for one in self.targets for row in one.rows]]
 
     @property
     def sentences(self) -> list[str]:
@@ -114,7 +107,7 @@ class Answer:
         said = sentences(self.law) if self.law else []
         for one in self.fitted[:-1]:
             said += [f"its base: {line}" for line in sentences(one.law, brief=True)]
-        return said + (saved_sentences(self.implied) if self.implied else [])
+        return said + (self.implied.sentences if self.implied else [])
 
     @property
     def remarks(self) -> list[str]:
@@ -125,7 +118,7 @@ class Answer:
                 said += [f"its base: {c}" for c in one.law.warnings]
             said += [str(caution) for caution in self.law.warnings]
             return said + [str(c) for c in (self.implied.warnings if self.implied else ())]
-        return said + remarks(self.targets)
+        return said + [line for one in self.targets for line in one.remarks]
 
     def next(self, place: Path, out: Path | None) -> str:
         """The command that comes next."""

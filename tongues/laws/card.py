@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from tongues.laws.describe import law_title, parameter_rows, sentences
 from tongues.laws.forms import VARIABLES
 from tongues.laws.law import Law
-from tongues.laws.shown import law_title, parameter_rows, sentences
 from tongues.pages import Table, as_markdown
 from tongues.quantities import show_count
 

@@ -9,11 +9,12 @@ from tongues.laws.forms import Form
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows
 from tongues.laws.solver import Optimum, Problem
-from tongues.laws.uncertainty import FEWEST_RUNS
+from tongues.laws.uncertainty import FEWEST_DRAWS, FEWEST_RUNS
 
 __all__ = [
     "about_base",
     "about_bounds",
+    "about_draws",
     "about_intervals",
     "about_optimum",
     "about_residuals",
@@ -77,6 +78,14 @@ def _about_amounts(rows: Rows) -> list[Caution]:
         sentence = "every row has fewer tokens than parameters; are the columns swapped?"
         found.append(Caution("implausible_amounts", sentence))
     return found
+
+
+def about_draws(rows: Rows, draws: int) -> tuple[Caution, ...]:
+    """Resamples that were asked for, but are too few for an interval."""
+    if not 0 < draws < FEWEST_DRAWS or rows.n_runs < FEWEST_RUNS:
+        return ()
+    what = f"{draws} resamples are too few for intervals; {FEWEST_DRAWS} or more give them"
+    return (Caution("few_draws", what),)
 
 
 def about_residuals(rows: Rows, residual: np.ndarray) -> tuple[Caution, ...]:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
+from tongues.frames import to_frame
+from tongues.laws import describe
 from tongues.laws.fit import Manner, fit_rows, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
@@ -53,12 +55,79 @@ class Entry:
         return self.beyond == _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """The table of fitting errors, and what it says in sentences."""
 
     entries: tuple[Entry, ...]
     sentences: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """A row a law and strategy: its errors, fitted and on left-out runs."""
+        return [
+            {
+                "rows of": entry.strategy,
+                "law": entry.law,
+                "runs": str(entry.n_runs),
+                "fitting error": f"{entry.mean_huber:.3e}",
+                "on left-out runs": f"{entry.validated:.3e}",
+                "worse than the best by": "best"
+                if entry.best
+                else f"{entry.beyond[0]:.1e} [{entry.beyond[1]:.1e}, {entry.beyond[2]:.1e}]",
+                "gamma": f"{entry.gamma[0]:.3f} [{entry.gamma[1]:.3f}, {entry.gamma[2]:.3f}]"
+                if entry.gamma
+                else "",
+            }
+            for entry in self.entries
+        ]
+
+    def __repr__(self) -> str:
+        """The sentences."""
+        return "\n".join(self.sentences)
+
+    def summary(self) -> str:
+        """The table and the sentences."""
+        return "\n".join([describe.text_table(self.rows), *self.sentences])
+
+    def to_frame(self) -> Any:
+        """A row a law and strategy, as a data frame of pandas or polars."""
+        names = ("strategy", "law", "n_rows", "n_runs", "mean_huber", "validated", "doubt")
+        parts = {"beyond": lambda e: e.beyond, "gamma": lambda e: e.gamma or (None,) * 3}
+        ends = ("", "_low", "_high")
+        return to_frame(
+            [
+                {name: getattr(entry, name) for name in names}
+                | {
+                    name + end: number
+                    for name, read in parts.items()
+                    for end, number in zip(ends, read(entry), strict=True)
+                }
+                for entry in self.entries
+            ]
+        )
+
+    def plot(self) -> Any:
+        """The errors on left-out runs, as an altair chart."""
+        alt = describe.altair()
+        rows = [
+            {"strategy": e.strategy, "law": e.law, "error": value, "of": of}
+            for e in self.entries
+            for of, value in (("left-out runs", e.validated), ("the fit", e.mean_huber))
+        ]
+        return (
+            alt.Chart(alt.Data(values=rows), title="Mean Huber error of each law")
+            .mark_point(filled=True, size=60)
+            .encode(
+                x=alt.X("error:Q", title="mean Huber error", scale=alt.Scale(type="log")),
+                y=alt.Y("law:N", title="", sort=None),
+                color=alt.Color("of:N", title="on"),
+                row=alt.Row("strategy:N", title="runs"),
+            )
+        )
+
+    def _repr_html_(self) -> str:
+        return describe.html_of(self.rows, "Which law do the runs support?", self.sentences)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -11,6 +11,7 @@ from tongues.laws.allocation import about_allocation
 from tongues.laws.cautions import (
     about_base,
     about_bounds,
+    about_draws,
     about_intervals,
     about_optimum,
     about_residuals,
@@ -122,6 +123,7 @@ def fit_rows(form: Form, rows: Rows, base: Law | None, manner: Manner) -> Law:
         fixed=dict(manner.ties.fixed),
         tied=dict(manner.ties.tied),
         warnings=about_rows(fitted, form, problem.names)
+        + about_draws(fitted, manner.draws)
         + about_residuals(fitted, residual)
         + (about_base(rows, form, base) if base else ())
         + about_optimum(problem, optimum)

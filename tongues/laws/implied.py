@@ -10,6 +10,7 @@ from tongues.laws.allocation import allocate
 from tongues.laws.frontier import about_saving, implied_saving, implied_saving_interval
 from tongues.laws.law import Law
 from tongues.laws.transfer import saved_at_size
+from tongues.quantities import show_count
 
 __all__ = ["Implied", "Saved", "implied_by"]
 
@@ -40,6 +41,22 @@ class Implied:
     over_compute: tuple[Saved, ...]
     by_size: tuple[Saved, ...]
     warnings: tuple[Caution, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What continuing saves against training from scratch, a line each."""
+        lines = [
+            f"saved at the loss of {one.C:.2g} FLOPs from scratch, best sizes: "
+            + _percent(one.share)
+            for one in self.over_compute
+        ]
+        for one in (self.by_size[0], self.by_size[-1]) if self.by_size else ():
+            moved = one.transferred[0] if one.transferred else 0.0
+            lines.append(
+                f"saved at {show_count(one.N or 0)} parameters after {show_count(one.D or 0)} "
+                f"tokens: {_percent(one.share)}, or {show_count(moved)} tokens transferred"
+            )
+        return lines
 
     def to_json(self) -> dict[str, list[dict[str, object]]]:
         """Plain JSON values."""
@@ -105,3 +122,10 @@ def _by_size(scratch: Law, cpt: Law, sizes: np.ndarray, tokens: np.ndarray) -> t
 def _ends(values: Sequence[float]) -> tuple[float, float | None, float | None]:
     value, low, high = (float(end) for end in values)
     return value, None if np.isnan(low) else low, None if np.isnan(high) else high
+
+
+def _percent(ends: tuple[float, float | None, float | None]) -> str:
+    value, low, high = ends
+    return f"{value:.0%}" + (
+        f" [{low:.0%}, {high:.0%}]" if low is not None and high is not None else ""
+    )

@@ -1,7 +1,7 @@
 """A fitted law: its parameters, how sure they are, and what it was fitted on."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
+from tongues.estimate import Estimate
+from tongues.laws import describe
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import FORMS, Form, check_names
-from tongues.laws.lawfile import NUMBERS, finite, law_from_json
 from tongues.laws.uncertainty import percentiles, upright
 
 __all__ = ["HoldOut", "Law", "Leverage"]
 
+_NUMBERS = ("objective", "mean_huber", "gradient_norm", "delta")
 _LOOSE = {"at_bound", "zero_E", "ill_conditioned", "not_converged", "no_interior_optimum"}
 _LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals"}
 
@@ -55,7 +57,7 @@ class Leverage:
     N_opt: float | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Law:
     """Loss in nats per token as a function of the form's variables.
 
@@ -81,7 +83,7 @@ class Law:
 
     form: str
     params: dict[str, float]
-    draws: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    draws: dict[str, np.ndarray] = field(default_factory=dict)
     interval: dict[str, tuple[float, float]] = field(default_factory=dict)
     objective: float = math.nan
     mean_huber: float = math.nan
@@ -111,6 +113,11 @@ class Law:
     def equation(self) -> Form:
         """Its form: the equation, and what can be done with it."""
         return FORMS.find(self.form)
+
+    @property
+    def parameters(self) -> dict[str, Estimate]:
+        """Each parameter with its interval; `reason` says why one has none."""
+        return describe.parameters(self)
 
     @property
     def loose(self) -> tuple[Caution, ...]:
@@ -149,10 +156,32 @@ class Law:
             raise UserError(f"the {self.form} law needs {' and '.join(missing)}", where="loss")
         return form, {name: np.asarray(given[name], dtype=float) for name in form.variables}
 
-    def to_json(self) -> dict[str, Any]:
-        """Everything, at full precision, as plain JSON values; the allocation comes along."""
+    def __repr__(self) -> str:
+        """A few lines: the formula with its numbers, their intervals, and how far to trust them."""
+        return describe.short(self)
+
+    def summary(self) -> str:
+        """What `tongues fit` prints: parameters, best sizes, the held-out test and cautions."""
+        return describe.summary(self)
+
+    def to_frame(self) -> Any:
+        """A row a parameter, as a data frame of pandas or polars."""
+        return describe.frame(self)
+
+    def plot(self) -> Any:
+        """The loss over the amount trained with, as an altair chart; dashed beyond the runs."""
+        return describe.chart(self)
+
+    def _repr_html_(self) -> str:
+        return describe.html(self)
+
+    def to_json(self, *, draws: bool = True) -> dict[str, Any]:
+        """Everything, at full precision, as plain JSON values; the allocation comes along.
+
+        draws: whether the bootstrap draws do too.
+        """
         best = allocate(self)
-        numbers = {name: getattr(self, name) for name in NUMBERS}
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
         whole = {
             "law": self.form,
             "strategy": self.strategy,
@@ -171,15 +200,87 @@ class Law:
             "range": {name: list(ends) for name, ends in self.range.items()},
             "fixed": dict(self.fixed),
             "tied": dict(self.tied),
-            "draws": {name: values.tolist() for name, values in self.draws.items()},
         }
-        return finite(whole)
+        if draws:
+            whole["draws"] = {name: values.tolist() for name, values in self.draws.items()}
+        return _finite(whole)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The law that `to_json` wrote; a UserError says what of it is not as it was written."""
-        return law_from_json(cls, data)
+        if not isinstance(data, Mapping) or not isinstance(data.get("law"), str):
+            raise UserError("holds no law", hint="write one by `tongues fit TABLE -o law.json`")
+        form = FORMS.find(data["law"])
+        try:
+            holdout = data.get("holdout")
+            return cls(
+                form=form.name,
+                params={name: _number(name, value) for name, value in data["params"].items()},
+                draws=_draws(form.names, data.get("draws", {})),
+                interval={name: _ends(name, ends) for name, ends in data["interval"].items()},
+                **{name: _or_nan(name, data[name]) for name in _NUMBERS},
+                n_rows=int(data["n_rows"]),
+                n_runs=int(data["n_runs"]),
+                range={n: _ends(n, ends, positive=True) for n, ends in data["range"].items()},
+                warnings=tuple(Caution(**caution) for caution in data["warnings"]),
+                fixed={name: _number(name, value) for name, value in data["fixed"].items()},
+                tied=dict(data["tied"]),
+                leverage=tuple(Leverage(**one) for one in data["leverage"]),
+                holdout=HoldOut(**holdout) if holdout else None,
+                source=_text("source", data["source"]),
+                strategy=_text("strategy", data["strategy"]),
+                target=_text("target", data["target"]),
+            )
+        except UserError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"its {form.name} law is not whole ({type(error).__name__}: {error})"
+            raise UserError(what, hint="write it anew by `tongues fit`") from None
 
 
 def _fields(thing: Caution | HoldOut | Leverage) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in thing.__slots__}
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for numbers that JSON does not know."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UserError(f"`{name}` is no number: {value!r}", hint="write it anew by `tongues fit`")
+    return float(value)
+
+
+def _or_nan(name: str, value: Any) -> float:
+    return math.nan if value is None else _number(name, value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"`{name}` is no text: {value!r}", hint="write it anew by `tongues fit`")
+    return value
+
+
+def _ends(name: str, ends: Sequence[Any], *, positive: bool = False) -> tuple[float, float]:
+    low, high = (_or_nan(name, end) for end in ends)
+    if low > high or (positive and not (low >= 0 and high > 0)):
+        raise UserError(f"`{name}` goes from {low:g} to {high:g}", hint="mend it, or fit anew")
+    return low, high
+
+
+def _draws(names: Sequence[str], draws: Mapping[str, Sequence[Any]]) -> dict[str, np.ndarray]:
+    """Columns of one length, of exactly the form's names; None was a draw that is no number."""
+    columns = {
+        name: np.array([_or_nan(name, value) for value in values]) for name, values in draws.items()
+    }
+    if columns and set(columns) != set(names):
+        raise UserError(f"the draws are of {' '.join(columns)}, the law is of {' '.join(names)}")
+    if len({len(values) for values in columns.values()}) > 1:
+        raise UserError("the draws of its parameters differ in number", hint="fit anew")
+    return columns

@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.laws.allocation import allocate
 from tongues.laws.compare import Comparison, compare
+from tongues.laws.describe import between
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.observed import Run, usual_bases
@@ -31,6 +33,7 @@ __all__ = [
     "units_of",
 ]
 
+_NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
 SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, not law
 _LIKE = 0.05  # lengths nearer than this are one
 _SPARE = 3  # final losses beyond the parameters to be found, for a law of final losses alone
@@ -57,6 +60,31 @@ class TargetLaws:
     def all(self) -> tuple[Law, ...]:
         """The laws a plan is made by."""
         return (*self.laws.values(), *([self.forgetting] if self.forgetting else ()))
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """A row a law of the target: every parameter with its 95 % interval."""
+        rows: list[dict[str, str]] = []
+        for strategy, law in self.laws.items():
+            shown = {name: between(law.params[name], law.interval.get(name)) for name in law.params}
+            best = None if law.loose else allocate(law)
+            optimum = "not pinned down"
+            if best:
+                optimum = f"N = {best.N_coef:.3g} C^{between(best.a, best.interval.get('a'))}"
+            head = {"target": self.target, "law": strategy, "runs": str(law.n_runs)}
+            cells = {name: shown.get(name, "") for name in _NAMES}
+            rows.append(head | cells | {"best size for compute C": optimum})
+        return rows
+
+    @property
+    def remarks(self) -> list[str]:
+        """Every caution and refusal, a sentence each."""
+        remarks = [
+            f"{self.target}, {law.form if law is self.forgetting else law.strategy} law: {caution}"
+            for law in self.all
+            for caution in law.warnings
+        ]
+        return [*remarks, *self.refused]
 
     def loose(self, strategy: str) -> list[str]:
         """Why the runs do not pin a law down, so that it promises nothing beyond them."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.laws.allocation import allocate
 from tongues.laws.fit import Manner, fit_rows, prepare, records
 from tongues.laws.forms import FORMS, Form
@@ -14,6 +14,8 @@ from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.rows import Rows
 from tongues.laws.solver import Ties, pose
 from tongues.laws.uncertainty import FEWEST_RUNS, refit
+from tongues.tables.checks import copies, counted, name_rows
+from tongues.tables.units import other_unit
 
 __all__ = ["fit", "fit_examined", "hold_out", "leverage"]
 
@@ -51,7 +53,28 @@ def fit(
     form, rows, manner = prepare(
         law, variables, loss, runs, base, delta=delta, draws=draws, seed=seed, fix=fix, tie=tie
     )
-    return fit_examined(form, rows, base, manner)
+    rows, doubts = _checked(rows, named=runs is not None)
+    fitted = fit_examined(form, rows, base, manner)
+    return replace(fitted, warnings=(*doubts, *fitted.warnings))
+
+
+def _checked(rows: Rows, *, named: bool) -> tuple[Rows, tuple[Caution, ...]]:
+    """The rows without copies, and what looks wrong in them, as `tongues fit` does with a table.
+
+    named: whether a row's run was given. Losses partly in bits are looked for by the command
+    alone: that takes half as long as a fit.
+    """
+    doubts: list[Caution] = []
+    columns = [*rows.variables.values(), rows.loss, *([rows.run] if named else [])]
+    again = copies(zip(*(column.tolist() for column in columns), strict=True))
+    if again.any():
+        places = [f"row {i}" for i in range(len(again))]
+        named_rows = name_rows(places, np.flatnonzero(again))
+        sentence = f"{counted(int(again.sum()))} left out as copies of others: {named_rows}"
+        doubts.append(Caution("duplicate_rows", sentence))
+        rows = rows.take(np.flatnonzero(~again))
+    unit = other_unit("loss", rows.loss)
+    return rows, (*doubts, *([unit] if unit else []))
 
 
 def fit_examined(

@@ -10,11 +10,19 @@ from tongues.laws.forms import Form
 from tongues.laws.rows import Rows
 from tongues.laws.solver import Problem, descend
 
-__all__ = ["FEWEST_RUNS", "draw_runs", "intervals", "percentiles", "refit", "upright"]
+__all__ = [
+    "FEWEST_DRAWS",
+    "FEWEST_RUNS",
+    "draw_runs",
+    "intervals",
+    "percentiles",
+    "refit",
+    "upright",
+]
 
 FEWEST_RUNS = 3  # resamples of two runs would all be alike
 _BATCH = 16_000  # rows times draws that stay in a core's cache
-_FEWEST = 20  # draws below which a percentile of 2.5 means nothing
+FEWEST_DRAWS = 20  # draws below which a percentile of 2.5 means nothing
 _ROUNDS = 200  # a draw along a flat valley need not be exact
 _GAIN = 1e-8
 _LEVEL = (2.5, 97.5)
@@ -101,7 +109,7 @@ def intervals(
     ends = {
         name: _corrected(values, point[name])
         for name, values in draws.items()
-        if len(values) >= _FEWEST
+        if len(values) >= FEWEST_DRAWS
     }
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
