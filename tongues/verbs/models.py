@@ -165,7 +165,7 @@ def export(
     law: a file of `tongues fit -o`, whose laws stand on the card.
     """
     from tongues.laws.card import laws_section
-    from tongues.laws.stored import read_laws_file
+    from tongues.laws.presets import read_laws_file
     from tongues.report.evaluation import newest_section
 
     workspace, folder = Path(workspace), Path(out)
