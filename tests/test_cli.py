@@ -70,16 +70,22 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["check", "RECIPE", "train.evaluate=[zzz]"], "language `zzz` has no text"),
         (["train", "RECIPE"], "prepare"),
         (["study", "RECIPE"], "no `study` section"),
-        (["fit", "nowhere"], "is not there"),
+        (["fit", "nowhere"], "there is no such file"),
         (["report", "nowhere"], "no directory of runs"),
         (["check"], "Missing argument"),
-        (["check", "RECIPE", "--jsno"], "--json"),
+        (["check", "RECIPE", "--jsno"], "did you mean `--json`?"),
+        (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),
+        (["--in", "somewhere", "ls"], "as in `python -m tongues ls --in …`"),
+        (["check", "FOLDER"], "is a folder, not a recipe"),
+        (["check", "RECIPE", "train.init_from=org/model"], "hf download org/model"),
+        (["check", "RECIPE", "train.lr=0.1"], "did you mean `rate`?"),
     ],
 )
 def test_a_mistake_is_told_in_words_with_exit_code_2(
     recipe_file: Path, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
-    filled = [str(recipe_file) if word == "RECIPE" else word for word in arguments]
+    named = {"RECIPE": str(recipe_file), "FOLDER": str(recipe_file.parent)}
+    filled = [named.get(word, word) for word in arguments]
     if "RECIPE" in arguments:
         filled += ["--in", str(tmp_path)]
     done = tongues(*filled)

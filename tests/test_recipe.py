@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from pydantic import BaseModel, ValidationError
 
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError, nearest
+from tongues.hardware import GPUS
+from tongues.models import find_shape
 from tongues.quantities import Budget, Bytes, Seconds, Share, Tokens, show_bytes, show_count
-from tongues.recipe import load_recipe, show_recipe
+from tongues.recipe import Train, load_recipe, show_recipe
 
 GOOD = """
 name: first
@@ -148,6 +151,9 @@ def test_a_budget_per_parameter_grows_with_the_model(good: Path) -> None:
 def test_shown_amounts_are_short() -> None:
     assert [show_count(n) for n in (12, 1234, 5.6e6, 7e15)] == ["12", "1.23k", "5.6M", "7.00e+15"]
     assert [show_bytes(n) for n in (12, 1234, 5.6e6)] == ["12 B", "1.23 kB", "5.6 MB"]
+    borders = (999_864_320, 999_400_000, 999_999, 999.9, 999.6e12)
+    assert [show_count(n) for n in borders] == ["1B", "999M", "1M", "1k", "1.00e+15"]
+    assert [show_bytes(n) for n in (999_999_999, 999.7, 99.6)] == ["1 GB", "1 kB", "100 B"]
 
 
 def test_nearest_names_one_word_or_all() -> None:
@@ -157,6 +163,40 @@ def test_nearest_names_one_word_or_all() -> None:
     assert nearest("ppp", many).startswith("choose from `pp-run`, `aa-run`, `bb-run`")
     assert nearest("ppp", many).endswith(" and 4 more")
     assert nearest("x", []) == "there is none to choose from"
+
+
+@pytest.mark.parametrize(
+    ("word", "choices", "meant"),
+    [
+        ("A100-80GB", GPUS, "a100"),
+        ("learning_rate", Train.model_fields, "rate"),
+        ("lr", Train.model_fields, "rate"),
+        ("steps", Train.model_fields, "budget"),
+        ("num_train_epochs", Train.model_fields, "budget"),
+        ("gradient_accumulation_steps", Train.model_fields, "micro_batch"),
+        ("seq-len", Train.model_fields, "context"),
+        ("turkish", ["tr", "en", "ush"], "tr"),
+        ("--jobs", ["--ranks", "--on", "--in"], "--ranks"),
+        ("evaluate_on", ["evaluations", "evaluate"], "evaluate"),
+        ("hoffmann2022-ful", ["hoffmann2022", "hoffmann2022-full"], "hoffmann2022-full"),
+    ],
+)
+def test_nearest_knows_synonyms_and_beginnings(
+    word: str, choices: Iterable[str], meant: str
+) -> None:
+    assert nearest(word, choices) == f"did you mean `{meant}`?"
+
+
+def test_a_shape_by_its_size_is_the_nearest_one() -> None:
+    with pytest.raises(UserError) as caught:
+        find_shape("1B")
+    assert caught.value.hint == "the nearest in size is `992M`"
+
+
+def test_a_folder_is_no_recipe(good: Path) -> None:
+    with pytest.raises(UserError, match="is a folder, not a recipe") as caught:
+        load_recipe(good.parent)
+    assert str(good) in caught.value.hint
 
 
 @pytest.mark.parametrize(

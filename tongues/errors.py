@@ -7,6 +7,56 @@ from difflib import SequenceMatcher, get_close_matches
 __all__ = ["Caution", "Stopped", "UserError", "nearest"]
 
 _SHOWN = 12  # words that a suggestion names
+_LEAST = 3  # letters from which the beginning of a word means it
+
+# What people who come from other tools write, and our words for it; the first that fits counts.
+_SYNONYMS: dict[str, tuple[str, ...]] = {
+    word: tuple(ours.split())
+    for ours, words in {
+        "rate": "learning_rate lr max_lr peak_lr max_learning_rate",
+        "final_rate": "min_lr min_learning_rate final_lr",
+        "budget": "steps max_steps num_steps train_steps max_tokens tokens epochs num_epochs "
+        "num_train_epochs max_epochs",
+        "batch": "batch_size global_batch_size total_batch_size train_batch_size",
+        "micro_batch": "gradient_accumulation_steps gradient_accumulation grad_accum_steps "
+        "per_device_train_batch_size micro_batch_size microbatch_size device_batch_size",
+        "context": "sequence_length seq_len seq_length max_seq_len max_seq_length max_length "
+        "block_size context_length",
+        "schedule": "lr_scheduler lr_scheduler_type lr_schedule scheduler",
+        "warmup": "warmup_steps warmup_ratio num_warmup_steps",
+        "clip": "grad_clip max_grad_norm gradient_clipping clip_grad",
+        "optimizer": "optim",
+        "precision": "dtype bf16 fp16 mixed_precision torch_dtype",
+        "recompute": "gradient_checkpointing activation_checkpointing",
+        "compile": "torch_compile",
+        "track": "report_to wandb tensorboard logger",
+        "keep": "save_total_limit keep_checkpoints",
+        "checkpoint_every": "save_steps save_interval",
+        "evaluations": "eval_steps eval_interval eval_every num_evals",
+        "base init_from": "base_model model_name model_name_or_path pretrained checkpoint "
+        "init_from resume_from",
+        "mixture": "languages data datasets weights mix",
+        "vocabulary": "vocab_size vocab",
+        "shape": "size model_size n_params params",
+        "ranks workers": "jobs n_jobs num_proc num_workers processes nproc",
+        "in": "workspace output_dir out_dir dir",
+    }.items()
+    for word in words.split()
+}
+# Languages by their English names, to their tags.
+_LANGUAGES = """
+af afrikaans am amharic ar arabic az azerbaijani be belarusian bg bulgarian bn bengali ca catalan
+cs czech cy welsh da danish de german el greek en english es spanish et estonian eu basque
+fa persian fi finnish fr french ga irish gl galician gu gujarati ha hausa he hebrew hi hindi
+hr croatian hu hungarian hy armenian id indonesian ig igbo is icelandic it italian ja japanese
+ka georgian kk kazakh km khmer kn kannada ko korean lo lao lt lithuanian lv latvian mk macedonian
+ml malayalam mn mongolian mr marathi ms malay my burmese ne nepali nl dutch no norwegian
+pa punjabi pl polish pt portuguese ro romanian ru russian si sinhala sk slovak sl slovenian
+so somali sq albanian sr serbian sv swedish sw swahili ta tamil te telugu th thai tl tagalog
+tr turkish uk ukrainian ur urdu uz uzbek vi vietnamese xh xhosa yo yoruba zh chinese zu zulu
+"""
+_PAIRS = iter(_LANGUAGES.split())
+_SYNONYMS |= {name: (tag,) for tag, name in zip(_PAIRS, _PAIRS, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +108,41 @@ def _rebuild(what: str, where: str, hint: str, code: str) -> UserError:
 def nearest(word: str, choices: Iterable[str]) -> str:
     """A sentence that names the nearest valid word, or all of them when none is near.
 
-    Of many those come first that are nearest, of few they stand in the order of the alphabet.
+    A synonym comes first (`lr` for `rate`), then a word that the other begins with (`a100-80gb`
+    for `a100`), then the one with the fewest other letters. Of many those come first that are
+    nearest, of few they stand in the order of the alphabet.
     """
     known = sorted(set(choices))
-    lowered = {choice.lower(): choice for choice in reversed(known)}
-    close = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean `{lowered[close[0]]}`?"
+    plain = {_plain(choice): choice for choice in reversed(known)}
+    asked = _plain(word)
+    near = next((plain[one] for one in _SYNONYMS.get(asked, ()) if one in plain), None)
+    matcher = SequenceMatcher(b=asked)
+
+    def likeness(choice: str) -> float:
+        matcher.set_seq1(choice)
+        return matcher.ratio()
+
+    if near is None:
+        begun = [one for one in plain if _begins(one, asked) or _begins(asked, one)]
+        close = get_close_matches(asked, plain, n=1, cutoff=0.6)
+        best = max(begun, key=likeness, default=close[0] if close else None)
+        near = plain[best] if best is not None else None
+    if near is not None:
+        return f"did you mean `{near}`?"
     if not known:
         return "there is none to choose from"
     if len(known) > _SHOWN:
-        matcher = SequenceMatcher(b=word.lower())
-
-        def unlike(choice: str) -> float:
-            matcher.set_seq1(choice.lower())
-            return -matcher.ratio()
-
-        known.sort(key=unlike)
+        known.sort(key=lambda choice: -likeness(_plain(choice)))
     shown = ", ".join(f"`{choice}`" for choice in known[:_SHOWN])
     more = len(known) - _SHOWN
     return f"choose from {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def _plain(word: str) -> str:
+    """Without what sets options, keys and names apart in writing."""
+    return word.lower().lstrip("-").replace("-", "_").replace(" ", "_")
+
+
+def _begins(whole: str, start: str) -> bool:
+    """Whether a word begins with another that is long enough to mean it."""
+    return len(start) >= _LEAST and whole.startswith(start)

@@ -216,6 +216,7 @@ Budget = Annotated[_Budget, BeforeValidator(_budget), PlainSerializer(str)]
 
 def show_count(number: float) -> str:
     """A count in three figures with its scale: 1.23M."""
+    number = float(f"{number:.3g}")  # rounded first: 999,864,320 is 1B, not 1000M
     for limit, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= limit:
             return f"{number / limit:.3g}{letter}" if number < limit * 1e3 else f"{number:.2e}"
@@ -224,6 +225,7 @@ def show_count(number: float) -> str:
 
 def show_bytes(number: float) -> str:
     """A size in three figures with its unit: 12.3 MB."""
+    number = float(f"{number:.3g}")  # rounded first, as a count is
     for unit in ("TB", "GB", "MB", "kB"):
         if number >= _BYTES[unit]:
             return f"{number / _BYTES[unit]:.3g} {unit}"

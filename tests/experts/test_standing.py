@@ -80,3 +80,11 @@ def test_a_limit_of_memory_is_an_amount_of_bytes(place: Path) -> None:
     told = CliRunner().invoke(command, [*asked, "2"]).exception
     assert isinstance(told, UserError) and "has no unit of size" in told.what
     assert CliRunner().invoke(command, [*asked, "2GB"]).exception is None
+
+
+def test_a_run_shown_as_an_ensemble_is_told_to_be_a_run(tmp_path: Path) -> None:
+    (tmp_path / "runs/one").mkdir(parents=True)
+    (tmp_path / "runs/one/run.json").touch()
+    done = CliRunner().invoke(command, ["experts", "show", "one", "--in", str(tmp_path)])
+    assert isinstance(done.exception, UserError)
+    assert "`one` is a run" in done.exception.hint and "`tongues ls`" in done.exception.hint

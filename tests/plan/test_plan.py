@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tongues.errors import Caution, UserError
-from tongues.laws import Law, frontier, implied_saving, preset
+from tongues.laws import Law, fit, frontier, implied_saving, preset
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, plan_rows, plan_sentences
 from tongues.plan.certainty import FLAT
 
@@ -181,11 +181,39 @@ def test_a_smaller_model_is_taken_where_the_larger_gains_next_to_nothing() -> No
 
 def test_a_law_that_rests_on_little_does_not_sound_sure() -> None:
     thin = Caution("few_runs", "only 4 runs to resample; intervals are too narrow")
-    loose = Caution("at_bound", "alpha stopped at the edge of what is searched, 3")
-    cpt = replace(fitted("cpt", CPT), warnings=(thin, loose))
+    cpt = replace(fitted("cpt", CPT), warnings=(thin,))
     plan = make_plan(laws(scratch=fitted("chinchilla", SCRATCH), cpt=cpt), ask(flops="1e20"))
     sure = plan.recommendation.sure
-    assert sure.startswith("Less than it looks") and "only 4 runs" in sure and "alpha" in sure
+    assert sure.startswith("Less than it looks") and "only 4 runs" in sure
+
+
+def test_a_law_that_its_runs_do_not_pin_down_is_left_out_or_refused() -> None:
+    loose = Caution("at_bound", "alpha stopped at the edge of what is searched, 3")
+    cpt = replace(fitted("cpt", CPT), warnings=(loose,))
+    both = make_plan(laws(scratch=fitted("chinchilla", SCRATCH), cpt=cpt), ask(flops="1e20"))
+    assert [option.name for option in both.options] == ["scratch"]
+    assert "not_pinned_down" in codes(both)
+    with pytest.raises(UserError, match="alpha stopped") as caught:
+        make_plan(laws(cpt=cpt), ask(flops="1e20", bases=["a=1B@20B"]))
+    assert (caught.value.code, caught.value.where) == ("not_pinned_down", "--law")
+
+
+def test_tokens_that_vanish_are_beyond_every_range() -> None:
+    odd = {"E": 2e-6, "A": 4.6, "B": 2.5e-6, "alpha": 0.02, "beta": 0.01}
+    ranged = RANGE | {"D/N": (5.0, 80.0)}
+    plan = make_plan(laws(scratch=Law("chinchilla", odd, range=ranged)), ask(flops="1e20"))
+    assert (plan.options[0].beyond or {})["D/N"] == math.inf
+
+
+def test_losses_that_are_noise_are_refused_with_the_reason() -> None:
+    random = np.random.default_rng(0)
+    N = np.repeat([3e7, 1e8, 3e8, 1e9], 10)
+    D = N * np.tile([5, 5, 10, 10, 20, 20, 40, 40, 80, 80], 4)
+    losses = random.uniform(2, 4, 40).round(6)
+    law = fit("chinchilla", losses, N=N, D=D, draws=20)
+    with pytest.raises(UserError, match="do not pin it down") as caught:
+        make_plan(laws(scratch=law), ask(flops="1e20"))
+    assert caught.value.code == "not_pinned_down"
 
 
 def test_a_target_loss_has_an_interval_of_compute_and_endless_draws_never_win() -> None:

@@ -290,3 +290,12 @@ def test_real_runs_are_read_without_a_doubt(
     assert len(found) == rows
     assert not found.warnings
     assert set(found.variables) == set(needs)
+
+
+def test_a_missing_table_offers_tables_and_folders_of_runs_alone(tmp_path: Path) -> None:
+    for name in ("setup.py", "notes.md", "table.csv", "study/one/run.json", "other/x.bin"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(UserError, match="there is no such file") as caught:
+        read_table([tmp_path / "absent.parquet"])
+    assert caught.value.hint == "choose from `study`, `table.csv`"

@@ -12,7 +12,7 @@ from tests.conftest import MakeRecipe
 from tongues.errors import UserError
 from tongues.files import read_lines, write_json
 from tongues.quantities import show_count
-from tongues.runs import read_record
+from tongues.runs import Record, read_record, write_record
 from tongues.tokens import open_tokens
 from tongues.tokens.store import read_manifest
 from tongues.train import run_of_recipe
@@ -74,6 +74,12 @@ def test_a_run_without_checkpoints_or_tokens_says_so(
     with pytest.raises(UserError, match="has no checkpoints") as caught:
         export_run(directory, 3, workspace, tmp_path / "out")
     assert "`model`" in caught.value.hint
+    unfinished: Any = dict.fromkeys(Record.__annotations__) | {"status": "stopped"}
+    (tmp_path / "begun").mkdir()
+    write_record(tmp_path / "begun", unfinished)
+    with pytest.raises(UserError, match="has no checkpoints") as caught:
+        export_run(tmp_path / "begun", None, workspace, tmp_path / "out")
+    assert "`tongues train`" in caught.value.hint
     kept = replace(run_of_recipe(make_recipe("train.milestones=[50%]")), name="kept")
     directory = train(kept, workspace)
     step = round(read_record(directory)["steps"] * 0.5)

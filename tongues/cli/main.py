@@ -70,6 +70,29 @@ def _let_the_first_tell_it() -> None:
         time.sleep(_PATIENCE)
 
 
+def _in_our_words(error: click.ClickException) -> UserError:
+    """A mistake in how the command is written, as any other is told."""
+    what, hint = error.format_message().rstrip("."), ""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path if context else "tongues"
+    if isinstance(error, click.NoSuchOption) and context:
+        what = f"`{path}` has no option `{error.option_name}`"
+        hint = nearest(error.option_name, _options(context.command))
+        if isinstance(context.command, click.Group):
+            verbs = context.command.commands.items()
+            having = [name for name, verb in verbs if error.option_name in _options(verb)]
+            if having:
+                verb = next((word for word in sys.argv if word in having), having[0])
+                hint = f"it comes after the verb, as in `{path} {verb} {error.option_name} …`"
+    elif context:
+        hint = f"see `{path} --help`"
+    return UserError(what, hint=hint)
+
+
+def _options(command: click.Command) -> list[str]:
+    return [name for option in command.params for name in option.opts if name.startswith("--")]
+
+
 def main() -> None:
     """Run the command; a mistake is told in a few words (2), as is a failing disk (1)."""
     try:
@@ -79,7 +102,7 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     except click.ClickException as error:
-        error.show()
+        click.echo(f"error: {_in_our_words(error)}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -10,6 +10,8 @@ continues the table downwards by its own rule, named by non-embedding parameters
 """
 
 import csv
+import math
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -87,5 +89,16 @@ SHAPES = SMALL | TABLE
 def find_shape(name: str, where: str = "model.shape") -> Shape:
     """The shape of that name, or a UserError with the nearest one."""
     if name not in SHAPES:
-        raise UserError(f"no shape is called `{name}`", where=where, hint=nearest(name, SHAPES))
+        hint = _nearest_size(name) or nearest(name, SHAPES)
+        raise UserError(f"no shape is called `{name}`", where=where, hint=hint)
     return SHAPES[name]
+
+
+def _nearest_size(name: str) -> str:
+    """The shape that is nearest in size to a count such as `1B`; empty for anything else."""
+    match = re.fullmatch(r"(\d+\.?\d*) ?([kMB])", name)
+    if match is None or not float(match[1]):
+        return ""
+    millions = math.log(float(match[1]) * {"k": 1e-3, "M": 1.0, "B": 1e3}[match[2]])
+    near = min(SHAPES, key=lambda shape: abs(math.log(float(shape[:-1])) - millions))
+    return f"the nearest in size is `{near}`"

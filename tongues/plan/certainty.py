@@ -14,7 +14,7 @@ FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by 
 _SURE = 0.95
 _NAMED = 4  # options named in one sentence
 _UNKNOWN = "not known: the laws have no intervals"
-_THIN = ("few_runs", "few_sizes", "no_intervals")  # cautions of a law that rests on too little
+_THIN = ("few_runs",)  # cautions of a law that rests on little
 
 
 def certainty(
@@ -63,8 +63,7 @@ def _draws(option: Option, question: Question) -> np.ndarray:
 def _in_doubt(best: Option, repeats_decide: bool) -> list[str]:
     """What is known too little to be sure of anything, told before any share."""
     law = best.way.law
-    thin = [caution for caution in law.warnings if caution.code in _THIN]
-    reasons = dict.fromkeys(caution.sentence for caution in (*thin, *law.loose))
+    reasons = dict.fromkeys(c.sentence for c in law.warnings if c.code in _THIN)
     said = []
     if reasons:
         said.append(f"the law `{best.way.law_name}` is shaky ({'; '.join(reasons)})")

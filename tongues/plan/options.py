@@ -244,7 +244,7 @@ def _beyond(way: Way, N: float | None, D: float | None, flops: float) -> dict[st
     for name, (low, high) in way.law.range.items():
         value = at.get(name)
         if value is not None:
-            factor = max(value / high, low / value)
+            factor = max(value / high, low / value if value > 0 else math.inf)
             if factor > SLACK:
                 found[name] = factor
     return found

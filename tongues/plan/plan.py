@@ -56,13 +56,17 @@ def make_plan(laws: LawsInHand, question: Question) -> Plan:
 
     A UserError when no law has an option: none reaches the loss, or none has a best size.
     """
-    ways = ways_of(laws, question)
+    every = ways_of(laws, question)
+    ways = [way for way in every if not way.law.loose]
     options = lay_out(ways, laws, question)
     told = {option.way for option in options}
-    missing = [_no_option(way, question) for way in ways if way not in told and not way.replay]
+    missing = [_no_option(way, question) for way in every if way not in told and not way.replay]
     if not options:
         first = missing[0]
         hint = "give a size by --params, or a base by --base"
+        if first.code == "not_pinned_down":
+            hint = "train more runs, of other sizes and budgets, and fit again"
+            raise UserError(first.sentence, where="--law", code=first.code, hint=hint)
         if question.target_loss is not None:
             limited = not math.isinf(question.available)
             hint = "ask for a higher loss" + (", or find more text" if limited else "")
@@ -87,6 +91,10 @@ def make_plan(laws: LawsInHand, question: Question) -> Plan:
 
 def _no_option(way: Way, question: Question) -> Caution:
     """Why a way has no option."""
+    if way.law.loose:
+        reasons = "; ".join(dict.fromkeys(caution.sentence for caution in way.law.loose))
+        what = f"the runs behind `{way.law_name}` do not pin it down, so it is left out ({reasons})"
+        return Caution("not_pinned_down", what)
     if question.target_loss is not None:
         floor = float(way.loss(np.array(_ENDLESS)))
         if math.isfinite(floor):

@@ -79,6 +79,11 @@ def _read(path: Path, name: str) -> str:
         beside = path.parent.glob("*.y*ml") if path.parent.is_dir() else ()
         hint = nearest(path.name, (p.name for p in beside))
         raise UserError(f"there is no such {name}", where=str(path), hint=hint) from None
+    except IsADirectoryError:
+        files = sorted(p.name for p in path.glob("*.y*ml"))
+        hint = f"name a file: {nearest(name, (f'{path}/{file}' for file in files))}"
+        hint = hint if files else f"there is no YAML file in it; `tongues ls {path}` shows runs"
+        raise UserError(f"is a folder, not a {name}", where=str(path), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read as UTF-8 text ({error})", where=str(path)) from None
 

@@ -71,8 +71,7 @@ def read_table(paths: Sequence[Path]) -> Table:
 
 def _read(path: Path) -> Table:
     if not path.exists():
-        beside = (other.name for other in path.parent.glob("*")) if path.parent.is_dir() else ()
-        raise UserError("is not there", where=str(path), hint=nearest(path.name, beside))
+        raise _missing(path)
     if path.is_dir():
         table = _of_runs(path)
     elif not path.is_file():
@@ -100,14 +99,21 @@ def _of_runs(path: Path) -> Table:
     return _of_rows(rows, places)
 
 
+def _missing(path: Path) -> UserError:
+    """What is not there, with the tables and folders of runs that are."""
+    beside = [p.name for p in path.parent.glob("*") if p.suffix.lower() in _READERS]
+    runs = {p.relative_to(path.parent).parts[0] for p in path.parent.glob("*/run.json")}
+    runs |= {p.relative_to(path.parent).parts[0] for p in path.parent.glob("*/*/run.json")}
+    hint = f"`{path.parent}` holds no table and no folder of runs"
+    hint = nearest(path.name, (*beside, *runs)) if beside or runs else hint
+    return UserError("there is no such file", where=str(path), hint=hint)
+
+
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        known = tuple(_READERS)
-        beside = [p.name for p in path.parent.glob("*") if p.suffix.lower() in known]
-        hint = nearest(path.name, beside) if beside else f"`{path.parent}` holds no table"
-        raise UserError("there is no such file", where=str(path), hint=hint) from None
+        raise _missing(path) from None
     except OSError as error:
         raise UserError(f"cannot be read ({error})", where=str(path)) from None
 

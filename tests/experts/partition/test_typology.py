@@ -72,6 +72,9 @@ def test_unknown_languages_and_unknown_features_are_two_things() -> None:
     for lang in ("qaa", "xx", "not a tag"):
         with pytest.raises(UserError, match=f"lang2vec has no language `{lang}`"):
             typology_distances(["en", lang])
+    with pytest.raises(UserError) as named:
+        typology_distances(["en", "turkish"])
+    assert named.value.hint == "did you mean `tr`?"
     with pytest.raises(UserError, match="all languages are equally far from `nn`"):
         donors(distances, ["en", "de"], ["nn"])
 

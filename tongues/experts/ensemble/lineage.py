@@ -105,7 +105,10 @@ def find_ensemble(name: str, workspace: Path) -> Path:
         if (folder / ENSEMBLE).is_file():
             return folder
     names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
-    raise UserError(f"there is no ensemble `{name}`", where=str(store), hint=nearest(name, names))
+    hint = nearest(name, names) if names else "`tongues experts train` makes one"
+    if any((place / name / "run.json").is_file() for place in (workspace / "runs", Path())):
+        hint = f"`{name}` is a run, which `tongues ls` shows; {hint}"
+    raise UserError(f"there is no ensemble `{name}`", where=str(store), hint=hint)
 
 
 def best_experts(experts: Iterable[Expert]) -> dict[str, str]:

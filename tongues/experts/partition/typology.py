@@ -69,7 +69,9 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
 def _near(lang: str, codes: dict[str, int]) -> str:
     """The nearest tag of two letters for a short one, or code of the data for a longer one."""
     short = read_json(_data() / "letter_codes.json")
-    near = nearest(lang, short if len(lang) <= 2 else codes)
+    near = nearest(lang, short)
+    if len(lang) > 2 and not near.startswith("did you mean"):
+        near = nearest(lang, codes)
     if re.fullmatch(_PRIVATE, lang) or not near.startswith("did you mean"):
         return "give a file of distances or features"
     return near
