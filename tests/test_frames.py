@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tongues.errors import UserError
-from tongues.frames import html_table, to_frame
+from tongues.frames import html_table, text_table, to_frame
 
 ROWS = [{"name": "a", "loss": 2.5}, {"name": "b", "loss": None, "note": "<x>"}]
 
@@ -46,3 +46,8 @@ def test_a_frame_of_pandas() -> None:
 def test_html_is_escaped() -> None:
     shown = html_table(ROWS, caption="a & b")
     assert "<td>2.5</td>" in shown and "&lt;x&gt;" in shown and "a &amp; b" in shown
+
+
+def test_text_is_aligned_numbers_to_the_right() -> None:
+    rows = [{"": "→", "name": "a", "loss": "2.5"}, {"": "", "name": "long", "loss": "10"}]
+    assert text_table(rows).splitlines() == ["   name  loss", "→  a      2.5", "   long    10"]

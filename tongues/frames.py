@@ -1,4 +1,4 @@
-"""Rows for a notebook: as a data frame of pandas or polars, and as an HTML table."""
+"""Rows for a notebook: as a data frame of pandas or polars, as HTML, and as aligned text."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from tongues.errors import UserError
 
-__all__ = ["html_table", "to_frame"]
+__all__ = ["html_table", "text_table", "to_frame"]
 
 _LIBRARIES = ("pandas", "polars")
 
@@ -27,6 +27,22 @@ def to_frame(rows: Sequence[Mapping[str, object]]) -> Any:
         raise UserError("a data frame needs pandas or polars", hint=hint)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     return import_module(name).DataFrame({key: [row.get(key) for row in rows] for key in columns})
+
+
+def text_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """The rows in aligned columns under their names; columns of numbers are aligned right."""
+    columns = list(rows[0]) if rows else []
+    cells = [columns, *([row[column] for column in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    left = [not any(row[column][:1].isdigit() for row in rows) for column in columns]
+    lines = (
+        "  ".join(
+            cell.ljust(width) if to_left else cell.rjust(width)
+            for cell, width, to_left in zip(line, widths, left, strict=True)
+        )
+        for line in cells
+    )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:

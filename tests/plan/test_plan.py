@@ -8,7 +8,7 @@ import pytest
 
 from tongues.errors import Caution, UserError
 from tongues.laws import Law, fit, frontier, implied_saving, preset
-from tongues.plan import Known, Plan, ask, gather_laws, make_plan, plan_rows, plan_sentences
+from tongues.plan import Known, Plan, ask, gather_laws, make_plan
 from tongues.plan.certainty import FLAT
 
 SCRATCH = {"E": 1.6, "A": 400.0, "B": 700.0, "alpha": 0.36, "beta": 0.32}
@@ -230,7 +230,7 @@ def test_a_target_loss_has_an_interval_of_compute_and_endless_draws_never_win() 
     assert (plan.recommendation.share or 1) <= 0.75
     data = json.loads(json.dumps(plan.to_json(), allow_nan=False))
     assert data["options"][1]["flops_interval"][1] is None
-    assert "∞" in plan_rows(plan)[1]["FLOPs"]
+    assert "∞" in plan.rows()[1]["FLOPs"]
     law = scratch.way.law
     exact = [
         frontier(Law("chinchilla", {k: float(v[i]) for k, v in law.draws.items()}))
@@ -379,7 +379,26 @@ def test_json_and_text_have_all_that_is_promised() -> None:
     assert data["options"][recommendation["option"]]["name"] == recommendation["name"]
     assert recommendation["why"] and recommendation["sure"] and "flat_range" in recommendation
     assert all(set(warning) == {"code", "sentence"} for warning in data["warnings"])
-    rows = plan_rows(plan)
+    rows = plan.rows()
     assert len(rows) == 2 and all(set(row) == set(rows[0]) for row in rows)
     assert [row[""] for row in rows].count("→") == 1
-    assert plan_sentences(plan)[0].startswith("advice: ")
+    assert plan.sentences()[0].startswith("advice: ")
+
+
+def test_a_plan_is_short_in_print_and_a_table_in_a_notebook() -> None:
+    known = laws(scratch=fitted("chinchilla", SCRATCH), cpt=fitted("cpt", CPT))
+    plan = make_plan(known, ask(flops="6e19", gpu="h100", bases=["a=1B@20B"]))
+    printed = str(plan)
+    assert repr(plan) == printed and len(printed) < 1000
+    assert printed.splitlines()[0].split()[:3] == ["option", "parameters", "tokens"]
+    assert "→  cpt from a" in printed and "advice: Continue from `a`" in printed
+    assert "assumed_price" not in printed and "assumed_price" in plan.summary()
+    html = plan._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert "<td>cpt from a</td>" in html and "advice: Continue" in html
+    frame = plan.to_frame()
+    assert list(frame["name"]) == [option.name for option in plan.options]
+    assert list(frame["recommended"]) == [False, True] and list(frame["base"]) == ["", "a"]
+    chart = plan.plot()
+    assert "cpt from a" in json.dumps(chart.to_dict())
+    with pytest.raises(UserError, match="no figure `replays`"):
+        plan.plot("replays")

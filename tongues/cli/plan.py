@@ -62,7 +62,6 @@ def plan(
     """Tell how large a model to train, on how much, from which base, and at what price."""
     one_thread()
     import tongues
-    from tongues.plan import plan_rows, plan_sentences
     from tongues.terminal import hint, print_json, print_table, say
 
     made = tongues.plan(laws, write=write, **asked)
@@ -73,9 +72,9 @@ def plan(
     if as_json:
         print_json(made.to_json())
         return
-    print_table(plan_rows(made))
+    print_table(made.rows())
     click.echo("")
-    for sentence in plan_sentences(made):
+    for sentence in made.sentences():
         click.echo(sentence)
     for caution in made.warnings:
         say(str(caution))

@@ -13,7 +13,7 @@ from tongues.pages.blocks import Figure, Page
 from tongues.pages.html import page_as_html
 from tongues.pages.theme import config
 
-__all__ = ["check_folder", "write_figures", "write_page"]
+__all__ = ["chart_of", "check_folder", "write_figures", "write_page"]
 
 _MARK = "report.json"  # a folder that holds it is a page's, and may be replaced by one
 _NUMBERED = re.compile(r'(id="|url\(#)((?:clip|gradient_)\d+)')
@@ -66,7 +66,8 @@ def write_figures(
 def _write(figure: Figure, path: Path) -> Path:
     import vl_convert
 
-    spec = _whole(figure) | {"config": config("light", paper=True)}
+    spec = chart_of(figure).to_dict(validate=False)  # panels were checked when they were made
+    spec["config"] = config("light", paper=True)
     svg = _renumbered(vl_convert.vegalite_to_svg(spec))
     write_text(path, svg)
     with whole_file(path.with_suffix(".png")) as aside:
@@ -82,16 +83,15 @@ def _write(figure: Figure, path: Path) -> Path:
     return path
 
 
-def _whole(figure: Figure) -> dict[str, Any]:
-    """All panels in one chart of fixed width, with the caption."""
+def chart_of(figure: Figure) -> Any:
+    """All panels in one altair chart of fixed width, with the caption."""
     import altair as alt
 
     sized = [panel.properties(width=_WIDTH) for panel in figure.panels]
     caption = wrap(figure.caption, width=int(figure.columns * _WIDTH / _LETTER))
     title = alt.TitleParams(figure.title, subtitle=caption, fontSize=17, offset=18)
     chart = alt.concat(*sized, columns=figure.columns).properties(title=title)
-    chart = chart.resolve_scale(color="independent")  # as on a page, a legend to each panel
-    return chart.to_dict(validate=False)  # the panels were checked when they were made
+    return chart.resolve_scale(color="independent")  # as on a page, a legend to each panel
 
 
 def _renumbered(svg: str) -> str:

@@ -6,7 +6,6 @@ from tongues.plan.laws import Known, LawsInHand, gather_laws, read_laws
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan, make_plan
 from tongues.plan.recommend import FlatRange, Recommendation
-from tongues.plan.shown import plan_rows, plan_sentences
 from tongues.plan.written import write_recipe
 
 __all__ = [
@@ -21,8 +20,6 @@ __all__ = [
     "ask",
     "gather_laws",
     "make_plan",
-    "plan_rows",
-    "plan_sentences",
     "read_laws",
     "write_recipe",
 ]

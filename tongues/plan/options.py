@@ -67,6 +67,11 @@ class Option:
         return self.way.name
 
     @property
+    def base(self) -> str:
+        """The checkpoint it continues from; empty where there is none."""
+        return self.way.base.name if self.way.base else ""
+
+    @property
     def projection(self) -> bool | None:
         """Whether it lies beyond what its law was fitted on; None where that is not known."""
         return None if self.beyond is None else bool(self.beyond)

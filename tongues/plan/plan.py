@@ -1,13 +1,20 @@
-"""A plan: the options that the laws in hand lay out for a question, and which one to take."""
+"""A plan: the options that the laws in hand lay out for a question, and which one to take.
+
+It prints in a few lines, and shows itself in a notebook as a table.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.errors import Caution, UserError, nearest
+from tongues.frames import html_table, text_table, to_frame
+from tongues.pages import chart_of
 from tongues.plan.budget import Question
 from tongues.plan.certainty import FLAT
 from tongues.plan.laws import LawsInHand
@@ -32,6 +39,57 @@ class Plan:
     options: tuple[Option, ...]
     recommendation: Recommendation
     warnings: tuple[Caution, ...]
+
+    def __str__(self) -> str:
+        """The options in a table, and the advice."""
+        return f"{text_table(self.rows())}\n\n{self.sentences()[0]}"
+
+    __repr__ = __str__
+
+    def summary(self) -> str:
+        """All that `tongues plan` prints: the options, the advice, and every reason to doubt it."""
+        return "\n".join([text_table(self.rows()), "", *self.sentences(), *map(str, self.warnings)])
+
+    def rows(self) -> list[dict[str, str]]:
+        """A row of text an option; columns that no option fills are left out."""
+        rows = [_row(option, option is self.recommendation.option) for option in self.options]
+        filled = [column for column in rows[0] if any(row[column] for row in rows)]
+        return [{column: row[column] for column in filled} for row in rows]
+
+    def sentences(self) -> list[str]:
+        """The advice, how sure it is and what does not matter: a title and a sentence each."""
+        taken = self.recommendation
+        said = [f"advice: {taken.why}", f"how sure: {taken.sure}"]
+        if taken.flat_range:
+            (least, most), (fewest, longest) = taken.flat_range.params, taken.flat_range.tokens
+            said.append(
+                f"does not matter: from {show_count(least)} parameters on {show_count(longest)} "
+                f"tokens to {show_count(most)} on {show_count(fewest)}, the same FLOPs come within "
+                f"{FLAT:.1%} of that loss; a smaller model is cheaper to use."
+            )
+        if taken.replay:
+            said.append(f"replay: {taken.replay}")
+        shown = [one for one in self.options if not one.way.replay or one is taken.option]
+        return said + [f"note: {one.name}: {note}." for one in shown for note in one.notes]
+
+    def to_frame(self) -> Any:
+        """A row an option with its numbers, as a data frame of pandas or polars."""
+        taken = self.recommendation.option
+        named = ((one, {"recommended": one is taken}) for one in self.options)
+        return to_frame([first | one.to_json() | {"base": one.base} for one, first in named])
+
+    def plot(self, name: str = "options") -> Any:
+        """One of its figures as an altair chart: `options`, `flat-range` or `replay`."""
+        drawn = import_module("tongues.report.plan_figures").plan_figures(self)
+        charts = {figure.name: figure for figure in drawn}
+        if name not in charts:
+            hint = nearest(name, charts)
+            raise UserError(f"this plan has no figure `{name}`", where="plot", hint=hint)
+        return chart_of(charts[name])
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
+        return html_table(self.rows()) + said
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, without the draws of the laws."""
@@ -216,3 +274,51 @@ def _about_kinds(options: Sequence[Option], taken: Recommendation) -> Iterator[C
             f"the laws by {kind} take `{taken.rival.name}` instead: these laws contradict each "
             "other",
         )
+
+
+def _row(option: Option, taken: bool) -> dict[str, str]:
+    loss = f"{option.loss:.4g}"
+    if option.interval:
+        loss += f" [{option.interval[0]:.4g}, {option.interval[1]:.4g}]"
+    return {
+        "": "→" if taken else " ",
+        "option": option.name,
+        "parameters": _count(option.params),
+        "tokens": _count(option.tokens),
+        "loss": loss,
+        "source loss": "" if option.source_loss is None else f"{option.source_loss:.4g}",
+        "FLOPs": _compute(option),
+        "epochs": "" if option.epochs is None else f"{option.epochs:,.4g}",
+        "hours": "" if option.hours is None else _amount(option.hours),
+        "US$": "" if option.cost is None else _amount(option.cost),
+        "memory/GPU": "" if option.memory_per_gpu is None else show_bytes(option.memory_per_gpu),
+        "compute saved": _saved(option),
+        "projection": "yes" if option.projection else "",
+    }
+
+
+def _compute(option: Option) -> str:
+    """The FLOPs, and between what they lie where a loss was asked for."""
+    if option.flops_interval is None:
+        return f"{option.flops:.3g}"
+    low, high = (f"{end:.3g}" if math.isfinite(end) else "∞" for end in option.flops_interval)
+    return f"{option.flops:.3g} [{low}, {high}]"
+
+
+def _saved(option: Option) -> str:
+    """The share of compute saved, or how many times as much it takes."""
+    if option.compute_saved is None:
+        return ""
+    ends = option.compute_saved_interval
+    between = f" [{ends[0]:.0%}, {ends[1]:.0%}]" if ends else ""
+    if option.compute_saved < 0:
+        return f"none, {1 - option.compute_saved:.3g} times as much"
+    return f"{option.compute_saved:.1%}{between}"
+
+
+def _count(number: float | None) -> str:
+    return "" if number is None else show_count(number)
+
+
+def _amount(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"

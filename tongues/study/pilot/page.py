@@ -8,7 +8,6 @@ import numpy as np
 
 from tongues.files import write_json, write_text
 from tongues.laws.uncertainty import percentiles
-from tongues.plan import plan_rows
 from tongues.quantities import show_count
 from tongues.recipe import show_recipe
 from tongues.study.pilot.design import with_parents
@@ -90,7 +89,7 @@ def _advice(pilot: Pilot, remarks: Sequence[str]) -> list[str]:
         lines.append(f"Replay: {recommended.replay}")
     lines += [f"How sure: {recommended.sure}", "", *(f"- {remark}" for remark in remarks)]
     lines += ["- " + str(caution) for caution in advice.plan.warnings]
-    lines += ["", "### Options", "", *_table_of(plan_rows(advice.plan)), ""]
+    lines += ["", "### Options", "", *_table_of(advice.plan.rows()), ""]
     return lines
 
 
