@@ -7,10 +7,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tongues.laws import PRESETS, Law, allocate, preset
-from tongues.plan.amounts import Base
+from tongues.plan.question import Base
 from tongues.plan.repeats import Repeats, filled_by
-from tongues.plan.search import first_reached, lowest, reached_in_draws
-from tongues.plan.ways import Way
+from tongues.plan.ways import Way, first_reached, lowest, reached_in_draws
 
 SPLIT = [name for name in PRESETS if allocate(preset(name))]
 

@@ -1,10 +1,9 @@
 """What to train for a budget: how large, on how much, from which base, and at what price."""
 
-from tongues.plan.amounts import Base
-from tongues.plan.budget import Question, ask
 from tongues.plan.laws import Known, LawsInHand, gather_laws, read_laws
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan, make_plan
+from tongues.plan.question import Base, Question, ask
 from tongues.plan.recommend import FlatRange, Recommendation
 from tongues.plan.written import write_recipe
 

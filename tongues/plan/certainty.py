@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tongues.plan.budget import Question
 from tongues.plan.options import Option
+from tongues.plan.question import Question
 from tongues.quantities import show_count
 
 __all__ = ["FLAT", "certainty"]

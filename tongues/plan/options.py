@@ -1,15 +1,15 @@
 """The options side by side: what comes of spending the budget in each way."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from tongues.laws import allocate
 from tongues.laws.uncertainty import percentiles
-from tongues.plan.budget import Question
 from tongues.plan.laws import LawsInHand
+from tongues.plan.question import Question
 from tongues.plan.strategies import comparison, starting_loss
 from tongues.plan.ways import Way
 from tongues.quantities import show_count
@@ -85,35 +85,18 @@ class Option:
         return f"{factor:.3g} times beyond what its law was fitted on in {_VARIABLES[name]}"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        base = self.way.base
+        """All of it as plain values; None for what has no end or is not known."""
+        base, advice = self.way.base, self.way.advice
+        names = [one.name for one in fields(self) if one.name not in ("way", "beyond")]
         return {
             "name": self.name,
             "strategy": self.way.strategy,
             "law": self.way.law_name,
             "base": base and {"name": base.name, "params": base.params, "tokens": base.tokens},
-            "params": self.params,
-            "params_interval": self.params_interval and list(self.params_interval),
-            "tokens": self.tokens,
-            "tokens_target": self.tokens_target,
             "replay": self.way.replay,
-            "replay_interval": self.way.advice
-            and self.way.advice.interval
-            and [_or_none(end) for end in self.way.advice.interval],
-            "flops": self.flops,
-            "flops_interval": self.flops_interval and [_or_none(x) for x in self.flops_interval],
-            "loss": self.loss,
-            "interval": self.interval and list(self.interval),
-            "source_loss": self.source_loss,
-            "epochs": self.epochs,
-            "hours": self.hours,
-            "cost": self.cost,
-            "memory_per_gpu": self.memory_per_gpu,
-            "compute_saved": self.compute_saved,
-            "compute_saved_interval": self.compute_saved_interval
-            and [_or_none(end) for end in self.compute_saved_interval],
+            "replay_interval": _plain(advice and advice.interval),
             "projection": self.projection,
-            "notes": list(self.notes),
+            **{name: _plain(getattr(self, name)) for name in names},
         }
 
 
@@ -264,3 +247,10 @@ def _interval(draws: np.ndarray) -> Ends | None:
 
 def _or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: lists, and nothing infinite."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return _or_none(value) if isinstance(value, float) else value

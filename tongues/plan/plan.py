@@ -15,10 +15,10 @@ import numpy as np
 from tongues.errors import Caution, UserError, nearest
 from tongues.frames import html_table, text_table, to_frame
 from tongues.pages import chart_of
-from tongues.plan.budget import Question
 from tongues.plan.certainty import FLAT
 from tongues.plan.laws import LawsInHand
 from tongues.plan.options import MANY_EPOCHS, SLACK, Option, lay_out
+from tongues.plan.question import Question
 from tongues.plan.recommend import Recommendation, recommend
 from tongues.plan.strategies import doubts, starting_loss, ways_of
 from tongues.plan.ways import Way

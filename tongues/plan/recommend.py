@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tongues.plan.budget import Question
 from tongues.plan.certainty import FLAT, certainty
 from tongues.plan.options import Option
-from tongues.plan.search import first_reached
+from tongues.plan.question import Question
+from tongues.plan.ways import first_reached
 from tongues.quantities import show_count
 
 __all__ = ["ADVISED_REPLAY", "KEPT", "FlatRange", "Recommendation", "recommend"]
