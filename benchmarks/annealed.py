@@ -79,7 +79,7 @@ def plans(path: Path) -> Iterator[RunPlan]:
             yield plan_of(
                 path,
                 run=run_name(number, replay),
-                init_from=f"base-{base}",
+                base=f"base-{base}",
                 mixture="{qab: 100%}",
                 replay=f"{{qaa: {replay}}}" if replay else "{}",
                 budget="1M tokens",

@@ -107,7 +107,7 @@ def divided_recipe(world: World, workers: int) -> str:
     return f"""\
 name: family
 {world.text(grown=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
-train: {{init_from: seed, budget: {world.division} tokens, rate: 3.0e-3, {USUAL}}}
+train: {{base: seed, budget: {world.division} tokens, rate: 3.0e-3, {USUAL}}}
 experts:
   divisions:
     - {{by: dense}}

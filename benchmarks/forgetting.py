@@ -21,7 +21,7 @@ import numpy as np
 
 from tongues.laws.forms import CurvedForm, Values
 from tongues.laws.forms.forgetting import FORGETTING, highest, least_replay
-from tongues.laws.observed import Run, gather
+from tongues.laws.observed import RunCurves, gather
 from tongues.laws.solver import Ties, pose, solve
 from tongues.recipe import load_recipe
 from tongues.runs import table
@@ -288,11 +288,11 @@ def examined(name: str, rows: Rows) -> list[str]:
     ]
 
 
-def rows_of(runs: Sequence[Run], *, ends: bool) -> Rows:
+def rows_of(runs: Sequence[RunCurves], *, ends: bool) -> Rows:
     """Losses on the source: those at the ends only, or all past the warm-up."""
     columns: list[tuple[float, ...]] = []
     for number, run in enumerate(runs):
-        curve = run.curves[run.source or ""]
+        curve = run.curves[run.forgettable[0]]
         first = run.tokens if ends else SETTLED * run.tokens
         for D, loss in zip(curve.tokens, curve.loss, strict=True):
             if first <= D:
@@ -301,7 +301,7 @@ def rows_of(runs: Sequence[Run], *, ends: bool) -> Rows:
     return Rows({"N": N, "D": D, "r": r, "S": S}, loss, number)
 
 
-def tables(study: str, runs: Sequence[Run]) -> Iterator[str]:
+def tables(study: str, runs: Sequence[RunCurves]) -> Iterator[str]:
     """Every form on every set of rows."""
     head = f"{'':28}{'':>4}{'fit':>7}{'left-out runs':>15}{'later':>8}{'shares':>8}"
     head += f"{'r = 0':>8}{'largest':>9}"
@@ -336,7 +336,7 @@ def answers(params: Mapping[str, float], S: float) -> Iterator[str]:
     yield f"  replay that comes back to {S:.2f}: {', '.join(back)} tokens (nan: none does)"
 
 
-def carried(of: Sequence[Run], longest: float) -> Iterator[str]:
+def carried(of: Sequence[RunCurves], longest: float) -> Iterator[str]:
     """The law of losses through training, on the ends of shorter runs."""
     law = fitted("THE LAW", rows_of([run for run in of if run.tokens == longest], ends=False))
     for tokens in sorted({run.tokens for run in of}):
@@ -350,7 +350,7 @@ def carried(of: Sequence[Run], longest: float) -> Iterator[str]:
 
 
 def train(study: Study, workspace: Path) -> Path:
-    """Run a study, or go on with it; where its runs are."""
+    """RunCurves a study, or go on with it; where its runs are."""
     workspace.mkdir(parents=True, exist_ok=True)
     path = workspace / "recipe.yaml"
     path.write_text(study.recipe())

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tongues.files import read_lines
 from tongues.recipe import load_recipe
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.tokens import prepare_tokens
 from tongues.train import run_of_recipe
 from tongues.train.run import train
@@ -67,7 +67,7 @@ def continued(workspace: Path, target: str, seed: int, name: str, *settings: str
         workspace,
         f"{target}-{name}-s{seed}",
         f"train.seed={seed}",
-        f"train.init_from=hold/qaa-s{seed}",
+        f"train.base=hold/qaa-s{seed}",
         f"train.mixture={{{target}: 100%}}",
         f"train.evaluate=[qaa, {target}]",
         "train.budget=800k tokens",
@@ -77,7 +77,7 @@ def continued(workspace: Path, target: str, seed: int, name: str, *settings: str
         [row["loss"] for row in read_lines(directory / "evals.jsonl") if row["lang"] == lang]
         for lang in ("qaa", target)
     ]
-    replay = read_record(directory)["replay"]
+    replay = read_run(directory).roles.replay_share
     return Outcome(losses[0][-1] / losses[0][0] - 1, losses[1][-1], replay)
 
 

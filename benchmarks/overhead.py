@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tongues.files import append_line
 from tongues.models import find_shape, of_shape
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.train.progress import Meter, peak_memory
 from tongues.train.spikes import Recent, judge
 
@@ -58,7 +58,7 @@ def seconds(folder: str, way: str, turn: int) -> float:
     settings += [f"train.checkpoint_every={every} seconds"]
     settings += [f"train.track={track}"] if track else []
     tongues("train", f"{folder}/overhead.yaml", "--in", folder, *settings)
-    taken = read_record(Path(folder) / "runs" / f"{way}-{turn}")["seconds"]
+    taken = read_run(Path(folder) / "runs" / f"{way}-{turn}").seconds
     assert taken is not None, "a finished run has its seconds"
     return taken
 

@@ -17,7 +17,7 @@ from statistics import median
 
 from tongues.ranks import core_count
 from tongues.recipe import load_recipe
-from tongues.runs import find_runs, read_record
+from tongues.runs import find_runs, read_run
 from tongues.study import plan_runs, run_all
 from tongues.study.launchers.local import Local
 from tongues.tokens import prepare_tokens
@@ -64,9 +64,9 @@ def train(plans: Sequence[RunPlan], tokens: Path, workers: int) -> Taken:
         start, computed = time.monotonic(), time.process_time()
         run_all(plans, workspace, launcher=launcher)
         seconds = time.monotonic() - start
-        records = [read_record(run) for run in find_runs([workspace / "runs"])]
+        records = [read_run(run) for run in find_runs([workspace / "runs"])]
         assert len(records) == len(plans)
-        training = sum(record["seconds"] or 0.0 for record in records)
+        training = sum(record.seconds or 0.0 for record in records)
         own = seconds - launcher.waited
         return Taken(seconds, own, time.process_time() - computed, training)
 

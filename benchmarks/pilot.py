@@ -25,7 +25,7 @@ import numpy as np
 
 from tongues.laws.uncertainty import percentiles
 from tongues.recipe import Study, load_recipe
-from tongues.runs import read_record, table
+from tongues.runs import read_run, table
 from tongues.study import find_launcher, plan_runs, run_all
 from tongues.study.pilot.belief import learn
 from tongues.study.pilot.design import with_parents
@@ -141,16 +141,17 @@ def compare(pilot: Pilot, plans: Sequence[RunPlan], workspace: Path) -> list[For
     largest = max(run.flops for run in pilot.runs)
     S, found = np.ones(1), []
     for plan in sorted(plans, key=lambda plan: ROLES.index(plan.strategy) != 2):
-        end = ends[plan.name, plan.target]
+        end = ends[plan.name, plan.roles.targets[0]]
         N, D, C = float(end["params"]), float(end["tokens"]), float(end["flops"])
         belief = pilot.beliefs["source" if plan.strategy == "source" else "target"]
-        point = Point(plan.strategy, N, (1 - plan.replay) * D, C, plan.replay)
+        replay = plan.roles.replay_share
+        point = Point(plan.strategy, N, (1 - replay) * D, C, replay)
         draws = belief.foretold(point)
         S = draws if plan.strategy == "source" else S
         found.append(hold(plan.strategy, draws, end["loss"], C / largest))
         if plan.strategy == "cpt":
-            point = Point("forgetting", N, D, C, plan.replay, S)
-            kept = ends[plan.name, plan.source]["loss"]
+            point = Point("forgetting", N, D, C, replay, S)
+            kept = ends[plan.name, plan.roles.base_languages[0]]["loss"]
             draws = pilot.beliefs["forgetting"].foretold(point)
             found.append(hold("forgetting", draws, kept, C / largest))
     return found
@@ -173,8 +174,7 @@ def world(seed: int, distance: float, workspace: Path, workers: int) -> tuple[st
     train(plans)
     assert pilot.advice
     seconds = sum(
-        read_record(workspace / "runs" / run.name)["seconds"] or 0.0
-        for run in with_parents(pilot.runs)
+        read_run(workspace / "runs" / run.name).seconds or 0.0 for run in with_parents(pilot.runs)
     )
     advised = pilot.advice.taken
     said = (

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.recipe import load_recipe
-from tongues.runs import find_runs, read_record
+from tongues.runs import find_runs, read_run
 
 
 def tongues(*arguments: str) -> None:
@@ -63,9 +63,9 @@ def main(recipe: Path, workspace: Path) -> None:
     runs = workspace / "runs" / name
     tongues("report", str(runs), "-o", str(workspace / "report"))
     report = json.loads((workspace / "report" / "report.json").read_text())
-    records = [read_record(place) for place in find_runs([runs])]
-    hours = sum(record["seconds"] or 0.0 for record in records) / 3600
-    flops = sum(record["flops"] for record in records)
+    records = [read_run(place) for place in find_runs([runs])]
+    hours = sum(record.seconds or 0.0 for record in records) / 3600
+    flops = sum(record.flops for record in records)
     lines = [
         f"{date.today()}  {recipe.name}: {len(records)} runs, {flops:.2g} FLOPs,"
         f" {os.cpu_count()} cores: {minutes:.0f} minutes, {hours:.1f} hours of training in all",

@@ -2,17 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import MakeRecipe
 from tests.models.families import save_tiny, tiny
 from tests.models.shortened import shortened
+from tests.records import make_run
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.hardware import GPUS, Machine
-from tongues.runs import Record, write_record
+from tongues.runs import write_run
 
 PIECES = 400
 
@@ -27,10 +27,14 @@ def parent(tokenizer: Path, tmp_path: Path) -> Path:
     return save_tiny(tiny("qwen2", PIECES), tmp_path / "parent", tokenizer)
 
 
+def based_on(folder: Path) -> str:
+    return f"train.base={{model: {folder}, languages: [qac]}}"
+
+
 def test_the_parents_shape_counts_where_none_is_said(
     make_recipe: MakeRecipe, parent: Path, tmp_path: Path
 ) -> None:
-    recipe = make_recipe(f"train.init_from={parent}", "model.shape=null", f"tokens.base={parent}")
+    recipe = make_recipe(based_on(parent), "model.shape=null", f"tokens.base={parent}")
     checked = check_recipe(recipe, tmp_path)
     ((_, derived),) = checked.runs
     assert derived.parameters["embedding"] == 2 * PIECES * 32
@@ -44,14 +48,14 @@ def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
     (tmp_path / "runs/later").mkdir(parents=True)
-    record: Any = dict.fromkeys(Record.__annotations__) | {"status": "running"}
-    write_record(tmp_path / "runs/later", record)
-    assert check_recipe(make_recipe("train.init_from=later"), tmp_path).runs
+    write_run(tmp_path / "runs/later", make_run(status="running"))
+    learns = ("train.mixture={qaa: 100%}", "train.base=later")
+    assert check_recipe(make_recipe(*learns), tmp_path).runs
     with pytest.raises(UserError, match="not finished"):
-        check_recipe(make_recipe("train.init_from=later", "model.shape=null"), tmp_path)
+        check_recipe(make_recipe(*learns, "model.shape=null"), tmp_path)
     (tmp_path / "runs/later/run.json").unlink()
     experts = ("model={}", "train.mixture={}", "experts={divisions: [{by: dense}]}")
-    asked = make_recipe("train.init_from=later", *experts)
+    asked = make_recipe("train.base=later", *experts)
     with pytest.raises(UserError, match="`later` is neither a run") as caught:
         check_recipe(asked, tmp_path)
     assert "`tongues train` of a recipe with `train.run: later`" in caught.value.hint
@@ -64,7 +68,7 @@ def test_a_parent_of_another_tokenizer_is_found_by_the_base(
     other = f"tokens.base={tmp_path / 'other.json'}"
     settings = '{"eos_token": "<|end|>"}'
     (tmp_path / "tokenizer_config.json").write_text(settings)
-    recipe = make_recipe(f"train.init_from={parent}", "model.shape=null", other)
+    recipe = make_recipe(based_on(parent), "model.shape=null", other)
     with pytest.raises(UserError, match="another tokenizer") as caught:
         check_recipe(recipe, tmp_path)
     assert str(parent) in caught.value.hint
@@ -74,7 +78,7 @@ def test_a_parent_of_another_tokenizer_is_found_by_what_was_prepared(
     make_recipe: MakeRecipe, parent: Path, workspace: Path
 ) -> None:
     file = parent / "tokenizer.json"
-    recipe = make_recipe(f"train.init_from={parent}", "model.shape=null")
+    recipe = make_recipe(based_on(parent), "model.shape=null")
     assert check_recipe(recipe, workspace).runs
     file.write_text(file.read_text().replace('"a":', '"☃":'))
     with pytest.raises(UserError, match="another tokenizer"):
@@ -118,8 +122,8 @@ def test_a_base_that_is_not_there_is_refused_with_the_way_to_get_it(
     make_recipe: MakeRecipe, tmp_path: Path, base: str, advice: str
 ) -> None:
     with pytest.raises(UserError, match="is neither a run") as caught:
-        check_recipe(make_recipe(f"train.init_from={base}"), tmp_path)
-    assert caught.value.where == "train.init_from"
+        check_recipe(make_recipe(f"train.base={base}"), tmp_path)
+    assert caught.value.where == "train.base"
     assert advice in caught.value.hint
 
 

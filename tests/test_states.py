@@ -7,17 +7,21 @@ from typing import Any
 
 import pytest
 
+from tests.records import BASE, make_run
 from tongues.errors import UserError
 from tongues.files import append_line, only_one, write_json
+from tongues.runs import write_run
 from tongues.states import RunState, state_of, states, states_table, study_lines
 
 
-def make_run(place: Path, run: str, *, status: str = "running", step: int = 0) -> Path:
+def store_run(place: Path, run: str, *, status: str = "running", step: int = 0) -> Path:
     """A run of 100 steps whose logs and checkpoint stand at `step`."""
     directory = place / run
-    record: dict[str, Any] = {"run": run, "status": status, "strategy": "cpt", "shape": "0.1M"}
-    record |= {"params": {"total": 1000}, "steps": 100, "tokens": 51_200, "seconds": None}
-    write_json(directory / "run.json", record)
+    directory.mkdir(parents=True)
+    params = {"total": 1000, "embedding": 400, "non_embedding": 600}
+    about = {"strategy": "cpt", "base": BASE, "shape": "0.1M", "params": params}
+    sizes = {"steps": 100, "tokens": 51_200, "seconds": None}
+    write_run(directory, make_run(run=run, status=status, **about, **sizes))
     if step:
         for line in ({"step": step // 2, "seconds": 5.0}, {"step": step, "seconds": 10.0}):
             append_line(directory / "timing.jsonl", line)
@@ -30,7 +34,7 @@ def make_run(place: Path, run: str, *, status: str = "running", step: int = 0) -
 
 
 def test_a_run_that_is_held_runs_and_one_that_is_not_was_stopped(tmp_path: Path) -> None:
-    directory = make_run(tmp_path, "study/one", step=50)
+    directory = store_run(tmp_path, "study/one", step=50)
     with only_one(directory):
         state = state_of(directory)
     assert (state.state, state.step, state.steps) == ("running", 50, 100)
@@ -43,8 +47,8 @@ def test_a_run_that_is_held_runs_and_one_that_is_not_was_stopped(tmp_path: Path)
 
 
 def test_finished_and_failed_are_told_with_the_reason(tmp_path: Path) -> None:
-    assert state_of(make_run(tmp_path, "a", status="finished", step=100)).step == 100
-    failed = make_run(tmp_path, "b", status="failed", step=30)
+    assert state_of(store_run(tmp_path, "a", status="finished", step=100)).step == 100
+    failed = store_run(tmp_path, "b", status="failed", step=30)
     (failed / "failure.txt").write_text("Traceback\n  loss is no number\n")
     assert state_of(failed).state == "failed"
     (row,) = states_table([state_of(failed)])
@@ -55,7 +59,7 @@ def test_finished_and_failed_are_told_with_the_reason(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"run": "x"}', "\x00\x01", '{"run": 1}'])
 def test_a_damaged_record_is_named_and_the_others_are_listed(tmp_path: Path, content: str) -> None:
-    make_run(tmp_path, "study/good", status="finished")
+    store_run(tmp_path, "study/good", status="finished")
     (tmp_path / "study" / "bad").mkdir()
     (tmp_path / "study" / "bad" / "run.json").write_text(content)
     bad, good = states([tmp_path])
@@ -66,7 +70,7 @@ def test_a_damaged_record_is_named_and_the_others_are_listed(tmp_path: Path, con
 
 
 def test_a_damaged_log_is_told_too(tmp_path: Path) -> None:
-    directory = make_run(tmp_path, "one", step=50)
+    directory = store_run(tmp_path, "one", step=50)
     (directory / "timing.jsonl").write_text("nonsense\n")
     assert state_of(directory).state == "damaged"
 
@@ -96,7 +100,7 @@ def test_runs_of_a_study_stand_below_its_name() -> None:
 
 
 def test_a_thousand_runs_are_listed_in_a_second(tmp_path: Path) -> None:
-    one = make_run(tmp_path / "runs", "study/run", step=50)
+    one = store_run(tmp_path / "runs", "study/run", step=50)
     line = json.dumps({"step": 50, "seconds": 10.0}) + "\n"
     logs = {"run.json": (one / "run.json").read_text(), "timing.jsonl": line * 1000}
     logs["evals.jsonl"] = (one / "evals.jsonl").read_text()
@@ -119,10 +123,10 @@ def test_a_thousand_runs_are_listed_in_a_second(tmp_path: Path) -> None:
 
 
 def test_runs_that_are_meant_and_not_begun_wait(tmp_path: Path) -> None:
-    make_run(tmp_path, "study/one", status="failed")
+    store_run(tmp_path, "study/one", status="failed")
     meant = {"strategy": "cpt", "shape": "0.1M"}
     parents = {"one": None, "two": "study/one", "three": None, "four": "study/three"}
-    plans = {f"study/{name}": {**meant, "parent": parent} for name, parent in parents.items()}
+    plans = {f"study/{name}": {**meant, "base": parent} for name, parent in parents.items()}
     write_json(tmp_path / "study" / ".plans.json", plans)
     (tmp_path / "study" / "three").mkdir()
     (tmp_path / "study" / "three" / "failure.txt").write_text("no space left")

@@ -22,6 +22,7 @@ ORDER = (
     "files",
     "pages",
     "randomness",
+    "roles",
     "recipe",
     "runs",
     "states",

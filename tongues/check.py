@@ -15,7 +15,7 @@ from tongues.recipe import Recipe
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
-from tongues.train.directory import find_parent
+from tongues.train.base import find_base
 from tongues.train.rules import check_batch, rate_at_size, what_would_fit
 
 __all__ = ["Checked", "check_recipe"]
@@ -193,12 +193,12 @@ def _languages_have_text(plan: RunPlan, recipe: Recipe) -> None:
 
 def _base(plan: RunPlan, plans: Sequence[RunPlan], workspace: Path) -> Path | None:
     """What a run starts from; None where that is still to be trained and its shape is known."""
-    if plan.parent in {other.name for other in plans}:
+    if plan.base in {other.name for other in plans}:
         return None
     try:
-        return find_parent(plan.parent, workspace)
+        return find_base(plan.base, workspace)
     except UserError:
-        begun = plan.parent and (workspace / "runs" / plan.parent / "run.json").is_file()
+        begun = plan.base and (workspace / "runs" / plan.base / "run.json").is_file()
         if begun and plan.shape is not None:
             return None
         raise
@@ -211,9 +211,9 @@ def _tokenizer_fits(plan: RunPlan, recipe: Recipe, base: Path | None, workspace:
     if base is None or (named is None and not prepared.is_file()):
         return
     from tongues.tokens import load_tokenizer
-    from tongues.train.start import check_parent
+    from tongues.train.start import check_base
 
-    check_parent(plan, load_tokenizer(prepared if named is None else Path(named)), base)
+    check_base(plan, load_tokenizer(prepared if named is None else Path(named)), base)
 
 
 def _a_context_is_held_out(recipe: Recipe) -> None:

@@ -1,33 +1,47 @@
 """The run store: a run's directory, its record, and the table over many runs.
 
-A run lives in `runs/<study>/<run>/`: `run.json` (its record), `metrics.jsonl` (a line a
-logged step), `evals.jsonl` (a line a language and evaluation), `timing.jsonl` (what the clock
-said; the only file that differs between two runs of one recipe), `checkpoints/`, `model/`;
-`failure.txt` where it failed. Beside the runs of a study lies `.plans.json`: what is meant.
+A run is in `runs/<study>/<run>/`: `run.json` (its record, a `Run`), `metrics.jsonl` (a line a
+logged step), `evals.jsonl` (a line a language and evaluation), `timing.jsonl` (clock times; the
+only file that differs between two runs of one recipe), `checkpoints/`, `model/`; `failure.txt`
+where it failed. `.plans.json` in a study's folder lists the runs that are planned.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from tongues.errors import UserError, nearest
 from tongues.files import read_json, read_lines, write_json
+from tongues.roles import Roles
 
 __all__ = [
     "FAILURE",
+    "JOINED",
     "PLANS",
+    "Base",
+    "Cells",
     "Parameters",
-    "Record",
+    "Run",
     "Surgery",
     "find_runs",
-    "read_record",
+    "read_run",
     "status_of",
     "table",
-    "write_record",
+    "write_run",
 ]
 
 FAILURE = "failure.txt"  # in a run's directory: why it failed
-PLANS = ".plans.json"  # in a study's folder: its runs as they are meant, by name
+PLANS = ".plans.json"  # in a study's folder: its planned runs by name
+JOINED = "+"  # between the languages of a cell
+
+Cells = dict[str, Any]  # a row of a table: texts and numbers by column
+
+# Keys of records before roles were declared.
+_OLD = {"source", "target", "parent", "parent_fingerprint"}
 
 
 class Parameters(TypedDict):
@@ -39,25 +53,33 @@ class Parameters(TypedDict):
 
 
 class Surgery(TypedDict):
-    """What was done about the pieces that a parent's tokenizer lacks."""
+    """How tokens that the base's tokenizer does not have got their embeddings."""
 
     pieces: int
-    way: str  # by which they got their embeddings
+    way: str  # the initialisation that the run uses
     losses: dict[str, dict[str, float]]  # held-out, right after: nats per token by way, language
 
 
-class Record(TypedDict):
-    """`run.json`."""
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The model that a run continues from."""
+
+    model: str  # a run of the store, or a Hugging Face folder
+    languages: tuple[str, ...]  # what it knows
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`run.json`: all that is recorded about a run."""
 
     run: str  # unique in the store: `<study>/<run>`
-    fingerprint: str  # of the settings, the tokens and the parent
+    fingerprint: str  # of the settings, the tokens and the base
     status: str  # running, finished, failed; diverged, which no other machine would mend
     strategy: str  # source, scratch, cpt or expert
-    target: str  # the language that is learned
-    source: str | None  # cpt: the language the parent knows
-    replay: float  # cpt: share of the parent's languages in the mixture
-    parent: str | None
-    parent_fingerprint: str | None
+    base: Base | None
+    targets: tuple[str, ...]  # the languages that are learned
+    replay: dict[str, float]  # share of all tokens by base language
     shape: str
     family: str  # transformers' `model_type`
     params: Parameters
@@ -66,38 +88,88 @@ class Record(TypedDict):
     tokens: int
     flops: float  # of the whole run, exact
     batch: int  # tokens
-    rate: float  # at its peak
+    rate: float  # peak learning rate
     shares: dict[str, float]  # of all tokens by language, replay included
     epochs: dict[str, float]  # how often the run reads the text of each language
     foreign: dict[
         str, dict[str, float] | None
     ]  # shares of other languages found in each one's text
-    surgery: Surgery | None  # once it is done, where the parent lacks pieces
+    surgery: Surgery | None  # once it is done, where the base's tokenizer was extended
     engine: dict[str, Any] | None  # how it is computed, in the newest sitting
     settings: dict[str, Any]
     tokens_fingerprint: str
     versions: dict[str, str]
     seconds: float | None  # of training, over all its sittings; None until finished
 
+    @property
+    def roles(self) -> Roles:
+        """What each language is to the run."""
+        return Roles(self.targets, self.base.languages if self.base else (), self.replay)
 
-def write_record(directory: Path, record: Record) -> None:
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """What the trained model knows: its base's languages, and all it was trained on."""
+        before = self.base.languages if self.base else ()
+        return tuple(dict.fromkeys([*before, *self.shares]))
+
+    @property
+    def base_model(self) -> str | None:
+        """The run or folder that it continues from."""
+        return self.base.model if self.base else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def write_run(directory: Path, run: Run) -> None:
     """Write `run.json`."""
-    write_json(directory / "run.json", record)
+    write_json(directory / "run.json", run.to_json())
 
 
-def read_record(directory: Path) -> Record:
-    """Read `run.json`; a UserError names the runs that exist when there is none."""
+def read_run(directory: Path) -> Run:
+    """Read and check `run.json`; a UserError names the file and what is wrong with it."""
     path = directory / "run.json"
     if not path.is_file():
         others = (p.parent.name for p in directory.parent.glob("*/run.json"))
         hint = nearest(directory.name, others)
         raise UserError("there is no such run", where=str(directory), hint=hint)
-    return read_json(path)
+    return _checked(path)
+
+
+def _checked(path: Path) -> Run:
+    from pydantic import ValidationError
+
+    try:
+        record = read_json(path)
+    except ValueError as error:
+        what = f"is damaged: {error}"
+        hint = "copy it back from where it was made, or train the run again with `--rebuild`"
+        raise UserError(what, where=str(path), hint=hint, code="damaged_record") from None
+    if isinstance(record, Mapping) and _OLD & record.keys() and "targets" not in record:
+        what = "was written before records named base languages, targets and replay by language"
+        hint = "train the run again: `tongues train RECIPE --rebuild`, or `tongues study`"
+        raise UserError(what, where=str(path), hint=hint, code="old_record")
+    try:
+        return _validator().validate_python(record)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"])) or "all of it"
+        what = f"is not a record of a tongues run: `{key}`: {first['msg']}"
+        hint = "name a folder that holds runs of tongues alone, or move this file away"
+        raise UserError(what, where=str(path), hint=hint, code="foreign_record") from None
+
+
+@cache
+def _validator() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Run)
 
 
 def status_of(directory: Path) -> str | None:
     """As the record of a run says; None where there is none yet."""
-    return read_record(directory)["status"] if (directory / "run.json").is_file() else None
+    return read_run(directory).status if (directory / "run.json").is_file() else None
 
 
 def find_runs(places: Iterable[Path]) -> list[Path]:
@@ -110,30 +182,35 @@ def find_runs(places: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def table(places: Iterable[Path]) -> list[dict[str, Any]]:
+def table(places: Iterable[Path]) -> list[Cells]:
     """One row per run, evaluation and language, of finished runs.
 
-    Columns: run, strategy, target, source, replay, parent, shape, seed, tokens_fingerprint,
-    params, params_non_embedding, step, tokens (all languages), flops (exact), tokens_lang and
-    epochs_lang (of this row's language), lang, loss (nats per token), bits_per_byte.
+    Columns: run, strategy, target (`tr+he` of several), base_languages (likewise), replay (share
+    of all tokens), base (run or folder), shape, seed, tokens_fingerprint, params,
+    params_non_embedding, step, tokens (all languages), flops (exact), lang, role (of this row's
+    language: target, base or other), share, tokens_lang and epochs_lang (of this row's language),
+    loss (nats per token), bits_per_byte.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Cells] = []
     for directory in find_runs(places):
-        record = read_record(directory)
-        if record["status"] != "finished":
+        run = read_run(directory)
+        if run.status != "finished":
             continue
-        shared = {
-            "run": record["run"],
-            "strategy": record["strategy"],
-            "target": record["target"],
-            "source": record["source"],
-            "replay": record["replay"],
-            "parent": record["parent"],
-            "shape": record["shape"],
-            "seed": record["seed"],
-            "tokens_fingerprint": record["tokens_fingerprint"],
-            "params": record["params"]["total"],
-            "params_non_embedding": record["params"]["non_embedding"],
+        shared: Cells = {
+            "run": run.run,
+            "strategy": run.strategy,
+            "target": JOINED.join(run.targets),
+            "base_languages": JOINED.join(run.roles.base_languages),
+            "replay": run.roles.replay_share,
+            "base": run.base_model,
+            "shape": run.shape,
+            "seed": run.seed,
+            "tokens_fingerprint": run.tokens_fingerprint,
+            "params": run.params["total"],
+            "params_non_embedding": run.params["non_embedding"],
         }
-        rows += [shared | line for line in read_lines(directory / "evals.jsonl")]
+        for line in read_lines(directory / "evals.jsonl"):
+            lang = line["lang"]
+            of_lang: Cells = {"role": run.roles.role(lang), "share": run.shares.get(lang, 0.0)}
+            rows.append(shared | of_lang | line)
     return rows

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from tongues.errors import UserError
 from tongues.files import is_held, newest_lines, read_json
 from tongues.quantities import show_count, show_seconds
-from tongues.runs import FAILURE, PLANS, Record, find_runs
+from tongues.runs import FAILURE, PLANS, Run, find_runs, read_run
 
 __all__ = ["RunState", "state_of", "states", "states_table", "study_lines"]
 
@@ -58,7 +58,7 @@ def states(places: Iterable[Path]) -> list[RunState]:
 
 
 def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState]:
-    """The runs of a study that are meant and have no record yet; parents come before children."""
+    """The planned runs of a study that have no record yet; bases come first."""
     age = max(0.0, time.time() - (folder / PLANS).stat().st_mtime)
     failed = {state.run for state in begun.values() if state.state == "failed"}
     for run, plan in read_json(folder / PLANS).items():
@@ -68,8 +68,8 @@ def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState
         why = _failure(directory)
         if why:
             failed.add(run)
-        elif plan["parent"] in failed:
-            why = f"the run it continues, {plan['parent']}, failed"
+        elif plan["base"] in failed:
+            why = f"the run it continues, {plan['base']}, failed"
         yield RunState(
             run=run,
             directory=str(directory),
@@ -85,39 +85,41 @@ def state_of(directory: Path) -> RunState:
     """How the run in `directory` stands: its record, the ends of its logs, and who holds it."""
     place, age = str(directory), max(0.0, time.time() - _last_sign(directory))
     try:
-        record: Record = read_json(directory / "run.json")
+        record = read_run(directory)
         return RunState(
-            run=record["run"],
+            run=record.run,
             directory=place,
             age=age,
-            steps=record["steps"],
-            strategy=record["strategy"],
-            shape=record["shape"],
-            parameters=record["params"]["total"],
-            tokens=record["tokens"],
+            steps=record.steps,
+            strategy=record.strategy,
+            shape=record.shape,
+            parameters=record.params["total"],
+            tokens=record.tokens,
             losses=_newest_losses(directory),
             **_standing(directory, record),
         )
+    except UserError as error:
+        return RunState(place, place, "damaged", age, f"its record {error.what}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         told = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        return RunState(place, place, "damaged", age, f"its record or a log: {told}")
+        return RunState(place, place, "damaged", age, f"a log: {told}")
 
 
-def _standing(directory: Path, record: Record) -> dict[str, Any]:
+def _standing(directory: Path, record: Run) -> dict[str, Any]:
     """State, step, and what follows from the clock."""
-    steps, running, why = record["steps"], is_held(directory), _failure(directory)
+    steps, running, why = record.steps, is_held(directory), _failure(directory)
     timing = next(newest_lines(directory / "timing.jsonl"), {"step": 0, "seconds": 0.0})
     done, seconds = timing["step"], timing["seconds"]
-    finished = record["status"] == "finished"
+    finished = record.status == "finished"
     step = steps if finished else done if running else _resumed_from(directory)
     clock: dict[str, Any] = {}
     if done and seconds:
-        speed = done * record["tokens"] / steps / seconds
-        clock = {"seconds": record["seconds"] or seconds, "tokens_per_second": speed}
+        speed = done * record.tokens / steps / seconds
+        clock = {"seconds": record.seconds or seconds, "tokens_per_second": speed}
         clock["seconds_left"] = None if finished else (steps - step) * seconds / done
     if finished or running:
         return {"state": "finished" if finished else "running", "step": step} | clock
-    failed = record["status"] in ("failed", "diverged") or why
+    failed = record.status in ("failed", "diverged") or why
     return {"state": "failed" if failed else "stopped", "step": step, "reason": why} | clock
 
 

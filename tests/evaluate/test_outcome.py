@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from tests.records import make_run
 from tongues.errors import UserError
 from tongues.evaluate.conduct import Asked, evaluate, with_seeds
 from tongues.evaluate.exams import is_task, joined_exams, set_exams
@@ -17,7 +18,7 @@ from tongues.evaluate.outcome import outcome, write_outcome
 from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.texts import Policy, read_texts
 from tongues.evaluate.units import Unit
-from tongues.files import write_json
+from tongues.runs import Base, write_run
 
 MODELS = ("models/e0", "small/small@tfidf:2")
 TASK = """\
@@ -91,10 +92,8 @@ def test_a_model_is_named_once_and_its_seed_comes_along(house: Path) -> None:
 def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) -> None:
     for run, parent in (("seed", None), ("child", "seed")):
         shutil.copytree(house / "models/e0", tmp_path / f"runs/{run}/model")
-        words = ("run", "fingerprint", "strategy", "target", "shape")
-        numbers = dict.fromkeys(("replay", "tokens", "seed"), 0)
-        record = dict.fromkeys(words, run) | numbers | {"params": {"total": 1}, "parent": parent}
-        write_json(tmp_path / f"runs/{run}/run.json", record)
+        base = Base(parent, ("qaa",), "p") if parent else None
+        write_run(tmp_path / f"runs/{run}", make_run(run=run, fingerprint=run, base=base))
     path = str(tmp_path / "runs/seed")
     assert with_seeds(["child"], tmp_path) == ["child", "seed"]
     assert with_seeds(["child", path], tmp_path) == ["child", path]

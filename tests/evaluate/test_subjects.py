@@ -5,9 +5,11 @@ import pytest
 
 from tests.evaluate.hub import hub_model
 from tests.models.families import save_tiny, tiny
+from tests.records import make_run
 from tongues.errors import UserError
 from tongues.evaluate.subjects import Subject, lineage_of, open_subject
 from tongues.files import write_json
+from tongues.runs import Base, write_run
 
 
 def first_of(subject: Subject) -> str | None:
@@ -78,8 +80,8 @@ def test_a_model_is_known_by_the_runs_it_came_of(house: Path, tmp_path: Path) ->
     said = {"b": "a", "a": "elsewhere"}
     for run, parent in said.items():
         hub_model(tmp_path / f"runs/{run}/model", house, None, template=False)
-        record = {"run": run, "parent": parent, "shares": {"qaa": 1.0}}
-        write_json(tmp_path / f"runs/{run}/run.json", record)
+        base = Base(parent, ("qaa",), "p")
+        write_run(tmp_path / f"runs/{run}", make_run(run=run, base=base, shares={"qaa": 1.0}))
     assert lineage_of("b", tmp_path).names == ("b", "a")
     assert lineage_of(str(tmp_path / "runs/a"), tmp_path).names == ("a",)
     assert lineage_of(str(tmp_path / "runs/a/model"), house).names == ("a",)

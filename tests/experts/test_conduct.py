@@ -47,7 +47,7 @@ def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
     """A recipe of experts, each of the same small model."""
 
     def asked(experts: str, *overrides: str) -> Recipe:
-        start = () if "grow" in experts else (f"train.init_from={seed_model}",)
+        start = () if "grow" in experts else (f"train.base={seed_model}",)
         train = ("train.mixture={}", "train.budget=4k tokens", "train.evaluations=1")
         return make_recipe("model={}", *train, *start, *overrides, f"experts={experts}")
 
@@ -197,7 +197,7 @@ def test_each_seed_grows_from_its_own_and_the_power_of_the_router_stays(
     (workspace / "tokens/more").symlink_to(workspace / "tokens/small", target_is_directory=True)
     grow = "{grow: small/dense-s1, divisions: [{by: languages}], seeds: %s}"
     rounds = planned(ask(grow % "[1, 2]", "name=more"), workspace)
-    assert [{run.parent for run in made.runs} for made in rounds] == [
+    assert [{run.base for run in made.runs} for made in rounds] == [
         {"small/dense-e0-s1"},
         {"small/dense-e0-s2"},
     ]

@@ -6,6 +6,7 @@ from shutil import copytree
 import numpy as np
 import pytest
 
+from tests.records import make_run
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.heldout import (
     held_out_cautions,
@@ -14,6 +15,7 @@ from tongues.experts.heldout import (
     unseen_documents,
 )
 from tongues.files import read_json, write_json
+from tongues.runs import write_run
 from tongues.tokens import Tokens, open_tokens
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
 
@@ -38,8 +40,8 @@ def grown(workspace: Path) -> tuple[Tokens, Lineage]:
         counts[split]["documents"] = sum(len(lengths) for _, lengths in documents)
         counts[split]["tokens"] = sum(len(tokens) for tokens, _ in documents)
     write_json(folder / "tokens.json", manifest)
-    record = {"tokens_fingerprint": before.fingerprint, "shares": {"qaa": 0.5, "qab": 0.5}}
-    write_json(workspace / "runs/small/one/run.json", record)
+    mark, shares = before.fingerprint, {"qaa": 0.5, "qab": 0.5}
+    write_run(workspace / "runs/small/one", make_run(tokens_fingerprint=mark, shares=shares))
     expert = Expert("small/one", "", {}, {"qaa": 1.0}, None, "small/one", 0)
     return open_tokens(folder), Lineage((expert,), {}, "seed", "", None, {})
 

@@ -11,11 +11,12 @@ from tongues.experts.rounds import Member, plan_added, plan_divided
 from tongues.recipe import Recipe
 
 AMOUNTS = {"qaa": 3e5, "qab": 1e5, "qac": 1e5, "qad": 1e5}
+KNOWN = {"seed": ("qaa", "qab")}  # what each base knows
 
 
 def recipe(experts: dict[str, Any], **train: Any) -> Recipe:
     languages = {lang: {"mother": None, "distance": 0.0} for lang in AMOUNTS}
-    settings = {"budget": "400k tokens", "init_from": "seed"} | train
+    settings = {"budget": "400k tokens", "base": "seed"} | train
     return Recipe.model_validate(
         {
             "name": "family",
@@ -29,33 +30,33 @@ def recipe(experts: dict[str, Any], **train: Any) -> Recipe:
 def test_experts_share_the_budget_and_train_on_their_languages_by_text() -> None:
     pairs = of_languages("typology", [("qaa", "qab"), ("qac", "qad")])
     asked = recipe({"divisions": [{"by": "typology", "k": 2}]})
-    made = plan_divided(asked, "typology-2", pairs, AMOUNTS, seed=7)
+    made = plan_divided(asked, "typology-2", pairs, AMOUNTS, 7, KNOWN)
     assert made.name == "family/typology-2-s7"
     assert [run.name for run in made.runs] == ["family/typology-2-e0-s7", "family/typology-2-e1-s7"]
     assert [run.settings.budget.amount for run in made.runs] == [200_000, 200_000]
     assert made.runs[0].settings.mixture == {"qaa": 0.75, "qab": 0.25}
-    assert {run.parent for run in made.runs} == {"seed"}
+    assert {run.base for run in made.runs} == {"seed"}
     assert {run.strategy for run in made.runs} == {"expert"}
 
 
 def test_any_number_of_parts_costs_the_same_in_all() -> None:
     asked = recipe({"divisions": [{"by": "languages"}, {"by": "dense"}]})
     for partition in (by_language(tuple(AMOUNTS)), dense(tuple(AMOUNTS))):
-        made = plan_divided(asked, "any", partition, AMOUNTS, seed=1)
+        made = plan_divided(asked, "any", partition, AMOUNTS, 1, KNOWN)
         assert sum(run.settings.budget.amount for run in made.runs) == 400_000
 
 
 def test_equal_shares_when_asked() -> None:
     asked = recipe({"divisions": [{"by": "dense"}], "shares": "equal"})
-    made = plan_divided(asked, "dense", dense(tuple(AMOUNTS)), AMOUNTS, seed=1)
+    made = plan_divided(asked, "dense", dense(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
     assert set(made.runs[0].settings.mixture.values()) == {0.25}
 
 
 def test_parts_of_documents_read_their_own_tokens_and_have_another_identity() -> None:
     whole = dense(tuple(AMOUNTS))
     asked = recipe({"divisions": [{"by": "dense"}]})
-    plain = plan_divided(asked, "dense", whole, AMOUNTS, seed=1).runs[0]
-    part = plan_divided(asked, "dense", whole, AMOUNTS, seed=1, parts="topics-1-abc").runs[0]
+    plain = plan_divided(asked, "dense", whole, AMOUNTS, 1, KNOWN).runs[0]
+    part = plan_divided(asked, "dense", whole, AMOUNTS, 1, KNOWN, parts="topics-1-abc").runs[0]
     assert part.part == "topics-1-abc/0"
     assert part.identity() != plain.identity()
     assert "part" not in plain.identity()
@@ -67,34 +68,37 @@ MEMBERS = (
 )
 
 
+KNOWN |= {member.parent: tuple(member.languages) for member in MEMBERS}
+
+
 def test_a_further_division_branches_from_the_expert_that_knows_its_languages() -> None:
-    asked = recipe({"divisions": [{"by": "languages"}], "grow": "x"}, init_from=None)
+    asked = recipe({"divisions": [{"by": "languages"}], "grow": "x"}, base=None)
     singles = of_languages("languages", [("qaa",), ("qab",), ("qac",)])
-    made = plan_divided(asked, "languages", singles, AMOUNTS, 1, members=MEMBERS)
-    assert [run.parent for run in made.runs] == [MEMBERS[0].parent] * 2 + [MEMBERS[1].parent]
+    made = plan_divided(asked, "languages", singles, AMOUNTS, 1, KNOWN, members=MEMBERS)
+    assert [run.base for run in made.runs] == [MEMBERS[0].parent] * 2 + [MEMBERS[1].parent]
 
 
 def test_a_division_across_experts_is_refused() -> None:
-    asked = recipe({"divisions": [{"by": "dense"}], "grow": "x"}, init_from=None)
+    asked = recipe({"divisions": [{"by": "dense"}], "grow": "x"}, base=None)
     across = of_languages("file", [("qaa", "qac")])
     with pytest.raises(UserError, match="no expert of the ensemble knows all of qaa, qac"):
-        plan_divided(asked, "file", across, AMOUNTS, 1, members=MEMBERS)
+        plan_divided(asked, "file", across, AMOUNTS, 1, KNOWN, members=MEMBERS)
 
 
 def test_an_added_language_branches_from_its_donor_and_trains_on_both() -> None:
-    asked = recipe({"add": {"qad": "qac"}, "grow": "x"}, init_from=None)
-    made = plan_added(asked, dense(tuple(AMOUNTS)), {"qad": "qac"}, MEMBERS, AMOUNTS, 1)
+    asked = recipe({"add": {"qad": "qac"}, "grow": "x"}, base=None)
+    made = plan_added(asked, dense(tuple(AMOUNTS)), {"qad": "qac"}, MEMBERS, AMOUNTS, 1, KNOWN)
     (run,) = made.runs
-    assert run.parent == MEMBERS[1].parent
+    assert run.base == MEMBERS[1].parent
     assert run.settings.mixture == {"qac": 0.5, "qad": 0.5}
     assert made.learned == ({"qac": 1.0, "qad": 1.0},)
 
 
 def test_all_added_together_need_donors_of_one_expert() -> None:
-    asked = recipe({"add": {"qad": "qac"}, "grow": "x", "together": True}, init_from=None)
+    asked = recipe({"add": {"qad": "qac"}, "grow": "x", "together": True}, base=None)
     given = {"qad": "qac", "qae": "qaa"}
     with pytest.raises(UserError, match="several experts"):
-        plan_added(asked, dense(tuple(AMOUNTS)), given, MEMBERS, AMOUNTS | {"qae": 1e5}, 1)
+        plan_added(asked, dense(tuple(AMOUNTS)), given, MEMBERS, AMOUNTS | {"qae": 1e5}, 1, KNOWN)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ SEED = (
     f"budget: 10k tokens, {TRAIN}}}\n"
 )
 EXPERTS = (
-    f"train: {{init_from: seed, budget: 20k tokens, {TRAIN}}}\n"
+    f"train: {{base: seed, budget: 20k tokens, {TRAIN}}}\n"
     "experts: {divisions: [{by: dense}, {by: typology, k: 2}, {by: topics, k: 2}]}\n"
 )
 MORE = (

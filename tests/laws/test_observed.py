@@ -3,7 +3,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from tongues.laws.observed import Run, curve_of_ends, gather, twin, usual_bases
+from tongues.laws.observed import RunCurves, curve_of_ends, gather, twin, usual_bases
 
 
 def rows_of(name, strategy="scratch", target="xx", tokens=1000, parent=None, **changes):
@@ -12,14 +12,15 @@ def rows_of(name, strategy="scratch", target="xx", tokens=1000, parent=None, **c
         "run": f"study/{name}",
         "strategy": strategy,
         "target": target,
-        "source": "home" if strategy == "cpt" else None,
+        "base_languages": "home" if strategy == "cpt" else "",
         "replay": 0.0,
-        "parent": parent and f"study/{parent}",
+        "base": parent and f"study/{parent}",
         "shape": "1M",
         "seed": 1,
         "tokens_fingerprint": "1",
         "params": 1_000_000,
         "lang": target,
+        "share": 1.0,
         "bits_per_byte": 1.0,
     } | changes
     return [
@@ -35,7 +36,7 @@ def rows_of(name, strategy="scratch", target="xx", tokens=1000, parent=None, **c
     ]
 
 
-def runs_of(*rows) -> dict[str, Run]:
+def runs_of(*rows) -> dict[str, RunCurves]:
     return {run.name.removeprefix("study/"): run for run in gather(chain(*rows))}
 
 
@@ -45,8 +46,8 @@ def test_a_run_knows_its_base_and_what_it_saw_of_each_language():
         rows_of("cpt", "cpt", parent="source", replay=0.2),
         rows_of("other", "cpt", parent="not at hand"),
     )
-    assert runs["cpt"].base == 5000
-    assert runs["other"].base is runs["source"].base is None
+    assert runs["cpt"].base_tokens == 5000
+    assert runs["other"].base_tokens is runs["source"].base_tokens is None
     np.testing.assert_array_equal(runs["cpt"].seen["xx"], [0, 400, 800])
 
 

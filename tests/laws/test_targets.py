@@ -6,8 +6,8 @@ import pytest
 from tests.laws.made import SMALL, SMALL_CPT
 from tongues.errors import UserError
 from tongues.laws import Curve, Law
-from tongues.laws.observed import Run
-from tongues.laws.targets import compare_laws, fit_targets, law_rows, source_losses
+from tongues.laws.observed import RunCurves
+from tongues.laws.targets import base_losses, compare_laws, fit_targets, law_rows
 
 TOKENS = np.concatenate([[0.0], np.geomspace(1e5, 4e7, 14)])
 
@@ -24,12 +24,14 @@ def run_of(size, strategy="scratch", target="xx", replay=0.0, seed=1, wrong=1.0,
     if strategy == "cpt":
         rise = 2.4 + 0.3 * (1 - replay) * (tokens / 4e7) ** 0.3
         curves["home"] = Curve(tokens, compute, rise)
-    return Run(
+    return RunCurves(
         name=f"{strategy}-{target}-{size:g}-{seed}-{replay:g}-{length:g}",
         strategy=strategy,
-        target=target,
-        source="home" if strategy == "cpt" else None,
+        lang=target,
+        targets=(target,),
+        base_languages=("home",) if strategy == "cpt" else (),
         replay=replay,
+        shares={target: 1 - replay, "home": replay},
         shape=f"{size:g}",
         seed=seed,
         params=int(size),
@@ -116,7 +118,7 @@ def test_a_law_is_as_loose_as_the_one_below_it():
 
 
 def test_what_the_source_lost_is_told_with_where_it_began():
-    D, r, S, loss, names = source_losses([run for run in RUNS if run.strategy == "cpt"])
+    D, r, S, loss, names = base_losses([run for run in RUNS if run.strategy == "cpt"])
     assert len(D) == 12 * len(D[np.array(names) == names[0]])
     assert D.min() >= 0.1 * D.max()
     assert set(r) == {0.0, 0.2}
@@ -126,7 +128,7 @@ def test_what_the_source_lost_is_told_with_where_it_began():
 
 def test_runs_not_evaluated_on_their_source_are_left_out():
     with pytest.raises(UserError, match="no continued run was evaluated") as caught:
-        source_losses([run for run in RUNS if run.strategy == "scratch"])
+        base_losses([run for run in RUNS if run.strategy == "scratch"])
     assert caught.value.code == "empty_selection"
 
 
@@ -166,10 +168,10 @@ def test_what_is_forgotten_is_told_by_ends_where_lengths_and_shares_are_enough()
         for replay in (0.0, 0.05, 0.2)
         for length in (0.25, 0.5, 2.0)
     ]
-    D, r, _, _, names = source_losses(runs)
+    D, r, _, _, names = base_losses(runs)
     assert len(D) == len(set(names)) == 9
     assert set(r) == {0.0, 0.05, 0.2}
-    assert len(source_losses(runs[:6])[0]) > 6
+    assert len(base_losses(runs[:6])[0]) > 6
 
 
 def test_runs_of_one_shape_and_seed_are_resampled_together():

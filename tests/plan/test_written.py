@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from tests.records import make_run
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.hardware import GPUS, Machine
@@ -10,7 +11,7 @@ from tongues.laws import Law, preset
 from tongues.models import find_shape, of_shape
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan, write_recipe
 from tongues.recipe import Train, load_recipe
-from tongues.runs import Record, write_record
+from tongues.runs import write_run
 from tongues.train.rules import batch_by_size
 
 CPT = Law("cpt", {"E": 1.0, "A": 30.0, "B": 60.0, "alpha": 0.3, "beta": 0.3, "gamma": 0.02})
@@ -70,7 +71,7 @@ def test_continuing_needs_a_base_and_says_so(tmp_path: Path) -> None:
     assert "placeholder_base" in {caution.code for caution in cautions}
     recipe = load_recipe(path)
     assert (recipe.train.mixture, recipe.train.replay) == ({"qab": 1.0}, {"qaa": 0.1})
-    assert recipe.train.init_from == "PUT-YOUR-BASE-HERE"
+    assert recipe.train.base_model == "PUT-YOUR-BASE-HERE"
     with pytest.raises(UserError, match="is neither a run"):
         check_recipe(recipe, tmp_path)
 
@@ -85,7 +86,7 @@ def test_text_and_tokens_come_from_a_study(tmp_path: Path) -> None:
     assert (recipe.name, recipe.text, recipe.tokens) == (study.name, study.text, study.tokens)
     assert (recipe.train.mixture, recipe.train.replay) == ({"qac": 1.0}, {"qaa": 0.1})
     assert recipe.train.run == "mine-plan"  # runs/mine is the study's folder
-    assert recipe.train.init_from == "mine/qaa-source"
+    assert recipe.train.base_model == "mine/qaa-source"
     other = tmp_path / "other.yaml"
     with pytest.raises(UserError, match="several targets"):
         write_recipe(plan, other, study)
@@ -99,9 +100,10 @@ def test_a_base_of_the_store_gives_its_shape(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     params = of_shape(find_shape("0.2M"), 512).parameters
-    record: Any = dict.fromkeys(Record.__annotations__) | {"shape": "0.2M", "params": params}
     (tmp_path / "runs/first").mkdir(parents=True)
-    write_record(tmp_path / "runs/first", record)
+    shares = {"qaa": 1.0}
+    run = make_run(shape="0.2M", params=params, targets=("qaa",), shares=shares)
+    write_run(tmp_path / "runs/first", run)
     path = tmp_path / "recipe.yaml"
     cautions = write_recipe(plan_of(CPT, flops="1e12", bases=["first=300k@6M"]), path)
     assert [caution.code for caution in cautions] == ["placeholder_text"]

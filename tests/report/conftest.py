@@ -11,8 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.records import make_run
+from tongues import runs as run_store
 from tongues.report import Findings, findings
-from tongues.runs import Parameters, Record, table, write_record
+from tongues.runs import Base, Parameters, table
 
 SHAPES = {"0.1M": 137_000, "0.2M": 295_000, "0.4M": 571_000, "0.6M": 940_000}
 TRUTH = SimpleNamespace(
@@ -65,36 +67,24 @@ def write_run(
     cpt = strategy == "cpt"
     if cpt and parent is None:
         parent = f"study/source-{shape}-seed{seed}"
-    record = Record(
+    run = make_run(
         run=f"study/{name}",
-        fingerprint="0" * 16,
         status=status,
         strategy=strategy,
-        target=target,
-        source="home" if cpt else None,
-        replay=replay,
-        parent=parent,
-        parent_fingerprint=None,
+        base=Base(str(parent), ("home",), "0" * 16) if cpt else None,
+        targets=(target,),
+        replay={"home": replay} if replay else {},
         shape=shape,
-        family="llama",
         params=Parameters(total=N, embedding=N // 3, non_embedding=N - N // 3),
         seed=seed,
         steps=steps,
         tokens=tokens,
         flops=6.0 * N * tokens,
         batch=2048,
-        rate=3e-3,
-        engine=None,
         shares={target: 1 - replay} | ({"home": replay} if replay else {}),
-        epochs={target: 1.0},
-        foreign={target: None},
-        surgery=None,
         settings={"batch": "2048 tokens", "context": "128 tokens", "rate": 0.003, "warmup": "5%"},
-        tokens_fingerprint="1" * 16,
-        versions={"tongues": "0.1.0", "torch": "2.13.0"},
-        seconds=60.0,
     )
-    write_record(directory, record)
+    run_store.write_run(directory, run)
     rng = np.random.default_rng([seed, *name.encode()])
     points = np.concatenate([[0], np.ceil(np.geomspace(steps / 100, steps, 10).round(6))])
     D = points * 2048

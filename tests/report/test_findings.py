@@ -65,7 +65,7 @@ def test_forgetting_is_measured_from_the_source_model(
 
 def test_replay_effect_is_paired(found: Findings, truth: SimpleNamespace):
     for effect in found.replay_effects:
-        assert near(effect.on_source, truth.rise[0.2] - truth.rise[0.0], 1e-9)
+        assert near(effect.on_base["home"], truth.rise[0.2] - truth.rise[0.0], 1e-9)
         assert effect.on_target.sign == 1  # a fifth of the tokens went elsewhere
 
 
@@ -106,7 +106,7 @@ def test_scratch_alone_leaves_the_rest_out(make_study: Callable[..., Path], tmp_
     found = of(make_study(tmp_path, strategies=("scratch",)))
     assert not found.transfers
     assert not found.forgetting
-    assert found.source is None
+    assert found.base_languages == ()
     assert [set(fitted.laws) for fitted in found.laws] == [{"scratch"}, {"scratch"}]
     assert found.left_out == (
         "No CPT run learned `far`, so what CPT saves there is not known.",
@@ -205,7 +205,7 @@ def test_only_runs_from_the_usual_source_models_count(
 ):
     found = long_findings
     assert len(found.usual) == len(found.runs) - 2 * 8
-    assert sorted({p.cpt.base for p in found.bases if p.cpt.base}) == pytest.approx(
+    assert sorted({p.cpt.base_tokens for p in found.bases if p.cpt.base_tokens}) == pytest.approx(
         [2e6, 2e7], 0.01
     )
     assert near(found.transfers[0].saved, truth.saved["near"] - 0.01, 0.02)

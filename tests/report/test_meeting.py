@@ -2,30 +2,32 @@ import numpy as np
 import pytest
 
 from tongues.laws import Curve
-from tongues.laws.observed import Run
+from tongues.laws.observed import RunCurves
 from tongues.report.meeting import meetings, meetings_of_ends, same_but_replay
 
 
 def run_of(
     replay: float, factor: float = 1.0, tokens: float = 1e6, seed: int = 1, **changes
-) -> Run:
+) -> RunCurves:
     """Its loss is a power of the tokens of the target, times a factor."""
     D = np.concatenate([[0.0], np.geomspace(tokens / 100, tokens, 20)])
     own = D * (1 - replay)
     loss = factor * 10.0 * np.maximum(own, 100.0) ** -0.1
-    return Run(
+    return RunCurves(
         name=f"{replay}-{tokens}-{seed}",
         strategy="cpt",
-        target="xx",
-        source="home",
+        lang="xx",
+        targets=("xx",),
+        base_languages=("home",),
         replay=replay,
+        shares={"xx": 1 - replay, "home": replay},
         shape="1M",
         seed=seed,
         params=1_000_000,
         curves={"xx": Curve(D, 6e6 * D, loss)},
         bits_per_byte={},
         seen={"xx": own},
-        base=1e6,
+        base_tokens=1e6,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tongues.laws import Curve, Saving
-from tongues.laws.observed import Run
+from tongues.laws.observed import RunCurves
 from tongues.report.claims import claims
 from tongues.report.findings import Findings, Pair, Transfer, findings
 from tongues.report.statistics import Estimate
@@ -19,10 +19,10 @@ from tongues.report.statistics import Estimate
 SIZES = {"1M": 1e6, "3M": 3e6, "9M": 9e6}
 TOKENS = np.concatenate([[0.0], np.geomspace(2e5, 1e7, 7)])
 REPEATS = 300
-NOTHING = Findings((), (), None, (), (), (), (), (), (), (), (), {}, ())
+NOTHING = Findings((), (), (), (), (), (), (), (), (), (), (), {}, ())
 
 
-def study(random: np.random.Generator) -> Iterator[Run]:
+def study(random: np.random.Generator) -> Iterator[RunCurves]:
     """Continued runs learn as those from scratch do, and keep their source as it was.
 
     Whatever their replay, runs of a shape and seed share their parent, and so much of their noise;
@@ -39,20 +39,31 @@ def study(random: np.random.Generator) -> Iterator[Run]:
                 loss *= np.exp(0.2 * learns)
                 kept = 2.5 * noise[1] * np.exp(parent + of_size * (TOKENS > 0))
                 curves["home"] = Curve(TOKENS, 6 * N * TOKENS, kept)
-            yield Run(
+            yield RunCurves(
                 name=f"{shape}-{seed}-{target}-{replay}",
                 strategy="scratch" if replay is None else "cpt",
-                target=target,
-                source=None if replay is None else "home",
+                lang=target,
+                targets=(target,),
+                base_languages=() if replay is None else ("home",),
                 replay=replay or 0.0,
+                shares={target: 1 - (replay or 0.0), "home": replay or 0.0},
                 shape=shape,
                 seed=seed,
                 params=int(N),
                 curves=curves,
                 bits_per_byte={},
                 seen={target: TOKENS * (1 - (replay or 0.0))},
-                base=None if replay is None else 1e7,
+                base_tokens=None if replay is None else 1e7,
             )
+
+
+def run_of(name: str, replay: float, shape: str, seed: int, params: int, curve: Curve) -> RunCurves:
+    """A continued run that learned `xx`."""
+    shares = {"xx": 1 - replay, "home": replay}
+    curves = {"xx": curve}
+    return RunCurves(
+        name, "cpt", "xx", ("xx",), ("home",), replay, shares, shape, seed, params, curves, {}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +122,7 @@ def test_a_saving_that_changes_by_more_than_the_tolerance_is_not_said_to_last():
                 saved = 0.3 + 0.05 * np.log10(compute / 1e13) + off
                 saved += 0.003 * random.standard_normal()
                 curve = Curve(np.array([1e6 * length]), np.array([compute]), np.ones(1))
-                run = Run("", "cpt", "xx", None, 0.0, str(size), seed, 10**size, {"xx": curve}, {})
+                run = run_of("", 0.0, str(size), seed, 10**size, curve)
                 point = Saving(1.0, 1e6, 1e6 * (1 - saved), compute, compute * (1 - saved), False)
                 pairs.append(Pair(run, run, saved, True, 0.1, (point,), None))
         transfer = Transfer("xx", 0.0, tuple(pairs), None, Estimate(0.1, None, None, 1), None)
@@ -128,7 +139,7 @@ def test_ends_that_lie_apart_by_the_tolerance_are_hardly_ever_said_to_meet():
     random = np.random.default_rng(2)
     holds = []
     for _ in range(REPEATS):
-        runs: list[Run] = []
+        runs: list[RunCurves] = []
         for shape, seed in product(SIZES, (1, 2)):
             parent = 0.005 * random.standard_normal()
             for replay, tokens in ((0.0, 5e6), (0.0, 1e7), (0.05, 8e6), (0.2, 1e7)):
@@ -137,8 +148,8 @@ def test_ends_that_lie_apart_by_the_tolerance_are_hardly_ever_said_to_meet():
                 curve = Curve(np.array([tokens]), np.array([6e6 * tokens]), np.array([loss]))
                 seen = {"xx": np.array([tokens * (1 - replay)])}
                 name = f"{shape}-{seed}-{replay}-{tokens}"
-                run = Run(name, "cpt", "xx", "home", replay, shape, seed, 1, {"xx": curve}, {})
-                runs.append(replace(run, seen=seen, base=1e7))
+                run = run_of(name, replay, shape, seed, 1, curve)
+                runs.append(replace(run, seen=seen, base_tokens=1e7))
         asked = {claim.name: claim for claim in claims(replace(NOTHING, usual=tuple(runs)))}
         holds += [part.verdict == "holds" for part in asked["targets-meet-by-ends"].parts]
     assert len(holds) == 2 * REPEATS

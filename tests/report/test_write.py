@@ -13,7 +13,7 @@ from tongues.files import read_json, write_json
 from tongues.report import Findings, write_report
 from tongues.report.claims import claims
 from tongues.report.page import page
-from tongues.runs import find_runs, read_record, table, write_record
+from tongues.runs import find_runs, read_run, table, write_run
 
 
 @pytest.fixture(scope="module")
@@ -113,11 +113,8 @@ def test_names_from_outside_are_only_text(make_study: Callable[..., Path], tmp_p
     place = make_study(tmp_path / "runs", shapes=("0.1M",), seeds=(1,), targets=("near",))
     evil = "</script><script>alert(1)</script>"
     for directory in find_runs([place]):
-        record = read_record(directory)
-        record["settings"] = {"note": evil}
-        if record["target"] == "near":
-            record["target"] = evil
-        write_record(directory, record)
+        run = replace(read_run(directory), settings={"note": evil})
+        write_run(directory, replace(run, targets=(evil,)) if run.targets == ("near",) else run)
         lines = (directory / "evals.jsonl").read_text()
         (directory / "evals.jsonl").write_text(lines.replace('"near"', json.dumps(evil)))
     text = write_report([place], tmp_path / "report").read_text()

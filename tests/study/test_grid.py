@@ -31,14 +31,14 @@ def test_a_further_grid_differs_in_the_keys_it_gives(make_recipe: MakeRecipe) ->
         "qab-scratch-0.2M-2500tokens-s1",
         "qab-cpt-replay5-0.2M-2500tokens-s1",
     ]
-    assert {plan.parent for plan in more[len(plain) :]} == {None, "small/qaa-source-0.2M-s1"}
+    assert {plan.base for plan in more[len(plain) :]} == {None, "small/qaa-source-0.2M-s1"}
     assert str(more[-1].settings.budget) == "2500 tokens"
 
 
 def test_runs_continue_from_bases_of_every_budget(make_recipe: MakeRecipe) -> None:
     budgets = "study.source_budgets=[8k tokens, 100 tokens per parameter]"
     plans = plan_runs(make_recipe(*STUDY, budgets, "study.shapes=[0.1M]"))
-    continued = {plan.name: plan.parent for plan in plans if plan.parent}
+    continued = {plan.name: plan.base for plan in plans if plan.base}
     assert continued == {
         f"small/qab-cpt{replay}-0.1M{origin}-s1": f"small/qaa-source-0.1M{base}-s1"
         for replay in ("", "-replay25")

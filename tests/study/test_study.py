@@ -12,7 +12,7 @@ from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.recipe import Recipe
-from tongues.runs import find_runs, read_record, table
+from tongues.runs import find_runs, read_run, table
 from tongues.study import State, plan_runs, run_all
 
 STUDY = (
@@ -39,14 +39,14 @@ def test_the_grid_holds_every_combination_with_parents_first(make_recipe: MakeRe
     names = [plan.name for plan in plans]
     assert len(set(names)) == 2 * 2 * (1 + 1 + 2)
     for plan in plans:
-        assert (plan.parent is None) == (plan.strategy != "cpt")
-        if plan.parent:
-            assert names.index(plan.parent) < names.index(plan.name)
-            parent = plans[names.index(plan.parent)]
+        assert (plan.base is None) == (plan.strategy != "cpt")
+        if plan.base:
+            assert names.index(plan.base) < names.index(plan.name)
+            parent = plans[names.index(plan.base)]
             assert (parent.shape, parent.settings.seed) == (plan.shape, plan.settings.seed)
         tokens = plan.settings.budget.tokens(1, 1.0)
         assert tokens == (9000 if plan.strategy == "source" else 4000)
-    replay = next(plan for plan in plans if plan.replay)
+    replay = next(plan for plan in plans if plan.roles.replay_share)
     assert replay.shares == {"qab": 0.75, "qaa": 0.25}
 
 
@@ -56,7 +56,7 @@ def test_a_study_trains_all_its_runs_and_is_then_left_alone(study: Recipe, works
     assert states[-1].finished == states[-1].runs == 4
     assert states[-1].share == pytest.approx(1)
     runs = find_runs([workspace / "runs"])
-    assert {read_record(run)["strategy"] for run in runs} == {"source", "scratch", "cpt"}
+    assert {read_run(run).strategy for run in runs} == {"source", "scratch", "cpt"}
     rows = table([workspace / "runs"])
     assert {row["replay"] for row in rows} == {0.0, 0.25}
     before = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
@@ -92,7 +92,7 @@ def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
     assert b"Traceback" not in told
     assert list(workspace.glob("runs/*/*/checkpoints/step-*"))
     subprocess.run(command, check=True, capture_output=True)
-    assert all(read_record(run)["status"] == "finished" for run in find_runs([workspace / "runs"]))
+    assert all(read_run(run).status == "finished" for run in find_runs([workspace / "runs"]))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspac
     assert alive(process.pid) == 0
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert all(read_record(run)["status"] == "finished" for run in find_runs([workspace / "runs"]))
+    assert all(read_run(run).status == "finished" for run in find_runs([workspace / "runs"]))
 
 
 def test_what_does_not_fit_this_machine_is_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_derived_numbers_are_those_of_the_finished_run(study: Recipe, workspace:
     checked = check_recipe(study, workspace)
     run_all([plan for plan, _ in checked.runs], workspace)
     for plan, derived in checked.runs:
-        record = read_record(workspace / "runs" / plan.name)
-        assert record["params"] == derived.parameters
-        assert record["steps"] == derived.steps
-        assert record["flops"] == derived.flops
+        record = read_run(workspace / "runs" / plan.name)
+        assert record.params == derived.parameters
+        assert record.steps == derived.steps
+        assert record.flops == derived.flops

@@ -1,12 +1,14 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import MakeRecipe
+from tests.records import make_run
 from tongues.errors import UserError
-from tongues.files import append_line, write_json
-from tongues.runs import read_record, write_record
+from tongues.files import append_line
+from tongues.runs import read_run, write_run
 from tongues.study import best_rates, plan_study, plan_sweep, run_all, unfinished
 from tongues.train.rules import rate_at_size
 
@@ -23,11 +25,9 @@ def finish(workspace: Path, name: str, loss: float) -> None:
     """A finished run as far as a sweep reads it."""
     place = workspace / "runs" / name
     place.mkdir(parents=True)
-    keys = ("run", "strategy", "target", "source", "replay", "parent", "shape", "seed")
-    record = dict.fromkeys((*keys, "tokens_fingerprint")) | {"status": "finished"}
-    write_json(place / "run.json", record | {"params": {"total": 1, "non_embedding": 1}})
-    append_line(place / "evals.jsonl", {"step": 0, "loss": 9.0})
-    append_line(place / "evals.jsonl", {"step": 7, "loss": loss})
+    write_run(place, make_run(run=name, targets=("qaa",), shares={"qaa": 1.0}))
+    append_line(place / "evals.jsonl", {"step": 0, "lang": "qaa", "loss": 9.0})
+    append_line(place / "evals.jsonl", {"step": 7, "lang": "qaa", "loss": loss})
 
 
 def test_the_bottom_of_the_parabola_is_found(make_recipe: MakeRecipe, tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_every_run_takes_the_rate_that_the_sweep_leads_to(
     rates, _ = best_rates(plan_sweep(recipe), workspace)
     assert plan.settings.rate == rates
     run_all([plan], workspace)
-    record = read_record(workspace / "runs" / plan.name)
-    assert record["rate"] == rate_at_size(rates, record["params"]["non_embedding"])
+    record = read_run(workspace / "runs" / plan.name)
+    assert record.rate == rate_at_size(rates, record.params["non_embedding"])
 
 
 def test_a_run_that_did_not_end_is_no_verdict_on_its_rate(
@@ -78,9 +78,9 @@ def test_a_run_that_did_not_end_is_no_verdict_on_its_rate(
     for plan, loss in zip(plans, (3.1, 3.0, 3.2), strict=True):
         finish(tmp_path, plan.name, loss)
     assert not unfinished(plans, tmp_path)
-    record = read_record(tmp_path / "runs" / plans[2].name)
-    write_record(tmp_path / "runs" / plans[2].name, {**record, "status": "running"})  # killed
+    record = read_run(tmp_path / "runs" / plans[2].name)
+    write_run(tmp_path / "runs" / plans[2].name, replace(record, status="running"))  # killed
     assert unfinished(plans, tmp_path) == [plans[2].name]
     assert plan_study(recipe, tmp_path)[0].settings.rate == 3e-3  # as the recipe says, so far
-    write_record(tmp_path / "runs" / plans[2].name, {**record, "status": "diverged"})
+    write_run(tmp_path / "runs" / plans[2].name, replace(record, status="diverged"))
     assert plan_study(recipe, tmp_path)[0].settings.rate == {"0.1M": 0.004}

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.records import BASE, make_run
+from tongues import runs
 from tongues.errors import UserError
-from tongues.runs import Record, write_record
 from tongues.tables import observe, read_table, select
 
 SCALING = Path(__file__).parents[2] / "../shared/data/scaling"
@@ -54,37 +55,16 @@ def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def write_run(directory: Path, losses: dict[str, list[float]], status: str = "finished") -> None:
     """A run that learned `qab`, evaluated at 0, 1,000, 2,000 … tokens."""
-    record: Record = {
-        "run": f"study/{directory.name}",
-        "fingerprint": "f",
-        "status": status,
-        "strategy": "cpt",
-        "target": "qab",
-        "source": "qaa",
-        "replay": 0.1,
-        "parent": "study/parent",
-        "parent_fingerprint": "p",
-        "shape": "1M",
-        "family": "llama",
-        "params": {"total": 1_500_000, "embedding": 500_000, "non_embedding": 1_000_000},
-        "seed": 1,
-        "steps": 3,
-        "tokens": 2000,
-        "flops": 1.8e10,
-        "batch": 1000,
-        "rate": 1e-3,
-        "engine": None,
-        "shares": {"qab": 0.9, "qaa": 0.1},
-        "epochs": {"qab": 0.1, "qaa": 0.01},
-        "foreign": {"qab": None, "qaa": None},
-        "surgery": None,
-        "settings": {},
-        "tokens_fingerprint": "t",
-        "versions": {},
-        "seconds": 1.0,
-    }
+    run = make_run(
+        run=f"study/{directory.name}",
+        status=status,
+        strategy="cpt",
+        base=BASE,
+        replay={"qaa": 0.1},
+        shares={"qab": 0.9, "qaa": 0.1},
+    )
     directory.mkdir(parents=True)
-    write_record(directory, record)
+    runs.write_run(directory, run)
     lines = [
         {"step": i, "tokens": 1000 * i, "flops": 9e9 * i, "lang": lang, "loss": loss}
         for lang, curve in losses.items()
@@ -169,16 +149,16 @@ def test_run_directories_are_tables_of_their_evaluations(tmp_path: Path) -> None
     write_run(tmp_path / "study" / "two", {"qab": [8.0]}, status="running")
     table = read_table([tmp_path])
     assert table.places[:2] == ["study/one step 0 qab", "study/one step 1 qab"]
-    learned = observe(select(table, "lang == target"), {}, ["N", "D", "C"])
+    learned = observe(select(table, "role == 'target'"), {}, ["N", "D", "C"])
     assert learned.loss.tolist() == [4.0, 3.0]
     assert learned.variables["C"].tolist() == [9e9, 1.8e10]
     assert [w.code for w in learned.warnings] == ["before_training"]
-    known = observe(select(table, "lang == source"), {}, ["D", "r", "S"])
+    known = observe(select(table, "role == 'base'"), {}, ["D", "r", "S"])
     assert known.variables["S"].tolist() == [2.0, 2.0]
     assert known.variables["r"].tolist() == [0.1, 0.1]
     with pytest.raises(UserError, match="several_languages") as refusal:
         observe(table, {}, ["N", "D"])
-    assert "lang == target" in refusal.value.hint
+    assert "role == 'target'" in refusal.value.hint
 
 
 @pytest.mark.parametrize(

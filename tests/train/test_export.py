@@ -1,7 +1,6 @@
 import errno
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -9,10 +8,11 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.conftest import MakeRecipe
+from tests.records import make_run
 from tongues.errors import UserError
 from tongues.files import read_lines, write_json
 from tongues.quantities import show_count
-from tongues.runs import Record, read_record, write_record
+from tongues.runs import Base, read_run, write_run
 from tongues.tokens import open_tokens
 from tongues.tokens.store import read_manifest
 from tongues.train import run_of_recipe
@@ -74,15 +74,14 @@ def test_a_run_without_checkpoints_or_tokens_says_so(
     with pytest.raises(UserError, match="has no checkpoints") as caught:
         export_run(directory, 3, workspace, tmp_path / "out")
     assert "`model`" in caught.value.hint
-    unfinished: Any = dict.fromkeys(Record.__annotations__) | {"status": "stopped"}
     (tmp_path / "begun").mkdir()
-    write_record(tmp_path / "begun", unfinished)
+    write_run(tmp_path / "begun", make_run(status="stopped"))
     with pytest.raises(UserError, match="has no checkpoints") as caught:
         export_run(tmp_path / "begun", None, workspace, tmp_path / "out")
     assert "`tongues train`" in caught.value.hint
     kept = replace(run_of_recipe(make_recipe("train.milestones=[50%]")), name="kept")
     directory = train(kept, workspace)
-    step = round(read_record(directory)["steps"] * 0.5)
+    step = round(read_run(directory).steps * 0.5)
     with pytest.raises(UserError, match="tokens that the run read"):
         export_run(directory, step, tmp_path / "elsewhere", tmp_path / "out")
 
@@ -123,15 +122,15 @@ def test_what_was_dropped_is_told_with_its_reasons(workspace: Path) -> None:
     folder = workspace / "corpus" / "small"
     folder.mkdir(parents=True)
     write_json(folder / "corpus.json", {"languages": {"qaa": about, "qab": about}})
-    record: Any = {
-        "tokens_fingerprint": manifest["fingerprint"],
-        "shares": {"qaa": 1.0},
-        "epochs": {"qaa": 2.0},
-        "foreign": {"qaa": {"qab": 0.12, "qac": 0.001}},
-        "tokens": 1000,
-        "settings": {},
-        "parent": "/models/some",
-    }
+    record = make_run(
+        tokens_fingerprint=manifest["fingerprint"],
+        base=Base("/models/some", ("qab",), "p"),
+        targets=("qaa",),
+        shares={"qaa": 1.0},
+        epochs={"qaa": 2.0},
+        foreign={"qaa": {"qab": 0.12, "qac": 0.001}},
+        tokens=1000,
+    )
     said = data_section(record, workspace)
     assert "Of 4,000 documents 3,000 were kept; dropped: copy 900, near copy 100;" in said
     assert "could not be read: 3 places." in said and "Found inside: 12% qab." in said

@@ -14,7 +14,7 @@ from tests.models.families import FAMILIES, save_tiny, tiny
 from tests.models.shortened import shortened
 from tongues.errors import UserError
 from tongues.files import read_lines
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
@@ -24,7 +24,9 @@ SHORT = ("train.budget=3k tokens", "train.evaluate=[qab]", "train.precision=floa
 
 
 def child_of(make_recipe: MakeRecipe, parent: Path, *overrides: str) -> RunPlan:
-    recipe = make_recipe(f"train.init_from={parent}", "model.shape=null", *SHORT, *overrides)
+    recipe = make_recipe(
+        f"train.base={{model: {parent}, languages: [qac]}}", "model.shape=null", *SHORT, *overrides
+    )
     return replace(run_of_recipe(recipe), name="child")
 
 
@@ -46,13 +48,13 @@ def test_any_family_is_continued_with_new_pieces_and_loads_elsewhere(
     shortened(own, LACKED, tmp_path / "shorter.json")
     parent = save_tiny(tiny(name, rows), workspace / "parent", tmp_path / "shorter.json")
     directory = train(child_of(make_recipe, parent), workspace)
-    record = read_record(directory)
+    record = read_run(directory)
     family = FAMILIES[name][0]
-    assert record["family"] == family
-    assert record["shape"].startswith(f"{family}-")
-    assert record["surgery"] is not None
+    assert record.family == family
+    assert record.shape.startswith(f"{family}-")
+    assert record.surgery is not None
     model = AutoModelForCausalLM.from_pretrained(directory / "model").eval()
-    assert record["params"]["total"] == model.num_parameters()
+    assert record.params["total"] == model.num_parameters()
     assert model.config.vocab_size == PIECES
     first, *_, last = (row["loss"] for row in read_lines(directory / "evals.jsonl"))
     assert last < first
@@ -66,12 +68,12 @@ def test_a_matrix_with_rows_to_spare_stays_as_large(
     own = workspace / "tokens/small/tokenizer.json"
     parent = save_tiny(tiny("qwen3", 512), workspace / "parent", own)
     directory = train(child_of(make_recipe, parent), workspace)
-    record = read_record(directory)
-    assert record["surgery"] is None
-    assert record["params"]["embedding"] == 512 * 32
-    again = replace(child_of(make_recipe, parent), parent="child", name="grandchild")
-    assert read_record(train(again, workspace))["params"] == record["params"]
-    assert read_record(workspace / "runs/grandchild")["shape"] == record["shape"]
+    record = read_run(directory)
+    assert record.surgery is None
+    assert record.params["embedding"] == 512 * 32
+    again = replace(child_of(make_recipe, parent), base="child", name="grandchild")
+    assert read_run(train(again, workspace)).params == record.params
+    assert read_run(workspace / "runs/grandchild").shape == record.shape
 
 
 def test_a_context_longer_than_the_parent_has_positions_is_refused(

@@ -21,7 +21,7 @@ from tests.train.test_run import digests
 from tongues.errors import Stopped, UserError
 from tongues.files import read_json, read_lines
 from tongues.recipe import Train, load_recipe
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, loop, run_of_recipe
 from tongues.train.hold import check_steps, next_share, parts_of
@@ -33,7 +33,7 @@ from tongues.train.validation import HeldOut
 STEPS = 1000
 CONTINUED = (
     "model.shape=0.05M",
-    "train.init_from=parent",
+    "train.base={model: parent, languages: [qaa]}",
     "train.mixture={qab: 100%}",
     "train.replay={qaa: 10%}",
 )
@@ -176,13 +176,13 @@ def test_shares_change_are_told_and_counted_exactly(
     rows = np.concatenate([dealt[number].numpy() for number in range(78)])
     replayed = [row.tobytes() for row in rows if row.tobytes() in windows]
     assert len(set(replayed)) == len(replayed)
-    record, last = read_record(directory), read_lines(directory / "evals.jsonl")[-2]
+    record, last = read_run(directory), read_lines(directory / "evals.jsonl")[-2]
     assert last["lang"] == "qaa"
     assert last["tokens_lang"] == 64 * len(replayed)
-    assert record["shares"]["qaa"] == len(replayed) / len(rows)
-    assert abs(record["shares"]["qaa"] - 0.1) > 0.01
-    assert record["replay"] == pytest.approx(record["shares"]["qaa"])
-    assert record["epochs"]["qaa"] == last["epochs_lang"] == len(replayed) / len(windows)
+    assert record.shares["qaa"] == len(replayed) / len(rows)
+    assert abs(record.shares["qaa"] - 0.1) > 0.01
+    assert record.roles.replay_share == pytest.approx(record.shares["qaa"])
+    assert record.epochs["qaa"] == last["epochs_lang"] == len(replayed) / len(windows)
 
 
 def test_stopped_and_resumed_a_held_run_ends_with_the_same_bytes(
@@ -197,7 +197,7 @@ def test_stopped_and_resumed_a_held_run_ends_with_the_same_bytes(
             train(plan, parent)
     assert digests(train(plan, parent)) == digests(alone)
     assert read_lines(directory / "events.jsonl") == read_lines(alone / "events.jsonl")
-    assert read_record(directory)["shares"] == read_record(alone)["shares"]
+    assert read_run(directory).shares == read_run(alone).shares
 
 
 def test_a_held_run_goes_back_to_the_shares_of_then(

@@ -15,11 +15,11 @@ from tests.conftest import MakeRecipe
 from tests.train.test_run import digests
 from tongues.errors import Stopped, UserError
 from tongues.files import read_lines
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
-from tongues.train.assemble import make_mixture
 from tongues.train.run import train
+from tongues.train.start import make_mixture
 
 STEPS, SAMPLES, CONTEXT = 200, 4, 64
 SPIKES = (131, 171)  # steps whose batch is noise
@@ -68,7 +68,7 @@ def test_a_run_stops_at_a_spike_with_its_weights_unharmed(
     with pytest.raises(UserError, match=f"at step {SPIKES[0]}") as caught:
         train(plan_of(make_recipe, "stop", name="small"), noisy)
     assert caught.value.code == "spike"
-    assert read_record(noisy / "runs/small")["status"] == "diverged"
+    assert read_run(noisy / "runs/small").status == "diverged"
 
 
 def test_a_run_goes_back_and_passes_over_what_made_the_spike(

@@ -1,13 +1,18 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import MakeRecipe
+from tests.records import make_run
 from tongues.check import check_recipe
 from tongues.errors import UserError
+from tongues.roles import Roles
+from tongues.runs import Base, write_run
 from tongues.train import RunPlan, run_of_recipe
 
-CONTINUED = "train.init_from=parent"
+CONTINUED = "train.base={model: elsewhere, languages: [en, fr]}"
+LEARNS = "train.mixture={qab: 100%}"
 
 
 def plan_of(make_recipe: MakeRecipe, *overrides: str) -> RunPlan:
@@ -20,25 +25,90 @@ def test_replay_is_of_all_tokens_and_the_mixture_shares_out_the_rest(
     mixture, replay = "train.mixture={sw: 75%, yo: 25%}", "train.replay={en: 15%, fr: 5%}"
     plan = plan_of(make_recipe, CONTINUED, mixture, replay)
     assert plan.shares == pytest.approx({"sw": 0.6, "yo": 0.2, "en": 0.15, "fr": 0.05})
-    assert (plan.strategy, plan.target, plan.source, plan.replay) == ("cpt", "sw", "en", 0.2)
-    assert plan.identity()["replay"] == {"en": "15%", "fr": "5%"}
+    assert plan.strategy == "cpt"
+    assert plan.roles == Roles(("sw", "yo"), ("en", "fr"), {"en": 0.15, "fr": 0.05})
+    assert plan.roles.replay_share == 0.2
+    assert plan.identity()["replay"] == {"en": 0.15, "fr": 0.05}
 
 
-def test_without_the_word_the_lesser_languages_of_a_continued_run_are_its_replay(
+def test_all_of_a_mixture_is_learned_and_none_of_it_is_taken_for_replay(
     make_recipe: MakeRecipe,
 ) -> None:
-    plan = plan_of(make_recipe, CONTINUED, "train.mixture={qab: 70%, qaa: 30%}")
-    assert plan.shares == {"qab": 0.7, "qaa": 0.3}
-    assert (plan.source, plan.replay) == ("qaa", 0.3)
+    both = "train.mixture={tr: 80%, he: 20%}"
+    plan = plan_of(make_recipe, CONTINUED, both)
+    assert plan.shares == {"tr": 0.8, "he": 0.2}
+    assert plan.roles == Roles(("tr", "he"), ("en", "fr"))
+    assert (plan.roles.replay_share, plan.roles.forgettable) == (0.0, ("en", "fr"))
+    replayed = plan_of(make_recipe, CONTINUED, both, "train.replay={en: 20%}")
+    assert replayed.roles == replace(plan.roles, replay={"en": 0.2})
+    differing = {key for key, value in plan.identity().items() if replayed.identity()[key] != value}
+    assert differing == {"replay"}
     scratch = plan_of(make_recipe, "train.mixture={qab: 70%, qaa: 30%}")
-    assert (scratch.strategy, scratch.source, scratch.replay) == ("scratch", None, 0.0)
+    assert scratch.strategy == "scratch"
+    assert scratch.roles == Roles(("qab", "qaa"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "where", "says"),
+    [
+        ((CONTINUED, "train.mixture={tr: 80%, en: 20%}"), "mixture", "`en` is a language of the"),
+        (
+            (CONTINUED, "train.mixture={tr: 80%, he: 20%}", "train.targets=[tr]"),
+            "mixture",
+            "`he` is in the mixture and is not a target",
+        ),
+        ((CONTINUED, LEARNS, "train.targets=[qab, tr]"), "targets", "`tr` is a target and has no"),
+        ((CONTINUED, LEARNS, "train.replay={de: 5%}"), "replay", "is not a language of the base"),
+        (("train.mixture={qab: 100%}", "train.targets=[qaa]"), "targets", "`qaa` is a target"),
+        (("train.base=nowhere", LEARNS), "base", "`nowhere` is neither a run"),
+    ],
+)
+def test_what_is_not_declared_is_an_error_and_never_guessed(
+    make_recipe: MakeRecipe, overrides: tuple[str, ...], where: str, says: str
+) -> None:
+    with pytest.raises(UserError, match=says) as caught:
+        plan_of(make_recipe, *overrides)
+    assert caught.value.where == f"train.{where}"
+    assert caught.value.hint
+
+
+def test_a_language_of_the_base_is_learned_further_where_that_is_said(
+    make_recipe: MakeRecipe,
+) -> None:
+    both = ("train.mixture={tr: 80%, en: 20%}", "train.targets=[tr, en]")
+    roles = plan_of(make_recipe, CONTINUED, *both).roles
+    assert roles.targets == ("tr", "en")
+    assert roles.forgettable == ("fr",)
+    assert [roles.role(lang) for lang in ("en", "fr", "he")] == ["target", "base", "other"]
+
+
+def test_a_folder_that_does_not_say_what_it_knows_must_be_declared(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="is not declared") as caught:
+        plan_of(make_recipe, f"train.base={tmp_path}", LEARNS)
+    assert "languages: [en]" in caught.value.hint
+
+
+def test_a_run_knows_what_it_and_its_base_were_trained_on(
+    make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    before = Base("hub", ("en",), "p")
+    shares = {"sw": 0.8, "en": 0.2}
+    write_run(tmp_path / "runs/one", make_run(base=before, targets=("sw",), shares=shares))
+    recipe = make_recipe("train.base=one", LEARNS)
+    assert run_of_recipe(recipe, tmp_path).roles.base_languages == ("en", "sw")
+    wrong = make_recipe("train.base={model: one, languages: [en]}", LEARNS)
+    with pytest.raises(UserError, match="was trained on en and sw, by its record"):
+        run_of_recipe(wrong, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
         (("train.replay={qab: 20%}",), "nothing to replay"),
-        ((CONTINUED, "train.replay={qab: 60%, qac: 40%}"), "100% of replay leave nothing"),
+        ((CONTINUED, "train.replay={en: 60%, fr: 40%}"), "100% of replay leave nothing"),
         ((CONTINUED, "train.replay={qaa: 20%}"), "`qaa` is in the mixture and replayed"),
     ],
 )
@@ -54,7 +124,7 @@ def test_replay_of_a_language_without_text_is_found_before_work(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match="`fr` has no text") as caught:
-        check_recipe(make_recipe(CONTINUED, "train.replay={fr: 5%}"), tmp_path)
+        check_recipe(make_recipe(CONTINUED, LEARNS, "train.replay={fr: 5%}"), tmp_path)
     assert caught.value.where == "train.replay"
 
 

@@ -19,7 +19,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.conftest import MakeRecipe
 from tongues.errors import Stopped, UserError
 from tongues.files import only_one, read_json, read_lines, write_json
-from tongues.runs import read_record, table
+from tongues.roles import Roles
+from tongues.runs import read_run, table
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
@@ -34,6 +35,11 @@ def digests(directory: Path) -> dict[str, str]:
 
 def plan_of(make_recipe: MakeRecipe, *overrides: str, name: str = "small") -> RunPlan:
     return replace(run_of_recipe(make_recipe(*overrides)), name=name)
+
+
+def _named(base: str) -> str:
+    """A base that knows none of what the run learns."""
+    return f"train.base={{model: {base}, languages: [qac]}}"
 
 
 def train_and_stop(plan: RunPlan, workspace: Path) -> Path:
@@ -53,10 +59,10 @@ def train_and_stop(plan: RunPlan, workspace: Path) -> Path:
 
 def test_a_run_learns_and_leaves_all_it_should(make_recipe: MakeRecipe, workspace: Path) -> None:
     directory = train(plan_of(make_recipe), workspace)
-    record = read_record(directory)
-    assert record["status"] == "finished"
+    record = read_run(directory)
+    assert record.status == "finished"
     assert (
-        record["params"]["total"]
+        record.params["total"]
         == AutoModelForCausalLM.from_pretrained(directory / "model").num_parameters()
     )
     evals = read_lines(directory / "evals.jsonl")
@@ -65,8 +71,8 @@ def test_a_run_learns_and_leaves_all_it_should(make_recipe: MakeRecipe, workspac
     assert first["step"] == 0
     assert abs(first["loss"] - math.log(400)) < 0.1
     assert last["loss"] < first["loss"] - 1
-    assert last["tokens"] == record["tokens"] == record["steps"] * 512
-    assert last["flops"] == record["flops"]
+    assert last["tokens"] == record.tokens == record.steps * 512
+    assert last["flops"] == record.flops
     assert not (directory / "checkpoints").exists()
     tokenizer = AutoTokenizer.from_pretrained(directory / "model")
     assert len(tokenizer) == 400
@@ -164,7 +170,7 @@ def test_a_finished_run_is_left_alone_and_another_recipe_is_refused(
         train(plan_of(make_recipe, "train.seed=2"), workspace)
     assert "--rebuild" in caught.value.hint
     train(plan_of(make_recipe, "train.seed=2"), workspace, rebuild=True)
-    assert read_record(directory)["seed"] == 2
+    assert read_run(directory).seed == 2
 
 
 def test_a_rebuild_never_mixes_two_runs_and_spares_other_runs(
@@ -180,7 +186,7 @@ def test_a_rebuild_never_mixes_two_runs_and_spares_other_runs(
     train(plan_of(make_recipe, name="study/child"), workspace)
     with pytest.raises(UserError, match="a study's folder"):
         train(plan_of(make_recipe, name="study"), workspace, rebuild=True)
-    assert read_record(study / "child")["status"] == "finished"
+    assert read_run(study / "child").status == "finished"
 
 
 def test_a_run_is_one_process_at_a_time(make_recipe: MakeRecipe, workspace: Path) -> None:
@@ -201,20 +207,20 @@ def test_a_continued_run_starts_where_its_parent_ended(
     train(plan_of(make_recipe, name="parent"), workspace)
     child = plan_of(
         make_recipe,
-        "train.init_from=parent",
+        "train.base={model: parent, languages: [qaa]}",
         "train.mixture={qab: 100%}",
         "train.replay={qaa: 25%}",
         name="child",
     )
-    assert (child.strategy, child.target, child.replay) == ("cpt", "qab", 0.25)
+    assert (child.strategy, child.roles) == ("cpt", Roles(("qab",), ("qaa",), {"qaa": 0.25}))
     directory = train(child, workspace)
     ended = read_lines(workspace / "runs/parent/evals.jsonl")[-2:]
     began = read_lines(directory / "evals.jsonl")[:2]
     assert [row["loss"] for row in began] == [row["loss"] for row in ended]
     dealt = {row["lang"]: row["tokens_lang"] for row in read_lines(directory / "evals.jsonl")[-2:]}
     assert dealt["qaa"] == pytest.approx(0.25 * sum(dealt.values()), abs=64)
-    record = read_record(directory)
-    assert record["shares"] == {"qab": 0.75, "qaa": 0.25}
+    record = read_run(directory)
+    assert record.shares == {"qab": 0.75, "qaa": 0.25}
     assert "75% qab, 25% qaa" in (directory / "model/README.md").read_text()
 
 
@@ -225,8 +231,8 @@ def test_text_that_runs_out_is_read_again_and_said_so(
     told: list[str] = []
     directory = train(plan_of(make_recipe, *long), workspace, tell=told.append)
     windows = (len(open_tokens(workspace / "tokens/small").train("qaa")) - 1) // 64
-    times = read_record(directory)["tokens"] / 64 / windows
-    assert 1 < times == pytest.approx(read_record(directory)["epochs"]["qaa"])
+    times = read_run(directory).tokens / 64 / windows
+    assert 1 < times == pytest.approx(read_run(directory).epochs["qaa"])
     assert told == [f"`qaa` will be read {times:.3g} times"]
     last = {row["lang"]: row["epochs_lang"] for row in read_lines(directory / "evals.jsonl")[-2:]}
     assert last == {"qaa": pytest.approx(times), "qab": 0.0}
@@ -235,7 +241,7 @@ def test_text_that_runs_out_is_read_again_and_said_so(
 def test_a_parent_that_does_not_fit_is_refused(make_recipe: MakeRecipe, workspace: Path) -> None:
     train(plan_of(make_recipe, name="parent"), workspace)
     with pytest.raises(UserError, match="neither a run") as caught:
-        train(plan_of(make_recipe, "train.init_from=parnt", name="child"), workspace)
+        train(plan_of(make_recipe, _named("parnt"), name="child"), workspace)
     assert "`parent`" in caught.value.hint
     tokenizer = workspace / "runs/parent/model/tokenizer.json"
     whole = tokenizer.read_text()
@@ -243,17 +249,17 @@ def test_a_parent_that_does_not_fit_is_refused(make_recipe: MakeRecipe, workspac
     other["model"]["merges"].reverse()
     write_json(tokenizer, other)
     with pytest.raises(UserError, match="another tokenizer"):
-        train(plan_of(make_recipe, "train.init_from=parent", name="child"), workspace)
+        train(plan_of(make_recipe, _named("parent"), name="child"), workspace)
     tokenizer.write_text(whole)
     with pytest.raises(UserError, match="another shape"):
         train(
-            plan_of(make_recipe, "train.init_from=parent", "model.shape=0.2M", name="child"),
+            plan_of(make_recipe, _named("parent"), "model.shape=0.2M", name="child"),
             workspace,
         )
     record = workspace / "runs/parent/run.json"
     write_json(record, {**read_json(record), "status": "running"})
     with pytest.raises(UserError, match="not finished"):
-        train(plan_of(make_recipe, "train.init_from=parent", name="child"), workspace)
+        train(plan_of(make_recipe, _named("parent"), name="child"), workspace)
 
 
 def test_a_run_that_diverges_ends_with_its_reason(make_recipe: MakeRecipe, workspace: Path) -> None:
@@ -261,4 +267,4 @@ def test_a_run_that_diverges_ends_with_its_reason(make_recipe: MakeRecipe, works
     wild = replace(plan, settings=plan.settings.model_copy(update={"rate": 1e25}))
     with pytest.raises(UserError, match="no longer a number"):
         train(wild, workspace)
-    assert read_record(workspace / "runs/small")["status"] == "diverged"
+    assert read_run(workspace / "runs/small").status == "diverged"

@@ -12,7 +12,7 @@ from tests.train.test_run import STOPPABLE, digests, train_and_stop
 from tongues.errors import UserError
 from tongues.files import read_lines
 from tongues.models.huggingface import load_model, save_model
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
 
@@ -32,7 +32,7 @@ def parent(make_recipe: MakeRecipe, workspace: Path) -> Path:
 
 
 def child_of(make_recipe: MakeRecipe, parent: Path, *overrides: str, name: str) -> RunPlan:
-    recipe = make_recipe(f"train.init_from={parent}", *overrides)
+    recipe = make_recipe(f"train.base={{model: {parent}, languages: [qac]}}", *overrides)
     return replace(run_of_recipe(recipe), name=name)
 
 
@@ -43,7 +43,7 @@ def test_a_parent_that_lacks_pieces_gets_them_and_every_way_is_told(
     told: list[str] = []
     plan = child_of(make_recipe, parent, f"model.new_embeddings={way}", name="child")
     directory = train(plan, workspace, tell=told.append)
-    surgery = read_record(directory)["surgery"]
+    surgery = read_run(directory).surgery
     assert surgery is not None
     assert (surgery["pieces"], surgery["way"]) == (LACKED, way)
     assert set(surgery["losses"]) == {"mean", "similar", "plain"}
@@ -62,11 +62,11 @@ def test_after_surgery_too_a_stopped_run_ends_with_the_same_bytes(
     alone = train(child_of(make_recipe, parent, *STOPPABLE, name="alone"), workspace)
     plan = child_of(make_recipe, parent, *STOPPABLE, name="stopped")
     stopped = train_and_stop(plan, workspace)
-    before = read_record(stopped)["surgery"]
+    before = read_run(stopped).surgery
     told: list[str] = []
     train(plan, workspace, tell=told.append)
     assert digests(stopped) == digests(alone)
-    assert read_record(stopped)["surgery"] == before == read_record(alone)["surgery"]
+    assert read_run(stopped).surgery == before == read_run(alone).surgery
     assert not any("new pieces" in line for line in told)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tongues.files import only_one
-from tongues.runs import FAILURE, read_record
+from tongues.runs import FAILURE, read_run
 from tongues.states import state_of, states
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.task import command_line, leave_plans, run_task, why_ended
@@ -37,7 +37,7 @@ def test_a_queued_run_is_trained_as_it_was_meant(plan: RunPlan, workspace: Path)
     assert command_line(edited, workspace, threads=1) != start
     leave_plans([edited, replace(plan, name="study/other")], workspace)
     subprocess.run(start, check=True)
-    assert read_record(workspace / "runs" / plan.name)["seed"] == plan.settings.seed
+    assert read_run(workspace / "runs" / plan.name).seed == plan.settings.seed
 
 
 def test_a_part_of_a_study_leaves_the_rest_listed(plan: RunPlan, workspace: Path) -> None:

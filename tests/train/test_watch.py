@@ -6,7 +6,7 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.files import append_line
-from tongues.train.directory import roll_back
+from tongues.train.record import roll_back
 from tongues.train.watch import check_tracker, tracked
 
 

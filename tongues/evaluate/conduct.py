@@ -17,7 +17,8 @@ from tongues.evaluate.texts import Policy, resolved
 from tongues.evaluate.texts.scored import text_losses
 from tongues.evaluate.units import Unit, keep_unit, read_unit
 from tongues.files import fingerprint
-from tongues.runs import read_record
+from tongues.roles import Roles
+from tongues.runs import read_run
 from tongues.text import Document
 
 __all__ = ["About", "Asked", "Trained", "evaluate", "with_seeds"]
@@ -59,8 +60,7 @@ class Trained:
     run: str
     fingerprint: str
     strategy: str
-    target: str
-    replay: float
+    roles: Roles
     shape: str
     params: int
     tokens: int
@@ -230,17 +230,16 @@ def _seed(subject: Subject, subjects: Sequence[Subject], workspace: Path) -> str
 
 
 def _trained(name: str, workspace: Path) -> Trained:
-    record = read_record(find_subject(name, workspace)[1])
+    record = read_run(find_subject(name, workspace)[1])
     return Trained(
-        run=record["run"],
-        fingerprint=record["fingerprint"],
-        strategy=record["strategy"],
-        target=record["target"],
-        replay=record["replay"],
-        shape=record["shape"],
-        params=record["params"]["total"],
-        tokens=record["tokens"],
-        seed=record["seed"],
+        run=record.run,
+        fingerprint=record.fingerprint,
+        strategy=record.strategy,
+        roles=record.roles,
+        shape=record.shape,
+        params=record.params["total"],
+        tokens=record.tokens,
+        seed=record.seed,
     )
 
 

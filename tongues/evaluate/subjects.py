@@ -19,10 +19,10 @@ from tongues.experts.ensemble.lineage import (
 )
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
 from tongues.files import fingerprint, path_text
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.tokens import load_tokenizer
 from tongues.tokens.tokenizer import END
-from tongues.train.directory import model_folder
+from tongues.train.base import model_folder
 
 __all__ = [
     "Kind",
@@ -142,9 +142,9 @@ def lineage_of(said: str, workspace: Path) -> Lineage:
         return read_lineage(folder)
     runs: list[Expert] = []
     while kind == "run":
-        record = read_record(folder)
-        run, parent = record["run"], record["parent"]
-        runs.append(Expert(run, path_text(folder), {}, record["shares"], parent, run, 0))
+        record = read_run(folder)
+        run, parent = record.run, record.base_model
+        runs.append(Expert(run, path_text(folder), {}, record.shares, parent, run, 0))
         folder = workspace / "runs" / (parent or "")
         kind = "run" if parent and (folder / "run.json").is_file() else "folder"
     return Lineage(tuple(runs), {}, name, "", None, {})
@@ -152,7 +152,7 @@ def lineage_of(said: str, workspace: Path) -> Lineage:
 
 def _seed(kind: Kind, folder: Path) -> str | None:
     if kind == "run":
-        return read_record(folder)["parent"]
+        return read_run(folder).base_model
     return read_lineage(folder).seed if kind == "ensemble" else None
 
 

@@ -19,8 +19,7 @@ from tongues.experts.partition.typology import typology_distances
 from tongues.files import file_hash, fingerprint
 from tongues.recipe import Division, Recipe
 from tongues.tokens import open_tokens
-from tongues.train.directory import find_parent, model_folder
-from tongues.train.fingerprints import parent_fingerprint
+from tongues.train.base import base_fingerprint, find_base, model_folder
 
 __all__ = ["divide", "guess", "language_distances", "parts_of", "text_amounts"]
 
@@ -88,12 +87,12 @@ def _divide(recipe: Recipe, division: Division, workspace: Path, folder: Path) -
         case "kinship":
             from tongues.experts.partition.kinship import by_kinship
 
-            start = recipe.train.init_from
+            start = recipe.train.base_model
             if start is None:
                 what = "kinship is read off the model that all experts branch from"
-                hint = "name it by `train.init_from`, or divide otherwise"
+                hint = "name it by `train.base`, or divide otherwise"
                 raise UserError(what, where="experts.divisions", hint=hint)
-            parent = find_parent(start, workspace)
+            parent = find_base(start, workspace)
             assert parent
             assert division.k
             return by_kinship(
@@ -147,9 +146,9 @@ def _made_from(recipe: Recipe, division: Division, workspace: Path) -> str:
     seed = recipe.train.seed if division.by in ("kinship", "topics") else None
     files = [file_hash(Path(name)) for name in (division.file, division.distances) if name]
     start: list[object] = []
-    if division.by == "kinship" and recipe.train.init_from:
-        parent = find_parent(recipe.train.init_from, workspace)
-        start = [parent_fingerprint(parent), min(_KINSHIP_CONTEXT, recipe.train.context)]
+    if division.by == "kinship" and recipe.train.base_model:
+        parent = find_base(recipe.train.base_model, workspace)
+        start = [base_fingerprint(parent), min(_KINSHIP_CONTEXT, recipe.train.context)]
     asked = division.model_dump(mode="json", exclude={"name"})
     return fingerprint([asked, tokens, seed, files, start])
 

@@ -14,7 +14,7 @@ import numpy as np
 from tongues.errors import Caution, UserError
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.quantities import show_count
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.tokens import Tokens, open_tokens
 from tongues.tokens.shards import Shard
 from tongues.tokens.store import read_manifest
@@ -123,8 +123,8 @@ def _trained_on(lineages: Iterable[Lineage], workspace: Path) -> dict[str, set[s
     found: dict[str, set[str]] = {}
     for directory in (workspace / "runs" / name for name in sorted(names)):
         if (directory / "run.json").is_file():
-            record = read_record(directory)
-            found.setdefault(record["tokens_fingerprint"], set()).update(record["shares"])
+            record = read_run(directory)
+            found.setdefault(record.tokens_fingerprint, set()).update(record.shares)
     return found
 
 

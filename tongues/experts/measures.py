@@ -25,7 +25,7 @@ from tongues.experts.routed import routed
 from tongues.files import write_json
 from tongues.significance import holm
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
-from tongues.train.directory import find_parent, model_folder
+from tongues.train.base import find_base, model_folder
 
 __all__ = ["MEASURES", "Setting", "Use", "measure", "usual_routings", "write_measures"]
 
@@ -166,7 +166,7 @@ def _seed_use(
 
     If not, it reads the same documents in its own tokens.
     """
-    parent = find_parent(origin, workspace)
+    parent = find_base(origin, workspace)
     assert parent
     folder = model_folder(parent)
     ensemble, alike = open_alone(folder, "seed"), same_tokenizer(folder, tokens.tokenizer_path)

@@ -34,7 +34,7 @@ from tongues.experts.heldout import documents_of, tuning_documents, unseen_docum
 from tongues.experts.partition.topics import term_directions
 from tongues.experts.rounds import Round
 from tongues.files import file_hash
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.tokens import Tokens, open_part, open_tokens
 from tongues.train import RunPlan
 
@@ -79,7 +79,7 @@ def merge(
     lineage = Lineage(
         experts=experts,
         languages=_languages(before, kept, new),
-        seed=before.seed if before else str(made.runs[0].parent),
+        seed=before.seed if before else str(made.runs[0].base),
         tokenizer_sha256=before.tokenizer_sha256 if before else file_hash(first),
         router=None,
         partition=made.partition.to_json(),
@@ -129,9 +129,9 @@ def _described(made: Round, number: int, workspace: Path) -> Expert:
         directory / "model",
         workspace,
         languages=made.learned[number],
-        parent=run.parent,
+        parent=run.base,
         run=run.name,
-        tokens=read_record(directory)["tokens"],
+        tokens=read_run(directory).tokens,
     )
 
 

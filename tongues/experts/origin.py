@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.tokens import load_tokenizer
-from tongues.train.directory import find_parent
+from tongues.train.base import find_base
 
 __all__ = ["reread", "same_tokenizer", "seed_shares"]
 
@@ -21,17 +21,17 @@ def seed_shares(origin: str, languages: Sequence[str], workspace: Path) -> dict[
     read, total, run = dict.fromkeys(languages, 0.0), 0.0, origin
     while run:
         try:
-            folder = find_parent(run, workspace)
+            folder = find_base(run, workspace)
         except UserError:
             return None
         if folder is None or not (folder / "run.json").is_file():
             return None
-        record = read_record(folder)
-        total += record["tokens"]
-        for lang, share in record["shares"].items():
+        record = read_run(folder)
+        total += record.tokens
+        for lang, share in record.shares.items():
             if lang in read:
-                read[lang] += share * record["tokens"]
-        run = record["parent"]
+                read[lang] += share * record.tokens
+        run = record.base_model
     return {lang: tokens / total for lang, tokens in read.items()}
 
 

@@ -19,10 +19,10 @@ from tongues.experts.partition.distances import donors
 from tongues.experts.partition.languages import dense
 from tongues.experts.rounds import Member, Round, plan_added, plan_divided
 from tongues.files import file_hash
-from tongues.recipe import Division, Recipe
+from tongues.recipe import BaseChoice, Division, Recipe
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
-from tongues.train.directory import find_parent
+from tongues.train.base import base_languages, find_base
 
 __all__ = ["expert_runs", "members_of", "plan_rounds", "seed_cautions"]
 
@@ -42,11 +42,14 @@ def plan_rounds(
     amounts = text_amounts(recipe, sizes, workspace)
     grown = _grown(recipe, workspace, make=make) if asked.grow else {}
     members = {seed: members_of(lineage) for seed, (_, lineage) in grown.items()}
+    known = _base_languages(recipe, [m for each in members.values() for m in each], workspace)
     rounds: list[Round] = []
     if asked.add:
         given = _donors(recipe, grown[asked.seeds[0]][1], workspace, make=make)
         rounds = [
-            plan_added(recipe, dense(recipe.text.languages), given, members[seed], amounts, seed)
+            plan_added(
+                recipe, dense(recipe.text.languages), given, members[seed], amounts, seed, known
+            )
             for seed in asked.seeds
         ]
     for division in asked.divisions:
@@ -59,6 +62,7 @@ def plan_rounds(
                 partition,
                 amounts,
                 seed,
+                known,
                 parts=parts,
                 members=members.get(seed, ()),
             )
@@ -69,6 +73,21 @@ def plan_rounds(
     ]
 
 
+def _base_languages(
+    recipe: Recipe, members: Sequence[Member], workspace: Path
+) -> dict[str, tuple[str, ...]]:
+    """What each model that experts branch from knows."""
+    base = recipe.train.base
+    known = {base.model: base_languages(base, workspace)} if base else {}
+    for member in members:
+        choice = BaseChoice(model=member.parent, languages=list(member.languages))
+        record = workspace / "runs" / member.parent / "run.json"
+        if record.is_file():  # what its base knew comes first
+            choice = BaseChoice(model=member.parent)
+        known[member.parent] = base_languages(choice, workspace)
+    return known
+
+
 def expert_runs(rounds: Sequence[Round], workspace: Path) -> list[tuple[RunPlan, Derived]]:
     """All runs of the rounds, with what they take. The recipe's text must be prepared."""
     vocabularies = {
@@ -76,7 +95,7 @@ def expert_runs(rounds: Sequence[Round], workspace: Path) -> list[tuple[RunPlan,
         for name in {run.tokens for made in rounds for run in made.runs}
     }
     return [
-        (run, derive(run, vocabularies[run.tokens], find_parent(run.parent, workspace)))
+        (run, derive(run, vocabularies[run.tokens], find_base(run.base, workspace)))
         for made in rounds
         for run in made.runs
     ]

@@ -11,7 +11,8 @@ from pathlib import Path
 from tongues.errors import UserError, nearest
 from tongues.experts.partition.partition import Partition
 from tongues.quantities import Budget
-from tongues.recipe import Recipe
+from tongues.recipe import BaseChoice, Recipe
+from tongues.roles import Roles
 from tongues.train import RunPlan
 
 __all__ = ["Member", "Round", "plan_added", "plan_divided"]
@@ -52,15 +53,16 @@ def plan_divided(
     partition: Partition,
     amounts: Mapping[str, float],
     seed: int,
+    languages: Mapping[str, tuple[str, ...]],
     *,
     parts: str | None = None,
     members: Sequence[Member] = (),
 ) -> Round:
     """The experts of a partition.
 
-    amounts: of text by language, in any unit. parts: the folder of the parts' tokens, where they
-    are told by documents. members: of the ensemble that grows: each part branches from the one
-    that knows all of its languages.
+    amounts: of text by language, in any unit. languages: what each base knows. parts: the
+    folder of the parts' tokens, where they are told by documents. members: of the ensemble that
+    grows: each part branches from the one that knows all of its languages.
     """
     runs: list[RunPlan] = []
     learned: list[Mapping[str, float]] = []
@@ -79,7 +81,8 @@ def plan_divided(
                 _mixture(recipe, own),
                 recipe.train.budget.shared(partition.k),
                 seed,
-                parent=_holder(partition.clusters[number], members) if members else None,
+                languages,
+                base=_holder(partition.clusters[number], members) if members else None,
                 part=f"{parts}/{number}" if parts else None,
             )
         )
@@ -94,10 +97,12 @@ def plan_added(
     members: Sequence[Member],
     amounts: Mapping[str, float],
     seed: int,
+    languages: Mapping[str, tuple[str, ...]],
 ) -> Round:
     """The experts of added languages, each branched from its donor's and trained on both.
 
-    donors: by added language. With `together` one expert learns all of them and their donors.
+    donors: by added language. languages: what each base knows. With `together` one expert
+    learns all of them and their donors.
     """
     assert recipe.experts
     if recipe.experts.together:
@@ -120,7 +125,8 @@ def plan_added(
                 _mixture(recipe, own),
                 recipe.train.budget.shared(len(groups)),
                 seed,
-                parent=_holder(given[:1], members),
+                languages,
+                base=_holder(given[:1], members),
             )
         )
         learned.append(dict.fromkeys(own, 1.0))
@@ -159,19 +165,21 @@ def _expert(
     mixture: dict[str, float],
     budget: Budget,
     seed: int,
+    languages: Mapping[str, tuple[str, ...]],
     *,
-    parent: str | None = None,
+    base: str | None = None,
     part: str | None = None,
 ) -> RunPlan:
-    parent = parent or recipe.train.init_from
-    changes = {"mixture": mixture, "budget": budget, "seed": seed, "init_from": parent}
+    base = base or recipe.train.base_model
+    assert base
+    known = languages[base]
+    choice = BaseChoice(model=base, languages=list(known))
+    changes = {"mixture": mixture, "budget": budget, "seed": seed, "base": choice}
     return RunPlan(
         name=name,
         strategy="expert",
-        target="+".join(sorted(mixture, key=lambda lang: -mixture[lang])),
-        source=None,
-        replay=0.0,
-        parent=parent,
+        roles=Roles(tuple(sorted(mixture, key=lambda lang: -mixture[lang])), known),
+        base=base,
         tokens=recipe.name,
         shape=None,
         tied_embeddings=recipe.model.tied_embeddings,

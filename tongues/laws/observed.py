@@ -10,37 +10,54 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.laws.transfer import Curve
+from tongues.roles import list_languages
+from tongues.runs import JOINED
 
-__all__ = ["Run", "curve_of_ends", "gather", "size_order", "twin", "usual_bases"]
+__all__ = ["RunCurves", "curve_of_ends", "gather", "once", "size_order", "twin", "usual_bases"]
 
 _LIKE = 0.01  # budgets nearer than this are one: batches and sizes round them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
-    """A run of the table. `curves` holds, by language, the loss at each evaluation.
+class RunCurves:
+    """A run of the table as one of its target languages sees it.
 
-    seen: by language, the tokens of that language alone up to each evaluation. base: the tokens
-    that the model it continues was trained on, where that run is at hand.
+    A run of several targets gives one of these for each. `curves` holds, by language, the loss at
+    each evaluation. seen: by language, the tokens of that language alone up to each evaluation.
+    base_tokens: what the model it continues was trained on, where that run is in the table.
     """
 
     name: str
     strategy: str
-    target: str
-    source: str | None
-    replay: float
+    lang: str  # the target language in view
+    targets: tuple[str, ...]
+    base_languages: tuple[str, ...]
+    replay: float  # share of all tokens that is replay of base languages
+    shares: Mapping[str, float]  # of all tokens, by language that was evaluated
     shape: str
     seed: int
     params: int
     curves: Mapping[str, Curve]
     bits_per_byte: Mapping[str, float]  # at the end, by language
     seen: Mapping[str, np.ndarray] = field(default_factory=dict)
-    base: float | None = None
+    base_tokens: float | None = None
+
+    @property
+    def target(self) -> str:
+        """The language in view, and with which others it was learned: such as `tr (with he)`."""
+        others = [lang for lang in self.targets if lang != self.lang]
+        return f"{self.lang} (with {list_languages(others)})" if others else self.lang
+
+    @property
+    def forgettable(self) -> tuple[str, ...]:
+        """Base languages that are not learned further, as far as they were evaluated."""
+        known = (lang for lang in self.base_languages if lang not in self.targets)
+        return tuple(lang for lang in known if lang in self.curves)
 
     @property
     def learned(self) -> Curve:
-        """The loss on the language the run was to learn."""
-        return self.curves[self.target]
+        """The loss on the language in view."""
+        return self.curves[self.lang]
 
     @property
     def tokens(self) -> float:
@@ -56,19 +73,23 @@ class Run:
         """Shape and seed: runs that share both are not independent of each other."""
         return self.shape, self.seed
 
-    def as_long_as(self, other: "Run") -> bool:
+    def as_long_as(self, other: "RunCurves") -> bool:
         """Whether both trained on the same number of tokens, but for rounding to whole batches."""
         return abs(log(self.tokens / other.tokens)) < _LIKE
 
-    def like(self, other: "Run") -> bool:
+    def like(self, other: "RunCurves") -> bool:
         """Whether both have the same shape, seed and number of tokens, and bases of one length."""
-        return self.unit == other.unit and self.base == other.base and self.as_long_as(other)
+        return (
+            self.unit == other.unit
+            and self.base_tokens == other.base_tokens
+            and self.as_long_as(other)
+        )
 
 
-def gather(rows: Iterable[Mapping[str, Any]]) -> list[Run]:
-    """The runs behind the rows of `tongues.runs.table`, smallest first.
+def gather(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
+    """The runs behind the rows of `tongues.runs.table`, smallest first, once for each target.
 
-    A run that was never evaluated on the language it learns is left out.
+    A target that a run was never evaluated on is left out.
     """
     rows = list(rows)
     texts = {row["tokens_fingerprint"] for row in rows}
@@ -81,15 +102,19 @@ def gather(rows: Iterable[Mapping[str, Any]]) -> list[Run]:
     by_run: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         by_run[row["run"]][row["lang"]].append(row)
-    runs = [_run(langs) for langs in by_run.values()]
-    lengths = {run.name: run.tokens for run in runs if run.target in run.curves}
-    parents = {row["run"]: row["parent"] for row in rows}
-    runs = [replace(run, base=lengths.get(parents[run.name] or "")) for run in runs]
-    kept = [run for run in runs if run.target in run.curves]
-    return sorted(kept, key=lambda run: (run.params, run.shape, run.seed, run.name))
+    runs = [run for langs in by_run.values() for run in _views(langs)]
+    lengths = {run.name: run.tokens for run in runs}
+    bases = {row["run"]: row["base"] for row in rows}
+    runs = [replace(run, base_tokens=lengths.get(bases[run.name] or "")) for run in runs]
+    return sorted(runs, key=lambda run: (run.params, run.shape, run.seed, run.name))
 
 
-def twin(run: Run, runs: Iterable[Run]) -> Run | None:
+def once(runs: Iterable[RunCurves]) -> list[RunCurves]:
+    """Each run once, as its first target sees it: for what is not about one target."""
+    return list({run.name: run for run in reversed(list(runs))}.values())[::-1]
+
+
+def twin(run: RunCurves, runs: Iterable[RunCurves]) -> RunCurves | None:
     """The scratch run of the same target, shape and seed that a run is compared with.
 
     Of several the one whose number of tokens is nearest, then the one of the same study.
@@ -101,14 +126,14 @@ def twin(run: Run, runs: Iterable[Run]) -> Run | None:
     ]
     study = run.name.rpartition("/")[0]
 
-    def far(other: Run) -> tuple[int, bool]:
+    def far(other: RunCurves) -> tuple[int, bool]:
         apart = abs(log(run.tokens / other.tokens))
         return round(apart / _LIKE), other.name.rpartition("/")[0] != study
 
     return min(same, key=far, default=None)
 
 
-def usual_bases(runs: Sequence[Run]) -> list[Run]:
+def usual_bases(runs: Sequence[RunCurves]) -> list[RunCurves]:
     """Without the continued runs whose base was trained for another number of tokens than usual.
 
     Usual, for each shape, is what most of its runs continue from; of several, the shortest.
@@ -116,15 +141,15 @@ def usual_bases(runs: Sequence[Run]) -> list[Run]:
     counts: dict[str, Counter[float | None]] = defaultdict(Counter)
     for run in runs:
         if run.strategy == "cpt":
-            counts[run.shape][run.base] += 1
+            counts[run.shape][run.base_tokens] += 1
     usual = {
         shape: min(found, key=lambda base: (-found[base], base or 0.0))
         for shape, found in counts.items()
     }
-    return [run for run in runs if run.strategy != "cpt" or run.base == usual[run.shape]]
+    return [run for run in runs if run.strategy != "cpt" or run.base_tokens == usual[run.shape]]
 
 
-def curve_of_ends(runs: Iterable[Run]) -> Curve | None:
+def curve_of_ends(runs: Iterable[RunCurves]) -> Curve | None:
     """The final losses of runs that differ in their tokens alone; None where all are of one length.
 
     Each has its learning rate come down, so that no loss is one of mid-schedule.
@@ -140,34 +165,45 @@ def curve_of_ends(runs: Iterable[Run]) -> Curve | None:
     )
 
 
-def size_order(runs: Iterable[Run]) -> list[str]:
+def size_order(runs: Iterable[RunCurves]) -> list[str]:
     """The shapes, smallest first."""
     return list(dict.fromkeys(run.shape for run in sorted(runs, key=lambda run: run.params)))
 
 
-def _run(langs: Mapping[str, list[Mapping[str, Any]]]) -> Run:
+def _views(langs: Mapping[str, list[Mapping[str, Any]]]) -> list[RunCurves]:
+    """A run once for each of its targets that was evaluated."""
     ordered = {lang: sorted(rows, key=lambda row: row["step"]) for lang, rows in langs.items()}
     first = next(iter(ordered.values()))[0]
-    return Run(
-        name=first["run"],
-        strategy=first["strategy"],
-        target=first["target"],
-        source=first["source"],
-        replay=first["replay"],
-        shape=first["shape"],
-        seed=first["seed"],
-        params=first["params"],
-        curves={
-            lang: Curve(
-                tokens=np.array([row["tokens"] for row in rows], float),
-                compute=np.array([row["flops"] for row in rows], float),
-                loss=np.array([row["loss"] for row in rows], float),
-            )
-            for lang, rows in ordered.items()
-        },
-        bits_per_byte={lang: rows[-1]["bits_per_byte"] for lang, rows in ordered.items()},
-        seen={
-            lang: np.array([row["tokens_lang"] for row in rows], float)
-            for lang, rows in ordered.items()
-        },
-    )
+    shares = {lang: rows[0]["share"] for lang, rows in ordered.items()}
+    bases = tuple(lang for lang in first["base_languages"].split(JOINED) if lang)
+    targets = tuple(first["target"].split(JOINED))
+    curves = {
+        lang: Curve(
+            tokens=np.array([row["tokens"] for row in rows], float),
+            compute=np.array([row["flops"] for row in rows], float),
+            loss=np.array([row["loss"] for row in rows], float),
+        )
+        for lang, rows in ordered.items()
+    }
+    return [
+        RunCurves(
+            name=first["run"],
+            strategy=first["strategy"],
+            lang=lang,
+            targets=targets,
+            base_languages=bases,
+            replay=first["replay"],
+            shares=shares,
+            shape=first["shape"],
+            seed=first["seed"],
+            params=first["params"],
+            curves=curves,
+            bits_per_byte={lang: rows[-1]["bits_per_byte"] for lang, rows in ordered.items()},
+            seen={
+                lang: np.array([row["tokens_lang"] for row in rows], float)
+                for lang, rows in ordered.items()
+            },
+        )
+        for lang in targets
+        if lang in curves
+    ]

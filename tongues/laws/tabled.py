@@ -13,7 +13,7 @@ from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
 from tongues.laws.observed import gather, usual_bases
 from tongues.laws.rows import Rows
-from tongues.laws.targets import law_rows, source_losses, units_of
+from tongues.laws.targets import base_losses, law_rows, units_of
 from tongues.laws.trust import fit_examined
 from tongues.tables import Table, find_columns, number, observe, select
 
@@ -165,7 +165,7 @@ def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> tuple[dict[s
         )
     if FORMS.find(law).role == "forgetting":
         continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
-        D, r, S, loss, names = source_losses(continued)
+        D, r, S, loss, names = base_losses(continued)
         units = units_of(continued, names)
         return {"cpt": Columns({"D": D, "r": r, "S": S}, loss, names, units)}, targets[0]
     found = {

@@ -19,17 +19,17 @@ from tongues.laws.compare import Comparison, compare
 from tongues.laws.describe import between
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
-from tongues.laws.observed import Run, usual_bases
+from tongues.laws.observed import RunCurves, once, usual_bases
 from tongues.laws.trust import fit
 
 __all__ = [
     "SETTLED",
     "Settled",
     "TargetLaws",
+    "base_losses",
     "compare_laws",
     "fit_targets",
     "law_rows",
-    "source_losses",
     "units_of",
 ]
 
@@ -101,7 +101,7 @@ class Settled(NamedTuple):
     runs: list[str]
 
 
-def fit_targets(runs: Sequence[Run], draws: int = 400) -> list[TargetLaws]:
+def fit_targets(runs: Sequence[RunCurves], draws: int = 400) -> list[TargetLaws]:
     """Fit, for every language that was learned, loss over size and tokens, and the envelope.
 
     N counts all parameters, D all tokens of the run. CPT is fitted on the runs without replay, and
@@ -112,7 +112,7 @@ def fit_targets(runs: Sequence[Run], draws: int = 400) -> list[TargetLaws]:
     return [_fit(target, [r for r in runs if r.target == target], draws) for target in targets]
 
 
-def _fit(target: str, runs: Sequence[Run], draws: int) -> TargetLaws:
+def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
     laws: dict[str, Law] = {}
     powers: dict[str, Law] = {}
     refused: list[str] = []
@@ -150,19 +150,21 @@ def _fit(target: str, runs: Sequence[Run], draws: int) -> TargetLaws:
     return TargetLaws(target, laws, powers, forgetting, tuple(refused), frozenset(by_ends))
 
 
-def _forgetting(runs: Sequence[Run], draws: int) -> Law:
-    D, r, S, loss, names = source_losses(runs)
+def _forgetting(runs: Sequence[RunCurves], draws: int) -> Law:
+    D, r, S, loss, names = base_losses(runs)
     fitted = fit("forgetting", loss, units_of(runs, names), draws=draws, D=D, r=r, S=S)
     return replace(fitted, n_runs=len(set(names)))
 
 
-def units_of(runs: Iterable[Run], names: Iterable[str]) -> list[str]:
+def units_of(runs: Iterable[RunCurves], names: Iterable[str]) -> list[str]:
     """What is resampled as one, by run: all of a shape and seed, of whatever length and replay."""
     of = {run.name: f"{run.shape}, seed {run.seed}" for run in runs}
     return [of[name] for name in names]
 
 
-def compare_laws(fitted: TargetLaws, runs: Sequence[Run], draws: int = 400) -> Comparison | None:
+def compare_laws(
+    fitted: TargetLaws, runs: Sequence[RunCurves], draws: int = 400
+) -> Comparison | None:
     """The fitting errors of the forms with and without gamma on the runs of one target.
 
     On the very losses its laws were fitted on; None where there is too little to compare. Runs of
@@ -180,7 +182,7 @@ def compare_laws(fitted: TargetLaws, runs: Sequence[Run], draws: int = 400) -> C
         return None
 
 
-def law_rows(runs: Sequence[Run]) -> tuple[dict[str, Settled], bool]:
+def law_rows(runs: Sequence[RunCurves]) -> tuple[dict[str, Settled], bool]:
     """What the laws of one target are fitted on, by strategy, and whether on final losses alone.
 
     Runs without replay, on the language they learn; continued ones from the usual base. Of scratch
@@ -193,7 +195,7 @@ def law_rows(runs: Sequence[Run]) -> tuple[dict[str, Settled], bool]:
     return {name: _rows(own, ended) for name, own in of.items()}, ended and bool(of)
 
 
-def _ends_tell(law: str, runs: Iterable[Run]) -> bool:
+def _ends_tell(law: str, runs: Iterable[RunCurves]) -> bool:
     """Whether final losses suffice: more than a law needs, of enough lengths.
 
     Two sizes, or for the law of forgetting two shares of replay, must have several lengths.
@@ -208,12 +210,12 @@ def _ends_tell(law: str, runs: Iterable[Run]) -> bool:
     return several > 1 and len(found) >= _LENGTHS[law] and ends >= _FREE[law] + _SPARE
 
 
-def _late(run: Run, tokens: np.ndarray, ended: bool) -> np.ndarray:
+def _late(run: RunCurves, tokens: np.ndarray, ended: bool) -> np.ndarray:
     """Which of a run's evaluations count: the last, or all past the warm-up."""
     return tokens >= (tokens[-1] if ended else max(SETTLED * run.tokens, 1.0))
 
 
-def _rows(runs: Sequence[Run], ended: bool) -> Settled:
+def _rows(runs: Sequence[RunCurves], ended: bool) -> Settled:
     columns: list[np.ndarray] = []
     names: list[str] = []
     for run in runs:
@@ -226,30 +228,29 @@ def _rows(runs: Sequence[Run], ended: bool) -> Settled:
     return Settled(N, D, C, loss, names)
 
 
-def source_losses(
-    runs: Sequence[Run],
+def base_losses(
+    runs: Sequence[RunCurves],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
-    """Tokens, replay ratio, loss at the start, loss on the source and run of continued runs.
+    """Tokens, share of its replay, loss at the start, loss, run: of each base language of a run.
 
-    Final losses alone, or all past the warm-up, as for what they learn. Runs that were not
-    evaluated on their source before the first step are left out.
+    Final losses alone, or all past the warm-up, as for what they learn. Base languages that were
+    not evaluated before the first step are left out.
     """
     ended = _ends_tell("forgetting", runs)
     columns: list[np.ndarray] = []
     names: list[str] = []
-    for run in runs:
-        curve = run.curves.get(run.source or "")
-        if curve is None or curve.tokens[0] > 0 or len(curve.tokens) < 2:
+    for run, lang in ((each, lang) for each in once(runs) for lang in each.forgettable):
+        curve = run.curves[lang]
+        if curve.tokens[0] > 0 or len(curve.tokens) < 2:
             continue
         late = _late(run, curve.tokens, ended)
         D, loss = curve.tokens[late], curve.loss[late]
-        columns.append(
-            np.stack([D, np.full(len(D), run.replay), np.full(len(D), curve.loss[0]), loss])
-        )
+        share, start = np.full(len(D), run.shares[lang]), np.full(len(D), curve.loss[0])
+        columns.append(np.stack([D, share, start, loss]))
         names += [run.name] * len(D)
     if not columns:
         raise UserError(
-            "no continued run was evaluated on its source language before its first step",
+            "no continued run was evaluated on a language of its base before its first step",
             where="runs",
             code="empty_selection",
         )

@@ -15,7 +15,7 @@ from tongues.plan.plan import Plan
 from tongues.plan.recommend import ADVISED_REPLAY
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import Drift, Made, Model, Recipe, Text, TokenSettings, Train
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.train.rules import (
     batch_by_size,
     context_by_size,
@@ -86,7 +86,8 @@ def _compose(
     )
     text = like.text if like else _placeholder(option, tokens)
     share = plan.recommendation.replay_share
-    learned, kept = _languages(like, text, target, share)
+    learned, others = _languages(like, text, target)
+    kept = others[0] if share and others else None
     if option.way.replay and not kept:
         raise UserError(
             "the plan replays source text, and the recipe has text of one language only",
@@ -119,7 +120,8 @@ def _compose(
     if like:
         train["run"] = f"{like.name}-plan"
     if option.way.strategy == "cpt":
-        train["init_from"], remarks["placeholder_base"] = _start(option)
+        model, remarks["placeholder_base"] = _start(option)
+        train["base"] = {"model": model, "languages": others[:1]}
     recipe = Recipe(
         name=like.name if like else "plan",
         text=text,
@@ -135,8 +137,8 @@ def _shape(option: Option, vocabulary: int) -> tuple[Shape, int, str]:
     assert option.params is not None
     directory = _run_of_base(option)
     if directory:
-        record = read_record(directory)
-        shape, count = find_shape(record["shape"]), record["params"]["total"]
+        record = read_run(directory)
+        shape, count = find_shape(record.shape), record.params["total"]
         return shape, count, f"Model: shape {shape.name}, as the base has it."
     shape, count = nearest_shape(option.params, vocabulary)
     if max(count / option.params, option.params / count) > _FARTHEST:
@@ -164,19 +166,19 @@ def _run_of_base(option: Option) -> Path | None:
 
 
 def _start(option: Option) -> tuple[str, str]:
-    """What `init_from` names, and what is still to be done about it."""
+    """What `train.base` names, and what is still to be done about it."""
     base = option.way.base
     if base is None:
         return PLACEHOLDER_BASE, (
-            "Start: `init_from` must name the base, a run of the store or a Hugging Face folder "
+            "Start: `train.base` must name the base, a run of the store or a Hugging Face folder "
             "of this very shape, trained on the source language; `tongues train` refuses until "
             "then."
         )
     if _run_of_base(option) or (Path(base.name) / "config.json").is_file():
         return base.name, ""
     return base.name, (
-        f"Start: `init_from` names `{base.name}`, which is neither a run under runs/ nor a Hugging "
-        "Face folder here; write its path, and the shape it has."
+        f"Start: `train.base` names `{base.name}`, which is neither a run under runs/ nor a "
+        "Hugging Face folder here; write its path, and the shape it has."
     )
 
 
@@ -190,10 +192,8 @@ def _placeholder(option: Option, tokens: int) -> Text:
     return Text(made=Made.model_validate(made))
 
 
-def _languages(
-    like: Recipe | None, text: Text, target: str | None, share: float
-) -> tuple[str, str | None]:
-    """The language to learn, and the one to replay where a share of it is to be."""
+def _languages(like: Recipe | None, text: Text, target: str | None) -> tuple[str, list[str]]:
+    """The language to learn, and the others, the one that the base knows first."""
     known = text.languages
     if like is None:
         learned, others = known[-1], list(known[:-1])
@@ -204,7 +204,7 @@ def _languages(
             raise UserError(what, where="--target", hint=nearest(learned, known))
         source = [like.study.source] if like.study else [*like.train.replay, *like.train.mixture]
         others = [lang for lang in (*source, *known) if lang != learned]
-    return learned, others[0] if share and others else None
+    return learned, others
 
 
 def _target_of(like: Recipe) -> str:
@@ -214,8 +214,11 @@ def _target_of(like: Recipe) -> str:
             hint = f"choose one by `--target`: {', '.join(like.study.targets)}"
             raise UserError("the recipe has several targets", where="--for", hint=hint)
         return like.study.targets[0]
-    mixture = like.train.mixture
-    return max(mixture, key=lambda lang: mixture[lang]) if mixture else like.text.languages[0]
+    learned = list(like.train.mixture) or list(like.text.languages[:1])
+    if len(learned) > 1:
+        hint = f"choose one by `--target`: {', '.join(learned)}"
+        raise UserError("the recipe has several targets", where="--for", hint=hint)
+    return learned[0]
 
 
 def _batch(

@@ -14,10 +14,11 @@ from tongues.recipe.texts import (
     Text,
     TokenSettings,
 )
-from tongues.recipe.training import Model, Schedule, Span, Train
+from tongues.recipe.training import BaseChoice, Model, Schedule, Span, Train
 from tongues.recipe.whole import Recipe
 
 __all__ = [
+    "BaseChoice",
     "Clean",
     "Columns",
     "Division",

@@ -57,7 +57,7 @@ class Division(Section):
 class Experts(Section):
     """Language experts: `train.budget` is that of all experts of a division together.
 
-    They branch from `train.init_from`, or from the experts of an ensemble that grows.
+    They branch from `train.base`, or from the experts of an ensemble that grows.
     """
 
     divisions: list[Division] = Field(default=[])

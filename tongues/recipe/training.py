@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from tongues.quantities import Budget, Seconds, Share, Tokens
 from tongues.recipe.base import Chosen, Section, readable_name
 
-__all__ = ["Model", "Schedule", "Span", "Train"]
+__all__ = ["BaseChoice", "Model", "Schedule", "Span", "Train"]
 
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
@@ -52,15 +52,23 @@ class Schedule(Section):
         """
 
 
+class BaseChoice(Section):
+    """The model to continue from; a bare name stands for `{model: NAME}`."""
+
+    model: str  # a run of the store, or a Hugging Face folder
+    languages: list[str] = Field(default=[])  # what it knows; a run of the store knows its own
+
+
 class Train(Section):
     """One run, or what all runs of a study have in common."""
 
     run: str | None = None  # its name; by default the recipe's
-    mixture: dict[str, Share] = Field(default={})
-    replay: dict[str, Share] = Field(default={})  # of all tokens; the mixture shares out the rest
+    base: BaseChoice | None = None
+    targets: list[str] = Field(default=[])  # what is learned; by default all of the mixture
+    mixture: dict[str, Share] = Field(default={})  # of what is learned
+    replay: dict[str, Share] = Field(default={})  # of all tokens, by language of the base
     hold: dict[str, Share] = Field({})  # languages replayed so that their loss rises by no more
     documents: Literal["joined", "apart"] = "joined"  # whether a sample's documents attend across
-    init_from: str | None = None  # a run of the store, or a Hugging Face folder
     budget: Budget
     batch: Tokens | Literal["by size"] = 2048
     context: Tokens = 128
@@ -102,6 +110,16 @@ class Train(Section):
             what = f"`{value}` names no languages with an amount of each"
             raise ValueError(f"{what}; write them such as `{{sw: 60%, en: 40%}}`")
         return value
+
+    @field_validator("base", mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        return {"model": value} if isinstance(value, str) else value
+
+    @property
+    def base_model(self) -> str | None:
+        """The run or folder to continue from."""
+        return self.base.model if self.base else None
 
     @field_validator("run")
     @classmethod

@@ -41,8 +41,8 @@ class Recipe(Section):
         kinds = [name for name in ("study", "pilot", "experts") if getattr(self, name)]
         if len(kinds) > 1:
             raise ValueError(f"a recipe has a `{kinds[0]}` or `{kinds[1]}`, not both")
-        if self.experts and bool(self.train.init_from) == bool(self.experts.grow):
-            raise ValueError("experts branch from `train.init_from`, or from those of `grow`")
+        if self.experts and bool(self.train.base) == bool(self.experts.grow):
+            raise ValueError("experts branch from `train.base`, or from those of `grow`")
         if self.pilot and self.train.budget.unit == "seconds":
             raise ValueError("a pilot spends a share of `train.budget`; give it in FLOPs or tokens")
         return self

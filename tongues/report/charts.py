@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from tongues.laws.observed import Run
+from tongues.laws.observed import RunCurves
 from tongues.pages import Figure
 from tongues.report.theme import LOSS, series
 
@@ -173,9 +173,9 @@ def log_axis(values: Iterable[float], form: str = COUNT, *, grid: bool = True) -
     return alt.Axis(values=ticks, labelExpr=form, grid=grid)
 
 
-def points(run: Run, lang: str | None = None) -> list[dict[str, Any]]:
+def points(run: RunCurves, lang: str | None = None) -> list[dict[str, Any]]:
     """A row per evaluation after the start, on the target or another language."""
-    lang = lang or run.target
+    lang = lang or run.lang
     curve = run.curves[lang]
     return [
         {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from tongues.laws import Curve
-from tongues.laws.observed import Run
+from tongues.laws.observed import RunCurves
 from tongues.report.findings import Findings, Nearer, Transfer
 from tongues.report.growth import by_compute, growth, has_none, larger, larger_saturated
 from tongues.report.meeting import meetings, meetings_of_ends
@@ -213,14 +213,13 @@ def _of_replay(findings: Findings) -> Iterator[Claim]:
             ),
         )
     curves = [
-        (run, run.curves[run.source])
-        for f in findings.forgetting
-        for run in f.runs
-        if run.source and f.replay
+        (run, f.lang, run.curves[f.lang]) for f in findings.forgetting for run in f.runs if f.replay
     ]
-    start = [(run, float(curve.loss[0])) for run, curve in curves]
-    early = [(run, loss) for run, curve in curves if (loss := _early(curve)) is not None]
-    end = [(run, float(curve.loss[-1])) for run, curve in curves]
+    start = {(run, lang): float(curve.loss[0]) for run, lang, curve in curves}
+    early = {
+        (run, lang): loss for run, lang, curve in curves if (loss := _early(curve)) is not None
+    }
+    end = {(run, lang): float(curve.loss[-1]) for run, lang, curve in curves}
     at = f"{_EARLY * 100:g} % into the run"
     for name, finding, measure, after, before, judge in (
         (
@@ -241,8 +240,8 @@ def _of_replay(findings: Findings) -> Iterator[Claim]:
             below,
         ),
     ):
-        known = dict(before)
-        cells = _cells((run, loss - known[run]) for run, loss in after if run in known)
+        both = after.keys() & before.keys()
+        cells = _cells((place[0], after[place] - before[place]) for place in after if place in both)
         yield Claim(name, finding, measure, "nats per token", parts(cells, judge))
     yield Claim(
         "more-keeps-more",
@@ -253,7 +252,7 @@ def _of_replay(findings: Findings) -> Iterator[Claim]:
     )
 
 
-def _cells(values: Iterable[tuple[Run, float]]) -> Cells:
+def _cells(values: Iterable[tuple[RunCurves, float]]) -> Cells:
     """One estimate for each target and share of replay, each from its own runs alone."""
     found: dict[tuple[str, float | None], list[tuple[Unit, float]]] = {}
     for run, value in values:
@@ -270,15 +269,18 @@ def _early(curve: Curve) -> float | None:
     return float(curve.loss[near]) if first <= share[near] <= last else None
 
 
-def _steps(findings: Findings) -> Iterator[tuple[Run, float]]:
+def _steps(findings: Findings) -> Iterator[tuple[RunCurves, float]]:
     """How each run's source ends beside the run with the next smaller share of replay."""
-    runs = [run for f in findings.forgetting for run in f.runs]
-    for run in runs:
+    runs = [(run, f.lang) for f in findings.forgetting for run in f.runs]
+    for run, lang in runs:
         less = [
             other
-            for other in runs
-            if other.target == run.target and other.replay < run.replay and other.like(run)
+            for other, also in runs
+            if also == lang
+            and other.target == run.target
+            and other.replay < run.replay
+            and other.like(run)
         ]
-        if less and run.source:
-            last = max(less, key=lambda other: other.replay).curves[run.source].loss[-1]
-            yield run, float(run.curves[run.source].loss[-1] - last)
+        if less:
+            last = max(less, key=lambda other: other.replay).curves[lang].loss[-1]
+            yield run, float(run.curves[lang].loss[-1] - last)

@@ -10,9 +10,10 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.laws import Comparison, Curve, Saving, savings
-from tongues.laws.observed import Run, curve_of_ends, gather, twin, usual_bases
+from tongues.laws.observed import RunCurves, curve_of_ends, gather, once, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
 from tongues.report.statistics import Estimate, Unit, over_sizes
+from tongues.roles import list_languages
 
 __all__ = ["Findings", "Forgetting", "Nearer", "Pair", "ReplayEffect", "Transfer", "findings"]
 
@@ -30,8 +31,8 @@ class Pair:
     than these. It knows nothing of how either run goes on.
     """
 
-    cpt: Run
-    scratch: Run
+    cpt: RunCurves
+    scratch: RunCurves
     saved: float | None
     reached: bool  # whether CPT got to the twin's final loss
     ahead: float
@@ -90,17 +91,24 @@ class Nearer:
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """How far the loss on the source language lies above the source model's, nats per token.
+    """How far the loss on a base language lies above the base model's, nats per token.
 
+    targets: what was learned meanwhile. replay: share of all tokens that replayed base languages.
     `rise` is at the end of CPT, `peak` at its highest; `runs` are what they are means over.
     """
 
-    target: str
+    lang: str
+    targets: tuple[str, ...]
     replay: float
-    runs: tuple[Run, ...]
+    runs: tuple[RunCurves, ...]
     rises: tuple[float, ...]
     rise: Estimate
     peak: Estimate
+
+    @property
+    def target(self) -> str:
+        """All that was learned, in words."""
+        return list_languages(self.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ class ReplayEffect:
 
     target: str
     replay: float
-    on_source: Estimate | None
+    on_base: dict[str, Estimate]  # by base language
     on_target: Estimate
 
 
@@ -122,9 +130,9 @@ class Findings:
     errors of every law, by target.
     """
 
-    runs: tuple[Run, ...]
-    usual: tuple[Run, ...]
-    source: str | None
+    runs: tuple[RunCurves, ...]
+    usual: tuple[RunCurves, ...]
+    base_languages: tuple[str, ...]
     targets: tuple[str, ...]
     ratios: tuple[float, ...]
     transfers: tuple[Transfer, ...]
@@ -141,7 +149,7 @@ class Findings:
         found = (t for t in self.transfers if (t.target, t.replay) == (target, replay))
         return next(found, None)
 
-    def of(self, target: str, strategy: str, replay: float = 0.0) -> list[Run]:
+    def of(self, target: str, strategy: str, replay: float = 0.0) -> list[RunCurves]:
         """The runs of one target, strategy and replay ratio, smallest first."""
         wanted = (target, strategy, replay)
         return [run for run in self.usual if (run.target, run.strategy, run.replay) == wanted]
@@ -154,7 +162,7 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
         raise UserError("there is no finished run to report on", hint="run `tongues study` first")
     usual = usual_bases(runs)
     continued = [run for run in usual if run.strategy == "cpt"]
-    source = _one_source(continued)
+    base_languages = _base_languages(continued)
     targets = sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
     ratios = tuple(sorted({run.replay for run in continued}))
     transfers = [
@@ -164,13 +172,19 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     targets.sort(key=lambda target: (-saved.get(target, float("-inf")), target))
     transfers.sort(key=lambda t: (targets.index(t.target), t.replay))
     laws = sorted(fit_targets(runs), key=lambda fitted: targets.index(fitted.target))
+    views = sorted(once(continued), key=lambda run: targets.index(run.target))
+    learned = dict.fromkeys(run.target for run in views)
     forgetting = [
-        f for target in targets for ratio in ratios if (f := _forgetting(target, ratio, continued))
+        f
+        for target in learned
+        for lang in base_languages
+        for ratio in ratios
+        if (f := _forgetting(lang, target, ratio, views))
     ]
     return Findings(
         runs=tuple(runs),
         usual=tuple(usual),
-        source=source,
+        base_languages=base_languages,
         targets=tuple(targets),
         ratios=ratios,
         transfers=tuple(transfers),
@@ -196,17 +210,19 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     )
 
 
-def _one_source(continued: Sequence[Run]) -> str | None:
-    sources = sorted({run.source for run in continued if run.source})
-    if len(sources) > 1:
+def _base_languages(continued: Sequence[RunCurves]) -> tuple[str, ...]:
+    """What all bases know and is not learned further; a UserError where they know other things."""
+    known = {run.forgettable: run for run in continued}
+    if len(known) > 1:
+        shown = "; ".join(" and ".join(langs) or "none" for langs in sorted(known))
         raise UserError(
-            f"the runs continue from {len(sources)} source languages: {', '.join(sources)}",
+            f"the runs continue from bases of different languages: {shown}",
             hint="report on the runs of one study at a time",
         )
-    return sources[0] if sources else None
+    return next(iter(known), ())
 
 
-def _transfer(target: str, replay: float, runs: Sequence[Run]) -> Transfer | None:
+def _transfer(target: str, replay: float, runs: Sequence[RunCurves]) -> Transfer | None:
     continued = [
         run for run in runs if (run.strategy, run.target, run.replay) == ("cpt", target, replay)
     ]
@@ -232,7 +248,9 @@ def _at_most_all(shares: Iterable[tuple[Unit, float]]) -> Estimate | None:
     return found
 
 
-def _saved_by_ends(continued: Sequence[Run], runs: Sequence[Run]) -> Iterable[tuple[Unit, float]]:
+def _saved_by_ends(
+    continued: Sequence[RunCurves], runs: Sequence[RunCurves]
+) -> Iterable[tuple[Unit, float]]:
     """The share saved by each shape and seed that has final losses at several lengths."""
     for unit in dict.fromkeys(run.unit for run in continued):
         own = [run for run in continued if run.unit == unit]
@@ -243,7 +261,7 @@ def _saved_by_ends(continued: Sequence[Run], runs: Sequence[Run]) -> Iterable[tu
             yield unit, points[-1].share
 
 
-def _pair(cpt: Run, scratch: Run) -> Pair:
+def _pair(cpt: RunCurves, scratch: RunCurves) -> Pair:
     points = savings(scratch.learned, cpt.learned).points
     saved = 1.0 - points[-1].tokens_cpt / points[-1].tokens_scratch if points else None
     tokens = min(cpt.tokens, scratch.tokens)
@@ -264,12 +282,12 @@ def _apart(cpt: Curve, scratch: Curve) -> float | None:
     return float(cpt.loss[0] / scratch.loss[0]) if measured else None
 
 
-def _of_bases(runs: Sequence[Run]) -> Iterable[Pair]:
+def _of_bases(runs: Sequence[RunCurves]) -> Iterable[Pair]:
     """The pairs of targets and shapes that several bases were continued to."""
-    plain = [run for run in runs if run.strategy == "cpt" and not run.replay and run.base]
+    plain = [run for run in runs if run.strategy == "cpt" and not run.replay and run.base_tokens]
     for run in plain:
         place = run.target, run.shape
-        several = {other.base for other in plain if (other.target, other.shape) == place}
+        several = {other.base_tokens for other in plain if (other.target, other.shape) == place}
         if len(several) > 1 and (other := twin(run, runs)):
             yield _pair(run, other)
 
@@ -292,13 +310,15 @@ def _nearer(transfers: Sequence[Transfer]) -> Iterable[Nearer]:
             yield Nearer(near.target, far.target, difference, saturated)
 
 
-def _forgetting(target: str, replay: float, continued: Sequence[Run]) -> Forgetting | None:
-    """A run counts when it was evaluated on its source language before the first step."""
+def _forgetting(
+    lang: str, target: str, replay: float, continued: Sequence[RunCurves]
+) -> Forgetting | None:
+    """A run counts when it was evaluated on the base language before the first step."""
     known = {
         run: curve.loss
         for run in continued
         if (run.target, run.replay) == (target, replay)
-        and (curve := run.curves.get(run.source or ""))
+        and (curve := run.curves.get(lang))
         and curve.tokens[0] == 0
     }
     rises = tuple(float(loss[-1] - loss[0]) for loss in known.values())
@@ -308,24 +328,33 @@ def _forgetting(target: str, replay: float, continued: Sequence[Run]) -> Forgett
     peak = over_sizes(peaks)
     if rise is None or peak is None:
         return None
-    return Forgetting(target, replay, tuple(known), rises, rise, peak)
+    return Forgetting(lang, next(iter(known)).targets, replay, tuple(known), rises, rise, peak)
 
 
-def _replay_effect(target: str, replay: float, continued: Sequence[Run]) -> ReplayEffect | None:
+def _replay_effect(
+    target: str, replay: float, continued: Sequence[RunCurves]
+) -> ReplayEffect | None:
     without, with_replay = (
         [run for run in continued if (run.target, run.replay) == (target, ratio)]
         for ratio in (0.0, replay)
     )
     both = [(before, after) for before in without for after in with_replay if before.like(after)]
-    on_target = over_sizes(_differences(both, target))
+    if not both:
+        return None
+    on_target = over_sizes(_differences(both, both[0][0].lang))
     if on_target is None:
         return None
-    source = both[0][0].source
-    on_source = over_sizes(_differences(both, source)) if source else None
-    return ReplayEffect(target, replay, on_source, on_target)
+    on_base = {
+        lang: found
+        for lang in both[0][0].forgettable
+        if (found := over_sizes(_differences(both, lang)))
+    }
+    return ReplayEffect(target, replay, on_base, on_target)
 
 
-def _differences(pairs: Iterable[tuple[Run, Run]], lang: str) -> Iterable[tuple[Unit, float]]:
+def _differences(
+    pairs: Iterable[tuple[RunCurves, RunCurves]], lang: str
+) -> Iterable[tuple[Unit, float]]:
     for without, with_replay in pairs:
         before, after = without.final(lang), with_replay.final(lang)
         if before is not None and after is not None:
@@ -333,7 +362,7 @@ def _differences(pairs: Iterable[tuple[Run, Run]], lang: str) -> Iterable[tuple[
 
 
 def _left_out(
-    runs: Sequence[Run],
+    runs: Sequence[RunCurves],
     targets: Sequence[str],
     transfers: Sequence[Transfer],
     forgetting: Sequence[Forgetting],
@@ -354,8 +383,9 @@ def _left_out(
             )
         elif any(t.target == target and not t.saved for t in transfers):
             yield f"On `{target}`, CPT and scratch have no loss in common to compare at."
-        if "cpt" in strategies and not any(f.target == target for f in forgetting):
+        names = {run.name for run in runs if run.target == target and run.strategy == "cpt"}
+        if names and not any(run.name in names for f in forgetting for run in f.runs):
             yield (
-                f"No CPT run on `{target}` was evaluated on its source language at the start, "
+                f"No CPT run on `{target}` was evaluated at the start on a language of its base, "
                 "so forgetting is not known."
             )

@@ -9,6 +9,7 @@ from tongues.report.charts import Figure, colour, data, label, panel
 from tongues.report.findings import Findings
 from tongues.report.statistics import Estimate
 from tongues.report.theme import domain, series
+from tongues.roles import list_languages
 
 __all__ = ["overview"]
 
@@ -28,7 +29,7 @@ def overview(findings: Findings) -> Figure | None:
     forgotten = [
         row
         for f in findings.forgetting
-        for row in _dots(f.target, f.replay, f.rise, f.rises, 1, "{:+.2f}")
+        for row in _dots(f.target, f.replay, f.rise, f.rises, 1, "{:+.2f}", f.lang)
     ]
     ratios = max(len(findings.ratios), 1)
     height = 30 + (52 if ratios < 4 else 42) * len(findings.targets) * ratios
@@ -41,13 +42,12 @@ def overview(findings: Findings) -> Figure | None:
             "loss of its twin from scratch."
             + (_ALL if any(t.saturated for t in findings.transfers) else "")
         )
+    for lang in findings.base_languages if forgotten else ():
+        title, own = f"Rise of the loss on {lang}", [r for r in forgotten if r["lang"] == lang]
+        panels.append(_intervals(findings, own, title, "nats per token", height))
     if forgotten:
-        title = f"Rise of the loss on {findings.source}"
-        panels.append(_intervals(findings, forgotten, title, "nats per token", height))
-        notes.append(
-            f"Forgotten: how far CPT's final loss on {findings.source} lies above the source "
-            "model's."
-        )
+        known = list_languages(findings.base_languages)
+        notes.append(f"Forgotten: how far CPT's final loss on {known} lies above the base model's.")
     if not panels:
         return None
     notes.append("Small dots are single runs, the large dot their mean, the bar its 95 % interval.")
@@ -64,9 +64,10 @@ def _dots(
     each: Sequence[float | None],
     scale: float,
     form: str,
+    lang: str = "",
 ) -> list[dict[str, Any]]:
     """A row for the mean and its interval, and one for each value it is the mean of."""
-    shared = {"target": target, "series": series("cpt", replay)}
+    shared = {"target": target, "lang": lang, "series": series("cpt", replay)}
     ends = [scale * (found.mean if end is None else end) for end in (found.low, found.high)]
     mean = {"kind": "mean", "value": scale * found.mean, "low": ends[0], "high": ends[1]}
     mean |= {
@@ -81,6 +82,7 @@ def _intervals(
     findings: Findings, rows: Sequence[dict[str, Any]], title: str, unit: str, height: int
 ) -> alt.LayerChart:
     values = [row[key] for row in rows for key in ("value", "low", "high") if key in row]
+    targets = dict.fromkeys(row["target"] for row in rows)
     if unit.endswith("(%)"):
         values = [max(value, _FLOOR) for value in values]
     low, high = min(0.0, *values), max(0.0, *values)
@@ -93,7 +95,12 @@ def _intervals(
         labelFontSize=13.5, domain=False, ticks=False, labelPadding=10, grid=False, labelLimit=130
     )
     place = {
-        "y": alt.Y("target:N", title=None, sort=list(findings.targets), axis=quiet),
+        "y": alt.Y(
+            "target:N",
+            title=None,
+            sort=list(dict.fromkeys([*findings.targets, *targets])),
+            axis=quiet,
+        ),
         "yOffset": alt.YOffset("series:N", sort=domain(findings.ratios)[1:]),
     }
     tint = colour(domain(findings.ratios), (row["series"] for row in rows))

@@ -23,6 +23,7 @@ from tongues.report.words import (
     percent,
     unmeasured,
 )
+from tongues.roles import list_languages
 
 __all__ = ["page"]
 
@@ -66,11 +67,12 @@ def _lead(findings: Findings) -> str:
     lead = f'<p class="lead">{prose(" · ".join(parts))}</p>'
     if doubt := unmeasured(findings):
         lead += f'<p class="doubt">{prose(doubt)}</p>'
-    if findings.source:
+    if findings.base_languages:
         lead += (
             f"<p>Two ways to a model of a new language: from random weights "
             f'(<span class="scratch">scratch</span>), or by training a model of '
-            f"{prose(f'`{findings.source}`')} further, continual pre-training "
+            f"{prose(list_languages(f'`{lang}`' for lang in findings.base_languages))} further, "
+            "continual pre-training "
             f'(<span class="cpt">CPT</span>), with or without replaying some of its old text. '
             "Numbers in brackets are 95 % intervals.</p>"
         )
@@ -87,10 +89,10 @@ def _numbers(findings: Findings) -> str:
         if t.saved
     ]
     told = [f for f in findings.forgetting if f.replay in _told_shares(findings)]
-    nearest = [f for f in told if f.target == told[0].target]
+    nearest = [f for f in told if (f.lang, f.target) == (told[0].lang, told[0].target)]
     for f in [nearest[0], nearest[-1]] if len(nearest) > 1 else nearest:
         how = f"{f.replay * 100:.3g} % replay" if f.replay else "no replay"
-        what = f"nats on `{findings.source}` after learning `{f.target}`, {how}"
+        what = f"nats on `{f.lang}` after learning {f.target}, {how}"
         cards.append(_card(f.rise, _plus(nats(f.rise)), what))
     return f'<div class="numbers">{"".join(cards)}</div>' if cards else ""
 

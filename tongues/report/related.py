@@ -32,7 +32,7 @@ def relatedness(findings: Findings) -> Figure | None:
     title = "Loss on the target before the first step (%)"
     x = alt.X("apart:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5))
     sizes = size_order(pair.cpt for pair in pairs)
-    panels = _panels(rows, x, sizes, findings.source)
+    panels = _panels(rows, x, sizes, findings.base_languages)
     caption = (
         "Each dot is a pair of runs, without replay. The source model's loss on the target, before "
         "its first step, is given in per cent of that of random weights: the lower, the nearer the "
@@ -46,9 +46,9 @@ def relatedness(findings: Findings) -> Figure | None:
 def bases(findings: Findings) -> Figure | None:
     """Saved and forgotten against how long the source model was trained."""
     rows = [
-        _row(pair, findings) | {"base": pair.cpt.base / pair.cpt.params}
+        _row(pair, findings) | {"base": pair.cpt.base_tokens / pair.cpt.params}
         for pair in findings.bases
-        if pair.cpt.base
+        if pair.cpt.base_tokens
     ]
     if not rows:
         return None
@@ -59,7 +59,7 @@ def bases(findings: Findings) -> Figure | None:
     panels: list[alt.LayerChart] = []
     for target in findings.targets:
         own = [row for row in rows if row["target"] == target]
-        panels += _panels(own, x, sizes, findings.source, f"{target}, ")
+        panels += _panels(own, x, sizes, findings.base_languages, f"{target}, ")
     caption = (
         "Each dot is a pair of runs, without replay, whose source models differ in how long they "
         "were trained. What that training cost is not counted."
@@ -69,9 +69,11 @@ def bases(findings: Findings) -> Figure | None:
 
 
 def _row(pair: Pair, findings: Findings) -> Row:
-    curve = pair.cpt.curves.get(findings.source or "")
-    known = curve is not None and curve.tokens[0] == 0
-    rise = float(curve.loss[-1] - curve.loss[0]) if curve is not None and known else None
+    rises = {
+        f"rise on {lang}": float(curve.loss[-1] - curve.loss[0])
+        for lang in findings.base_languages
+        if (curve := pair.cpt.curves.get(lang)) and curve.tokens[0] == 0
+    }
     return {
         "target": pair.cpt.target,
         "run": pair.cpt.name,
@@ -79,20 +81,20 @@ def _row(pair: Pair, findings: Findings) -> Row:
         "seed": pair.cpt.seed,
         "saved": None if pair.saved is None else 100.0 * pair.saved,
         "ahead": pair.ahead,
-        "rise": rise,
+        **rises,
     }
 
 
 def _panels(
-    rows: Sequence[Row], x: alt.X, sizes: Sequence[str], source: str | None, start: str = ""
+    rows: Sequence[Row], x: alt.X, sizes: Sequence[str], known: Sequence[str], start: str = ""
 ) -> list[alt.LayerChart]:
     """What was saved, and what was forgotten where that is known."""
     drawn: list[alt.LayerChart] = []
     for field, title, unit in (
         ("saved", "compute saved", "Compute saved (%)"),
-        ("rise", f"rise of the loss on {source}", "Nats per token"),
+        *((f"rise on {lang}", f"rise of the loss on {lang}", "Nats per token") for lang in known),
     ):
-        own = [row for row in rows if row[field] is not None]
+        own = [row for row in rows if row.get(field) is not None]
         if own:
             y = _axis(own, field, unit)
             nothing = alt.Chart(data([{field: 0}])).mark_rule(strokeWidth=1.2, style="quiet")
@@ -126,5 +128,4 @@ _TIPS = [
     alt.Tooltip("run:N"),
     alt.Tooltip("shape:N", title="size"),
     alt.Tooltip("saved:Q", title="saved (%)", format=".1f"),
-    alt.Tooltip("rise:Q", title="rise of the source's loss", format="+.3f"),
 ]

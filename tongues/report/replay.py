@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from tongues.laws.observed import Run, size_order
+from tongues.laws.observed import RunCurves, size_order
 from tongues.report.charts import (
     LOSS,
     SCIENTIFIC,
@@ -24,16 +24,17 @@ from tongues.report.findings import Findings
 from tongues.report.meeting import meetings
 from tongues.report.statistics import by_unit
 from tongues.report.theme import domain
+from tongues.roles import list_languages
 
 __all__ = ["by_language", "forgetting"]
 
 
 def forgetting(findings: Findings) -> Figure | None:
     """The losses on source and target language through CPT, with replay and without."""
-    source, shown = findings.source, _shown(findings)
-    if not source or not shown:
+    known, shown = findings.base_languages, _shown(findings)
+    if not shown:
         return None
-    rows = [row for run in shown for lang in (source, run.target) for row in points(run, lang)]
+    rows = [row for run in shown for lang in (*known, run.lang) for row in points(run, lang)]
     tokens = [row["tokens"] for row in rows]
     x = alt.X(
         "tokens:Q",
@@ -44,16 +45,16 @@ def forgetting(findings: Findings) -> Figure | None:
     panels = []
     for target in dict.fromkeys(run.target for run in shown):
         own = [row for row in rows if row["target"] == target]
-        starts = [run.curves[source].loss[0] for run in shown if run.target == target]
-        on_source, on_target = ([r for r in own if r["lang"] == lang] for lang in (source, target))
-        start = fmean(float(loss) for loss in starts)
         names = domain(findings.ratios)
-        title = f"Loss on {source}, while learning {target}"
-        panels.append(_through_training(title, on_source, x, names, start))
+        for lang in known:
+            on_base = [row for row in own if row["lang"] == lang]
+            title, start = f"Loss on {lang}, while learning {target}", _start(shown, target, lang)
+            panels.append(_through_training(title, on_base, x, names, start))
+        on_target = [row for row in own if row["lang"] not in known]
         panels.append(_through_training(f"Loss on {target}", on_target, x, names))
     caption = (
-        f"CPT of one size, {shown[0].shape}{_seeds(shown)}. The dashed line is the source model "
-        f"before the first step: what lies above it on {source} is forgotten."
+        f"CPT of one size, {shown[0].shape}{_seeds(shown)}. The dashed line is the base model "
+        f"before the first step: what lies above it on {list_languages(known)} is forgotten."
     )
     return Figure(
         "forgetting", "What replay keeps, and what it costs", caption, tuple(panels), tuple(rows)
@@ -62,17 +63,18 @@ def forgetting(findings: Findings) -> Figure | None:
 
 def by_language(findings: Findings) -> Figure | None:
     """Both losses against the compute spent on that language alone, a line a share of replay."""
-    source, shown = findings.source, _shown(findings)
-    if not source or len({run.replay for run in shown}) < 2:
+    known, shown = findings.base_languages, _shown(findings)
+    if len({run.replay for run in shown}) < 2:
         return None
-    if not all(lang in run.seen for run in shown for lang in (source, run.target)):
+    if not all(lang in run.seen for run in shown for lang in (*known, run.lang)):
         return None
-    rows = [row for run in shown for lang in (run.target, source) for row in _on(run, lang)]
+    rows = [row for run in shown for lang in (run.lang, *known) for row in _on(run, lang)]
     names, panels = domain(findings.ratios), []
     for target in dict.fromkeys(run.target for run in shown):
         own = [row for row in rows if row["target"] == target]
-        starts = [run.curves[source].loss[0] for run in shown if run.target == target]
-        for lang, start in ((target, None), (source, fmean(float(loss) for loss in starts))):
+        own_lang = next(run.lang for run in shown if run.target == target)
+        starts = {own_lang: None} | {lang: _start(shown, target, lang) for lang in known}
+        for lang, start in starts.items():
             on = [row for row in own if row["lang"] == lang]
             if on:
                 x = _compute_axis((row["own"] for row in rows if row["lang"] == lang), lang)
@@ -81,15 +83,17 @@ def by_language(findings: Findings) -> Figure | None:
     caption = (
         f"The same runs of {shown[0].shape}, against the part of their compute that went into the "
         f"language itself: total compute times its share{_seeds(shown)}. Without replay nothing "
-        f"goes into {source}, whose loss before the first step is dashed.{_met(shown)}"
+        f"goes into {list_languages(known)}, whose loss before the first step is dashed."
+        f"{_met(shown)}"
     )
     title = "Each language by the compute spent on it"
     return Figure("by-language", title, caption, tuple(panels), tuple(rows))
 
 
-def _shown(findings: Findings) -> list[Run]:
+def _shown(findings: Findings) -> list[RunCurves]:
     """The continued runs of one size, that of most shares of replay, and their longest length."""
-    continued = [run for f in findings.forgetting for run in f.runs]
+    names = {run.name for f in findings.forgetting for run in f.runs}
+    continued = [run for run in findings.usual if run.name in names]
     if not continued:
         return []
     sizes = size_order(continued)
@@ -102,17 +106,22 @@ def _shown(findings: Findings) -> list[Run]:
     return [run for run in continued if (run.shape, run.tokens) == (size, longest)]
 
 
-def _seeds(shown: Sequence[Run]) -> str:
+def _start(shown: Sequence[RunCurves], target: str, lang: str) -> float:
+    """The mean loss on a base language before the first step."""
+    return fmean(float(run.curves[lang].loss[0]) for run in shown if run.target == target)
+
+
+def _seeds(shown: Sequence[RunCurves]) -> str:
     """What the lines are, where there are several for a share of replay."""
     several = len({run.seed for run in shown}) > 1
     return "; thin lines are seeds, thick ones their mean" if several else ""
 
 
-def _shares_of(runs: Iterable[Run], size: str, tokens: float) -> int:
+def _shares_of(runs: Iterable[RunCurves], size: str, tokens: float) -> int:
     return len({run.replay for run in runs if (run.shape, run.tokens) == (size, tokens)})
 
 
-def _on(run: Run, lang: str) -> list[dict[str, Any]]:
+def _on(run: RunCurves, lang: str) -> list[dict[str, Any]]:
     """The evaluations on a language, with the compute that had gone into it by then.
 
     Where none of it was read since the evaluation before, the later one counts.
@@ -135,7 +144,7 @@ def _compute_axis(values: Iterable[float], lang: str) -> alt.X:
     return alt.X("own:Q", title=title, scale=log_scale(values), axis=axis)
 
 
-def _met(shown: Sequence[Run]) -> str:
+def _met(shown: Sequence[RunCurves]) -> str:
     """By how much the losses on the targets differ at equal compute on them."""
     found = meetings(shown)
     if not found:

@@ -86,7 +86,7 @@ def run_table(findings: Findings) -> str:
                 f"{run.params:,}",
                 str(run.seed),
                 show_count(run.tokens),
-                *([show_count(run.base) if run.base else ""] if several else []),
+                *([show_count(run.base_tokens) if run.base_tokens else ""] if several else []),
                 f"{run.learned.compute[-1]:.2e}".replace("e+", "e"),
                 *(
                     ""

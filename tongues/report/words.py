@@ -7,6 +7,7 @@ from tongues.laws.targets import TargetLaws
 from tongues.report.findings import Findings, Forgetting, Nearer, ReplayEffect, Transfer
 from tongues.report.statistics import Estimate
 from tongues.report.theme import series
+from tongues.roles import list_languages
 
 __all__ = [
     "ABOUT_LAWS",
@@ -44,7 +45,6 @@ def findings_by_topic(
 
     shares: of replay, those that are told; by default all.
     """
-    source = findings.source
 
     def told(replay: float) -> bool:
         return shares is None or replay in shares
@@ -55,8 +55,8 @@ def findings_by_topic(
             *(_nearer(n) for n in findings.nearer),
         ],
         "Forgotten": [
-            *(_forgetting(f, source) for f in findings.forgetting if told(f.replay)),
-            *(_replay_effect(e, source) for e in findings.replay_effects if told(e.replay)),
+            *(_forgetting(f) for f in findings.forgetting if told(f.replay)),
+            *(_replay_effect(e) for e in findings.replay_effects if told(e.replay)),
         ],
         "Laws": [s for fitted in findings.laws for s in _laws(fitted)],
     }
@@ -172,12 +172,13 @@ def _nearer(nearer: Nearer) -> str:
     )
 
 
-def _forgetting(forgetting: Forgetting, source: str | None) -> str:
+def _forgetting(forgetting: Forgetting) -> str:
     rise, how = forgetting.rise, _how(forgetting.replay)
-    start = f"{how}, learning `{forgetting.target}`"
+    learning = list_languages(f"`{lang}`" for lang in forgetting.targets)
+    start, source = f"{how}, learning {learning}", forgetting.lang
     if _direction(rise) == 0:
         said = (
-            f"Whether learning `{forgetting.target}` {how[0].lower()}{how[1:]} raises or lowers "
+            f"Whether learning {learning} {how[0].lower()}{how[1:]} raises or lowers "
             f"the loss on `{source}` cannot be told: {nats(rise)} nats per token"
         )
     elif rise.mean >= 0:
@@ -190,13 +191,14 @@ def _forgetting(forgetting: Forgetting, source: str | None) -> str:
     return f"{said}{after} ({_pairs(rise, 'run')})."
 
 
-def _replay_effect(effect: ReplayEffect, source: str | None) -> str:
+def _replay_effect(effect: ReplayEffect) -> str:
     ratio, cost = f"{effect.replay * 100:.3g} % replay", effect.on_target
     clauses = []
-    if effect.on_source and _direction(effect.on_source) < 0:
-        clauses.append(f"spared `{source}` {nats(effect.on_source, turned=True)}")
-    elif effect.on_source:
-        clauses.append(f"did not measurably spare `{source}`, {nats(effect.on_source)}")
+    for lang, change in effect.on_base.items():
+        if _direction(change) < 0:
+            clauses.append(f"spared `{lang}` {nats(change, turned=True)}")
+        else:
+            clauses.append(f"did not measurably spare `{lang}`, {nats(change)}")
     if _direction(cost) == 0:
         clauses.append(f"cost `{effect.target}` nothing that can be told, {nats(cost)}")
     elif cost.mean >= 0:

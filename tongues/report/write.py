@@ -14,7 +14,8 @@ from tongues.report.folder import check_folder, write_folder
 from tongues.report.page import page
 from tongues.report.verdicts import Claim
 from tongues.report.words import sentences
-from tongues.runs import find_runs, read_record, table
+from tongues.roles import list_languages
+from tongues.runs import find_runs, read_run, table
 
 __all__ = ["write_report"]
 
@@ -42,25 +43,33 @@ def write_report(
 
 
 def _title(found: Findings) -> str:
-    targets = " and ".join(found.targets)
-    if found.source and targets:
-        return f"From {found.source} to {targets}"
+    targets = (
+        list_languages(
+            dict.fromkeys(
+                lang for run in found.runs for lang in run.targets if run.target in found.targets
+            )
+        )
+        if found.targets
+        else ""
+    )
+    if found.base_languages and targets:
+        return f"From {list_languages(found.base_languages)} to {targets}"
     return f"Learning {targets}" if targets else "Runs"
 
 
 def _common(places: Sequence[Path]) -> tuple[dict[str, Any], dict[str, str]]:
     """The settings all finished runs share, and the versions that trained them and drew this."""
-    records = [read_record(path) for path in find_runs(places)]
-    records = [record for record in records if record["status"] == "finished"]
-    first = records[0]["settings"]
+    records = [read_run(path) for path in find_runs(places)]
+    records = [record for record in records if record.status == "finished"]
+    first = records[0].settings
     shared = {
         key: value
         for key, value in first.items()
-        if value not in (None, {}, []) and all(r["settings"].get(key) == value for r in records)
+        if value not in (None, {}, []) and all(r.settings.get(key) == value for r in records)
     }
     trained: dict[str, set[str]] = {}
     for record in records:
-        for name, number in record["versions"].items():
+        for name, number in record.versions.items():
             trained.setdefault(name, set()).add(number)
     versions = {name: ", ".join(sorted(numbers)) for name, numbers in trained.items()}
     return shared, versions | {"altair": version("altair")}
@@ -79,7 +88,8 @@ def _numbers(
         ],
         "nearer": [asdict(nearer) for nearer in found.nearer],
         "forgetting": [
-            {"target": f.target, "replay": f.replay, "rise": asdict(f.rise), "peak": asdict(f.peak)}
+            {"lang": f.lang, "target": f.target, "replay": f.replay}
+            | {"rise": asdict(f.rise), "peak": asdict(f.peak)}
             for f in found.forgetting
         ],
         "replay": [asdict(effect) for effect in found.replay_effects],

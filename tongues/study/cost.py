@@ -10,9 +10,9 @@ import numpy as np
 
 from tongues.quantities import show_seconds
 from tongues.ranks import core_count
-from tongues.runs import read_record, status_of
+from tongues.runs import read_run, status_of
 from tongues.tokens import Tokens, open_tokens
-from tongues.train import Derived, RunPlan
+from tongues.train import Derived, RunPlan, derive
 from tongues.train.schedule import evaluation_steps
 
 __all__ = ["Cost", "measure_cost"]
@@ -94,13 +94,13 @@ def _measured_speeds(
     for plan, derived in pairs:
         directory = workspace / "runs" / plan.name
         if status_of(directory) == "finished":
-            record = read_record(directory)
-            if record["seconds"]:
-                worth = record["tokens"] + _SCORING * _scored(plan, derived, texts[plan.tokens])
-                speed = worth / record["seconds"]
+            record = read_run(directory)
+            if record.seconds:
+                worth = record.tokens + _SCORING * _scored(plan, derived, texts[plan.tokens])
+                speed = worth / record.seconds
                 found.setdefault(derived.anatomy.name, []).append(speed)
     speeds = {name: median(values) for name, values in found.items()}
-    alone_last = sorted(pairs, key=lambda pair: pair[0].parent is None)
+    alone_last = sorted(pairs, key=lambda pair: pair[0].base is None)
     firsts = {derived.anatomy.name: (plan, derived) for plan, derived in alone_last}
     by_size = sorted(firsts.values(), key=lambda pair: pair[1].flops / pair[1].tokens)
     unknown = [pair for pair in by_size if pair[1].anatomy.name not in speeds]
@@ -112,36 +112,35 @@ def _measured_speeds(
 
 def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> float:
     from tongues.tokens import load_tokenizer
-    from tongues.train.assemble import Task, measure_speed
-    from tongues.train.directory import find_parent
+    from tongues.train.base import find_base
     from tongues.train.engine.processes import Processes
-    from tongues.train.start import check_parent
+    from tongues.train.start import LocalRun, check_base, measure_speed
 
-    parent = find_parent(plan.parent, workspace)
+    base = find_base(plan.base, workspace)
     settings = plan.settings.model_copy(update={"compile": "off"})  # its start would take longest
-    task = Task(
-        plan=replace(plan, settings=settings),
+    plan = replace(plan, settings=settings)
+    task = LocalRun(
+        plan=plan,
         tokens=tokens,
-        parent=parent,
-        lacked=check_parent(plan, load_tokenizer(tokens.tokenizer_path), parent)
-        if parent
-        else None,
+        base=base,
+        lacked=check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None,
         directory=workspace / "runs" / plan.name,
         processes=Processes(),
         threads=threads,
     )
-    return measure_speed(task, lambda line: None, seconds=1.0)
+    derived = derive(plan, tokens.vocabulary_size, base)
+    return measure_speed(task, derived, lambda line: None, seconds=1.0)
 
 
 def _until_the_last(plans: Sequence[RunPlan], seconds: Mapping[str, float], at_once: int) -> float:
-    """When the last run ends, each started as soon as its parent and a place allow."""
+    """When the last run ends, each started as soon as its base and a place allow."""
     places, ended = [0.0] * at_once, dict.fromkeys((plan.name for plan in plans), math.inf)
     waiting = sorted(plans, key=lambda plan: -seconds[plan.name])
     while waiting:
         now = min(places)
-        ready = [p for p in waiting if p.parent not in ended or ended[p.parent] <= now]
+        ready = [p for p in waiting if p.base not in ended or ended[p.base] <= now]
         if not ready:
-            later = [ended[p.parent] for p in waiting if p.parent and ended[p.parent] < math.inf]
+            later = [ended[p.base] for p in waiting if p.base and ended[p.base] < math.inf]
             places[places.index(now)] = min(later)
             continue
         waiting.remove(ready[0])

@@ -15,13 +15,13 @@ from typing import Literal
 from tongues.errors import Stopped, UserError
 from tongues.files import is_held, newest_lines, write_text
 from tongues.ranks import stop_on_sigterm
-from tongues.runs import FAILURE, read_record
+from tongues.runs import FAILURE, read_run
 from tongues.states import state_of
 from tongues.study.launchers import Job, Launcher, find_launcher
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
-from tongues.train.directory import find_parent
-from tongues.train.fingerprints import parent_fingerprint, run_fingerprint
+from tongues.train.base import base_fingerprint, find_base
+from tongues.train.record import run_fingerprint
 from tongues.train.task import leave_plans
 
 __all__ = ["State", "run_all"]
@@ -124,11 +124,11 @@ class _Study:
             for name in {plan.tokens for plan in plans}
         }
         for plan in self._parents_first():
-            origin = self._fingerprints.get(plan.parent or "")
-            parent = None if origin else find_parent(plan.parent, workspace)
+            origin = self._fingerprints.get(plan.base or "")
+            parent = None if origin else find_base(plan.base, workspace)
             tokens = opened[plan.tokens]
             self._fingerprints[plan.name] = run_fingerprint(
-                plan, tokens, origin or parent_fingerprint(parent)
+                plan, tokens, origin or base_fingerprint(parent)
             )
             derived[plan.name] = derive(
                 plan, tokens.vocabulary_size, parent, tokens_per_second=_SPEED
@@ -222,7 +222,7 @@ class _Study:
             return "running"
         if self._is_finished(name):
             return "finished"
-        parent = self._plans[name].parent
+        parent = self._plans[name].base
         of_parent = self._look_at(parent, stands) if parent in self.jobs else "finished"
         if of_parent in ("failed", "blocked"):
             return "blocked"
@@ -237,9 +237,9 @@ class _Study:
         directory = self.jobs[name].directory
         if name not in self._finished and (directory / "run.json").is_file():
             with suppress(ValueError, KeyError):  # damaged: its own process says how
-                record = read_record(directory)
-                same = record["fingerprint"] == self._fingerprints[name]
-                if same and record["status"] == "finished":
+                record = read_run(directory)
+                same = record.fingerprint == self._fingerprints[name]
+                if same and record.status == "finished":
                     self._finished.add(name)
         return name in self._finished
 
@@ -247,8 +247,8 @@ class _Study:
         ordered: dict[str, RunPlan] = {}
 
         def add(plan: RunPlan) -> None:
-            if plan.parent in self._plans and plan.parent not in ordered:
-                add(self._plans[plan.parent])
+            if plan.base in self._plans and plan.base not in ordered:
+                add(self._plans[plan.base])
             ordered[plan.name] = plan
 
         for plan in self._plans.values():
@@ -259,7 +259,7 @@ class _Study:
         """Names by the work of a run and the longest chain of runs that continue from it."""
         children: dict[str, list[str]] = {}
         for plan in self._plans.values():
-            children.setdefault(plan.parent or "", []).append(plan.name)
+            children.setdefault(plan.base or "", []).append(plan.name)
 
         def chain(name: str) -> float:
             return self._work[name] + max(map(chain, children.get(name, ())), default=0.0)

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.models import find_shape
 from tongues.quantities import Budget
-from tongues.recipe import Grid, Recipe, Study, Train
+from tongues.recipe import BaseChoice, Grid, Recipe, Study, Train
+from tongues.roles import Roles
 from tongues.train import RunPlan, run_of_recipe
 
 __all__ = ["plan_runs", "plan_source"]
@@ -15,24 +17,26 @@ __all__ = ["plan_runs", "plan_source"]
 _SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
 
 
-def plan_runs(recipe: Recipe, rates: dict[str, float] | None = None) -> list[RunPlan]:
-    """The runs of a recipe, parents before children; a single one without a `study` section.
+def plan_runs(
+    recipe: Recipe, workspace: Path = Path(), rates: dict[str, float] | None = None
+) -> list[RunPlan]:
+    """The runs of a recipe, bases first; a single one without a `study` section.
 
     A continued run starts from the source model of its own shape and seed, which is trained once.
     Those of a pilot are chosen as it goes: there are none here.
     A name says what sets a run apart, so that a study may grow without renaming what is there.
-    rates: the best ones of a sweep, by shape; they take the place of the recipe's.
+    workspace: whose runs know what languages they were trained on. rates: the best ones of a
+    sweep, by shape; they take the place of the recipe's.
     """
     if recipe.pilot:
         return []
     if recipe.study is None:
-        return [run_of_recipe(recipe)]
+        return [run_of_recipe(recipe, workspace)]
     study, train = recipe.study, recipe.train
-    named = (train.mixture, train.replay, train.init_from, train.run, train.evaluate, train.hold)
+    named = (train.mixture, train.replay, train.base, train.run, train.evaluate, train.hold)
     if recipe.model.shape or any(named):
         raise UserError(
-            "a study sets shape, mixture, replay, init_from, run, evaluate and hold of its runs "
-            "itself",
+            "a study sets shape, mixture, replay, base, run, evaluate and hold of its runs itself",
             where="study",
             hint="take them out of `model` and `train`",
         )
@@ -57,10 +61,8 @@ def plan_source(
     return RunPlan(
         name=f"{folder}/{name}",
         strategy="source",
-        target=source,
-        source=None,
-        replay=0.0,
-        parent=None,
+        roles=Roles((source,)),
+        base=None,
         tokens=recipe.name,
         shape=find_shape(shape, where="study.shapes"),
         tied_embeddings=recipe.model.tied_embeddings,
@@ -94,24 +96,25 @@ def _runs(recipe: Recipe, grid: Study) -> Iterator[RunPlan]:
             if "scratch" in grid.strategies:
                 scratch = settings.model_copy(update={"evaluate": [target]})
                 name = f"{recipe.name}/{target}-scratch-{end}-s{seed}"
-                yield replace(first, name=name, strategy="scratch", target=target, settings=scratch)
+                yield replace(
+                    first, name=name, strategy="scratch", roles=Roles((target,)), settings=scratch
+                )
             for base, replay in product(bases if "cpt" in grid.strategies else (), grid.replay):
                 kind = f"cpt-replay{replay * 100:.4g}" if replay else "cpt"
                 origin = _label(base, usual_base).replace("-", "-from", 1)
-                parent = sources[base].name
+                model = sources[base].name
+                replayed = {grid.source: replay} if replay else {}
                 changes = {
                     "evaluate": [target, grid.source],
-                    "replay": {grid.source: replay} if replay else {},
-                    "init_from": parent,
+                    "replay": replayed,
+                    "base": BaseChoice(model=model),
                 }
                 yield replace(
                     first,
                     name=f"{recipe.name}/{target}-{kind}-{end}{origin}-s{seed}",
                     strategy="cpt",
-                    target=target,
-                    source=grid.source,
-                    replay=replay,
-                    parent=parent,
+                    roles=Roles((target,), (grid.source,), replayed),
+                    base=model,
                     settings=settings.model_copy(update=changes),
                 )
 

@@ -19,7 +19,7 @@ def plan_study(recipe: Recipe, workspace: Path) -> list[RunPlan]:
     """The runs of a recipe, at the rates that its sweep found, once all of that is done."""
     sweep = plan_sweep(recipe)
     done = sweep and not unfinished(sweep, workspace)
-    return plan_runs(recipe, best_rates(sweep, workspace)[0] if done else None)
+    return plan_runs(recipe, workspace, best_rates(sweep, workspace)[0] if done else None)
 
 
 def unfinished(plans: Sequence[RunPlan], workspace: Path) -> list[str]:

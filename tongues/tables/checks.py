@@ -130,8 +130,8 @@ def check_one_language(
     more = f" and {len(often) - _SHOWN} more" if len(often) > _SHOWN else ""
     first = next(lang for lang, _ in often if lang)
     hint = f"choose one: {where_flag(f'{comparable(column)} == {first!r}')}"
-    if "target" in table.columns:
-        hint += f"; or what each run learns: {where_flag(f'{comparable(column)} == target')}"
+    if "role" in table.columns:
+        hint += f"""; or what each run learns: {where_flag("role == 'target'")}"""
     raise UserError(
         f"the rows are in {len(often)} languages, whose losses do not compare: {named}{more}",
         where=column,

@@ -9,7 +9,7 @@ from tongues.errors import UserError
 from tongues.files import read_json
 from tongues.pages import Table, as_markdown
 from tongues.quantities import show_bytes, show_count
-from tongues.runs import Record, read_record
+from tongues.runs import Run, read_run
 from tongues.tokens.store import Counts, Manifest, read_manifest
 
 __all__ = ["DATA", "data_section", "tokens_read"]
@@ -19,7 +19,7 @@ _PATHS = 5  # of a language's files, named
 _INSIDE = 0.01  # share of another language in a language's text that is worth a word
 
 
-def data_section(record: Record, workspace: Path, title: str = DATA) -> str:
+def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
     """Languages, amounts, where the text came from and what was dropped, as Markdown."""
     place = tokens_read(record, workspace)
     manifest = read_manifest(place) if place else None
@@ -27,12 +27,12 @@ def data_section(record: Record, workspace: Path, title: str = DATA) -> str:
     lines = [
         title,
         "",
-        as_markdown([Table.of([_row(record, lang, counts) for lang in record["shares"]])]),
+        as_markdown([Table.of([_row(record, lang, counts) for lang in record.shares])]),
         "",
     ]
     if place and manifest:
         about = _corpus(workspace / "corpus" / place.name / "corpus.json", manifest)
-        for lang in record["shares"]:
+        for lang in record.shares:
             told = " ".join(_told(lang, record, manifest, about))
             lines.append(f"- {lang}: {told}")
         lines += ["", _tokenizer(manifest)]
@@ -47,19 +47,19 @@ def data_section(record: Record, workspace: Path, title: str = DATA) -> str:
     return "\n".join(lines) + "\n"
 
 
-def tokens_read(record: Record, workspace: Path) -> Path | None:
+def tokens_read(record: Run, workspace: Path) -> Path | None:
     """The folder of the tokens that a run read; None where they are gone."""
     for place in sorted(workspace.glob("tokens/*/tokens.json")):
         with suppress(UserError):  # others' damage is not this run's business
-            if read_manifest(place.parent)["fingerprint"] == record["tokens_fingerprint"]:
+            if read_manifest(place.parent)["fingerprint"] == record.tokens_fingerprint:
                 return place.parent
     return None
 
 
-def _counts(record: Record, place: Path, manifest: Manifest) -> Mapping[str, Counts]:
+def _counts(record: Run, place: Path, manifest: Manifest) -> Mapping[str, Counts]:
     """What of each language there is to train on, in the run's part of the text if it had one."""
     counts = {lang: splits["train"] for lang, splits in manifest["languages"].items()}
-    part = record["settings"].get("part")
+    part = record.settings.get("part")
     if not part:
         return counts
     folder, number = (place / "parts" / part).parent, part.rpartition("/")[2]
@@ -69,13 +69,13 @@ def _counts(record: Record, place: Path, manifest: Manifest) -> Mapping[str, Cou
         return {}
 
 
-def _row(record: Record, lang: str, counts: Mapping[str, Counts]) -> dict[str, str]:
-    share = record["shares"][lang]
+def _row(record: Run, lang: str, counts: Mapping[str, Counts]) -> dict[str, str]:
+    share = record.shares[lang]
     row = {
         "language": lang,
         "of its training": f"{share:.1%}",
-        "tokens read": show_count(share * record["tokens"]),
-        "times over": f"{record['epochs'].get(lang, 0):.3g}",
+        "tokens read": show_count(share * record.tokens),
+        "times over": f"{record.epochs.get(lang, 0):.3g}",
     }
     if not counts:
         return row
@@ -87,14 +87,14 @@ def _row(record: Record, lang: str, counts: Mapping[str, Counts]) -> dict[str, s
     }
 
 
-def _told(lang: str, record: Record, manifest: Manifest, about: Mapping[str, Any]) -> Iterator[str]:
+def _told(lang: str, record: Run, manifest: Manifest, about: Mapping[str, Any]) -> Iterator[str]:
     """Where the text of a language came from, what was dropped, what was held out."""
     yield f"{' and '.join(_sources(lang, manifest['made_from']['text']))}."
     if lang in about:
         yield _dropped(about[lang])
     held = manifest["languages"][lang]["valid"]
     yield f"Held out: {held['documents']:,} documents, {show_count(held['tokens'])} tokens."
-    foreign = record["foreign"].get(lang) or {}
+    foreign = record.foreign.get(lang) or {}
     inside = [f"{share:.0%} {other}" for other, share in foreign.items() if share >= _INSIDE]
     if inside:
         yield f"Found inside: {', '.join(inside)}."
@@ -146,14 +146,14 @@ def _tokenizer(manifest: Manifest) -> str:
     return f"Its tokenizer of {size} pieces was taken from `{settings['base']}`{extended}."
 
 
-def _before(record: Record, workspace: Path) -> Iterator[str]:
+def _before(record: Run, workspace: Path) -> Iterator[str]:
     """What the runs read that it was continued from."""
-    parent = record["parent"]
+    parent = record.base_model
     while parent:
         if not (workspace / "runs" / parent / "run.json").is_file():
             yield f"What `{parent}`, which it began with, was trained on is not known here."
             return
-        before = read_record(workspace / "runs" / parent)
-        shares = ", ".join(f"{share:.1%} {lang}" for lang, share in before["shares"].items())
-        yield f"Before, `{parent}` read {show_count(before['tokens'])} tokens ({shares})."
-        parent = before["parent"]
+        before = read_run(workspace / "runs" / parent)
+        shares = ", ".join(f"{share:.1%} {lang}" for lang, share in before.shares.items())
+        yield f"Before, `{parent}` read {show_count(before.tokens)} tokens ({shares})."
+        parent = before.base_model

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -16,7 +17,7 @@ from tongues.files import whole_directory
 from tongues.models.folders import read_config
 from tongues.models.huggingface import save_model
 from tongues.pages import CARD
-from tongues.runs import Record, read_record
+from tongues.runs import Run, read_run
 from tongues.tokens import tokenizer_files
 from tongues.train.card import add_sections, write_card
 from tongues.train.card_data import DATA, tokens_read
@@ -28,7 +29,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILES = ("config.json", "generation_config.json", "*.safetensors", "*.safetensors.index.json")
 
 
-def write_model(model: PreTrainedModel, tokens: Path, record: Record, folder: Path) -> None:
+def write_model(model: PreTrainedModel, tokens: Path, record: Run, folder: Path) -> None:
     """Write weights, configuration, tokenizer and card; all of the folder or nothing.
 
     tokens: the folder of the tokens that the run read, in the workspace where it was made.
@@ -53,11 +54,11 @@ def export_run(
     sections for the card, the second for that of the finished model, not of what it was on the way.
     """
     with new_folder(folder) as aside:
-        record = read_record(directory)
-        if record["status"] == "finished" and step in (None, record["steps"]):
+        record = read_run(directory)
+        if record.status == "finished" and step in (None, record.steps):
             copy_model(directory, workspace, aside)
             add_sections(aside, laws, evaluated)
-            return record["steps"]
+            return record.steps
         place, model = _checkpoint(directory, step)
         tokens = tokens_read(record, workspace)
         if tokens is None:
@@ -89,7 +90,7 @@ def copy_model(directory: Path, workspace: Path, folder: Path) -> None:
     copy_files(directory / "model", folder)
     card = folder / CARD
     if not card.is_file() or DATA not in card.read_text(encoding="utf-8"):
-        write_card(folder, read_record(directory), workspace)
+        write_card(folder, read_run(directory), workspace)
 
 
 def copy_files(model: Path, folder: Path) -> None:
@@ -137,19 +138,19 @@ def _checkpoint(directory: Path, step: int | None) -> tuple[Path, PreTrainedMode
         raise UserError(error.what, where=error.where, hint=hint) from None
 
 
-def _so_far(record: Record, step: int) -> Record:
+def _so_far(record: Run, step: int) -> Run:
     """The record of a run as it was at a step."""
-    share = step / record["steps"]
-    return {
-        **record,
-        "run": f"{record['run']}, step {step} of {record['steps']}",
-        "tokens": record["tokens"] * step // record["steps"],
-        "flops": record["flops"] * share,
-        "epochs": {lang: times * share for lang, times in record["epochs"].items()},
-    }
+    share = step / record.steps
+    return replace(
+        record,
+        run=f"{record.run}, step {step} of {record.steps}",
+        tokens=record.tokens * step // record.steps,
+        flops=record.flops * share,
+        epochs={lang: times * share for lang, times in record.epochs.items()},
+    )
 
 
-def _fill(folder: Path, model: PreTrainedModel, tokens: Path, record: Record) -> None:
+def _fill(folder: Path, model: PreTrainedModel, tokens: Path, record: Run) -> None:
     save_model(model, folder)
     for file in tokenizer_files(tokens):
         if not (folder / file.name).exists():  # what the model says of itself counts

@@ -14,7 +14,7 @@ import numpy as np
 
 from tongues.recipe import Train
 from tongues.train.schedule import rate_at
-from tongues.train.setup import Setup
+from tongues.train.step import Setup
 from tongues.train.validation import HeldOut, validate
 
 __all__ = ["Held", "begin", "check", "check_steps", "next_share", "parts_of"]

@@ -9,15 +9,14 @@ from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
 from tongues.tokens.mixture import Stage
 from tongues.train.checkpoint import Checkpoints, Position
-from tongues.train.directory import roll_back
 from tongues.train.engine.processor import ceiling
 from tongues.train.hold import begin, check, check_steps
 from tongues.train.progress import Meter, Progress, peak_memory
+from tongues.train.record import roll_back
 from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
-from tongues.train.setup import Setup
 from tongues.train.signals import StopSignal
 from tongues.train.spikes import Recent, Spike, judge
-from tongues.train.step import Dealer, Gradient, forget, gradient, update
+from tongues.train.step import Dealer, Gradient, Setup, forget, gradient, update
 from tongues.train.validation import validate
 
 __all__ = ["Watch", "dealt", "train_steps"]

@@ -11,8 +11,9 @@ from tongues.models import Anatomy, Shape, find_shape, of_folder, of_shape
 from tongues.quantities import show_count
 from tongues.ranks import core_count
 from tongues.recipe import Recipe, Train
-from tongues.runs import Parameters, read_record
-from tongues.train.directory import model_folder
+from tongues.roles import Roles
+from tongues.runs import Parameters, read_run
+from tongues.train.base import model_folder, roles_of
 from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
@@ -20,6 +21,8 @@ __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
 # Settings that say how a machine goes about it, not what the run is.
 _MACHINES = {"run", "checkpoint_every", "keep", "milestones", "micro_batch", "recompute"}
 _MACHINES |= {"compile", "threads", "track"}
+
+_ROLE_KEYS = {"base", "targets", "replay"}  # of the settings, which the roles name already
 
 _CORE = 1e11  # operations a second of a core in bfloat16, about
 
@@ -30,14 +33,12 @@ class RunPlan:
 
     name: str  # `<folder>/<run>` in the run store
     strategy: str  # source, scratch, cpt or expert
-    target: str  # the language that is learned
-    source: str | None  # cpt: the language the parent knows
-    replay: float  # cpt: share of that language in the mixture
-    parent: str | None  # a run of the store, or a Hugging Face folder
+    roles: Roles
+    base: str | None  # a run of the store, or a Hugging Face folder
     tokens: str  # name of the prepared tokens
-    shape: Shape | None  # None: the parent's
+    shape: Shape | None  # None: the base's
     tied_embeddings: bool
-    new_embeddings: Literal["mean", "similar", "plain"]  # of pieces the parent lacks
+    new_embeddings: Literal["mean", "similar", "plain"]  # of tokens the base lacks
     settings: Train
     part: str | None = None  # expert: of a division of the training text by documents
 
@@ -52,6 +53,7 @@ class RunPlan:
         """All of it as plain values."""
         plain = {key: getattr(self, key) for key in self.__dataclass_fields__}
         return plain | {
+            "roles": self.roles.to_json(),
             "shape": self.shape.name if self.shape else None,
             "settings": self.settings.model_dump(mode="json"),
         }
@@ -61,7 +63,8 @@ class RunPlan:
         """The plan that `to_json` wrote."""
         shape = find_shape(plain["shape"]) if plain["shape"] else None
         settings = Train.model_validate(plain["settings"])
-        return cls(**{**plain, "shape": shape, "settings": settings})
+        roles = Roles.from_json(plain["roles"])
+        return cls(**{**plain, "roles": roles, "shape": shape, "settings": settings})
 
     def identity(self) -> dict[str, Any]:
         """The settings that decide the bytes of the result."""
@@ -70,13 +73,12 @@ class RunPlan:
         part = {"part": self.part} if self.part else {}
         return part | {
             "strategy": self.strategy,
-            "target": self.target,
-            "source": self.source,
-            "parent": self.parent,
+            "base": self.base,
+            **self.roles.to_json(),
             "shape": self.shape.name if self.shape else None,
             "tied_embeddings": self.tied_embeddings,
-            "new_embeddings": self.new_embeddings if self.parent else None,
-            **settings,
+            "new_embeddings": self.new_embeddings if self.base else None,
+            **{key: value for key, value in settings.items() if key not in _ROLE_KEYS},
         }
 
 
@@ -122,24 +124,24 @@ class Derived:
 def derive(
     plan: RunPlan,
     vocabulary: int,
-    parent: Path | None = None,
+    base: Path | None = None,
     *,
     tokens_per_second: float | None = None,
     machine: Machine | None = None,
 ) -> Derived:
     """Parameters, steps, tokens, operations, memory and disk of a run.
 
-    vocabulary: pieces of its tokenizer. parent: the directory of the run or Hugging Face folder
+    vocabulary: pieces of its tokenizer. base: the directory of the run or Hugging Face folder
     it starts from, once that is there; of a shape said beforehand it need not be.
     tokens_per_second: as measured; where the budget is a time it is guessed without.
     machine: what computes it, and so what memory it takes; None: this one.
     """
     settings = plan.settings
-    anatomy = _anatomy(plan, vocabulary, parent)
+    anatomy = _anatomy(plan, vocabulary, base)
     total, context = anatomy.parameters["total"], settings.context
     if anatomy.positions is not None and context > anatomy.positions:
-        what = f"a context of {context} tokens is longer than the parent's {anatomy.positions}"
-        hint = f"lower it to `{anatomy.positions} tokens`, or take a parent with a longer one"
+        what = f"a context of {context} tokens is longer than the base's {anatomy.positions}"
+        hint = f"lower it to `{anatomy.positions} tokens`, or take a base with a longer one"
         raise UserError(what, where="train.context", hint=hint)
     batch = settings.batch
     if batch == "by size":
@@ -171,92 +173,48 @@ def derive(
     )
 
 
-def _anatomy(plan: RunPlan, vocabulary: int, parent: Path | None) -> Anatomy:
-    """The parent's, under its own name; it must be of the shape said, if one is."""
-    if parent is None:
+def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None) -> Anatomy:
+    """The base's, under its own name; it must be of the shape said, if one is."""
+    if base is None:
         if plan.shape is None:
-            hint = f"train `{plan.parent}` first, or say its shape by `model.shape`"
-            raise UserError(f"`{plan.parent}` is not there yet", where="train.init_from", hint=hint)
+            hint = f"train `{plan.base}` first, or say its shape by `model.shape`"
+            raise UserError(f"`{plan.base}` is not there yet", where="train.base", hint=hint)
         return of_shape(plan.shape, vocabulary, plan.tied_embeddings)
-    found = of_folder(model_folder(parent), vocabulary)
+    found = of_folder(model_folder(base), vocabulary)
     if plan.shape:
         said = of_shape(plan.shape, found.vocabulary, found.tied_embeddings)
         if (found.family, found.parameters) != (said.family, said.parameters):
             what = (
-                f"`{plan.parent}` is of another shape than {said.name}: "
+                f"`{plan.base}` is of another shape than {said.name}: "
                 f"{found.parameters['total']:,} parameters, not {said.parameters['total']:,}"
             )
-            hint = "leave it out: the parent's shape counts"
+            hint = "leave it out: the base's shape counts"
             raise UserError(what, where="model.shape", hint=hint)
         return replace(found, name=said.name)
-    if (parent / "run.json").is_file():
-        return replace(found, name=read_record(parent)["shape"])
+    if (base / "run.json").is_file():
+        return replace(found, name=read_run(base).shape)
     return found
 
 
-def run_of_recipe(recipe: Recipe) -> RunPlan:
+def run_of_recipe(recipe: Recipe, workspace: Path = Path()) -> RunPlan:
     """The one run of a recipe without a study; it is named by `train.run` or the recipe.
 
-    Where a continued run names no `replay`, all of its mixture but the largest share counts as it.
+    workspace: whose runs know what languages they were trained on.
     """
     settings = recipe.train
-    if recipe.model.shape is None and settings.init_from is None:
+    if recipe.model.shape is None and settings.base is None:
         raise UserError("`shape` is missing", where="model.shape", hint="such as `shape: 0.2M`")
     if not settings.mixture:
         example = f"such as `mixture: {{{recipe.text.languages[0]}: 100%}}`"
         raise UserError("`mixture` is missing", where="train.mixture", hint=example)
-    _check_replay(settings)
-    _check_hold(settings)
-    target = max(settings.mixture, key=lambda lang: settings.mixture[lang])
-    continued = settings.init_from is not None
-    others = {lang: share for lang, share in settings.mixture.items() if lang != target}
-    replayed = (settings.replay or others) if continued else {}
     return RunPlan(
         name=settings.run or recipe.name,
-        strategy="cpt" if continued else "scratch",
-        target=target,
-        source=next(iter(replayed), None),
-        replay=round(sum(replayed.values()), 9),
-        parent=settings.init_from,
+        strategy="cpt" if settings.base else "scratch",
+        roles=roles_of(settings, workspace),
+        base=settings.base_model,
         tokens=recipe.name,
         shape=find_shape(recipe.model.shape) if recipe.model.shape else None,
         tied_embeddings=recipe.model.tied_embeddings,
         new_embeddings=recipe.model.new_embeddings,
         settings=settings,
     )
-
-
-def _check_replay(settings: Train) -> None:
-    """Replay is text the parent knows, beside a mixture that it does not take up."""
-    replayed, where = sum(settings.replay.values()), "train.replay"
-    if settings.replay and settings.init_from is None:
-        what = "a run from random weights has nothing to replay"
-        hint = "name its parent by `train.init_from`, or put the language into `train.mixture`"
-        raise UserError(what, where=where, hint=hint)
-    if replayed >= 1:
-        what = f"{replayed * 100:.4g}% of replay leave nothing for the mixture"
-        raise UserError(what, where=where, hint="give it less")
-    twice = settings.replay.keys() & settings.mixture.keys()
-    if twice:
-        what = f"`{min(twice)}` is in the mixture and replayed"
-        raise UserError(what, where=where, hint="give it one share, in the one or the other")
-
-
-def _check_hold(settings: Train) -> None:
-    """What is held is replayed from the start, and the end of the run tells whether it was."""
-    for lang in settings.hold:
-        if settings.init_from is None:
-            what = "a run from random weights has nothing to hold"
-            hint = "name its parent by `train.init_from`"
-        elif lang in settings.mixture:
-            what = f"`{lang}` is learned by this run, and only what is replayed can be held"
-            hint = f"take it out of `train.mixture`, and start with `replay: {{{lang}: 5%}}`"
-        elif not settings.replay.get(lang):
-            what = f"`{lang}` is to be held and is not replayed"
-            hint = f"start with `replay: {{{lang}: 5%}}`"
-        elif settings.evaluate and lang not in settings.evaluate:
-            what = f"`{lang}` is to be held and is not evaluated"
-            hint = "add it to `train.evaluate`"
-        else:
-            continue
-        raise UserError(what, where="train.hold", hint=hint)

@@ -1,35 +1,44 @@
-"""A run's record as it stands before the first step."""
+"""A run's directory: its record before the first step, and what an interruption left of it."""
 
+import json
 import platform
+import shutil
+from dataclasses import replace
 from pathlib import Path
-
-import torch
-import transformers
+from typing import Any, Literal
 
 from tongues import __version__
-from tongues.runs import Record
+from tongues.errors import UserError
+from tongues.files import fingerprint, read_lines, remove_directory, write_text
+from tongues.runs import Base, Run, read_run, write_run
 from tongues.tokens import Mixture, Tokens
-from tongues.train.fingerprints import parent_fingerprint, run_fingerprint
+from tongues.train.base import base_fingerprint
 from tongues.train.plan import Derived, RunPlan
 
-__all__ = ["make_record"]
+__all__ = ["make_record", "open_directory", "roll_back", "run_fingerprint"]
+
+
+def run_fingerprint(plan: RunPlan, tokens: Tokens, base: str | None) -> str:
+    """Changes when the settings, the tokens or the base's fingerprint do: all that decides."""
+    return fingerprint([plan.identity(), tokens.fingerprint, base])
 
 
 def make_record(
-    plan: RunPlan, derived: Derived, tokens: Tokens, mixture: Mixture, parent: Path | None
-) -> Record:
+    plan: RunPlan, derived: Derived, tokens: Tokens, mixture: Mixture, base: Path | None
+) -> Run:
     """`run.json` of a run that has not begun."""
-    origin = parent_fingerprint(parent)
-    return Record(
+    import torch
+    import transformers
+
+    mark = base_fingerprint(base)
+    return Run(
         run=plan.name,
-        fingerprint=run_fingerprint(plan, tokens, origin),
+        fingerprint=run_fingerprint(plan, tokens, mark),
         status="running",
         strategy=plan.strategy,
-        target=plan.target,
-        source=plan.source,
-        replay=plan.replay,
-        parent=plan.parent,
-        parent_fingerprint=origin,
+        base=Base(plan.base, plan.roles.base_languages, mark) if plan.base and mark else None,
+        targets=plan.roles.targets,
+        replay=dict(plan.roles.replay),
         shape=derived.anatomy.name,
         family=derived.anatomy.family,
         params=derived.parameters,
@@ -54,3 +63,69 @@ def make_record(
         },
         seconds=None,
     )
+
+
+def open_directory(
+    directory: Path, run: Run, rebuild: bool
+) -> Literal["new", "unfinished", "finished"]:
+    """Make a run's directory, or find it as it was left; `rebuild` replaces one made otherwise."""
+    others = [path.parent.name for path in directory.glob("*/run.json")]
+    if others:
+        what = f"is a study's folder, with {len(others)} runs such as `{others[0]}`"
+        hint = "name this run otherwise (`train.run`)"
+        raise UserError(what, where=str(directory), hint=hint)
+    there = _left(directory, rebuild)
+    if there and there.fingerprint != run.fingerprint:
+        if not rebuild:
+            raise UserError(
+                f"a run of this name was made otherwise: {_differences(there, run)}",
+                where=str(directory),
+                hint="name this run otherwise (`train.run`), or replace that one with --rebuild",
+            )
+        there = None
+    if there is None:
+        if (directory / "run.json").is_file():
+            remove_directory(directory)
+        shutil.rmtree(directory / "checkpoints", ignore_errors=True)
+        directory.mkdir(parents=True, exist_ok=True)
+    if there and there.status == "finished":
+        return "finished"
+    if there:
+        run = replace(run, surgery=there.surgery, engine=there.engine)
+    write_run(directory, run)
+    return "unfinished" if there else "new"
+
+
+def _left(directory: Path, rebuild: bool) -> Run | None:
+    """The record that is there; one that cannot be read is replaced where that was asked for."""
+    if not (directory / "run.json").is_file():
+        return None
+    try:
+        return read_run(directory)
+    except UserError:
+        if rebuild:
+            return None
+        raise
+
+
+def roll_back(directory: Path, step: int) -> None:
+    """Drop what was written after `step`: it will be written again, the same."""
+    for name in ("metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl"):
+        path = directory / name
+        kept = [
+            json.dumps(row, ensure_ascii=False) for row in read_lines(path) if row["step"] <= step
+        ]
+        if path.exists():
+            write_text(path, "".join(f"{line}\n" for line in kept))
+
+
+def _differences(there: Run, here: Run) -> str:
+    """The settings that differ, as `key: there, now here`."""
+    old, new = (_deciding(run) for run in (there, here))
+    differing = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    return "; ".join(f"{key} was {old.get(key)}, now {new.get(key)}" for key in differing)
+
+
+def _deciding(run: Run) -> dict[str, Any]:
+    mark = run.base.fingerprint if run.base else None
+    return run.settings | {"tokens": run.tokens_fingerprint, "base's fingerprint": mark}

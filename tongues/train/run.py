@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +11,28 @@ import torch
 from tongues.errors import UserError
 from tongues.files import only_one, write_text
 from tongues.ranks import core_count
-from tongues.runs import FAILURE, Record, read_record, write_record
+from tongues.roles import list_languages
+from tongues.runs import FAILURE, Run, read_run, write_run
 from tongues.tokens import Tokens, load_tokenizer, open_part, open_tokens
-from tongues.train.assemble import Task, assemble, make_mixture, measure_speed
+from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, Position, remove_passing
-from tongues.train.directory import find_parent, open_directory, roll_back
 from tongues.train.engine.processes import Processes, join, leave, lost_another
 from tongues.train.engine.sharding import gather
 from tongues.train.export import write_model
-from tongues.train.fingerprints import parent_fingerprint, run_fingerprint
 from tongues.train.loop import dealt, train_steps
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.progress import Progress
-from tongues.train.record import make_record
+from tongues.train.record import make_record, open_directory, roll_back, run_fingerprint
 from tongues.train.rules import check_batch, enough_memory
-from tongues.train.setup import Setup
-from tongues.train.start import check_parent, seen_by_parent
+from tongues.train.start import (
+    LocalRun,
+    assemble,
+    check_base,
+    make_mixture,
+    measure_speed,
+    seen_by_base,
+)
+from tongues.train.step import Setup
 from tongues.train.watch import check_tracker, tracked
 
 __all__ = ["train"]
@@ -77,52 +84,50 @@ def _train(
     tokens = open_tokens(workspace / "tokens" / plan.tokens)
     if plan.part:
         tokens = open_part(tokens, plan.part)
-    parent = find_parent(plan.parent, workspace)
-    task = Task(
+    base = find_base(plan.base, workspace)
+    here = LocalRun(
         plan=plan,
         tokens=tokens,
-        parent=parent,
-        lacked=check_parent(plan, load_tokenizer(tokens.tokenizer_path), parent)
-        if parent
-        else None,
+        base=base,
+        lacked=check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None,
         directory=workspace / "runs" / plan.name,
         processes=processes,
         threads=plan.settings.threads or threads or max(1, core_count() // processes.local_count),
     )
-    if task.threads > core_count():
-        tell(f"caution: {task.threads} threads on {core_count()} cores wait for each other")
-    _divides(task)
+    if here.threads > core_count():
+        tell(f"caution: {here.threads} threads on {core_count()} cores wait for each other")
+    derived = derive(plan, tokens.vocabulary_size, base)
+    check_batch(derived.batch, plan.settings.context, processes.count)
     with ExitStack() as held:
-        processes.once(lambda: held.enter_context(only_one(task.directory)))
-        derived = _derived(task, tell)
-        fresh = make_record(plan, derived, tokens, make_mixture(plan, tokens), parent)
-        if processes.once(lambda: open_directory(task.directory, fresh, rebuild)) == "finished":
+        processes.once(lambda: held.enter_context(only_one(here.directory)))
+        derived = _at_measured_speed(here, derived, tell)
+        fresh = make_record(plan, derived, tokens, make_mixture(plan, tokens), base)
+        if processes.once(lambda: open_directory(here.directory, fresh, rebuild)) == "finished":
             if processes.first:
-                remove_passing(task.directory)  # a kill may have come between
+                remove_passing(here.directory)  # a kill may have come between
             tell(f"{plan.name} is finished already")
-            return task.directory
-        for line in _beforehand(fresh, tokens, parent, workspace):
+            return here.directory
+        for line in _beforehand(fresh, tokens, base, workspace):
             tell(line)
-        record = read_record(task.directory)
+        run = read_run(here.directory)
         with enough_memory(plan.name, plan.settings, derived):
-            assembled = assemble(task, derived, tell, record["engine"], bool(record["surgery"]))
-        _tell_changes(record["engine"], assembled.engine, tell)
-        record["engine"] = assembled.engine
-        record["surgery"] = record["surgery"] or assembled.surgery
+            assembled = assemble(here, derived, tell, run.engine, bool(run.surgery))
+        _tell_changes(run.engine, assembled.engine, tell)
+        run = replace(run, engine=assembled.engine, surgery=run.surgery or assembled.surgery)
         if processes.first:
-            write_record(task.directory, record)
+            write_run(here.directory, run)
         tracker = plan.settings.track if processes.first else None
-        with tracked(tracker, task.directory, plan.name) as track:
+        with tracked(tracker, here.directory, plan.name) as track:
 
             def watch_and_track(progress: Progress) -> None:
                 watch(progress)
                 track()
 
-            _go_on(assembled.setup, record, watch_and_track, tell)
-    return task.directory
+            _go_on(assembled.setup, run, watch_and_track, tell)
+    return here.directory
 
 
-def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
+def _go_on(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
     """Train from the newest checkpoint, or the start, to the end; leave the model."""
     directory, processes = setup.directory, setup.processes
     checkpoints = Checkpoints(
@@ -147,66 +152,69 @@ def _go_on(setup: Setup, record: Record, watch: Watch, tell: Tell) -> None:
     except UserError as error:
         if processes.first:
             status = "diverged" if error.code == "spike" else "failed"
-            write_record(directory, {**record, "status": status})
+            write_run(directory, replace(run, status=status))
             write_text(failure, error.what)
         raise
     if setup.plan.settings.hold:
-        record = _as_dealt(record, setup, ended)
+        run = _as_dealt(run, setup, ended)
     model = gather(setup.scorer, processes)
     if model is not None:
-        write_model(model, setup.tokens.path, record, directory / "model")
+        write_model(model, setup.tokens.path, run, directory / "model")
         seconds = round(ended.seconds, 3)
-        write_record(directory, {**record, "status": "finished", "seconds": seconds})
+        write_run(directory, replace(run, status="finished", seconds=seconds))
         remove_passing(directory)
 
 
-def _as_dealt(record: Record, setup: Setup, ended: Position) -> Record:
+def _as_dealt(run: Run, setup: Setup, ended: Position) -> Run:
     """The record of a run that changed its shares, with those of all its tokens."""
     samples, epochs = dealt(setup, ended)
     shares = {lang: samples[lang] / sum(samples.values()) for lang in setup.plan.shares}
-    replay = sum(shares[lang] for lang in setup.plan.settings.replay)
-    return {**record, "shares": shares, "replay": round(replay, 9), "epochs": epochs}
+    replay = {lang: round(shares[lang], 9) for lang in setup.plan.settings.replay}
+    return replace(run, shares=shares, replay=replay, epochs=epochs)
 
 
-def _divides(task: Task) -> None:
-    """Refuse a batch that the processes cannot share out evenly."""
-    batch = derive(task.plan, task.tokens.vocabulary_size, task.parent).batch
-    check_batch(batch, task.plan.settings.context, task.processes.count)
+def _at_measured_speed(here: LocalRun, derived: Derived, tell: Tell) -> Derived:
+    """The same, but where the budget is a time: as many tokens as it pays at a measured speed."""
+    plan = here.plan
+    if plan.settings.budget.seconds is None:
+        return derived
+    begun = _begun(here)
+    if begun:
+        speed = begun.tokens / plan.settings.budget.seconds
+    else:
+        with enough_memory(plan.name, plan.settings, derived):
+            speed = measure_speed(here, derived, tell)
+    return derive(plan, here.tokens.vocabulary_size, here.base, tokens_per_second=speed)
 
 
-def _derived(task: Task, tell: Tell) -> Derived:
-    """The numbers of the run; of one whose budget is a time by what was or is now measured."""
-    plan, speed = task.plan, None
-    if plan.settings.budget.seconds is not None:
-        begun = _begun(task)
-        tokens = begun["tokens"] / plan.settings.budget.seconds if begun else None
-        guessed = derive(plan, task.tokens.vocabulary_size, task.parent)
-        with enough_memory(plan.name, plan.settings, guessed):
-            speed = tokens or measure_speed(task, tell)
-    return derive(plan, task.tokens.vocabulary_size, task.parent, tokens_per_second=speed)
-
-
-def _begun(task: Task) -> Record | None:
+def _begun(here: LocalRun) -> Run | None:
     """The record of the run, where it began already."""
-    if not (task.directory / "run.json").is_file():
+    if not (here.directory / "run.json").is_file():
         return None
-    record = read_record(task.directory)
-    origin = parent_fingerprint(task.parent)
-    same = record["fingerprint"] == run_fingerprint(task.plan, task.tokens, origin)
-    return record if same else None
+    run = read_run(here.directory)
+    mark = base_fingerprint(here.base)
+    return run if run.fingerprint == run_fingerprint(here.plan, here.tokens, mark) else None
 
 
-def _beforehand(record: Record, tokens: Tokens, parent: Path | None, workspace: Path) -> list[str]:
+def _beforehand(run: Run, tokens: Tokens, base: Path | None, workspace: Path) -> list[str]:
     """What one should know of a run before it begins."""
     lines = [
         f"`{lang}` will be read {times:.3g} times"
-        for lang, times in record["epochs"].items()
+        for lang, times in run.epochs.items()
         if times > 1
     ]
-    for lang, share in (seen_by_parent(tokens, parent, workspace) if parent else {}).items():
+    scored = run.settings["evaluate"] or tokens.languages
+    unknown = [lang for lang in run.roles.forgettable if lang not in scored]
+    if unknown:
+        lines.append(
+            f"caution: no held-out text of {list_languages(f'`{lang}`' for lang in unknown)} is "
+            "evaluated: how much the run forgets of the base's languages is not measured "
+            "(forgetting_unmeasured)"
+        )
+    for lang, share in (seen_by_base(tokens, base, workspace) if base else {}).items():
         lines.append(
             f"caution: {share:.0%} of the groups held out of `{lang}` were not held out from "
-            "the parent, which may have learned them (held_out_seen)"
+            "the base, which may have learned them (held_out_seen)"
         )
     return lines
 

@@ -1,9 +1,13 @@
-"""The model before its first step: random, a parent's, or a parent's with new embeddings."""
+"""A run put together on this machine: first model, optimizer and text, ready to step."""
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
+from torch import nn
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
@@ -11,27 +15,153 @@ from tongues.models.embeddings import WAYS, NewPieces, Way, embed, new_pieces
 from tongues.models.folders import read_config
 from tongues.models.huggingface import build_model, load_model
 from tongues.randomness import derive_seed
-from tongues.runs import Surgery, read_record
-from tongues.tokens import Tokens, load_tokenizer, vocabulary_size
+from tongues.runs import Surgery, read_run
+from tongues.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
 from tongues.tokens.store import read_manifest
-from tongues.train.directory import model_folder
+from tongues.train.base import model_folder
+from tongues.train.engine.fitting import fit_scorer
+from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
+from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.sharding import shard
+from tongues.train.hold import parts_of
 from tongues.train.plan import Derived, RunPlan
-from tongues.train.validation import HeldOut, validate
+from tongues.train.rules import compile_pays
+from tongues.train.step import Dealer, Setup, gradient, update
+from tongues.train.validation import HeldOut, held_out, validate
 
-__all__ = ["check_parent", "first_model", "operate", "seen_by_parent"]
+__all__ = [
+    "Assembled",
+    "LocalRun",
+    "assemble",
+    "check_base",
+    "first_model",
+    "make_mixture",
+    "measure_speed",
+    "operate",
+    "seen_by_base",
+]
 
+_TRIAL = 5.0  # seconds of stepping in which a speed is measured
+_WARM = 3  # steps before
 _PADDED = 1.1  # rows a piece at the most: some models fill up to a round number
 
+Tell = Callable[[str], None]
 
-def check_parent(plan: RunPlan, tokenizer: Tokenizer, parent: Path) -> NewPieces | None:
-    """Refuse a parent of another tokenizer; returns the pieces that it lacks.
 
-    A parent fits whose tokenizer is the run's own, or the beginning of it: every piece of the
-    parent's has the same id in both.
+@dataclass(frozen=True, slots=True)
+class LocalRun:
+    """A run and where it is to be computed."""
+
+    plan: RunPlan
+    tokens: Tokens
+    base: Path | None
+    lacked: NewPieces | None  # pieces that the base's tokenizer lacks
+    directory: Path
+    processes: Processes
+    threads: int  # of each process
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A run ready to step, and how it came to be."""
+
+    setup: Setup
+    engine: dict[str, Any]  # how it is computed here
+    surgery: Surgery | None  # where new pieces were given their embeddings just now
+
+
+def make_mixture(plan: RunPlan, tokens: Tokens) -> Mixture:
+    """The deal of the run's training text."""
+    sources = {lang: tokens.train(lang) for lang in plan.shares}
+    seed = derive_seed(plan.settings.seed, "mixture")
+    return Mixture(sources, plan.shares, plan.settings.context, seed)
+
+
+def assemble(
+    task: LocalRun, derived: Derived, tell: Tell, engine: dict[str, Any] | None, operated: bool
+) -> Assembled:
+    """Model and all, as before the first step.
+
+    engine: how an earlier sitting computed it; precision and compilation are kept to. operated:
+    whether the ways of new embeddings were compared already.
     """
-    folder = model_folder(parent)
+    plan, tokens, settings = task.plan, task.tokens, task.plan.settings
+    precision = engine["precision"] if engine else settings.precision
+    processor = set_up(precision, task.threads, task.processes.local_rank)
+    compiled = settings.compile == "on"
+    if settings.compile == "auto":
+        share = derived.flops / task.processes.count
+        pays = compile_pays(share, processor.bfloat16, processor.device.type)
+        compiled = engine["compiled"] if engine else pays
+    model = first_model(plan, derived, tokens, task.base, task.lacked)
+    nn.Module.to(model, processor.device)
+    scorer, choices = fit_scorer(
+        model,
+        processor,
+        context=settings.context,
+        apart_by=tokens.end_id if settings.documents == "apart" else None,
+        recompute=settings.recompute,
+        compiled=compiled,
+        tell=tell,
+    )
+    texts = {
+        lang: held_out(
+            tokens.valid(lang), tokens.token_bytes, settings.context, at_most=settings.scored
+        )
+        for lang in settings.evaluate or tokens.languages
+    }
+    checked = {
+        lang: parts_of(texts[lang], tokens.token_bytes, derived.tokens) for lang in settings.hold
+    }
+    surgery = None
+    if task.lacked and not operated:
+        surgery = operate(plan, tokens, scorer, texts, task.lacked, task.processes, tell)
+    shard(scorer, task.processes, processor.bfloat16)
+    setup = Setup(
+        plan=plan,
+        derived=derived,
+        directory=task.directory,
+        tokens=tokens,
+        mixture=make_mixture(plan, tokens),
+        texts=texts,
+        checked=checked,
+        scorer=scorer,
+        optimizer=make_optimizer(scorer.model, settings, derived.rate),
+        processor=processor,
+        processes=task.processes,
+    )
+    micro_batch = setup.samples_at_a_time * settings.context
+    used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
+    return Assembled(setup, used, surgery)
+
+
+def measure_speed(task: LocalRun, derived: Derived, tell: Tell, seconds: float = _TRIAL) -> float:
+    """Tokens a second of the run, by so many seconds of it that are thrown away."""
+    setup = assemble(task, derived, lambda line: None, None, operated=True).setup
+    dealer, step, start = Dealer(setup), 0, 0.0
+    going = True
+    while going:
+        if step == _WARM:
+            start = time.monotonic()
+        late = step > _WARM and time.monotonic() - start > seconds
+        going = not gradient(setup, dealer, step, (late,)).wished[0]
+        update(setup, step, 0.0)
+        step += 1
+    taken = task.processes.sum([time.monotonic() - start])[0] / task.processes.count
+    speed = (step - _WARM) * derived.batch / taken
+    tell(f"{speed:,.0f} tokens/s measured, for a budget of {task.plan.settings.budget}")
+    return speed
+
+
+def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> NewPieces | None:
+    """Refuse a base of another tokenizer; returns the pieces that it lacks.
+
+    A base fits whose tokenizer is the run's own, or the beginning of it: every piece of the
+    base's has the same id in both.
+    """
+    folder = model_folder(base)
     path = folder / "tokenizer.json"
     if not path.is_file():
         what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
@@ -47,19 +177,19 @@ def check_parent(plan: RunPlan, tokenizer: Tokenizer, parent: Path) -> NewPieces
     lacked = new_pieces(theirs, tokenizer)
     if lacked and lacked.parts:
         return lacked
-    what = f"`{plan.parent}` was trained with another tokenizer than these tokens"
+    what = f"`{plan.base}` was trained with another tokenizer than these tokens"
     hint = f"take its own by `tokens.base: {folder}`, extended if you wish, and prepare with it"
-    raise UserError(what, where="train.init_from", hint=hint)
+    raise UserError(what, where="train.base", hint=hint)
 
 
-def seen_by_parent(tokens: Tokens, parent: Path, workspace: Path) -> dict[str, float]:
-    """Share of each language's held-out groups that were not held out from the parent.
+def seen_by_base(tokens: Tokens, base: Path, workspace: Path) -> dict[str, float]:
+    """Share of each language's held-out groups that were not held out from the base.
 
-    Told of a parent of this workspace and the languages it knows, where there are any.
+    Told of a base of this workspace and the languages it knows, where there are any.
     """
-    if not (parent / "run.json").is_file():
+    if not (base / "run.json").is_file():
         return {}
-    made_from = read_record(parent)["tokens_fingerprint"]
+    made_from = read_run(base).tokens_fingerprint
     if made_from == tokens.fingerprint:
         return {}
     shares: dict[str, float] = {}
@@ -76,10 +206,10 @@ def seen_by_parent(tokens: Tokens, parent: Path, workspace: Path) -> dict[str, f
 
 
 def first_model(
-    plan: RunPlan, derived: Derived, tokens: Tokens, parent: Path | None, lacked: NewPieces | None
+    plan: RunPlan, derived: Derived, tokens: Tokens, base: Path | None, lacked: NewPieces | None
 ) -> PreTrainedModel:
-    """Random weights, or the parent's with rows for the pieces it lacks."""
-    if parent is None:
+    """Random weights, or the base's with rows for the pieces it lacks."""
+    if base is None:
         assert plan.shape is not None
         return build_model(
             plan.shape,
@@ -89,7 +219,7 @@ def first_model(
             end_id=tokens.end_id,
             seed=derive_seed(plan.settings.seed, "weights"),
         )
-    model = load_model(model_folder(parent))
+    model = load_model(model_folder(base))
     if lacked:
         _embed(model, plan, tokens, lacked, plan.new_embeddings)
     assert model.num_parameters() == derived.parameters["total"]

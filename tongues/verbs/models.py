@@ -198,24 +198,17 @@ def export(
 def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensemble"], Path]:
     """An ensemble, or a run, which may still be on its way: its kind and place."""
     from tongues.evaluate.subjects import find_subject
+    from tongues.runs import read_run
 
     for place in (workspace / "runs" / model, Path(model)):
         if (place / "run.json").is_file() and not (place / "model").is_dir():
-            return "run", _with_record(place)  # there may be checkpoints
+            read_run(place)  # says so where it is damaged
+            return "run", place  # there may be checkpoints
     kind, place = find_subject(model, workspace)
     if kind == "folder":
         what = "is a Hugging Face folder already"
         hint = "name a run or an ensemble; `tongues ls` shows them"
         raise UserError(what, where=model, hint=hint)
-    return kind, _with_record(place) if kind == "run" else place
-
-
-def _with_record(run: Path) -> Path:
-    from tongues.runs import read_record
-
-    try:
-        read_record(run)
-    except (OSError, ValueError):
-        hint = "copy it back from where it was made, or train the run again"
-        raise UserError("is damaged", where=str(run / "run.json"), hint=hint) from None
-    return run
+    if kind == "run":
+        read_run(place)  # says so where it is damaged
+    return kind, place

@@ -12,6 +12,7 @@ from tongues.evaluate.losses import text_scores
 from tongues.evaluate.outcome import Outcome
 from tongues.evaluate.tasks import ItemScore
 from tongues.evaluate.texts import DocumentLosses
+from tongues.roles import Roles
 
 LANGS = ("qaa", "qab", "qac")
 SOURCE, SCRATCH = "study/qaa-source-s1", "study/qab-scratch-s1"
@@ -60,6 +61,8 @@ def about(model: str, tokenizer: str = "one") -> About:
     strategy = model.split("-")[1]
     replay = 0.2 if model == MIXED else 0.0
     target = model.split("/")[1].split("-")[0]
+    known = ("qaa",) if strategy == "cpt" else ()
+    roles = Roles((target,), known, {"qaa": replay} if replay else {})
     return About(
         name=model,
         kind="run",
@@ -70,7 +73,7 @@ def about(model: str, tokenizer: str = "one") -> About:
         first="<end>",
         prompted=True,
         tokenizer=tokenizer,
-        trained=Trained(model, "0" * 16, strategy, target, replay, "0.05M", 51_000, 60_000, 1),
+        trained=Trained(model, "0" * 16, strategy, roles, "0.05M", 51_000, 60_000, 1),
         fingerprint=model,
     )
 

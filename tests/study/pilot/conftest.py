@@ -77,14 +77,15 @@ def train(workspace: Path) -> Trainer:
         derived = derive(plan, VOCABULARY)
         random = np.random.default_rng(derive_seed(1, plan.name))
         N, D = float(derived.parameters["total"]), float(derived.tokens)
-        learned = float(TRUTH[plan.strategy].loss(N, (1 - plan.replay) * D))
+        learned = float(TRUTH[plan.strategy].loss(N, (1 - plan.roles.replay_share) * D))
         learned *= float(np.exp(0.005 * random.standard_normal()))
         ended[plan.name] = learned
-        losses = {plan.target: (6.2, learned)}
-        if plan.source and plan.parent:
-            S = ended[plan.parent]
-            kept = float(TRUTH["forgetting"].loss(D=D, r=plan.replay, S=S))
-            losses[plan.source] = (S, kept * float(np.exp(0.005 * random.standard_normal())))
+        losses = {plan.roles.targets[0]: (6.2, learned)}
+        if plan.base:
+            S = ended[plan.base]
+            kept = float(TRUTH["forgetting"].loss(D=D, r=plan.roles.replay_share, S=S))
+            kept *= float(np.exp(0.005 * random.standard_normal()))
+            losses[plan.roles.base_languages[0]] = (S, kept)
         directory = workspace / "runs" / plan.name
         directory.mkdir(parents=True, exist_ok=True)
         record = plan.to_json() | {

@@ -41,9 +41,12 @@ def test_each_fits_and_brings_its_base(recipe_of: RecipeOf) -> None:
         assert 20 / 8 <= one.points[-1].D / one.points[-1].N <= 20 * 8
         assert (one.parent is not None) == (one.plan.strategy == "cpt")
         if one.parent:
-            assert one.parent.name == one.plan.parent
+            assert one.parent.name == one.plan.base
             assert [point.role for point in one.points] == ["cpt", "forgetting"]
-            assert pytest.approx((1 - one.plan.replay) * one.points[1].D) == one.points[0].D
+            assert (
+                pytest.approx((1 - one.plan.roles.replay_share) * one.points[1].D)
+                == one.points[0].D
+            )
 
 
 def test_tokens_per_parameter_are_like_those_of_a_settled_run(recipe_of: RecipeOf) -> None:

@@ -57,7 +57,7 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
     assert real.train.mixture == {"qab": 1.0}
     assert real.model.shape
     if found["strategy"] == "cpt":
-        assert real.train.init_from == "PUT-YOUR-BASE-HERE"
+        assert real.train.base == "PUT-YOUR-BASE-HERE"
         assert real.train.replay.keys() == {"qaa"}
 
 
@@ -80,7 +80,7 @@ def test_a_run_that_diverged_is_left_out_and_another_takes_its_place(
     def fails(plans: Sequence[RunPlan]) -> None:
         asked.append([plan.name for plan in plans])
         lost = next(plan for plan in plans if plan.strategy == "source")
-        standing = [plan for plan in plans if lost.name not in (plan.name, plan.parent)]
+        standing = [plan for plan in plans if lost.name not in (plan.name, plan.base)]
         train(standing)
         if len(asked) == 1:
             directory = workspace / "runs" / lost.name
@@ -94,7 +94,7 @@ def test_a_run_that_diverged_is_left_out_and_another_takes_its_place(
     (lost,) = pilot.lost
     assert lost in asked[0]
     assert all(lost not in names for names in asked[1:])
-    assert all(lost not in (plan.name, plan.parent) for plan in pilot.plans)
+    assert all(lost not in (plan.name, plan.base) for plan in pilot.plans)
     assert any("diverged and is left out" in line for line in told)
     page = write_plan(pilot, workspace / "page").read_text()
     assert f"they diverged, with others in their place: {lost.rpartition('/')[2]}" in page

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import MakeRecipe
 from tests.train.test_run import STOPPABLE, digests, train_and_stop
 from tongues.files import read_lines
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.train import run_of_recipe
 from tongues.train.run import train
 
@@ -28,9 +28,9 @@ def test_compiled_too_a_run_is_the_same_bytes_in_another_process_and_resumed(
     plan = run_of_recipe(make_recipe(*settings))
     train_and_stop(replace(plan, name="stopped"), workspace)
     stopped = train(replace(plan, name="stopped"), workspace)
-    record = read_record(stopped)
-    assert record["engine"]
-    assert record["engine"]["compiled"]
+    record = read_run(stopped)
+    assert record.engine
+    assert record.engine["compiled"]
     assert digests(stopped) == digests(alone)
     written = replace(plan, settings=plan.settings.model_copy(update={"compile": "off"}))
     plain = train(replace(written, name="plain"), workspace)
@@ -55,7 +55,7 @@ def test_without_a_compiler_a_run_says_so_and_goes_on(
         text=True,
     )
     assert "layers are not compiled" in done.stderr
-    record = read_record(workspace / "runs/small")
-    assert record["status"] == "finished"
-    assert record["engine"]
-    assert not record["engine"]["compiled"]
+    record = read_run(workspace / "runs/small")
+    assert record.status == "finished"
+    assert record.engine
+    assert not record.engine["compiled"]

@@ -10,7 +10,7 @@ from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.router import Router
 from tongues.pages import CARD, Table, as_markdown, card_head
 from tongues.quantities import show_count
-from tongues.runs import Record
+from tongues.runs import Run
 from tongues.train.card import base_of
 from tongues.train.card_data import data_section
 
@@ -65,7 +65,7 @@ def write_average_card(
     name: str,
     lineage: Lineage,
     shares: Sequence[float],
-    records: Mapping[str, Record],
+    records: Mapping[str, Run],
     workspace: Path,
     *,
     measured: bool,
@@ -99,7 +99,7 @@ def write_average_card(
         ]
     if records:
         lines += [
-            *_shared_recipe([record["settings"] for record in records.values()]),
+            *_shared_recipe([record.settings for record in records.values()]),
             "## Data",
             "",
         ]

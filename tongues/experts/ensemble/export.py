@@ -25,7 +25,7 @@ from tongues.experts.ensemble.lineage import (
 from tongues.experts.ensemble.router import load_router
 from tongues.files import file_name
 from tongues.pages import CARD
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.train.card import add_sections
 from tongues.train.export import copy_files, copy_model, new_folder
 
@@ -87,7 +87,7 @@ def export_average(
         verify(lineage, folder, workspace)
         places = [expert_folder(expert, workspace) for expert in lineage.experts]
         runs = {e.name: _run_of(e, place) for e, place in zip(lineage.experts, places, strict=True)}
-        records = {expert: read_record(run) for expert, run in runs.items() if run}
+        records = {expert: read_run(run) for expert, run in runs.items() if run}
         average_experts(places, aside, weights)
         told = evaluated(aside)
         write_average_card(aside, name, lineage, shares, records, workspace, measured=bool(told))
@@ -126,5 +126,5 @@ def _run_of(expert: Expert, place: Path) -> Path | None:
     directory = place.parent
     if place.name == "model" and (directory / "run.json").is_file():
         with suppress(ValueError, KeyError):
-            return directory if read_record(directory)["run"] == expert.run else None
+            return directory if read_run(directory).run == expert.run else None
     return None

@@ -10,7 +10,7 @@ from tongues.errors import UserError
 from tongues.experts.ensemble.lineage import ENSEMBLE
 from tongues.files import read_json
 from tongues.report.evaluation.card import card_section
-from tongues.runs import read_record
+from tongues.runs import read_run
 
 __all__ = ["newest_section"]
 
@@ -37,10 +37,10 @@ def newest_section(place: Path, workspace: Path) -> str:
 def _same(place: Path, workspace: Path) -> Same:
     """Whether what an evaluation says of a model says that it is this one."""
     if (place / "run.json").is_file():
-        record = read_record(place)
+        record = read_run(place)
         return lambda about: (
             bool(about["trained"])
-            and all(about["trained"][key] == record[key] for key in ("run", "fingerprint"))
+            and all(about["trained"][key] == getattr(record, key) for key in ("run", "fingerprint"))
         )
     kind = "ensemble" if (place / ENSEMBLE).is_file() else "folder"
 

@@ -7,6 +7,7 @@ import altair as alt
 
 from tongues.report.charts import Figure, colour, data, panel
 from tongues.report.evaluation.found import Found, labels
+from tongues.roles import Roles, list_languages
 
 __all__ = ["replay_figure"]
 
@@ -56,8 +57,9 @@ def _groups(found: Found) -> dict[tuple[str, str], dict[str, float]]:
     for about in found["models"]:
         made = about["trained"]
         if made and made["strategy"] == "cpt":
-            group = groups.setdefault((made["target"], made["shape"]), {})
-            group[about["name"]] = made["replay"]
+            roles = Roles.from_json(made["roles"])
+            group = groups.setdefault((list_languages(roles.targets), made["shape"]), {})
+            group[about["name"]] = roles.replay_share
     return {key: of for key, of in groups.items() if len(set(of.values())) > 1}
 
 

@@ -16,6 +16,7 @@ from tongues.report.evaluation.cells import (
 from tongues.report.evaluation.found import Found, difference, labels, languages_of, measured
 from tongues.report.experts.numbers import perplexity
 from tongues.report.html import table, word
+from tongues.roles import Roles
 from tongues.significance import Chance, Signs
 
 __all__ = [
@@ -174,8 +175,7 @@ def model_table(found: Found) -> str:
 def _strategy(made: Mapping[str, Any] | None) -> str:
     if made is None:
         return ""
-    replay = f", {100 * made['replay']:.3g} % replay" if made["strategy"] == "cpt" else ""
-    return f"{made['strategy']} on {made['target']}{replay}"
+    return f"{made['strategy']}, {Roles.from_json(made['roles'])}"
 
 
 def _leads(scores: Mapping[str, Any], language: str, model: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from tongues.laws import Law, envelope
 from tongues.laws.observed import usual_bases
 from tongues.laws.rows import Rows
-from tongues.laws.targets import law_rows, source_losses
+from tongues.laws.targets import base_losses, law_rows
 from tongues.report.findings import Findings
 from tongues.report.theme import domain, series
 
@@ -75,7 +75,7 @@ def of_findings(found: Findings) -> list[LawSeries]:
             fitted.append(LawSeries(law, rows, series(strategy, 0.0)))
         if of_target.forgetting:
             continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
-            D, r, S, loss, names = source_losses(continued)
+            D, r, S, loss, names = base_losses(continued)
             rows = _rows({"D": D, "r": r, "S": S}, loss, names)
             fitted.append(LawSeries(of_target.forgetting, rows, series("cpt", 0.0)))
     return fitted

@@ -12,11 +12,11 @@ from tongues.models import SHAPES, of_folder, of_shape
 from tongues.plan import Base, Known, Option, Plan, Question, gather_laws, make_plan
 from tongues.plan.recommend import KEPT
 from tongues.recipe import Recipe
-from tongues.runs import read_record
+from tongues.runs import read_run
 from tongues.study.pilot.belief import Belief
 from tongues.study.pilot.candidates import Means, base_budget
 from tongues.study.pilot.prior import Point
-from tongues.train.directory import find_parent, model_folder
+from tongues.train.base import find_base, model_folder
 from tongues.train.rules import nearest_shape
 
 __all__ = ["Advice", "Settled", "advise", "around", "first_guess", "settle"]
@@ -67,17 +67,17 @@ def around(point: Point, factors: Sequence[float]) -> list[Point]:
 
 def settle(recipe: Recipe, workspace: Path, vocabulary: int) -> Settled:
     """Size and base of the real run, as far as the recipe has them."""
-    start, shape, params = recipe.train.init_from, recipe.model.shape, None
+    start, shape, params = recipe.train.base_model, recipe.model.shape, None
     if shape:
         anatomy = of_shape(SHAPES[shape], vocabulary, recipe.model.tied_embeddings)
         params = float(anatomy.parameters["total"])
     if start is None:
         return Settled(params, None)
-    parent = find_parent(start, workspace)
+    parent = find_base(start, workspace)
     assert parent
     size = float(of_folder(model_folder(parent), vocabulary).parameters["total"])
     run = parent / "run.json"
-    tokens = float(read_record(parent)["tokens"]) if run.is_file() else _USUAL * size
+    tokens = float(read_run(parent).tokens) if run.is_file() else _USUAL * size
     return Settled(params, Base(start, size, tokens))
 
 

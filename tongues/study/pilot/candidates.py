@@ -126,7 +126,7 @@ def _of_shape(recipe: Recipe, means: Means, shape: str, seed: int) -> Iterator[C
             "seeds": [seed],
         }
     )
-    taken = {"mixture": {}, "replay": {}, "hold": {}, "init_from": None, "run": None}
+    taken = {"mixture": {}, "replay": {}, "hold": {}, "base": None, "targets": [], "run": None}
     taken |= {"evaluate": [], "evaluations": 1, "batch": _batch(recipe, means, shape)}
     taken["micro_batch"] = None  # meant for the real run's memory
     settings = recipe.train.model_copy(update=taken)
@@ -139,8 +139,8 @@ def _of_shape(recipe: Recipe, means: Means, shape: str, seed: int) -> Iterator[C
         except UserError:  # less than a batch
             continue
         if _fits(plan, derived, means):
-            parent = known.get(plan.parent or "")
-            if plan.parent and parent is None:
+            parent = known.get(plan.base or "")
+            if plan.base and parent is None:
                 continue
             candidate = Candidate(plan, derived.flops, _points(plan, derived), parent)
             known[plan.name] = candidate
@@ -186,8 +186,8 @@ def _points(plan: RunPlan, derived: Derived) -> tuple[Point, ...]:
     N, D, C = float(derived.parameters["total"]), float(derived.tokens), derived.flops
     if plan.strategy != "cpt":
         return (Point(plan.strategy, N, D, C),)
-    learned = Point("cpt", N, (1.0 - plan.replay) * D, C, plan.replay)
-    return learned, Point("forgetting", N, D, C, plan.replay)
+    learned = Point("cpt", N, (1.0 - plan.roles.replay_share) * D, C, plan.roles.replay_share)
+    return learned, Point("forgetting", N, D, C, plan.roles.replay_share)
 
 
 def base_budget(pilot: Pilot) -> Budget:

@@ -34,14 +34,15 @@ def real_recipe(pilot: Pilot) -> tuple[Recipe, list[str]]:
             train["budget"] = f"{round(taken.flops / (6.0 * params))} tokens"
         train["replay"] = {asked.source: taken.way.replay} if taken.way.replay else {}
         train["evaluate"] = [asked.target, asked.source]
-        train["init_from"] = recipe.train.init_from or PLACEHOLDER_BASE
-        if recipe.train.init_from is None:
+        model = recipe.train.base_model or PLACEHOLDER_BASE
+        train["base"] = {"model": model, "languages": [asked.source]}
+        if recipe.train.base is None:
             remarks.append(
-                f"The base: `init_from` in real.yaml must name a model of shape {shape.name} "
+                f"The base: `train.base` in real.yaml must name a model of shape {shape.name} "
                 f"trained on `{asked.source}`; continuing presumes it and does not count its cost."
             )
     else:
-        train["init_from"] = None
+        train["base"] = None
     off = count / params - 1.0
     if abs(off) > 0.005:
         remarks.append(

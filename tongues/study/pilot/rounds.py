@@ -10,7 +10,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.quantities import show_count
 from tongues.recipe import Recipe
-from tongues.runs import read_record, status_of
+from tongues.runs import read_run, status_of
 from tongues.study.pilot.advice import Advice, Settled, advise, around, first_guess, settle
 from tongues.study.pilot.belief import Belief
 from tongues.study.pilot.candidates import Candidate, Means, candidates, means_of
@@ -175,7 +175,7 @@ def _diverged(runs: Iterable[Candidate], workspace: Path) -> list[str]:
     for one in with_parents(runs):
         directory = workspace / "runs" / one.name
         if status_of(directory) == "diverged":
-            same = read_record(directory)["settings"] == one.plan.identity()
+            same = read_run(directory).settings == one.plan.identity()
             found += [one.name] if same else []
     return found
 

@@ -80,7 +80,7 @@ def read_losses(runs: Sequence[Candidate], folder: Path) -> list[Measured]:
 def _loss(point: Point, name: str, run, candidate: Candidate) -> tuple[Point, float]:
     if point.role != "forgetting":
         return point, float(run.learned.loss[-1])
-    curve = run.curves[candidate.plan.source or ""]
+    curve = run.curves[candidate.plan.roles.base_languages[0]]
     return replace(point, S=float(curve.loss[0])), float(curve.loss[-1])
 
 

@@ -63,12 +63,12 @@ def fit_scorer(
         expected = _gradients(own, windows, "eager")
     except _UNABLE as error:
         what = f"transformers cannot train this model so: {error}"
-        hint = "try `documents: joined`, or take another parent"
+        hint = "try `documents: joined`, or take another base"
         raise UserError(what, where="train", hint=hint) from None
     if not expected.isfinite().all():
         what = "its weights give no number for a loss or a gradient"
         hint = "look for nan or inf in them, and take the model from another place"
-        raise UserError(what, where="train.init_from", hint=hint)
+        raise UserError(what, where="train.base", hint=hint)
     attention = "eager"
     for way in _attentions(processor):
         if _same(_tried(own, windows, way), expected):
