@@ -178,6 +178,7 @@ def intervals(
     size: float = 75,
     width: float = 2.5,
     opacity: float = 1.0,
+    lower: float = 0.0,
     singles: Sequence[Row] = (),
     under: Sequence[alt.Chart | None] = (),
     over: Sequence[alt.Chart] = (),
@@ -186,6 +187,7 @@ def intervals(
     """Points with intervals by category, along x: a row each, `low` to `high` where it has them.
 
     side_by_side: the series that share a category's row. singles: what the points are means of.
+    lower: pixels below the middle of a row.
     """
     offset: Row = {}
     if side_by_side:
@@ -193,12 +195,13 @@ def intervals(
         offset = {"yOffset": alt.YOffset("series:N", sort=list(side_by_side), **scale)}
     ranged = [row for row in rows if row.get("low") is not None]
     ends = _at(ranged, x.of("low"), y, tint).encode(x2="high:Q", **offset)
+    down: Row = {"yOffset": lower} if lower else {}
     return panel(
         title,
         *under,
         dots(singles, x, y, tint, size=26, opacity=0.45).encode(**offset) if singles else None,
-        ends.mark_rule(strokeWidth=width, opacity=opacity) if ranged else None,
-        dots(rows, x, y, tint, size=size, said=said).encode(**offset),
+        ends.mark_rule(strokeWidth=width, opacity=opacity, **down) if ranged else None,
+        dots(rows, x, y, tint, size=size, said=said, **down).encode(**offset),
         *(layer.encode(**offset) for layer in over),
         height=height,
     )

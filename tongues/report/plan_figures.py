@@ -2,27 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-import altair as alt
 import numpy as np
 
+from tongues.pages import Figure, compact
+from tongues.pages.axes import SCIENTIFIC, Axis, Row, colour, linear, logs
+from tongues.pages.plots import alt, area, dots, intervals, line, panel, rule, words
 from tongues.plan import FlatRange, Option, Plan
 from tongues.plan.strategies import starting_loss
 from tongues.quantities import show_count
-from tongues.report.charts import (
-    LOSS,
-    SCIENTIFIC,
-    Figure,
-    colour,
-    compact,
-    data,
-    label,
-    log_axis,
-    log_scale,
-    panel,
-)
-from tongues.report.theme import domain, series
+from tongues.report.theme import LOSS, domain, series
 
 __all__ = ["plan_figures"]
 
@@ -34,8 +23,6 @@ _POINTS = 61
 _ENDLESS = 10.0  # times a value, where the bar of an interval without an end is cut
 _NAMES = domain([])
 
-Row = dict[str, Any]
-
 
 def plan_figures(plan: Plan) -> list[Figure]:
     """Every figure this plan allows."""
@@ -45,30 +32,31 @@ def plan_figures(plan: Plan) -> list[Figure]:
 
 def _options(plan: Plan) -> Figure:
     """The options from the best to the worst, with intervals and what they take."""
-    by_loss = plan.question.target_loss is None
-    ranked = sorted(plan.options, key=lambda one: one.loss if by_loss else one.flops)
+    target = plan.question.target_loss
+    ranked = sorted(plan.options, key=lambda one: one.loss if target is None else one.flops)
     rows = [_option_row(option, rank, plan) for rank, option in enumerate(ranked)]
     shown = rows[:_SHOWN]
     taken = next(row for row in rows if row["taken"])
     if taken not in shown:
         shown[-1] = taken | {"rank": _SHOWN - 1}
-    notes = ["Bars are 95 % intervals." if any("low" in row for row in shown) else ""]
-    if any(row.get("endless") for row in shown):
-        notes.append("Cut at ten times: in some resampled fits the loss is never reached.")
-    if any(row["projection"] for row in shown):
-        notes.append("Rings: a projection beyond what the law was fitted on.")
-    if len(rows) > len(shown):
-        notes.append(f"The best of {len(rows)} options; all are in the data.")
-    if by_loss:
+    notes = {
+        "Bars are 95 % intervals.": any("low" in row for row in shown),
+        "Cut at ten times: in some resampled fits the loss is never reached.": any(
+            row.get("endless") for row in shown
+        ),
+        "Rings: a projection beyond what the law was fitted on.": any(
+            row["projection"] for row in shown
+        ),
+        f"The best of {len(rows)} options; all are in the data.": len(rows) > len(shown),
+    }
+    if target is None:
         said, title = f"For {compact(plan.question.flops or 0.0, 3)} FLOPs", "What the budget buys"
     else:
-        said = f"To a loss of {plan.question.target_loss:g}"
-        title = "What the loss costs"
-    figure = _side_by_side(f"{said}, the best first", shown, by_loss)
-    caption = " ".join(note for note in notes if note)
-    return Figure(
-        "options", title, caption or "Options from the best to the worst.", (figure,), tuple(rows)
-    )
+        said, title = f"To a loss of {target:g}", "What the loss costs"
+    figure = _side_by_side(f"{said}, the best first", shown, by_loss=target is None)
+    caption = " ".join(note for note, told in notes.items() if told)
+    caption = caption or "Options from the best to the worst."
+    return Figure("options", title, caption, (figure,), tuple(rows))
 
 
 def _option_row(option: Option, rank: int, plan: Plan) -> Row:
@@ -108,52 +96,36 @@ def _details(option: Option) -> str:
         said.append(f"{option.hours:,.3g} h" if option.hours < 1e3 else f"{option.hours:,.0f} h")
     if option.cost is not None:
         said.append(f"${option.cost:,.0f}" if option.cost >= 10 else f"${option.cost:.2f}")
-    if option.compute_saved is not None:
-        saved = option.compute_saved
+    if (saved := option.compute_saved) is not None:
         said.append(f"saves {saved:.0%}" if saved >= 0 else f"costs {-saved:.0%} more")
     return " · ".join(said)
 
 
-def _side_by_side(title: str, rows: Sequence[Row], by_loss: bool) -> alt.LayerChart:
+def _side_by_side(title: str, rows: Sequence[Row], *, by_loss: bool) -> alt.LayerChart:
     values = [row[key] for row in rows for key in ("value", "low", "high") if key in row]
+    x = logs("value", "Training compute (FLOPs)", values, SCIENTIFIC, margin=0.06)
     if by_loss:
-        room = 0.05 * (max(values) - min(values)) or 0.01
-        scale = alt.Scale(domain=[min(values) - room, max(values) + room], nice=False)
-        unit, axis = LOSS, alt.Axis(tickCount=5)
-    else:
-        scale = log_scale(values, 0.06)
-        unit, axis = "Training compute (FLOPs)", log_axis(values, SCIENTIFIC)
-    x = alt.X("value:Q", title=unit, scale=scale, axis=axis)
-    y = alt.Y("rank:O", axis=None)
-    tint = colour(_NAMES, (row["series"] for row in rows), "circle")
-    base = alt.Chart(data(rows))
-    ranged = alt.Chart(data(row for row in rows if "low" in row))
-    inside = alt.Chart(data(row for row in rows if not row["projection"]))
-    outside = alt.Chart(data(row for row in rows if row["projection"]))
-    left = alt.value(0)
-    tips = [
-        alt.Tooltip("option:N"),
-        alt.Tooltip("loss:Q", format=".4f"),
-        alt.Tooltip("flops:Q", title="FLOPs", format=".3e"),
-    ]
-    at: dict[str, Any] = {"x": x, "y": y, "color": tint, "tooltip": tips}
-    return panel(
+        x = linear("value", LOSS, values, room=0.05)
+    y = Axis("rank", None, None, None, "O")
+    said = ("option", "loss:.4f", "flops:.3e=FLOPs")
+    names = {"align": "left", "limit": _WIDE, "dx": 2}
+    outside = [row for row in rows if row["projection"]]
+    return intervals(
         title,
-        ranged.mark_rule(strokeWidth=3, yOffset=17).encode(
-            alt.X("low:Q", title=unit, scale=scale), alt.X2("high"), y, tint
-        ),
-        inside.mark_circle(size=110, opacity=1, yOffset=17).encode(**at),
-        outside.mark_point(
-            shape="circle", size=90, filled=True, stroke=None, opacity=1, yOffset=17
-        ).encode(**at),
-        outside.mark_point(
-            shape="circle", size=26, filled=True, style="within", opacity=1, yOffset=17
-        ).encode(x, y),
-        *label(base.encode(x=left, y=y), "heading:N", align="left", limit=_WIDE, dx=2, dy=-19),
-        *label(
-            base.encode(x=left, y=y), "details:N", "note", align="left", limit=_WIDE, dx=2, dy=-2
-        ),
+        rows,
+        x,
+        y,
+        colour(_NAMES, [row["series"] for row in rows], "circle"),
         height=_ROW * len(rows),
+        said=said,
+        size=110,
+        width=3,
+        lower=17,
+        over=(
+            dots(outside, x, y, size=26, style="within", yOffset=17),
+            *words(rows, 0, y, field="heading", dy=-19, **names),
+            *words(rows, 0, y, "note", field="details", dy=-2, **names),
+        ),
     )
 
 
@@ -164,48 +136,31 @@ def _flat_range(plan: Plan) -> Figure | None:
         return None
     alike = [option for option in plan.options if _same_question(option, taken)]
     curves = [row for option in alike if not option.way.settled for row in _curve(option, flat)]
-    marks = [
-        {
-            "kind": "option",
-            "series": series(option.way.strategy, 0.0),
-            "option": option.name,
-            "params": option.params,
-            "loss": option.loss,
-        }
+    marks: list[Row] = [
+        {"kind": "option", "series": series(option.way.strategy, 0.0), "option": option.name}
+        | {"params": option.params, "loss": option.loss}
         for option in alike
     ]
     rows = [*curves, *marks]
-    size, loss = [row["params"] for row in rows], [row["loss"] for row in rows]
-    x = alt.X("params:Q", title="Parameters", scale=log_scale(size, 0.0))
-    x = x.axis(log_axis(size, grid=False))
-    room = 0.06 * (max(loss) - min(loss))
-    scale = alt.Scale(domain=[min(loss) - room, max(loss) + 2 * room], nice=False)
-    y = alt.Y("loss:Q", title=LOSS, scale=scale, axis=alt.Axis(tickCount=5))
-    tint = colour(_NAMES, (row["series"] for row in rows))
-    lines = alt.Chart(data(curves))
-    dots = alt.Chart(data(marks))
+    x = logs("params", "Parameters", [row["params"] for row in rows], margin=0.0, grid=False)
+    y = linear("loss", LOSS, [row["loss"] for row in rows], room=(0.06, 0.12))
+    tint = colour(_NAMES, [row["series"] for row in rows])
     least, most = flat.params
-    zone = alt.Chart(data([{"params": least, "end": most}]))
-    middle = alt.Chart(data([{"params": math.sqrt(least * most), "text": "hardly matters"}]))
+    middle: list[Row] = [{"params": math.sqrt(least * most), "text": "hardly matters"}]
     figure = panel(
         f"From {show_count(least)} to {show_count(most)} parameters it hardly matters",
-        zone.mark_rect(style="beyond").encode(
-            x, alt.X2("end"), y=alt.value(0), y2=alt.value("height")
-        ),
-        lines.mark_line(strokeWidth=2.5).encode(x, y, tint, alt.Detail("option:N")),
-        dots.mark_circle(size=90, opacity=1).encode(
-            x, y, tint, tooltip=[alt.Tooltip("option:N"), alt.Tooltip("loss:Q", format=".4f")]
-        ),
-        *label(middle.encode(x, y=alt.value(0)), "text:N", "note", baseline="top", dy=6),
-        *label(dots.encode(x, y), "option:N", dy=-14),
+        area((x, x.of("end")), params=least, end=most),
+        line(curves, x, y, tint, "option"),
+        dots(marks, x, y, tint, size=90, said=("option", "loss:.4f")),
+        *words(middle, x, 0, "note", baseline="top", dy=6),
+        *words(marks, x, y, field="option", dy=-14),
         height=300,
     )
     caption = (
         f"Loss at {compact(flat.flops, 3)} FLOPs by size, the tokens being what these leave. "
         "Shaded: sizes within half a percent of the lowest loss. Dots are options."
     )
-    title = "How much the size matters"
-    return Figure("flat-range", title, caption, (figure,), tuple(rows))
+    return Figure("flat-range", "How much the size matters", caption, (figure,), tuple(rows))
 
 
 def _same_question(option: Option, taken: Option) -> bool:
@@ -248,25 +203,17 @@ def _replay(plan: Plan) -> Figure | None:
         for option in told
     ]
     starting = starting_loss(plan.laws, plan.question)
-    x = alt.X(
-        "loss:Q", title="Loss on the target language (nats per token)", axis=alt.Axis(tickCount=5)
-    )
-    x = x.scale(_around([row["loss"] for row in rows]))
     levels = [row["source_loss"] for row in rows] + ([starting] if starting else [])
-    y = alt.Y("source_loss:Q", title="Loss on the source language (nats per token)")
-    y = y.scale(_around(levels)).axis(alt.Axis(tickCount=5))
-    base = alt.Chart(data(rows))
-    taken = alt.Chart(data(row for row in rows if row["taken"]))
-    before = alt.Chart(data([{"source_loss": starting}] if starting else []))
+    title = "Loss on the {} language (nats per token)"
+    x = linear("loss", title.format("target"), [row["loss"] for row in rows], room=0.1)
+    y = linear("source_loss", title.format("source"), levels, room=0.1)
     figure = panel(
         "Each dot a share of replay",
-        before.mark_rule(strokeDash=[4, 4], strokeWidth=1.2, style="quiet").encode(y),
-        base.mark_line(strokeWidth=1.2, style="quiet").encode(
-            x, y, alt.Detail("way:N"), order="replay:Q"
-        ),
-        base.mark_circle(size=60, style="quiet", opacity=1).encode(x, y),
-        taken.mark_circle(size=130, style="step", opacity=1).encode(x, y),
-        *label(base.encode(x, y), "text:N", align="left", dx=8, dy=-6),
+        rule(y=y, at=starting or None),
+        line(rows, x, y, by="way", width=1.2, order="replay", style="quiet"),
+        dots(rows, x, y, style="quiet"),
+        dots([row for row in rows if row["taken"]], x, y, size=130, style="step"),
+        *words(rows, x, y, align="left", dx=8, dy=-6),
         height=300,
     )
     caption = (
@@ -277,8 +224,3 @@ def _replay(plan: Plan) -> Figure | None:
         caption += " Dashed: the source loss before the first step."
     title = "What replay keeps and what it costs"
     return Figure("replay", title, caption, (figure,), tuple(rows))
-
-
-def _around(values: Sequence[float]) -> alt.Scale:
-    room = 0.1 * (max(values) - min(values)) or 0.01
-    return alt.Scale(domain=[min(values) - room, max(values) + room], nice=False)
