@@ -1,6 +1,6 @@
 """The plan of a pilot on paper: `plan.md` for people, `plan.json` for programs, a recipe to run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from tongues.files import write_json, write_text
 from tongues.laws.uncertainty import percentiles
+from tongues.pages import Block, Entry, Heading, Items, Paragraph, Section, Table, as_markdown
 from tongues.quantities import show_count
 from tongues.recipe import show_recipe
 from tongues.study.pilot.design import with_parents
@@ -38,59 +39,52 @@ def write_plan(pilot: Pilot, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "real.yaml", show_recipe(recipe))
     write_json(folder / "plan.json", _as_json(pilot, held, further, sentences))
-    page = "\n".join(
-        [
-            f"# Pilot of {pilot.recipe.name}",
-            "",
-            *_advice(pilot, [*_doubts(held), *remarks]),
-            *_foretold(pilot),
-            *_held_out(held),
-            "## What would change the advice",
-            "",
-            *(f"- {sentence}" for sentence in sentences),
-            "",
-            *_one_more(further),
-            *_runs(pilot),
-            *_grounds(pilot),
-        ]
-    )
-    write_text(folder / "plan.md", page + "\n")
+    title = "The largest runs, foretold from the smaller ones"
+    sections = [
+        Section("", "Advice", _advice(pilot, [*_doubts(held), *remarks])),
+        Section("", "What the real run will end at", _foretold(pilot)),
+        Section("", title, _held_out(held)),
+        Section("", "What would change the advice", [Items(sentences)]),
+        Section("", "What one more run would buy", _one_more(further)),
+        Section("", "The small runs", _runs(pilot)),
+        Section("", "What it rests on", [Paragraph(_grounds(pilot))]),
+    ]
+    page = f"# Pilot of {pilot.recipe.name}\n\n{as_markdown(sections)}\n"
+    write_text(folder / "plan.md", page)
     return folder / "plan.md"
 
 
-def _advice(pilot: Pilot, remarks: Sequence[str]) -> list[str]:
+def _advice(pilot: Pilot, remarks: Sequence[str]) -> list[Block]:
     advice, taken = pilot.advice, pilot.advice and pilot.advice.taken
     assert advice
     assert taken
     recommended = advice.plan.recommendation
-    lines = ["## Advice", "", recommended.why, ""]
-    rows = [
-        ["", "advised", "95 %"],
-        ["strategy", taken.way.strategy, f"{_sure(pilot):.0%} of draws"],
-    ]
-    rows.append(["parameters", *_range(taken.params, taken.params_interval)])
     per = advice.options[taken.way.strategy].flops / 6.0
-    tokens = taken.params_interval and (
-        per / taken.params_interval[1],
-        per / taken.params_interval[0],
-    )
-    rows.append(["tokens", *_range(taken.tokens, tokens)])
+    sizes = taken.params_interval
+    rows: list[list[Entry]] = [
+        ["strategy", taken.way.strategy, f"{_sure(pilot):.0%} of draws"],
+        ["parameters", *_range(taken.params, sizes)],
+        ["tokens", *_range(taken.tokens, sizes and (per / sizes[1], per / sizes[0]))],
+    ]
     if taken.way.strategy == "cpt":
         sought = taken.way.advice.interval if taken.way.advice else None
         ends = f"{sought[0]:.1%} to {min(sought[1], 1.0):.1%}" if sought else "no share suffices"
         rows.append(["replay", f"{taken.way.replay:.1%}", ends])
-    lines += [*_table(rows), ""]
+    replay = f"Replay: {recommended.replay}" if recommended.replay else ""
     if not advice.kept:
-        lines.append(
+        replay = (
             f"No share of replay keeps the source within {advice.keep:.2%} by the law of "
             f"forgetting; {taken.way.replay:.0%} is set out instead."
         )
-    elif recommended.replay:
-        lines.append(f"Replay: {recommended.replay}")
-    lines += [f"How sure: {recommended.sure}", "", *(f"- {remark}" for remark in remarks)]
-    lines += ["- " + str(caution) for caution in advice.plan.warnings]
-    lines += ["", "### Options", "", *_table_of(advice.plan.rows()), ""]
-    return lines
+    return [
+        Paragraph(recommended.why),
+        Table(["", "advised", "95 %"], rows),
+        Paragraph(replay),
+        Paragraph(f"How sure: {recommended.sure}"),
+        Items([*remarks, *map(str, advice.plan.warnings)]),
+        Heading("Options", 2),
+        Table.of(advice.plan.rows()),
+    ]
 
 
 def _doubts(held: Sequence[Held]) -> list[str]:
@@ -105,48 +99,36 @@ def _doubts(held: Sequence[Held]) -> list[str]:
     ]
 
 
-def _foretold(pilot: Pilot) -> list[str]:
+def _foretold(pilot: Pilot) -> list[Block]:
     assert pilot.advice
-    rows = [["loss, nats per token", "parameters", "tokens", "foretold", "95 % of one run", "±"]]
+    rows: list[list[Entry]] = []
+    wide: list[str] = []
     for role, draws in pilot.advice.foretold.items():
-        point, (low, high) = pilot.advice.points[role], percentiles(draws)
-        middle = float(np.median(draws))
+        point, (low, high), middle = pilot.advice.points[role], percentiles(draws), np.median(draws)
+        half = (high - low) / 2 / middle
+        wide += [_LOSSES[role]] if half > _WIDE else []
         tokens = point.D / (1.0 - point.r) if role == "cpt" else point.D
-        rows.append(
-            [
-                _LOSSES[role],
-                show_count(point.N),
-                show_count(tokens),
-                f"{middle:.4f}",
-                f"{low:.4f} to {high:.4f}",
-                f"{(high - low) / 2 / middle:.1%}",
-            ]
-        )
+        counts = show_count(point.N), show_count(tokens)
+        ends = f"{low:.4f} to {high:.4f}"
+        rows.append([_LOSSES[role], *counts, f"{middle:.4f}", ends, f"{half:.1%}"])
     beyond = pilot.means.real / max(run.flops for run in pilot.runs)
-    lines = ["## What the real run will end at", "", *_table(rows), ""]
-    lines.append(
-        f"The real run takes {show_count(pilot.means.real)} FLOPs, {beyond:.3g} times the "
-        "largest small run. Each interval is to hold its own loss in 95 of 100 cases; all at once "
-        "are held less often."
-    )
-    wide = [_LOSSES[role] for role in pilot.advice.foretold if _half(pilot, role) > _WIDE]
+    said = [
+        f"The real run takes {show_count(pilot.means.real)} FLOPs, {beyond:.3g} times the largest "
+        "small run. Each interval is to hold its own loss in 95 of 100 cases; all at once are held "
+        "less often."
+    ]
     if wide:
-        lines.append(
+        said.append(
             f"Wide, more than ± {_WIDE:.0%}: {', '.join(wide)}. {_why_wide(pilot)} Longer small "
             "runs (a larger `pilot.share`) would narrow them."
         )
     if beyond > 1.5 * _TRIED:
-        lines.append(
+        said.append(
             f"Intervals were put to the test up to {_TRIED:g} times; further out they widen by the "
             "same rule, which nothing has confirmed there."
         )
-    return [*lines, ""]
-
-
-def _half(pilot: Pilot, role: str) -> float:
-    assert pilot.advice
-    low, high = percentiles(pilot.advice.foretold[role])
-    return float((high - low) / 2 / np.median(pilot.advice.foretold[role]))
+    head = ["loss, nats per token", "parameters", "tokens", "foretold", "95 % of one run", "±"]
+    return [Table(head, rows), *map(Paragraph, said)]
 
 
 def _why_wide(pilot: Pilot) -> str:
@@ -157,85 +139,66 @@ def _why_wide(pilot: Pilot) -> str:
     return "So few small runs, so far away, leave the laws that open."
 
 
-def _held_out(held: Sequence[Held]) -> list[str]:
-    lines = ["## The largest runs, foretold from the smaller ones", ""]
+def _held_out(held: Sequence[Held]) -> list[Block]:
     if not held:
-        return [*lines, "Too few runs to hold one out.", ""]
-    rows = [["loss", "run", "foretold", "95 %", "measured", "off"]]
-    for one in held:
-        off = one.measured.loss / one.middle - 1.0
-        rows.append(
-            [
-                _LOSSES[one.measured.point.role],
-                one.measured.run.rpartition("/")[2],
-                f"{one.middle:.4f}",
-                f"{one.low:.4f} to {one.high:.4f}",
-                f"{one.measured.loss:.4f}{'' if one.inside else ' (outside)'}",
-                f"{off:+.1%}",
-            ]
-        )
-    said = "The advice opens with a doubt where one lies outside at 95 % for all of them together."
-    return [*lines, *_table(rows), "", said, ""]
-
-
-def _one_more(further: Sequence[Further]) -> list[str]:
-    lines = ["## What one more run would buy", ""]
-    if not further:
-        return [*lines, "Every run that fits was trained.", ""]
-    rows = [["run", "FLOPs", *(f"± {_LOSSES[role]}" for role in further[0].before)]]
-    rows.append(["as it stands", "", *(f"{half:.2%}" for half in further[0].before.values())])
-    rows += [
+        return [Paragraph("Too few runs to hold one out.")]
+    rows: list[list[Entry]] = [
         [
-            one.run.rpartition("/")[2],
-            show_count(one.flops),
-            *(f"{half:.2%}" for half in one.after.values()),
+            _LOSSES[one.measured.point.role],
+            one.measured.run.rpartition("/")[2],
+            f"{one.middle:.4f}",
+            f"{one.low:.4f} to {one.high:.4f}",
+            f"{one.measured.loss:.4f}{'' if one.inside else ' (outside)'}",
+            f"{one.measured.loss / one.middle - 1.0:+.1%}",
         ]
-        for one in further
+        for one in held
     ]
-    return [*lines, *_table(rows), "", "Half the 95 % interval, to be expected.", ""]
+    said = "The advice opens with a doubt where one lies outside at 95 % for all of them together."
+    return [Table(["loss", "run", "foretold", "95 %", "measured", "off"], rows), Paragraph(said)]
 
 
-def _runs(pilot: Pilot) -> list[str]:
+def _one_more(further: Sequence[Further]) -> list[Block]:
+    if not further:
+        return [Paragraph("Every run that fits was trained.")]
+    before = further[0].before
+    named = [(one.run.rpartition("/")[2], show_count(one.flops), one.after) for one in further]
+    rows: list[list[Entry]] = [
+        [run, flops, *(f"{half:.2%}" for half in halves.values())]
+        for run, flops, halves in [("as it stands", "", before), *named]
+    ]
+    table = Table(["run", "FLOPs", *(f"± {_LOSSES[role]}" for role in before)], rows)
+    return [table, Paragraph("Half the 95 % interval, to be expected.")]
+
+
+def _runs(pilot: Pilot) -> list[Block]:
     losses: dict[str, dict[str, float]] = {}
     for one in pilot.measured:
         losses.setdefault(one.run, {})[one.point.role] = one.loss
-    rows = [["run", "parameters", "tokens", "FLOPs", "loss learned", "loss on the source"]]
+    rows: list[list[Entry]] = []
     for run in with_parents(pilot.runs):
-        own = losses[run.name]
-        learned = own.get(run.plan.strategy)
-        point = run.points[-1]
-        rows.append(
-            [
-                run.name.rpartition("/")[2],
-                show_count(point.N),
-                show_count(point.D),
-                show_count(run.flops),
-                "" if learned is None else f"{learned:.4f}",
-                f"{own['forgetting']:.4f}" if "forgetting" in own else "",
-            ]
-        )
-    lines = ["## The small runs", "", *_table(rows), ""]
-    if pilot.lost:
-        names = ", ".join(name.rpartition("/")[2] for name in pilot.lost)
-        lines += [f"Left out since they diverged, with others in their place: {names}.", ""]
-    return lines
+        point, own = run.points[-1], losses[run.name]
+        counts = map(show_count, (point.N, point.D, run.flops))
+        ends = (own.get(role) for role in (run.plan.strategy, "forgetting"))
+        shown = ("" if loss is None else f"{loss:.4f}" for loss in ends)
+        rows.append([run.name.rpartition("/")[2], *counts, *shown])
+    head = ["run", "parameters", "tokens", "FLOPs", "loss learned", "loss on the source"]
+    names = ", ".join(name.rpartition("/")[2] for name in pilot.lost)
+    lost = f"Left out since they diverged, with others in their place: {names}."
+    return [Table(head, rows), *([Paragraph(lost)] if names else [])]
 
 
-def _grounds(pilot: Pilot) -> list[str]:
+def _grounds(pilot: Pilot) -> str:
     beliefs = pilot.beliefs
     scatter = {name: float(np.median(one.scatter)) for name, one in beliefs.items()}
     drift = {name: percentiles(one.scatter * one.drift) for name, one in beliefs.items()}
     drifts = ", ".join(f"{name} {low:.1%} to {high:.1%}" for name, (low, high) in drift.items())
-    return [
-        "## What it rests on",
-        "",
+    return (
         "Losses are those that runs end at. An interval adds up what the runs leave open about the "
         "laws' parameters, the scatter of single runs (target "
         f"{scatter['target']:.2%}, source {scatter['source']:.2%}, forgetting "
         f"{scatter['forgetting']:.2%}), and a drift away from the laws' forms, the faster the "
-        "further (over the first tenfold, learned from the runs, 95 %: "
-        f"{drifts}).",
-    ]
+        f"further (over the first tenfold, learned from the runs, 95 %: {drifts})."
+    )
 
 
 def _sure(pilot: Pilot) -> float:
@@ -286,12 +249,3 @@ def _as_json(
 def _range(value: float | None, ends: tuple[float, float] | None) -> tuple[str, str]:
     shown = "" if value is None else show_count(value)
     return shown, f"{show_count(ends[0])} to {show_count(ends[1])}" if ends else "settled"
-
-
-def _table_of(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    return _table([list(rows[0]), *(list(row.values()) for row in rows)])
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]
