@@ -48,7 +48,7 @@ def lines_of(claim: dict[str, Any]) -> list[str]:
         between = "no interval"
         if value["low"] is not None:
             between = f"[{number(value['low'], unit)}, {number(value['high'], unit)}]"
-        said = f"{number(value['mean'], unit)} {between}, n = {value['pairs']}"
+        said = f"{number(value['value'], unit)} {between}, n = {value['n']}"
         lines.append(f"  {part['target'] + share + beside:30} {said:40} {part['verdict']}")
     return lines
 

@@ -38,7 +38,7 @@ def study(seed: int, workspace: Path) -> tuple[Recipe, Findings]:
 
 def forgotten(found: Findings, target: str, replay: float) -> float:
     """Rise of the source loss at the end, nats per token."""
-    return next(f.rise.mean for f in found.forgetting if (f.target, f.replay) == (target, replay))
+    return next(f.rise.value for f in found.forgetting if (f.target, f.replay) == (target, replay))
 
 
 def saved(found: Findings, target: str, replay: float = 0.0) -> float:
@@ -46,7 +46,7 @@ def saved(found: Findings, target: str, replay: float = 0.0) -> float:
     transfer = found.transfer(target, replay)
     assert transfer
     assert transfer.saved
-    return 100 * transfer.saved.mean
+    return 100 * transfer.saved.value
 
 
 def never(found: Findings, target: str) -> float:

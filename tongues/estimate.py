@@ -1,23 +1,27 @@
 """The one type for a number with its uncertainty."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-__all__ = ["Estimate"]
+__all__ = ["LEVEL", "Estimate"]
+
+LEVEL = 0.05  # of every test and, as 95 %, of every interval
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A value with its 95 % interval.
 
-    value: None where there is none, as of a ratio to zero. low, high: None where no interval can
-    be given; `reason` says why. unit: such as `nats/token`. n: independent observations behind it.
-    method: how the interval was made, such as `paired t over documents`. p: the p-value of the
-    value being zero, corrected for `among` comparisons, where it was tested.
+    value: NaN where there is none, as of a ratio to zero; null in JSON. low, high: None where no
+    interval can be given; `reason` says why. unit: such as `nats/token`. n: independent
+    observations behind it. method: how the interval was made, such as `Student's t`. p: the p-value
+    of the value being zero, corrected for `among` comparisons, where it was tested. reason: why
+    there is no interval, or why the test could not be significant.
     """
 
-    value: float | None
+    value: float
     low: float | None = None
     high: float | None = None
     unit: str = ""
@@ -36,22 +40,30 @@ class Estimate:
 
     def __neg__(self) -> Self:
         """The same of the opposite difference."""
-        value, low, high = (None if x is None else -x for x in (self.value, self.high, self.low))
-        return replace(self, value=value, low=low, high=high)
+        return self.times(-1.0)
+
+    @property
+    def significant(self) -> int:
+        """1 or -1, the sign of the value, where p is at most 0.05, else 0."""
+        if self.p is None or self.p > LEVEL:
+            return 0
+        return 1 if self.value > 0 else -1
 
     def times(self, factor: float, unit: str = "") -> Self:
-        """The same in another unit; factor: positive."""
-        value, low, high = (
-            None if number is None else factor * number
-            for number in (self.value, self.low, self.high)
+        """The same in another unit; factor: not zero, negative for the opposite difference."""
+        low, high = (
+            None if end is None else factor * end
+            for end in ((self.low, self.high) if factor > 0 else (self.high, self.low))
         )
-        return replace(self, value=value, low=low, high=high, unit=unit or self.unit)
+        unit = unit or self.unit
+        return replace(self, value=factor * self.value, low=low, high=high, unit=unit)
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        return asdict(self)
+        return asdict(self) | {"value": None if math.isnan(self.value) else self.value}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """The estimate that `to_json` wrote."""
-        return cls(**plain)
+        value = plain["value"]
+        return cls(**{**plain, "value": math.nan if value is None else value})

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from tongues.report.claim_tables import claim_tables
+from tongues.estimate import Estimate
+from tongues.pages import as_html, page_as_html
 from tongues.report.claims import claims
 from tongues.report.findings import Findings, findings
-from tongues.report.page import page
-from tongues.report.statistics import Estimate
+from tongues.report.tables import claim_tables
 from tongues.report.verdicts import Claim, Part, above, below, within
+from tongues.report.view import study_page
 from tongues.report.words import sentences
 from tongues.runs import table
 
@@ -66,19 +67,19 @@ def test_what_the_runs_were_made_with_holds(found: dict[str, Claim]):
 def test_numbers_are_those_the_runs_were_made_with(found: dict[str, Claim], truth: SimpleNamespace):
     for target in ("near", "far"):
         saved = 100 * truth.saved[target]
-        assert value(found["saves"], target).mean == pytest.approx(saved, abs=3)
-        assert value(found["transferred-grows"], target).mean == pytest.approx(1, abs=0.05)
-        assert abs(value(found["saving-lasts"], target).mean) < 2
-        assert abs(value(found["gamma-scratch"], target).mean) < 0.02
-        assert value(found["forgets"], target).mean == pytest.approx(truth.rise[0.0])
+        assert value(found["saves"], target).value == pytest.approx(saved, abs=3)
+        assert value(found["transferred-grows"], target).value == pytest.approx(1, abs=0.05)
+        assert abs(value(found["saving-lasts"], target).value) < 2
+        assert abs(value(found["gamma-scratch"], target).value) < 0.02
+        assert value(found["forgets"], target).value == pytest.approx(truth.rise[0.0])
         ends = value(found["source-ends-below"], target, 0.2)
-        assert ends.mean == pytest.approx(truth.rise[0.2])
+        assert ends.value == pytest.approx(truth.rise[0.2])
         step = value(found["more-keeps-more"], target, 0.2)
-        assert step.mean == pytest.approx(truth.rise[0.2] - truth.rise[0.0])
-        assert abs(value(found["targets-meet"], target, 0.2).mean) < 0.2
+        assert step.value == pytest.approx(truth.rise[0.2] - truth.rise[0.0])
+        assert abs(value(found["targets-meet"], target, 0.2).value) < 0.2
     (nearer,) = found["nearer-gains"].parts
     assert (nearer.target, nearer.beside) == ("near", "far")
-    assert nearer.value.mean == pytest.approx(25, abs=3)
+    assert nearer.value.value == pytest.approx(25, abs=3)
 
 
 def test_nothing_saved_is_not_said_to_hold(make_study: Callable[..., Path], tmp_path: Path):
@@ -112,7 +113,7 @@ def test_pairs_with_nothing_transferred_are_counted(
     some = of(make_study(tmp_path, saved=0.1, noise=0.008, **few))["transferred-grows"]
     count = int(some.measure.partition("; ")[2].partition(" of 4 pairs left out")[0])
     assert 0 < count < 4
-    assert some.parts[0].value.pairs == 4 - count
+    assert some.parts[0].value.n == 4 - count
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +141,7 @@ def test_where_all_is_saved_nothing_is_told_of_how_much(saturated: Findings):
     said = "How much CPT saves on `far` and `near` cannot be told: in all 6 pairs the source model"
     assert first.startswith(said)
     assert not any("fewer tokens" in sentence for sentence in rest)
-    body = page(saturated, claims(saturated), [], "Saturated", {}, {})
+    body = page_as_html(study_page(saturated, claims(saturated), [], "Saturated", {}, {}))
     assert 0 < body.index("How much CPT saves on") < body.index("Two ways to a model")
     assert body.count("How much CPT saves on") == 1
 
@@ -157,9 +158,9 @@ def test_gamma_of_too_few_runs_is_not_told(saturated: Findings):
 def test_a_share_is_given_in_its_unit(found: dict[str, Claim]):
     (near, _) = found["saves"].parts
     assert found["saves"].unit == "%"
-    assert 30 < near.value.mean < 60
-    said = claim_tables([found["saves"]], ["near", "far"])
-    assert f"{near.value.mean:.0f}\u00a0%<small>[" in said
+    assert 30 < near.value.value < 60
+    said = as_html(claim_tables([found["saves"]], ["near", "far"]))
+    assert f"{near.value.value:.0f}\u00a0%<small>[" in said
 
 
 def test_one_pair_tells_nothing(make_study: Callable[..., Path], tmp_path: Path):
@@ -188,17 +189,17 @@ def test_scratch_alone_asks_about_scratch(make_study: Callable[..., Path], tmp_p
 def test_verdicts_follow_the_interval(
     low: float | None, high: float | None, more: str, less: str, alike: str
 ):
-    one = Estimate(0.02, low, high, 4)
+    one = Estimate(0.02, low, high, n=4)
     assert (above(one), below(one), within(0.05)(one)) == (more, less, alike)
 
 
 def test_alike_may_be_to_one():
-    assert within(0.1, of=1.0)(Estimate(0.98, 0.95, 1.02, 4)) == "holds"
-    assert within(0.1, of=1.0)(Estimate(0.5, 0.4, 0.6, 4)) == "does not hold"
+    assert within(0.1, of=1.0)(Estimate(0.98, 0.95, 1.02, n=4)) == "holds"
+    assert within(0.1, of=1.0)(Estimate(0.5, 0.4, 0.6, n=4)) == "does not hold"
 
 
 def test_a_mixed_verdict_says_where():
-    one = Estimate(1.0, 0.9, 1.1, 4)
+    one = Estimate(1.0, 0.9, 1.1, n=4)
     parts = (
         Part("xx", 0.05, one, "holds"),
         Part("xx", 0.2, one, "cannot be told"),

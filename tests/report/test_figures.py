@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from tongues.pages import Figure
+from tongues.pages.axes import decades, ranks
 from tongues.pages.theme import PALETTES, config
-from tongues.report.charts import Figure, decades
 from tongues.report.figures import figures
 from tongues.report.findings import Findings, findings
-from tongues.report.theme import domain, series
-from tongues.report.transferred import ranked, sized
+from tongues.report.theme import domain, ranked, series
 from tongues.report.words import sentences
 from tongues.runs import table
 
@@ -203,7 +203,7 @@ def test_the_nearer_target_stands_to_the_left(drawn: dict[str, Figure], truth: S
 
 def test_many_sizes_keep_their_colours_apart():
     sizes = [f"{i}M" for i in range(1, 9)]
-    tint: Any = sized(sizes).to_dict()
+    tint: Any = ranks(sizes).to_dict()
     assert tint["scale"]["domain"] == [0, 7]
     assert tint["legend"]["labelExpr"].startswith('["1M", "2M"')
     assert [row["rank"] for row in ranked([{"shape": "8M"}, {"shape": "1M"}], sizes)] == [7, 0]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tongues.errors import UserError
+from tongues.estimate import Estimate
 from tongues.laws.observed import gather, twin
 from tongues.report.findings import Findings, findings
-from tongues.report.statistics import Estimate
 from tongues.runs import table
 
 
@@ -22,7 +22,7 @@ def of(place: Path) -> Findings:
 
 
 def near(estimate: Estimate | None, truth: float, within: float) -> bool:
-    return estimate is not None and abs(estimate.mean - truth) < within
+    return estimate is not None and abs(estimate.value - truth) < within
 
 
 @pytest.mark.parametrize("target", ["near", "far"])
@@ -32,10 +32,10 @@ def test_saving_is_the_one_the_runs_were_made_with(
     transfer = found.transfer(target)
     assert transfer
     assert transfer.saved
-    assert transfer.saved.pairs == 8
+    assert transfer.saved.n == 8
     # straight lines between evaluations lie above the curve: up to a point too little
     assert near(transfer.saved, truth.saved[target] - 0.01, 0.02)
-    assert transfer.ahead.sign == 1
+    assert transfer.ahead.excludes_zero == 1
 
 
 def test_replay_counts_all_tokens(found: Findings, truth: SimpleNamespace):
@@ -47,7 +47,7 @@ def test_replay_counts_all_tokens(found: Findings, truth: SimpleNamespace):
 def test_targets_come_in_the_order_of_what_was_saved(found: Findings, truth: SimpleNamespace):
     assert found.targets == ("near", "far")
     (nearer,) = found.nearer
-    assert (nearer.near, nearer.far, nearer.difference.sign) == ("near", "far", 1)
+    assert (nearer.near, nearer.far, nearer.difference.excludes_zero) == ("near", "far", 1)
     assert near(nearer.difference, truth.saved["near"] - truth.saved["far"], 0.03)
 
 
@@ -60,13 +60,13 @@ def test_forgetting_is_measured_from_the_source_model(
     for one in forgetting:
         assert near(one.rise, truth.rise[replay], 1e-9)
         assert near(one.peak, truth.peak[replay], 0.02)
-        assert one.rise.pairs == 8
+        assert one.rise.n == 8
 
 
 def test_replay_effect_is_paired(found: Findings, truth: SimpleNamespace):
     for effect in found.replay_effects:
         assert near(effect.on_base["home"], truth.rise[0.2] - truth.rise[0.0], 1e-9)
-        assert effect.on_target.sign == 1  # a fifth of the tokens went elsewhere
+        assert effect.on_target.excludes_zero == 1  # a fifth of the tokens went elsewhere
 
 
 def test_laws_hold_the_truth_in_their_intervals(found: Findings, truth: SimpleNamespace):
@@ -90,7 +90,7 @@ def test_nothing_saved_is_not_told_from_nothing(make_study: Callable[..., Path],
     transfer = found.transfer("near")
     assert transfer
     assert transfer.saved
-    assert transfer.saved.sign == 0
+    assert transfer.saved.excludes_zero == 0
 
 
 def test_a_loss_is_told_as_one(make_study: Callable[..., Path], tmp_path: Path):
@@ -99,7 +99,7 @@ def test_a_loss_is_told_as_one(make_study: Callable[..., Path], tmp_path: Path):
     assert transfer
     assert not any(pair.reached for pair in transfer.pairs)
     assert near(transfer.saved, -0.5, 0.05)
-    assert transfer.ahead.sign == -1
+    assert transfer.ahead.excludes_zero == -1
 
 
 def test_scratch_alone_leaves_the_rest_out(make_study: Callable[..., Path], tmp_path: Path):
@@ -132,8 +132,13 @@ def test_a_refused_fit_is_a_sentence(make_study: Callable[..., Path], tmp_path: 
 
 def test_sources_do_not_mix(make_study: Callable[..., Path], tmp_path: Path):
     rows = table([make_study(tmp_path, shapes=("0.1M",), targets=("near",))])
-    odd = [row | {"run": f"b/{row['run']}", "source": row["source"] and "abroad"} for row in rows]
-    with pytest.raises(UserError, match="2 source languages: abroad, home"):
+    continued = [row for row in rows if row["strategy"] == "cpt"]
+    other = {"home": "abroad", "near": "near"}
+    odd = [
+        row | {"run": f"b/{row['run']}", "lang": other[row["lang"]], "base_languages": "abroad"}
+        for row in continued
+    ]
+    with pytest.raises(UserError, match="bases of different languages: abroad; home"):
         findings(rows + odd)
 
 
@@ -159,9 +164,9 @@ def test_twins_are_of_one_length_where_there_are_such(long_findings: Findings):
     assert transfer
     assert len(transfer.pairs) == 8 * 4
     assert all(pair.cpt.tokens == pair.scratch.tokens for pair in transfer.pairs)
-    assert transfer.saved and transfer.saved.pairs == 8  # lengths of one shape and seed are one
-    assert all(f.rise.pairs == 8 for f in found.forgetting)
-    assert all(e.on_target.pairs == 8 for e in found.replay_effects)
+    assert transfer.saved and transfer.saved.n == 8  # lengths of one shape and seed are one
+    assert all(f.rise.n == 8 for f in found.forgetting)
+    assert all(e.on_target.n == 8 for e in found.replay_effects)
 
 
 def test_a_twin_of_another_length_is_read_up_to_the_shorter(
@@ -175,7 +180,7 @@ def test_a_twin_of_another_length_is_read_up_to_the_shorter(
     assert transfer
     assert near(transfer.saved, truth.saved["near"] - 0.01, 0.03)
     short = of(make_study(tmp_path / "c", replay=(0.0,), **few)).transfer("near")
-    assert short and near(transfer.ahead, short.ahead.mean, 0.02)
+    assert short and near(transfer.ahead, short.ahead.value, 0.02)
 
 
 def test_unequal_twins_are_left_out_where_there_are_equal_ones(
@@ -195,7 +200,7 @@ def test_unequal_twins_are_left_out_where_there_are_equal_ones(
 def test_final_losses_alone_tell_the_saving_too(long_findings: Findings, truth: SimpleNamespace):
     for transfer in long_findings.transfers:
         if not transfer.replay:
-            assert transfer.by_ends and transfer.by_ends.pairs == 8
+            assert transfer.by_ends and transfer.by_ends.n == 8
             # lengths lie far apart, and straight lines between them above the curve
             assert near(transfer.by_ends, truth.saved[transfer.target] - 0.03, 0.03)
 

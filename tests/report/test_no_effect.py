@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tongues.estimate import Estimate
 from tongues.laws import Curve, Saving
 from tongues.laws.observed import RunCurves
 from tongues.report.claims import claims
 from tongues.report.findings import Findings, Pair, Transfer, findings
-from tongues.report.statistics import Estimate
 
 SIZES = {"1M": 1e6, "3M": 3e6, "9M": 9e6}
 TOKENS = np.concatenate([[0.0], np.geomspace(2e5, 1e7, 7)])
@@ -125,7 +125,7 @@ def test_a_saving_that_changes_by_more_than_the_tolerance_is_not_said_to_last():
                 run = run_of("", 0.0, str(size), seed, 10**size, curve)
                 point = Saving(1.0, 1e6, 1e6 * (1 - saved), compute, compute * (1 - saved), False)
                 pairs.append(Pair(run, run, saved, True, 0.1, (point,), None))
-        transfer = Transfer("xx", 0.0, tuple(pairs), None, Estimate(0.1, None, None, 1), None)
+        transfer = Transfer("xx", 0.0, tuple(pairs), None, Estimate(0.1, n=1), None)
         asked = {claim.name: claim for claim in claims(replace(NOTHING, transfers=(transfer,)))}
         (part,) = asked["saving-lasts"].parts
         holds.append(part.verdict == "holds")

@@ -3,14 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.report.statistics import Estimate, by_unit, estimate, over_sizes, slope
+from tongues.estimate import Estimate
+from tongues.report.statistics import by_unit, estimate, over_sizes, slope
 
 
 def test_interval_is_the_textbook_one():
     # 1..5: standard deviation 1.5811, t(4) = 2.776, so 3 +- 1.963
     found = estimate([1, 2, 3, 4, 5])
     assert found is not None
-    assert (found.mean, found.pairs) == (3, 5)
+    assert (found.value, found.n) == (3, 5)
     assert found.low == pytest.approx(1.037, abs=1e-3)
     assert found.high == pytest.approx(4.963, abs=1e-3)
 
@@ -26,8 +27,8 @@ def test_interval_covers_the_truth_95_times_in_100(count: int):
 
 
 def test_one_value_has_no_interval_and_none_has_no_mean():
-    assert estimate([0.4]) == Estimate(0.4, None, None, 1)
-    assert Estimate(0.4, None, None, 1).sign == 0
+    assert estimate([0.4]) == Estimate(0.4, n=1)
+    assert Estimate(0.4, n=1).excludes_zero == 0
     assert estimate([]) is None
 
 
@@ -38,14 +39,14 @@ def test_interval_moves_with_the_values(values: list[float], shift: float):
     assert there
     assert here.low is not None
     assert there.low is not None
-    assert there.mean - here.mean == pytest.approx(shift, abs=1e-6)
+    assert there.value - here.value == pytest.approx(shift, abs=1e-6)
     assert there.low - here.low == pytest.approx(shift, abs=1e-6)
 
 
 def test_sign_is_that_of_an_interval_on_one_side():
-    assert Estimate(2.0, 1.0, 3.0, 4).sign == 1
-    assert Estimate(-2.0, -3.0, -1.0, 4).sign == -1
-    assert Estimate(0.5, -1.0, 2.0, 4).sign == 0
+    assert Estimate(2.0, 1.0, 3.0, n=4).excludes_zero == 1
+    assert Estimate(-2.0, -3.0, -1.0, n=4).excludes_zero == -1
+    assert Estimate(0.5, -1.0, 2.0, n=4).excludes_zero == 0
 
 
 def test_a_mean_over_sizes_has_the_spread_among_seeds():
@@ -53,16 +54,16 @@ def test_a_mean_over_sizes_has_the_spread_among_seeds():
     units = {("a", 1): 1, ("a", 2): 3, ("b", 1): 10, ("b", 2): 12, ("b", 3): 14}
     found = over_sizes(units.items())
     assert found and found.high is not None and found.low is not None
-    assert (found.mean, found.pairs) == (7, 5)  # halfway between 2 and 12
+    assert (found.value, found.n) == (7, 5)  # halfway between 2 and 12
     reach = 3.182 * np.sqrt(10 / 3 * (1 / 2 + 1 / 3)) / 2
-    assert found.high - found.mean == pytest.approx(reach, rel=1e-3)
-    assert found.mean - found.low == pytest.approx(reach, rel=1e-3)
+    assert found.high - found.value == pytest.approx(reach, rel=1e-3)
+    assert found.value - found.low == pytest.approx(reach, rel=1e-3)
 
 
 def test_values_of_one_unit_count_once():
     twice = over_sizes([(("a", 1), 1.0), (("a", 1), 3.0), (("a", 2), 5.0)])
     assert twice == over_sizes([(("a", 1), 2.0), (("a", 2), 5.0)])
-    assert over_sizes([(("a", 1), 1.0), (("a", 1), 3.0)]) == Estimate(2.0, None, None, 1)
+    assert over_sizes([(("a", 1), 1.0), (("a", 1), 3.0)]) == Estimate(2.0, n=1)
     assert over_sizes([]) is None
     assert by_unit([("a", 1.0), ("b", 5.0), ("a", 3.0)]) == [2.0, 5.0]
 
@@ -72,8 +73,8 @@ def test_where_seeds_are_too_few_all_units_are_one_spread():
     plain = estimate([1, 2, 3, 4, 5])
     assert single
     assert plain
-    assert (single.mean, single.low, single.high) == pytest.approx(
-        (plain.mean, plain.low, plain.high), rel=1e-12
+    assert (single.value, single.low, single.high) == pytest.approx(
+        (plain.value, plain.low, plain.high), rel=1e-12
     )
 
 
@@ -99,11 +100,11 @@ def test_slope_is_that_of_a_regression():
     (expected, _), covariance = np.polyfit(x, y, 1, cov=True)  # scaled by the residuals
     found = slope(list(zip(x.tolist(), y.tolist(), strict=True)))
     assert found and found.low is not None and found.high is not None
-    assert found.mean == pytest.approx(expected)
-    assert found.high - found.mean == pytest.approx(3.182 * np.sqrt(covariance[0, 0]), rel=1e-3)
-    assert found.mean - found.low == pytest.approx(found.high - found.mean)
+    assert found.value == pytest.approx(expected)
+    assert found.high - found.value == pytest.approx(3.182 * np.sqrt(covariance[0, 0]), rel=1e-3)
+    assert found.value - found.low == pytest.approx(found.high - found.value)
 
 
 def test_slope_needs_two_places_and_for_an_interval_three_points():
     assert slope([(1.0, 2.0), (1.0, 3.0)]) is None
-    assert slope([(1.0, 2.0), (2.0, 4.0)]) == Estimate(2.0, None, None, 2)
+    assert slope([(1.0, 2.0), (2.0, 4.0)]) == Estimate(2.0, n=2)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tongues.estimate import Estimate
 from tongues.report import Findings, findings, sentences
-from tongues.report.statistics import Estimate
 from tongues.report.verdicts import above, below
 from tongues.report.words import nats, percent, with_stop
 from tongues.runs import table
@@ -18,10 +18,10 @@ def said(place: Path) -> str:
 @pytest.mark.parametrize(
     ("estimate", "expected"),
     [
-        (Estimate(0.4312, 0.379, 0.472, 8), "43 % [38, 47]"),
-        (Estimate(0.4312, None, None, 1), "43 %"),
-        (Estimate(-0.012, -0.05, 0.03, 8), "−1 % [−5, 3]"),
-        (Estimate(-0.001, -0.05, 0.03, 8), "0 % [−5, 3]"),
+        (Estimate(0.4312, 0.379, 0.472, n=8), "43 % [38, 47]"),
+        (Estimate(0.4312, n=1), "43 %"),
+        (Estimate(-0.012, -0.05, 0.03, n=8), "−1 % [−5, 3]"),
+        (Estimate(-0.001, -0.05, 0.03, n=8), "0 % [−5, 3]"),
     ],
 )
 def test_percent_has_its_interval_and_true_minus_signs(estimate: Estimate, expected: str):
@@ -29,7 +29,7 @@ def test_percent_has_its_interval_and_true_minus_signs(estimate: Estimate, expec
 
 
 def test_nats_turned_swap_the_ends():
-    assert nats(Estimate(-0.83, -0.9, -0.71, 8), turned=True) == "0.83 [0.71, 0.90]"
+    assert nats(-Estimate(-0.83, -0.9, -0.71, n=8)) == "0.83 [0.71, 0.90]"
 
 
 def test_sentences_carry_interval_and_pairs(made_findings: Findings):
@@ -55,7 +55,7 @@ def test_unwelcome_findings_are_said(make_study: Callable[..., Path], tmp_path: 
 
 def test_what_cannot_be_told_of_forgetting_is_said_so(made_findings: Findings):
     first, *_ = made_findings.forgetting
-    unsure = replace(first, replay=0.2, rise=Estimate(0.05, -0.1, 0.2, 8))
+    unsure = replace(first, replay=0.2, rise=Estimate(0.05, -0.1, 0.2, n=8))
     text = "\n".join(sentences(replace(made_findings, forgetting=(unsure,))))
     said = "Whether learning `near` with 20 % replay raises or lowers the loss on `home` cannot be"
     assert f"{said} told: 0.050 [−0.100, 0.200] nats per token" in text

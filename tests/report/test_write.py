@@ -10,9 +10,10 @@ import pytest
 from tests.report.pages import Page
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
+from tongues.pages import page_as_html
 from tongues.report import Findings, write_report
 from tongues.report.claims import claims
-from tongues.report.page import page
+from tongues.report.view import study_page
 from tongues.runs import find_runs, read_run, table, write_run
 
 
@@ -43,7 +44,7 @@ def test_page_says_what_was_found(report: Path, made_study: Path):
 def test_page_tells_which_findings_hold(report: Path):
     words = Page(report.read_text()).said
     assert "Which findings hold here" in words
-    assert "CPT comes to the same loss with less compute. share of scratch" in words
+    assert "CPT comes to the same loss with less compute.share of scratch" in words
     assert "The more replay, the less is forgotten." in words
     assert "Fitting errors" in words
     numbers = read_json(report.parent / "report.json")
@@ -52,16 +53,20 @@ def test_page_tells_which_findings_hold(report: Path):
 
 
 def test_long_runs_and_long_bases_are_told_apart(long_findings: Findings):
-    words = Page(page(long_findings, claims(long_findings), [], "Long", {}, {})).said
+    words = Page(
+        page_as_html(study_page(long_findings, claims(long_findings), [], "Long", {}, {}))
+    ).said
     assert "Laws of near and far are fitted on final losses alone" in words
     assert "tokens before" in words  # a column of the runs
 
 
 def test_many_shares_of_replay_are_folded_away(made_findings: Findings):
-    few = page(made_findings, [], [], "Few", {}, {})
+    few = page_as_html(study_page(made_findings, [], [], "Few", {}, {}))
     assert "At other shares of replay" not in few
     many = replace(made_findings, ratios=(0.0, 0.2, 0.5, 0.8))  # told are none and half
-    saved, forgotten, rest = page(many, [], [], "Many", {}, {}).split("<details>")
+    saved, forgotten, rest = page_as_html(study_page(many, [], [], "Many", {}, {})).split(
+        "<details>"
+    )
     assert "With 20\u00a0% replay" not in saved + forgotten
     assert "With 20\u00a0% replay" in rest
 
@@ -83,8 +88,8 @@ def test_every_figure_has_its_files(report: Path):
 def test_numbers_are_there_for_programs(report: Path):
     numbers = read_json(report.parent / "report.json")
     near = numbers["saved"][0]
-    assert (near["target"], near["replay"], near["share"]["pairs"]) == ("near", 0.0, 8)
-    assert near["share"]["mean"] == pytest.approx(0.44, abs=0.03)
+    assert (near["target"], near["replay"], near["share"]["n"]) == ("near", 0.0, 8)
+    assert near["share"]["value"] == pytest.approx(0.44, abs=0.03)
     assert set(numbers["laws"]["near"]) == {"scratch", "cpt"}
     assert numbers["sentences"][0].startswith("On `near`, CPT reached")
 

@@ -99,6 +99,7 @@ def linear(
     low: float | None = None,
     high: float | None = None,
     clamp: bool = False,
+    nice: bool = False,
     **axis: Any,
 ) -> Axis:
     """A straight axis around the values it holds, with room as a share of their span.
@@ -115,7 +116,7 @@ def linear(
         high = ends[-1] + above * span if high is None else high
     if low is not None and high is not None:
         more: Row = {"clamp": True} if clamp else {}
-        scale = alt.Scale(domain=[low, high], nice=False, **more)
+        scale = alt.Scale(domain=[low, high], nice=nice, **more)
     drawn: Row = {"tickCount": 5} | axis
     return Axis(field, title, scale, alt.Axis(**drawn))
 

@@ -166,12 +166,13 @@ class Column:
 
     head: Cell
     cells: tuple[Cell, ...]
+    left: bool = False
 
     @property
     def numbers(self) -> bool:
         """Whether it stands to the right."""
-        if any(cell.value is not None for cell in self.cells):
-            return True
+        if self.left or any(cell.value is not None for cell in self.cells):
+            return not self.left
         texts = [cell.text for cell in self.cells]
         return any(texts) and all(
             not text or text[0].isdigit() or text[0] in "-−+[" for text in texts
@@ -180,11 +181,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells below a head; kind: a class of the style."""
+    """Rows of cells below a head; kind: a class of the style. left: no column of numbers."""
 
     head: Sequence[str | Cell]
     rows: Sequence[Sequence[Entry]]
     kind: str = ""
+    left: bool = False
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Entry]]) -> "Table":
@@ -197,7 +199,7 @@ class Table:
         """The same by columns."""
         columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.head)
         return [
-            Column(_cell(head), tuple(map(_cell, cells)))
+            Column(_cell(head), tuple(map(_cell, cells)), self.left)
             for head, cells in zip(self.head, columns, strict=True)
         ]
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from math import isnan
 
 from tongues.estimate import Estimate
 from tongues.pages.blocks import Card, Cell
@@ -50,7 +51,7 @@ def interval(of: Estimate, show: Show) -> str:
 
 def number(of: Estimate, show: Show, unit: str = "") -> str:
     """`0.14 [0.12, 0.16]`; the unit, such as ` %`, stands behind the value."""
-    value = "not known" if of.value is None else minus(show(of.value)) + unit
+    value = "not known" if isnan(of.value) else minus(show(of.value)) + unit
     return f"{value} {interval(of, show)}".rstrip()
 
 
@@ -66,8 +67,8 @@ def estimate_cell(
     if of is None:
         return Cell("")
     ends = interval(of, show) or of.reason
-    text = "not known" if of.value is None else minus(show(of.value))
-    text = signed(of.value, show) if plus and of.value is not None else text
+    text = "not known" if isnan(of.value) else minus(show(of.value))
+    text = signed(of.value, show) if plus and not isnan(of.value) else text
     below, beside_it = ("", ends) if beside else (ends, "")
     return Cell(text, of, below, beside_it, quiet=quiet)
 
@@ -76,7 +77,6 @@ def estimate_card(
     of: Estimate, show: Show, what: str, unit: str = "", *, plus: bool = False, below: str = ""
 ) -> Card:
     """A value in large, its interval below; below: more, behind the interval."""
-    assert of.value is not None
     value = signed(of.value, show) if plus else minus(show(of.value))
     return Card(
         value + unit, " · ".join(filter(None, (interval(of, show) or of.reason, below))), what

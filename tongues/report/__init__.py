@@ -4,8 +4,8 @@ from tongues.pages import write_figures
 from tongues.report.findings import Findings, findings
 from tongues.report.laws import law_figures
 from tongues.report.plan_figures import plan_figures
+from tongues.report.view import write_report
 from tongues.report.words import sentences
-from tongues.report.write import write_report
 
 __all__ = [
     "Findings",

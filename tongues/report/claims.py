@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from tongues.estimate import Estimate
 from tongues.laws import Curve
 from tongues.laws.observed import RunCurves
 from tongues.report.findings import Findings, Nearer, Transfer
 from tongues.report.growth import by_compute, growth, has_none, larger, larger_saturated
 from tongues.report.meeting import meetings, meetings_of_ends
-from tongues.report.statistics import Estimate, Unit, over_sizes, slope
+from tongues.report.statistics import Unit, over_sizes, slope
 from tongues.report.verdicts import Cells, Claim, Judge, Part, above, below, parts, within
 
 __all__ = ["claims"]
@@ -180,7 +181,7 @@ def _gammas(findings: Findings, strategy: str, law: str, judge: Judge) -> Iterat
     for target, compared in findings.compared.items():
         for entry in compared.entries:
             if (entry.strategy, entry.law) == (strategy, law) and entry.gamma:
-                value = Estimate(*entry.gamma, entry.n_runs)
+                value = Estimate(*entry.gamma, n=entry.n_runs)
                 yield from parts({(target, None): value}, judge, entry.doubt)
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.estimate import Estimate
 from tongues.laws import Comparison, Curve, Saving, savings
 from tongues.laws.observed import RunCurves, curve_of_ends, gather, once, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
-from tongues.report.statistics import Estimate, Unit, over_sizes
+from tongues.report.statistics import Unit, over_sizes
 from tongues.roles import list_languages
 
 __all__ = ["Findings", "Forgetting", "Nearer", "Pair", "ReplayEffect", "Transfer", "findings"]
@@ -168,7 +169,7 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     transfers = [
         t for target in targets for ratio in ratios if (t := _transfer(target, ratio, usual))
     ]
-    saved = {t.target: t.saved.mean for t in transfers if t.saved and not t.replay}
+    saved = {t.target: t.saved.value for t in transfers if t.saved and not t.replay}
     targets.sort(key=lambda target: (-saved.get(target, float("-inf")), target))
     transfers.sort(key=lambda t: (targets.index(t.target), t.replay))
     laws = sorted(fit_targets(runs), key=lambda fitted: targets.index(fitted.target))

@@ -48,7 +48,7 @@ def growth(pairs: Sequence[Pair]) -> Iterator[tuple[Unit, float]]:
         points = [(log10(p.tokens_scratch), log10(p.transferred)) for p in past]
         power = slope(points) if len(points) >= _FEWEST else None
         if power:
-            yield pair.cpt.unit, power.mean
+            yield pair.cpt.unit, power.value
 
 
 def has_none(pair: Pair) -> bool:

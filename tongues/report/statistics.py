@@ -1,39 +1,18 @@
 """Means over pairs of runs, with the interval their spread allows."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, linear_regression, stdev
 
+from tongues.estimate import Estimate
 from tongues.significance.student import critical
 
-__all__ = ["Estimate", "Unit", "by_unit", "estimate", "over_sizes", "slope"]
+__all__ = ["Unit", "by_unit", "estimate", "over_sizes", "slope"]
 
 Unit = tuple[str, int]  # shape and seed
 
+_METHOD = "Student's t"
 _FEWEST_FREE = 2  # degrees of freedom among seeds of a size, for their spread to be known
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean over `pairs` values; one value alone has no interval."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    pairs: int
-
-    @property
-    def sign(self) -> int:
-        """1 or -1 when the 95 % interval lies on one side of nothing, else 0."""
-        if self.low is None or self.high is None:
-            return 0
-        return (self.low > 0) - (self.high < 0)
-
-    def times(self, factor: float) -> "Estimate":
-        """The same in another unit; factor: more than 0."""
-        low, high = (None if end is None else factor * end for end in (self.low, self.high))
-        return Estimate(factor * self.mean, low, high, self.pairs)
 
 
 def estimate(values: Iterable[float]) -> Estimate | None:
@@ -43,9 +22,9 @@ def estimate(values: Iterable[float]) -> Estimate | None:
         return None
     mean, count = fmean(values), len(values)
     if count == 1:
-        return Estimate(mean, None, None, 1)
+        return Estimate(mean, n=1)
     half = critical(count - 1) * stdev(values) / sqrt(count)
-    return Estimate(mean, mean - half, mean + half, count)
+    return Estimate(mean, mean - half, mean + half, n=count, method=_METHOD)
 
 
 def over_sizes(values: Iterable[tuple[Unit, float]]) -> Estimate | None:
@@ -66,14 +45,14 @@ def over_sizes(values: Iterable[tuple[Unit, float]]) -> Estimate | None:
         return None
     mean, count = fmean(map(fmean, sizes.values())), len(units)
     if count == 1:
-        return Estimate(mean, None, None, 1)
+        return Estimate(mean, n=1)
     groups, freedom = list(sizes.values()), count - len(sizes)
     if freedom < _FEWEST_FREE:
         groups, freedom = [[value for size in groups for value in size]], count - 1
     variance = sum((value - fmean(group)) ** 2 for group in groups for value in group) / freedom
     error = sqrt(variance * sum(1.0 / len(size) for size in sizes.values())) / len(sizes)
     half = critical(freedom) * error
-    return Estimate(mean, mean - half, mean + half, count)
+    return Estimate(mean, mean - half, mean + half, n=count, method=_METHOD)
 
 
 def slope(points: Sequence[tuple[float, float]]) -> Estimate | None:
@@ -86,11 +65,12 @@ def slope(points: Sequence[tuple[float, float]]) -> Estimate | None:
         return None
     line = linear_regression(x, y)
     if len(points) < 3:
-        return Estimate(line.slope, None, None, len(points))
+        return Estimate(line.slope, n=len(points))
     freedom, middle = len(points) - 2, fmean(x)
     off = sum((b - line.slope * a - line.intercept) ** 2 for a, b in points)
     half = critical(freedom) * sqrt(off / freedom / sum((a - middle) ** 2 for a in x))
-    return Estimate(line.slope, line.slope - half, line.slope + half, len(points))
+    low, high = line.slope - half, line.slope + half
+    return Estimate(line.slope, low, high, n=len(points), method=_METHOD)
 
 
 def by_unit(values: Iterable[tuple[Hashable, float]]) -> list[float]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tongues.report.statistics import Estimate
+from tongues.estimate import Estimate
 
 __all__ = ["Cells", "Claim", "Judge", "Part", "Verdict", "above", "below", "parts", "within"]
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Container, Iterator
 
+from tongues.estimate import Estimate
 from tongues.laws import allocate
 from tongues.laws.targets import TargetLaws
+from tongues.pages import Show, fixed, number
 from tongues.report.findings import Findings, Forgetting, Nearer, ReplayEffect, Transfer
-from tongues.report.statistics import Estimate
 from tongues.report.theme import series
 from tongues.roles import list_languages
 
@@ -13,10 +14,10 @@ __all__ = [
     "ABOUT_LAWS",
     "ABOUT_MEANS",
     "findings_by_topic",
-    "interval",
     "nats",
     "percent",
     "sentences",
+    "show_nats",
     "unmeasured",
     "with_stop",
 ]
@@ -81,15 +82,24 @@ def unmeasured(findings: Findings) -> str:
     )
 
 
-def percent(estimate: Estimate, *, turned: bool = False) -> str:
-    """`43 % [38, 47]` of a share; `turned` gives the share with its sign reversed."""
-    return _with_interval(estimate, 100.0 * (-1 if turned else 1), "{:.0f}", " %")
+def percent(estimate: Estimate) -> str:
+    """`43 % [38, 47]` of a share."""
+    return number(estimate.times(100.0), fixed(0), " %")
 
 
-def nats(estimate: Estimate, *, turned: bool = False) -> str:
+def points(estimate: Estimate) -> str:
+    """`43 [38, 47]` of a difference of shares, in percentage points."""
+    return number(estimate.times(100.0), fixed(0))
+
+
+def nats(estimate: Estimate) -> str:
     """`0.83 [0.71, 0.95]` of a loss in nats per token."""
-    form = "{:.2f}" if abs(estimate.mean) >= 0.1 else "{:.3f}"
-    return _with_interval(estimate, -1.0 if turned else 1.0, form, "")
+    return number(estimate, show_nats(estimate))
+
+
+def show_nats(estimate: Estimate) -> Show:
+    """To a hundredth of a nat, or a thousandth where it is small."""
+    return fixed(2 if abs(estimate.value) >= 0.1 else 3)
 
 
 def with_stop(words: str) -> str:
@@ -97,31 +107,16 @@ def with_stop(words: str) -> str:
     return words if words.endswith((".", "?", "!")) else f"{words}."
 
 
-def interval(ends: tuple[float, float] | None, form: str = "{:.3g}") -> str:
-    """`[0.31, 0.38]`, or nothing."""
-    return f"[{form.format(ends[0])}, {form.format(ends[1])}]" if ends else ""
-
-
-def _with_interval(estimate: Estimate, scale: float, form: str, unit: str) -> str:
-    said = _signed(form.format(scale * estimate.mean)) + unit
-    if estimate.low is None or estimate.high is None:
-        return said
-    ends = sorted((scale * estimate.low, scale * estimate.high))
-    return f"{said} [{', '.join(_signed(form.format(end)) for end in ends)}]"
-
-
-def _signed(number: str) -> str:
-    """With a true minus, and no minus before nothing."""
-    return number.lstrip("-") if not number.strip("-0.") else number.replace("-", "−")
-
-
 def _direction(estimate: Estimate) -> int:
     """1 or -1, or 0 where the interval holds nothing; one pair alone goes by its value."""
-    return estimate.sign if estimate.pairs > 1 else 1 if estimate.mean >= 0 else -1
+    if (estimate.n or 0) > 1:
+        return estimate.excludes_zero
+    return 1 if estimate.value >= 0 else -1
 
 
 def _pairs(estimate: Estimate, what: str = "pair") -> str:
-    return f"{estimate.pairs} {what}s" if estimate.pairs > 1 else f"one {what}, so no interval"
+    count = estimate.n or 0
+    return f"{count} {what}s" if count > 1 else f"one {what}, so no interval"
 
 
 def _transfer(transfer: Transfer) -> str:
@@ -133,14 +128,14 @@ def _transfer(transfer: Transfer) -> str:
             f"{start} and training from scratch cannot be told apart: {percent(saved)} fewer "
             f"tokens to the same loss ({_pairs(saved)})."
         )
-    elif saved.mean > 0:
+    elif saved.value > 0:
         said = (
             f"{start} reached the loss of training from scratch with {percent(saved)} fewer "
             f"tokens ({_pairs(saved)})."
         )
     else:
         said = (
-            f"{start} needed {percent(saved, turned=True)} more tokens than training from scratch "
+            f"{start} needed {percent(-saved)} more tokens than training from scratch "
             f"for the same loss ({_pairs(saved)})."
         )
     behind = sum(not pair.reached for pair in transfer.pairs)
@@ -158,17 +153,17 @@ def _transfer(transfer: Transfer) -> str:
 
 
 def _nearer(nearer: Nearer) -> str:
-    difference = _with_interval(nearer.difference, 100.0, "{:.0f}", "")
+    difference = points(nearer.difference)
     if nearer.saturated or _direction(nearer.difference) == 0:
         return (
             f"Whether CPT saves more on `{nearer.near}` than on `{nearer.far}` cannot be told: the "
             f"difference is {difference} percentage points ({_pairs(nearer.difference)})."
         )
-    less = nearer.difference.mean < 0
+    less = nearer.difference.value < 0
     return (
         f"CPT saved {'less' if less else 'more'} on `{nearer.near}` than on `{nearer.far}`, by "
-        f"{_with_interval(nearer.difference, -100.0 if less else 100.0, '{:.0f}', '')} percentage "
-        f"points ({_pairs(nearer.difference)})."
+        f"{points(-nearer.difference if less else nearer.difference)} percentage points "
+        f"({_pairs(nearer.difference)})."
     )
 
 
@@ -181,12 +176,12 @@ def _forgetting(forgetting: Forgetting) -> str:
             f"Whether learning {learning} {how[0].lower()}{how[1:]} raises or lowers "
             f"the loss on `{source}` cannot be told: {nats(rise)} nats per token"
         )
-    elif rise.mean >= 0:
+    elif rise.value >= 0:
         said = f"{start} raised the loss on `{source}` by {nats(rise)} nats per token"
     else:
-        said = f"{start} lowered the loss on `{source}` by {nats(rise, turned=True)} nats per token"
-    higher = forgetting.peak.mean > max(rise.mean, 0.0) + 0.005
-    peak = nats(Estimate(forgetting.peak.mean, None, None, rise.pairs))
+        said = f"{start} lowered the loss on `{source}` by {nats(-rise)} nats per token"
+    higher = forgetting.peak.value > max(rise.value, 0.0) + 0.005
+    peak = nats(Estimate(forgetting.peak.value))
     after = f", the highest evaluation on the way {peak} above its start" if higher else ""
     return f"{said}{after} ({_pairs(rise, 'run')})."
 
@@ -196,15 +191,15 @@ def _replay_effect(effect: ReplayEffect) -> str:
     clauses = []
     for lang, change in effect.on_base.items():
         if _direction(change) < 0:
-            clauses.append(f"spared `{lang}` {nats(change, turned=True)}")
+            clauses.append(f"spared `{lang}` {nats(-change)}")
         else:
             clauses.append(f"did not measurably spare `{lang}`, {nats(change)}")
     if _direction(cost) == 0:
         clauses.append(f"cost `{effect.target}` nothing that can be told, {nats(cost)}")
-    elif cost.mean >= 0:
+    elif cost.value >= 0:
         clauses.append(f"cost `{effect.target}` {nats(cost)}")
     else:
-        clauses.append(f"gained `{effect.target}` {nats(cost, turned=True)}")
+        clauses.append(f"gained `{effect.target}` {nats(-cost)}")
     said = ", and ".join(clauses)
     return f"{ratio} {said} nats per token, at equal tokens ({_pairs(cost)})."
 
@@ -216,7 +211,8 @@ def _laws(fitted: TargetLaws) -> Iterator[str]:
         if loose or best is None:
             yield f"{law.n_runs} runs do not pin down the {which}: {'; '.join(loose)}."
             continue
-        said = f"{best.a:.2f} {interval(best.interval.get('a'), '{:.2f}')}".strip()
+        low, high = best.interval.get("a", (None, None))
+        said = number(Estimate(best.a, low, high), fixed(2))
         yield (
             f"By the {which}, the best size for compute C grows as C^{said} ({law.n_runs} runs)."
         )

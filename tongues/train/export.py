@@ -123,7 +123,7 @@ def _checkpoint(directory: Path, step: int | None) -> tuple[Path, PreTrainedMode
     places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
     if not places:
         hint = "a finished run's model lies in `model`; milestones are kept by `train.milestones`"
-        if read_record(directory)["status"] != "finished":
+        if read_run(directory).status != "finished":
             hint = "it is not finished: train it to its end by `tongues train` of its recipe"
         raise UserError("has no checkpoints", where=str(directory), hint=hint)
     chosen = max(places) if step is None else step

@@ -1,0 +1,101 @@
+from typing import Any
+
+import pytest
+
+from tongues.pages.axes import categories, colour, linear, logs, ranks, shade, tips
+from tongues.pages.plots import alt, area, bars, beyond, dots, heat, intervals, line, panel, rule
+
+ROWS: list[dict[str, Any]] = [
+    {"language": "sw", "series": "a", "value": 1.0, "low": 0.5, "high": 2.0},
+    {"language": "he", "series": "b", "value": 3.0, "low": None, "high": None},
+]
+X = linear("value", "loss", (0.0, 4.0), room=0.25)
+Y = categories("language", ["sw", "he"])
+
+
+def data(figure: alt.LayerChart, layer: int) -> list[dict[str, Any]]:
+    """The rows of a layer; those that all layers share stand above them."""
+    spec: Any = figure.to_dict()
+    found = spec["layer"][layer].get("data", spec.get("data"))
+    return found["values"] if "values" in found else spec["datasets"][found["name"]]
+
+
+def encoding(chart: alt.Chart) -> dict[str, Any]:
+    return chart.to_dict()["encoding"]
+
+
+def test_axes_hold_their_values_with_room() -> None:
+    assert X.ends == (-1.0, 5.0)
+    assert linear("x", "", (0.0, 4.0), room=(0.0, 0.5), low=-9.0).ends == (-9.0, 6.0)
+    assert linear("x", "", (2.0, 2.0), room=0.1).ends == pytest.approx((1.99, 2.01))
+    assert linear("x", None).scale is not None
+    low, high = logs("x", "tokens", (1e6, 1e8), margin=0.5).ends
+    assert (low, high) == pytest.approx((1e5, 1e9))
+    drawn = encoding(dots(ROWS, X, Y))
+    assert drawn["y"]["sort"] == ["sw", "he"]
+    assert drawn["x"]["scale"] == {"domain": [-1.0, 5.0], "nice": False}
+
+
+def test_tooltips_are_written_short() -> None:
+    run, tokens, compute = (tip.to_dict() for tip in tips("run", "t:.3s", "c:.2e=FLOPs"))
+    assert run == {"field": "run", "type": "nominal"}
+    assert tokens == {"field": "t", "format": ".3s", "type": "quantitative"}
+    assert compute == {"field": "c", "format": ".2e", "title": "FLOPs", "type": "quantitative"}
+
+
+def test_a_colour_keeps_its_place_and_its_legend_names_what_is_shown() -> None:
+    drawn: Any = colour(["a", "b", "c"], ["c", "a"]).to_dict()
+    assert drawn["scale"] == {"domain": ["a", "b", "c"]}
+    assert drawn["legend"]["values"] == ["a", "c"]
+    unnamed: Any = colour(["a"]).to_dict()
+    assert unnamed["legend"] is None
+    few: Any = shade("size", "Parameters", [1e6, 2e6]).to_dict()
+    assert few["legend"]["values"] == [1e6, 2e6]
+    alone: Any = ranks(["1M"], legend=False).to_dict()
+    assert alone["scale"]["domain"] == [-1, 0]  # one alone is dark
+    assert alone["legend"] is None
+
+
+def test_only_what_has_an_interval_gets_a_bar() -> None:
+    tint = colour(["a", "b"])
+    figure = intervals("Loss", ROWS, X, Y, tint, height=50, side_by_side=["a", "b"], lower=3)
+    ends, points = figure.to_dict()["layer"]
+    assert [row["language"] for row in data(figure, 0)] == ["sw"]
+    assert (ends["mark"]["type"], ends["mark"]["yOffset"]) == ("rule", 3)
+    assert len(data(figure, 1)) == 2
+    assert points["encoding"]["yOffset"]["sort"] == ["a", "b"]
+    bare = intervals("Loss", ROWS[1:], X, Y, tint, height=50).to_dict()
+    assert len(bare["layer"]) == 1
+
+
+def test_layers_that_are_nothing_are_left_out() -> None:
+    figure = panel("A", rule(X, at=None), rule(y=X, at=2.0), *beyond(X, None))
+    assert len(figure.to_dict()["layer"]) == 1
+    assert data(figure, 0) == [{"value": 2.0}]
+    shading, *written = beyond(X, 3.0)
+    assert encoding(shading)["x2"] == {"value": "width"}
+    assert len(written) == 2
+
+
+def test_lines_go_along_a_field_and_through_means() -> None:
+    drawn = encoding(line(ROWS, X, X.of("low"), by="series", mean=True, order="value"))
+    assert drawn["y"]["aggregate"] == "mean"
+    assert drawn["detail"]["field"] == "series"
+    assert drawn["order"]["field"] == "value"
+
+
+def test_bars_and_matrices_say_what_they_show() -> None:
+    tint = colour(["a", "b"])
+    bar = bars("B", ROWS, X, Y, tint, height=9, said=("value:.1%",), order="value").to_dict()
+    assert bar["layer"][0]["encoding"]["tooltip"][0]["format"] == ".1%"
+    cells = {"height": 9, "said": ("value",)}
+    plain = heat("H", ROWS, Y, Y, tint, "value", {"domain": [0, 1]}, **cells).to_dict()
+    assert len(plain["layer"]) == 1
+    written = heat("H", ROWS, Y, Y, tint, "value", {}, written="datum.value", **cells).to_dict()
+    assert written["layer"][1]["mark"]["type"] == "text"
+
+
+def test_a_zone_lies_between_two_fields_or_the_edges() -> None:
+    drawn = encoding(area((X, X.of("end")), value=1.0, end=2.0))
+    assert drawn["x2"]["field"] == "end"
+    assert drawn["y2"] == {"value": "height"}
