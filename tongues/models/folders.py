@@ -6,7 +6,7 @@ from typing import Any
 
 from tongues.errors import UserError
 
-__all__ = ["read_config", "stored_shapes"]
+__all__ = ["read_config", "stored_shapes", "weight_files"]
 
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
@@ -44,7 +44,7 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     from safetensors import SafetensorError, safe_open
 
     shapes: dict[str, tuple[int, ...]] = {}
-    for file in _weight_files(folder):
+    for file in weight_files(folder):
         try:
             with safe_open(file, framework="numpy") as stored:
                 names = stored.keys()
@@ -55,8 +55,8 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _weight_files(folder: Path) -> list[Path]:
-    """The safetensors files, all of those that the index names."""
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files in order, all that the index names; a UserError if one is missing."""
     whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if whole.is_file():
         return [whole]

@@ -1,96 +1,106 @@
-"""Conversations, as OpenAI's `/v1/chat/completions`."""
+"""Conversations in token ids, by the chat template of a model."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tongues.errors import UserError
-from tongues.serve.answers import Passage, Placed, Wanted
-from tongues.serve.asking import asks_of, room, stops_of
-from tongues.serve.bodies import ChatBody, Message
-from tongues.serve.limits import Limits
-from tongues.serve.problems import Problem, of_user
-from tongues.serve.served import Served
-from tongues.serve.telling import Reply, aside, log_prob, token_name
+from tongues.experts.ensemble.model import Model, Prompt, read_settings
 
-__all__ = ["converse"]
+__all__ = ["conversation_ids", "conversation_prompt", "has_template"]
+
+Message = Mapping[str, str]  # its `role` and `content`
 
 
-def converse(body: ChatBody, served: Served, limits: Limits) -> Reply:
-    """What is to be written and told; a Problem where it cannot be."""
-    if body.top_logprobs and not body.logprobs:
-        message = "`top_logprobs` are told where `logprobs` is true"
-        raise Problem(400, message, code="invalid_value", param="top_logprobs")
+def has_template(folder: Path) -> bool:
+    """Whether a Hugging Face folder says how a conversation is written."""
+    if any((folder / f"chat_template.{kind}").is_file() for kind in ("jinja", "json")):
+        return True
+    return bool(read_settings(folder / "tokenizer_config.json").get("chat_template"))
+
+
+@lru_cache(maxsize=64)
+def _reader(folder: Path) -> Any:
+    """Hugging Face's tokenizer, which writes conversations; its templates run in a sandbox."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+
+
+def conversation_prompt(model: Model, messages: Sequence[Message]) -> Prompt:
+    """A conversation up to the answer; a UserError where the model has no template for it."""
+    folder = model.ensemble.tokenizer
+    if not has_template(folder):
+        what = f"`{model.name}` has no chat template"
+        raise UserError(what, where="messages", hint="ask it by `/v1/completions`")
+    ids = conversation_ids(_reader(folder), messages, model.special.values(), model.encode)
+    return Prompt(ids, begun=len(ids) > 0 and int(ids[0]) in model.special)
+
+
+def conversation_ids(
+    reader: Any,
+    messages: Sequence[Message],
+    special: Collection[str],
+    encode: Callable[[str], np.ndarray],
+) -> np.ndarray:
+    """The token ids of a conversation, up to the answer; what a message spells is letters always.
+
+    reader: Hugging Face's tokenizer, which runs templates in a sandbox. special: the names of its
+    special tokens. encode: the ids of a text without any of them. A UserError where the template
+    refuses the messages, or where it changes a message that spells a special token.
+    """
+    whole = _written(reader, messages)
+    contents = [message["content"] for message in messages]
+    spelt = next((name for name in special for content in contents if name in content), None)
+    if spelt is None:
+        return _read(reader, whole)
+    marks = [f"message{secrets.token_hex(16)}" for _ in messages]
+    marked = [{**message, "content": mark} for message, mark in zip(messages, marks, strict=True)]
+    found = _pieces(whole, _written(reader, marked), contents, marks)
+    if found is None:  # the template's own special tokens must stay the only ones
+        what = f"a message spells `{spelt}`, which means something to the model"
+        raise UserError(what, where="messages", hint="write it in another way")
+    pieces, contents = found
+    ids = [_read(reader, pieces[0])]
+    for content, piece in zip(contents, pieces[1:], strict=True):
+        ids += (encode(content), _read(reader, piece))
+    return np.concatenate(ids)
+
+
+def _written(reader: Any, messages: Sequence[Message]) -> str:
     try:
-        prompt = served.converse([_plain(message) for message in body.messages])
-    except UserError as error:
-        raise of_user(error, "messages") from None
-    said = {body.max_completion_tokens, body.max_tokens} - {None}
-    if len(said) == 2:
-        message = "`max_tokens` is the older name of `max_completion_tokens`; leave one out"
-        raise Problem(400, message, code="invalid_value", param="max_tokens")
-    most = said.pop() if said else None
-    most = min(most or room(served, prompt, limits.tokens, "messages"), limits.tokens)
-    asks = asks_of(
-        body,
-        served,
-        [prompt],
-        [most],
-        limits,
-        param="messages",
-        alternatives=body.top_logprobs or 0,
-    )
-    stops = stops_of(body)
-    return Reply(body, _Chat(body), [Wanted(served, ask, stops) for ask in asks])
+        return reader.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    except Exception as error:  # templates raise what they like, and so does their language
+        what = f"the model's chat template refuses them ({error})"
+        raise UserError(what, where="messages") from None
 
 
-@dataclass(slots=True)
-class _Chat:
-    body: ChatBody
-    prefix: str = "chatcmpl"
-    whole: str = "chat.completion"
-    chunk: str = "chat.completion.chunk"
-
-    def choice(self, index: int, text: Wanted, part: Passage) -> dict[str, Any]:
-        """A whole text."""
-        message = {"role": "assistant", "content": part.text, "refusal": None}
-        return {"index": index, "message": message, **self._beside(text, part)}
-
-    def piece(self, index: int, text: Wanted, part: Passage, *, first: bool) -> dict[str, Any]:
-        """What is new of a text."""
-        delta = {"role": "assistant", "content": part.text} if first else {"content": part.text}
-        return {"index": index, "delta": delta, **self._beside(text, part)}
-
-    def _beside(self, text: Wanted, part: Passage) -> dict[str, Any]:
-        tokens = _log_probs(text, part.tokens) if self.body.logprobs else None
-        return {
-            "logprobs": None if tokens is None else {"content": tokens, "refusal": None},
-            "finish_reason": part.finish,
-            **aside(self.body, part),
-        }
+def _read(reader: Any, text: str) -> np.ndarray:
+    """The ids of a text in which special tokens are meant."""
+    return np.array(reader(text, add_special_tokens=False)["input_ids"], dtype=np.int64)
 
 
-def _plain(message: Message) -> dict[str, str]:
-    """A message as templates read it."""
-    content = message.content
-    text = content if isinstance(content, str) else "".join(part.text for part in content or ())
-    return {"role": "system" if message.role == "developer" else message.role, "content": text}
+def _pieces(
+    whole: str, marked: str, contents: Sequence[str], marks: Sequence[str]
+) -> tuple[list[str], list[str]] | None:
+    """What the template writes around the contents, and the contents as it writes them.
 
-
-def _log_probs(text: Wanted, tokens: Sequence[Placed]) -> list[dict[str, Any]]:
-    """Each token with its log-probability, and the likeliest beside it."""
-    return [
-        {
-            **_token(text, told.piece.token, told.piece.log_prob),
-            "top_logprobs": [_token(text, *other) for other in told.piece.alternatives],
-        }
-        for told in tokens
-    ]
-
-
-def _token(text: Wanted, token: int, value: float) -> dict[str, Any]:
-    return {
-        "token": token_name(text, token),
-        "logprob": log_prob(value),
-        "bytes": list(text.served.bytes_of(token)),
-    }
+    None where it does more than strip them and put each in its place.
+    """
+    parts = re.split(f"({'|'.join(marks)})", marked)
+    pieces = parts[::2]
+    if parts[1::2] != list(marks):
+        return None
+    found: list[str] = []
+    place = len(pieces[0])
+    for content, piece in zip(contents, pieces[1:], strict=True):
+        kept = whole.startswith(content + piece, place)
+        found.append(content if kept else content.strip())
+        place += len(found[-1]) + len(piece)
+    parts[1::2] = found
+    return (pieces, found) if "".join(parts) == whole else None

@@ -1,4 +1,4 @@
-"""One thread that writes all texts that are asked for, side by side.
+"""One thread that generates all texts that are asked for, together.
 
 A text joins at the next step and leaves when it ends, so no request waits for another's end.
 """
@@ -9,20 +9,33 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
-import numpy as np
 import torch
 
-from tongues.experts.ensemble.writer import Text, Told, Writer, broken, check_length
-from tongues.serve.asks import Ask, End, Full, Piece, Ticket
-from tongues.serve.served import Served
+from tongues.experts.ensemble.model import Model
+from tongues.experts.ensemble.request import Request, Token
+from tongues.experts.ensemble.writer import Text, Writer, broken, check_length
 
-__all__ = ["Counts", "Engine", "Tell"]
+__all__ = ["Counts", "End", "Engine", "Full", "Job", "Listener"]
 
-Tell = Callable[[Sequence[Piece | End]], None]
-
-_PACE = 512  # tokens of prompts that are read in a step, while others write
+_PACE = 512  # tokens of prompts that are read in a step, while other texts are generated
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """No token comes after this."""
+
+    reason: Literal["stop", "length", "cancelled", "failed"]
+    problem: str | None = None  # failed: why
+
+
+Listener = Callable[[Sequence[Token | End]], None]
+
+
+class Full(Exception):
+    """More texts are waiting than the engine keeps."""
 
 
 @dataclass(slots=True)
@@ -37,39 +50,42 @@ class Counts:
     held: int = 0  # bytes of keys and values of the texts that run
 
 
-@dataclass(slots=True, eq=False)
-class _Job:
-    """A text that was asked for and has not ended."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A text that was asked for."""
 
-    ask: Ask
-    tell: Tell
-    text: Text | None = None  # None: it waits
-    sums: np.ndarray | None = None  # the text so far, as the router sees it
+    model: str
+    request: Request
+    listener: Listener
+
+    def report(self, news: Sequence[Token | End]) -> None:
+        """Tell its listener; an error there must not touch other texts."""
+        try:
+            self.listener(news)
+        except Exception as error:
+            _log.error("a listener failed", exc_info=error)
 
 
 class Engine:
-    """Models, and the texts that they write.
+    """Models, and the texts that they generate.
 
-    running: texts written side by side, at most; queued: those that wait for a place, at most.
+    running: texts generated together, at most; queued: those that wait for a place, at most.
     """
 
-    def __init__(
-        self, models: Mapping[str, Served], *, running: int = 16, queued: int = 64
-    ) -> None:
+    def __init__(self, models: Mapping[str, Model], *, running: int = 16, queued: int = 64) -> None:
         self.models, self.counts = models, Counts(written=dict.fromkeys(models, 0))
         self._most_running, self._most_queued = running, queued
         self._writers: dict[str, Writer] = {}
-        self._jobs: dict[Ticket, _Job] = {}  # the oldest first
-        self._waiting: deque[Ticket] = deque()
-        self._cancelled: set[Ticket] = set()
-        self._by_text: dict[Text, Ticket] = {}
-        self._numbers = itertools.count()
+        self._jobs: dict[Job, Text | None] = {}  # the oldest first; None: it waits
+        self._waiting: deque[Job] = deque()
+        self._cancelled: set[Job] = set()
+        self._by_text: dict[Text, Job] = {}
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Begin to generate."""
         self._thread.start()
 
     def close(self) -> None:
@@ -81,34 +97,33 @@ class Engine:
 
     @property
     def alive(self) -> bool:
-        """Whether texts are being written."""
+        """Whether texts are generated."""
         return self._thread.is_alive()
 
-    def submit(self, ask: Ask, tell: Tell) -> Ticket:
-        """Ask for a text; a UserError where it cannot be written, Full where too many wait.
+    def submit(self, model: str, request: Request, listener: Listener) -> Job:
+        """Ask for a text; a UserError where it cannot be generated, Full where too many wait.
 
-        tell: called from the engine's thread after every step with what is new, an `End` at last.
+        listener: called from the engine's thread after every step with what is new, an `End` last.
         """
-        served = self.models[ask.model]
-        check_length(served.ensemble, len(ask.tokens) - ask.begun, ask.most, scored=ask.scored)
-        served.ensemble.check(ask.routing or served.routing, ask.language)
+        ensemble, job = self.models[model].ensemble, Job(model, request, listener)
+        check_length(ensemble, request)
+        ensemble.check(request.routing, request.language)
         with self._changed:
             if self._closing:
                 raise Full("the server is stopping")
             if len(self._jobs) >= self._most_running + self._most_queued:
                 raise Full(f"{len(self._waiting)} texts are waiting already")
-            ticket = Ticket(next(self._numbers))
-            self._jobs[ticket] = _Job(ask, tell)
-            self._waiting.append(ticket)
+            self._jobs[job] = None
+            self._waiting.append(job)
             self.counts.queued = len(self._waiting)
             self._changed.notify()
-        return ticket
+        return job
 
-    def cancel(self, ticket: Ticket) -> None:
-        """Write a text no further; nothing happens where it ended already."""
+    def cancel(self, job: Job) -> None:
+        """End a text; nothing happens where it ended already."""
         with self._changed:
-            if ticket in self._jobs:
-                self._cancelled.add(ticket)
+            if job in self._jobs:
+                self._cancelled.add(job)
                 self._changed.notify()
 
     def _work(self) -> None:
@@ -119,8 +134,8 @@ class Engine:
                     self._changed.wait()
                 closing, cancelled = self._closing, list(self._cancelled)
                 self._cancelled.clear()
-            for ticket in list(self._jobs) if closing else cancelled:
-                self._end(ticket, End("cancelled"))
+            for job in list(self._jobs) if closing else cancelled:
+                self._end(job, End("cancelled"))
             if closing:
                 return
             self._admit()
@@ -134,105 +149,62 @@ class Engine:
         while True:
             with self._changed:
                 free = self._most_running - len(self._by_text)
-                ticket = self._waiting.popleft() if self._waiting and free > 0 else None
+                job = self._waiting.popleft() if self._waiting and free > 0 else None
                 self.counts.queued = len(self._waiting)
-            if ticket is None:
+            if job is None:
                 return
             try:
-                self._begin(ticket, self._jobs[ticket])
+                self._begin(job)
             except Exception as error:
-                self._failed([ticket], error)
+                self._failed([job], error)
 
-    def _begin(self, ticket: Ticket, job: _Job) -> None:
-        ask, served = job.ask, self.models[job.ask.model]
-        if ask.model not in self._writers:
-            self._writers[ask.model] = Writer(served.ensemble, pace=_PACE)
-        prompt = ask.tokens[1:] if ask.begun else ask.tokens
-        text = job.text = self._writers[ask.model].add(
-            prompt,
-            ask.routing or served.routing,
-            most=ask.most,
-            language=ask.language,
-            sampling=ask.sampling,
-            first=int(ask.tokens[0]) if ask.begun else served.first,
-            stop=served.stops,
-            copy=ask.copy,
-            alternatives=ask.alternatives,
-            scored=ask.scored,
-        )
-        self._by_text[text] = ticket
-        router = served.ensemble.router
-        if ask.explained and router is not None:
-            job.sums = router.start().sums if ask.scored else router.sum(prompt)
-        self.counts.read += len(ask.tokens)
+    def _begin(self, job: Job) -> None:
+        if job.model not in self._writers:
+            self._writers[job.model] = Writer(self.models[job.model].ensemble, pace=_PACE)
+        text = self._jobs[job] = self._writers[job.model].add(job.request)
+        self._by_text[text] = job
+        self.counts.read += len(job.request.prompt)
         self.counts.running = len(self._by_text)
 
     def _step(self, name: str, writer: Writer) -> None:
         """A step of all texts of a model."""
         try:
-            told = writer.step()
+            news = writer.step()
         except Exception as error:  # such as no memory: other models go on
-            tickets = [self._by_text[text] for text in writer.running]
+            jobs = [self._by_text[text] for text in writer.running]
             del self._writers[name]
-            self._failed(tickets, error)
+            self._failed(jobs, error)
             return
         self.counts.steps += 1
-        for text, group in itertools.groupby(told, key=lambda each: each.text):
-            ticket, some = self._by_text[text], list(group)
-            try:
-                self._told(name, ticket, some)
-            except Exception as error:
-                self._failed([ticket], error)
+        for text, group in itertools.groupby(news, key=lambda each: each[0]):
+            job, tokens = self._by_text[text], [token for _, token in group]
+            ended = tokens[-1].ended
+            if ended == "broken":
+                self._failed([job], broken(writer.ensemble, tokens[-1].weights))
+                continue
+            self.counts.written[name] += sum(not token.given for token in tokens)
+            job.report(tokens)
+            if ended:
+                self._end(job, End(ended))
 
-    def _told(self, name: str, ticket: Ticket, some: Sequence[Told]) -> None:
-        """Tell what is new of a text."""
-        job, ended = self._jobs[ticket], some[-1].ended
-        if ended == "broken":
-            raise broken(self.models[name].ensemble, some[-1].weights)
-        pieces = [self._piece(job, each) for each in some]
-        self.counts.written[name] += sum(not piece.prompt for piece in pieces)
-        _tell(job, pieces)
-        if ended:
-            self._end(ticket, End(ended))
+    def _failed(self, jobs: Sequence[Job], error: Exception) -> None:
+        _log.error("a text could not be generated", exc_info=error)
+        for job in jobs:
+            self._end(job, End("failed", str(error) or type(error).__name__))
 
-    def _piece(self, job: _Job, told: Told) -> Piece:
-        language = None
-        router = self.models[job.ask.model].ensemble.router
-        sums = job.sums
-        if sums is not None and router is not None:
-            sums += router.vectors[told.token]
-            language = router.language(sums)
-        return Piece(
-            told.token, told.log_prob, told.alternatives, told.weights, language, told.prompt
-        )
-
-    def _failed(self, tickets: Sequence[Ticket], error: Exception) -> None:
-        _log.error("a text could not be written", exc_info=error)
-        for ticket in tickets:
-            self._end(ticket, End("failed", str(error) or type(error).__name__))
-
-    def _end(self, ticket: Ticket, end: End) -> None:
-        """Let go of a text, and tell so."""
+    def _end(self, job: Job, end: End) -> None:
+        """Forget a text, and report its end."""
         with self._changed:
-            job = self._jobs.pop(ticket, None)
-            self._cancelled.discard(ticket)
-            if job is not None and job.text is None and ticket in self._waiting:
-                self._waiting.remove(ticket)
+            known, text = job in self._jobs, self._jobs.pop(job, None)
+            self._cancelled.discard(job)
+            if job in self._waiting:
+                self._waiting.remove(job)
                 self.counts.queued = len(self._waiting)
-        if job is None:
-            return
-        if job.text is not None:
-            self._by_text.pop(job.text, None)
-            writer = self._writers.get(job.ask.model)
+        if text is not None:
+            self._by_text.pop(text, None)
+            writer = self._writers.get(job.model)
             if writer is not None:
-                writer.drop(job.text)
-        self.counts.running = len(self._by_text)
-        _tell(job, [end])
-
-
-def _tell(job: _Job, news: Sequence[Piece | End]) -> None:
-    """Tell one request; whatever is wrong with it is not the others' business."""
-    try:
-        job.tell(news)
-    except Exception as error:
-        _log.error("what was written could not be told", exc_info=error)
+                writer.drop(text)
+        if known:
+            self.counts.running = len(self._by_text)
+            job.report([end])

@@ -77,12 +77,14 @@ def open_ensemble(
     verified: bool = True,
     memory: int | None = None,
     device: str = "cpu",
+    dtype: str = "float32",
 ) -> Ensemble:
     """Open what `ensemble.json` in `folder` names; a UserError when it is not what it was.
 
     workspace: the folder that experts are named from; the one three above `folder` if left out.
     verified: compare every file with its SHA-256, which reads each once. memory: bytes of weights
     to hold at most; None: any. device: such as `cuda`.
+    dtype: of the weights, such as `bfloat16`.
     """
     lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
@@ -92,7 +94,7 @@ def open_ensemble(
         what = f"the router knows {router.k} experts and there are {len(lineage.experts)}"
         hint = "run `tongues experts train` again, which fits it anew"
         raise UserError(what, where=str(folder), hint=hint)
-    return assembled(lineage, router, workspace, memory=memory, device=device)
+    return assembled(lineage, router, workspace, memory=memory, device=device, dtype=dtype)
 
 
 def assembled(
@@ -102,13 +104,14 @@ def assembled(
     *,
     memory: int | None = None,
     device: str = "cpu",
+    dtype: str = "float32",
 ) -> Ensemble:
     """Experts and a router as one, without looking whether they are what they were."""
     places = [expert_folder(expert, workspace) for expert in lineage.experts]
     tokenizer = load_tokenizer(places[0])
     return Ensemble(
         lineage=lineage,
-        models=Opened(places, memory=memory, device=device),
+        models=Opened(places, memory=memory, device=device, dtype=dtype),
         router=router,
         tokenizer=places[0],
         end_id=end_id(tokenizer, places[0]),
@@ -117,19 +120,11 @@ def assembled(
     )
 
 
-def open_alone(folder: Path, name: str) -> Ensemble:
+def open_alone(folder: Path, name: str, *, device: str = "cpu", dtype: str = "float32") -> Ensemble:
     """A Hugging Face folder as an ensemble of itself, scored and asked in the same way."""
     expert = describe_expert(name, folder, folder, languages={}, parent=None, run=None, tokens=0)
-    tokenizer = load_tokenizer(folder)
-    return Ensemble(
-        lineage=Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {}),
-        models=Opened([folder]),
-        router=None,
-        tokenizer=folder,
-        end_id=end_id(tokenizer, folder),
-        vocabulary=vocabulary_size(tokenizer),
-        context=_shortest([folder]),
-    )
+    lineage = Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {})
+    return assembled(lineage, None, folder, device=device, dtype=dtype)
 
 
 def _shortest(places: Sequence[Path]) -> int | None:

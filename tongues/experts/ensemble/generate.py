@@ -1,27 +1,89 @@
-"""Texts that an ensemble writes, several side by side, to their ends."""
+"""Texts that an ensemble or any model generates, several together, to their ends."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import Ensemble
+from tongues.experts.ensemble.model import Model
+from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.routing import Routing
 from tongues.experts.ensemble.sampling import Sampling
+from tongues.experts.ensemble.text import TextBuilder
 from tongues.experts.ensemble.writer import Text, Writer, broken
 
-__all__ = ["Generated", "generate"]
+__all__ = ["Continuation", "Generated", "Generation", "continue_texts", "generate"]
+
+_USUAL = 64  # tokens, where no number is given
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generated:
-    """What was written behind a prompt."""
+    """What was generated behind a prompt of token ids."""
 
     tokens: np.ndarray  # [T], without the one that stopped it
     nats: np.ndarray  # [T], -log p of each under the mixture, before sampling changed it
-    weights: np.ndarray  # [T, k], what each expert counted for it
+    weights: np.ndarray  # [T, k], of each expert
     stopped: bool  # by a stop token, not by the length
     computed: int  # tokens over all experts that ran, the prompt included
+
+
+@dataclass(slots=True, eq=False)
+class Continuation:
+    """The text behind a prompt."""
+
+    prompt: str
+    text: str = ""
+    tokens: list[Token] = field(default_factory=list)
+    pieces: list[bytes] = field(default_factory=list)  # the text of each token
+    stopped: bool = False  # by the end of a document or a stop string, not by the length
+
+    def stretches(self) -> list[tuple[str, int]]:
+        """The text in stretches, each with the number of the expert that counted most for it.
+
+        Characters that two tokens share are with the later one.
+        """
+        builder, left = TextBuilder(), len(self.text)
+        found: list[tuple[str, int]] = []
+        for piece, token in zip(self.pieces, self.tokens, strict=True):
+            text = builder.push(piece, token).text[:left]
+            left -= len(text)
+            found.append((text, int(token.weights.argmax())))
+        return [*found, (self.text[len(self.text) - left :], -1)]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "prompt": self.prompt,
+            "text": self.text,
+            "tokens": [token.id for token in self.tokens],
+            "nats": [-token.log_prob for token in self.tokens],
+            "weights": [token.weights.tolist() for token in self.tokens],
+            "ended": self.stopped,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generation:
+    """Texts that a model generated, by which routing, and the names of its experts."""
+
+    model: str
+    routing: str
+    experts: tuple[str, ...]
+    texts: tuple[Continuation, ...]
+
+    def __str__(self) -> str:
+        """Each prompt with its text."""
+        return "\n".join(one.prompt + one.text for one in self.texts)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        texts = [one.to_json() for one in self.texts]
+        about = {"model": self.model, "routing": self.routing, "experts": list(self.experts)}
+        return about | {"texts": texts}
 
 
 def generate(
@@ -38,50 +100,110 @@ def generate(
     """Continue prompts of token ids by at most `most` tokens each.
 
     A prompt gives the same text alone and among others, up to rounding; one that comes several
-    times gives several. languages: of each prompt, for `language`. stop: tokens that end a text;
-    the one that ends documents if left out. kept: experts whose memory of the texts is held at
-    most; None: all.
+    times gives several. languages: of each prompt, for a routing that needs them. stop: tokens
+    that end a text; the one that ends documents if left out. kept: experts whose memory of the
+    texts is held at most; None: all.
     """
-    writer, met = Writer(ensemble, kept=kept), dict[bytes, int]()
-    found: dict[Text, _Kept] = {}
-    for place, prompt in enumerate(prompts):
-        tokens = np.asarray(prompt, dtype=np.int64)
-        copy = met[tokens.tobytes()] = met.get(tokens.tobytes(), -1) + 1
-        text = writer.add(
-            tokens,
+    writer = Writer(ensemble, kept=kept)
+    running = [
+        writer.add(
+            Request(
+                prompt,
+                routing,
+                most,
+                language=language,
+                sampling=sampling or Sampling(),
+                stops=None if stop is None else frozenset(stop),
+                copy=copy,
+            )
+        )
+        for prompt, language, copy in zip(
+            prompts,
+            languages or [None] * len(prompts),
+            _copies([np.asarray(prompt, dtype=np.int64).tobytes() for prompt in prompts]),
+            strict=True,
+        )
+    ]
+    tokens: dict[Text, list[Token]] = {one: [] for one in running}
+    while writer.running:
+        for one, token in _next(writer):
+            tokens[one].append(token)
+    found = []
+    for one in running:
+        stopped = tokens[one][-1].ended == "stop"
+        own = tokens[one][:-1] if stopped else tokens[one]
+        found.append(
+            Generated(
+                tokens=np.array([token.id for token in own], dtype=np.int64),
+                nats=-np.array([token.log_prob for token in own]),
+                weights=np.array([token.weights for token in own]).reshape(-1, ensemble.k),
+                stopped=stopped,
+                computed=one.reading.computed,
+            )
+        )
+    return found
+
+
+def continue_texts(
+    model: Model,
+    prompts: Sequence[str],
+    routing: Routing | None = None,
+    *,
+    max_tokens: int | None = None,
+    language: str | None = None,
+    sampling: Sampling | None = None,
+    stop: Sequence[str] = (),
+) -> Generation:
+    """Continue prompts, each by at most `max_tokens`; None: 64, or what the context leaves.
+
+    A prompt that comes several times gives several texts. routing: the model's own if left out.
+    language: of all texts, for a routing that needs it. stop: strings that end a text and are no
+    part of it.
+    """
+    if "" in stop:
+        raise UserError("an empty text would stop every answer at once", where="--stop")
+    writer = Writer(model.ensemble)
+    running: dict[Text, tuple[Continuation, TextBuilder]] = {}
+    for prompt, copy in zip(prompts, _copies(prompts), strict=True):
+        read = model.read(prompt)
+        left = _USUAL if model.context is None else max(1, min(_USUAL, model.context - read.size))
+        request = model.request(
+            read,
+            left if max_tokens is None else max_tokens,
             routing,
-            most=most,
-            language=languages[place] if languages else None,
-            sampling=sampling,
-            stop=stop,
+            language=language,
+            sampling=sampling or Sampling(),
             copy=copy,
         )
-        found[text] = _Kept()
+        running[writer.add(request)] = Continuation(prompt), TextBuilder(stop)
     while writer.running:
-        for told in writer.step():
-            kept_of = found[told.text]
-            if told.ended == "broken":
-                raise broken(ensemble, told.weights)
-            kept_of.stopped = told.ended == "stop"
-            if not kept_of.stopped:
-                kept_of.log_probs.append(told.log_prob)
-                kept_of.weights.append(told.weights)
-    return [
-        Generated(
-            tokens=np.array(text.written, dtype=np.int64),
-            nats=-np.array(one.log_probs),
-            weights=np.array(one.weights).reshape(-1, ensemble.k),
-            stopped=one.stopped,
-            computed=text.reading.computed,
-        )
-        for text, one in found.items()
-    ]
+        for text, token in _next(writer):
+            one, builder = running[text]
+            if token.ended != "stop":
+                one.text += builder.push(model.bytes_of(token.id), token).text
+                one.tokens.append(token)
+                one.pieces.append(model.bytes_of(token.id))
+            one.stopped = builder.stopped or token.ended == "stop"
+            if builder.stopped:
+                writer.drop(text)
+            elif token.ended:
+                one.text += builder.finish().text
+                one.stopped |= builder.stopped
+    texts = tuple(one for one, _ in running.values())
+    return Generation(model.name, str(routing or model.routing), model.experts, texts)
 
 
-@dataclass(slots=True)
-class _Kept:
-    """What was told of a text."""
+def _next(writer: Writer) -> Iterator[tuple[Text, Token]]:
+    """The next tokens; a UserError where an expert predicts NaN."""
+    for text, token in writer.step():
+        if token.ended == "broken":
+            raise broken(writer.ensemble, token.weights)
+        yield text, token
 
-    log_probs: list[float] = field(default_factory=list)
-    weights: list[np.ndarray] = field(default_factory=list)
-    stopped: bool = False
+
+def _copies(prompts: Sequence[str | bytes]) -> Iterator[int]:
+    """Of each prompt, how many before it are the same."""
+    met: dict[str | bytes, int] = {}
+    for prompt in prompts:
+        met[prompt] = met.get(prompt, -1) + 1
+        yield met[prompt]

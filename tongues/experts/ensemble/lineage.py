@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError, nearest
-from tongues.experts.ensemble.weights import weight_files
 from tongues.files import file_hash, path_text, read_json, write_json
+from tongues.models.folders import stored_shapes, weight_files
 
 __all__ = [
     "ENSEMBLE",
@@ -91,6 +91,7 @@ def describe_expert(
     tokens: int,
 ) -> Expert:
     """An expert as it lies in a Hugging Face folder now."""
+    stored_shapes(folder)  # damaged files are refused
     whole = folder.resolve()
     inside = whole.is_relative_to(workspace.resolve())
     place = whole.relative_to(workspace.resolve()) if inside else whole

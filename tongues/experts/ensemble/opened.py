@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.initialization import no_init_weights
 
-from tongues.experts.ensemble.weights import weight_files
-from tongues.models.folders import stored_shapes
+from tongues.models.folders import stored_shapes, weight_files
 from tongues.models.huggingface import configure, load_model
 
-__all__ = ["Opened", "mapped_weights", "open_model"]
+__all__ = ["Opened", "map_model", "mapped_weights"]
 
 
 class Opened:
@@ -28,11 +27,18 @@ class Opened:
     """
 
     def __init__(
-        self, folders: Sequence[Path], *, memory: int | None = None, device: str = "cpu"
+        self,
+        folders: Sequence[Path],
+        *,
+        memory: int | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
     ) -> None:
         self.folders, self.memory, self.device = tuple(folders), memory, torch.device(device)
+        self.dtype: torch.dtype = getattr(torch, dtype)
         self._models: OrderedDict[int, PreTrainedModel] = OrderedDict()
-        self.bytes = tuple(_held(folder) for folder in folders)  # that each takes, open
+        size = self.dtype.itemsize
+        self.bytes = tuple(size * _weights(folder) for folder in folders)  # that each takes, open
 
     def __len__(self) -> int:
         """How many experts there are, opened or not."""
@@ -42,8 +48,8 @@ class Opened:
         """An expert, opened now if it was not."""
         if number not in self._models:
             self._make_room(self.bytes[number])
-            model = open_model(self.folders[number])
-            nn.Module.to(model, self.device)
+            model = map_model(self.folders[number])
+            nn.Module.to(model, self.device, self.dtype)
             self._models[number] = model
         self._models.move_to_end(number)
         return self._models[number]
@@ -60,7 +66,7 @@ class Opened:
             self._models.popitem(last=False)
 
 
-def open_model(folder: Path) -> PreTrainedModel:
+def map_model(folder: Path) -> PreTrainedModel:
     """The causal model of a Hugging Face folder in float32, to predict with.
 
     Its weights are mapped where they lie in the file as the model wants them, and read otherwise.
@@ -75,6 +81,7 @@ def open_model(folder: Path) -> PreTrainedModel:
 
 def mapped_weights(folder: Path) -> dict[str, Tensor]:
     """The stored tensors of a Hugging Face folder by name, mapped from their files."""
+    stored_shapes(folder)  # damaged files are refused
     weights: dict[str, Tensor] = {}
     for file in weight_files(folder):
         with safe_open(file, framework="pt") as stored:
@@ -83,9 +90,9 @@ def mapped_weights(folder: Path) -> dict[str, Tensor]:
     return weights
 
 
-def _held(folder: Path) -> int:
-    """Bytes of the weights in float32, however they are stored."""
-    return 4 * sum(prod(shape) for shape in stored_shapes(folder).values())
+def _weights(folder: Path) -> int:
+    """The number of weights."""
+    return sum(prod(shape) for shape in stored_shapes(folder).values())
 
 
 def _assigned(model: PreTrainedModel, weights: dict[str, Tensor]) -> bool:

@@ -5,9 +5,8 @@ Only experts with a weight run. A text is the same whatever is written beside it
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 import torch
@@ -16,48 +15,29 @@ from torch import Tensor
 from tongues.errors import UserError
 from tongues.experts.ensemble.caches import Caches, Reading
 from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.routing import Guide, Routing
-from tongues.experts.ensemble.sampling import Sampling, choose
+from tongues.experts.ensemble.request import Ended, Request, Token
+from tongues.experts.ensemble.routing import Guide
+from tongues.experts.ensemble.sampling import choose
 from tongues.randomness import derive_seed
 
-__all__ = ["Ended", "Text", "Told", "Writer", "broken", "check_length"]
-
-# stop: by this token, which is no part of it; broken: an expert predicts what is not a number
-Ended = Literal["stop", "length", "broken"]
+__all__ = ["Text", "Writer", "broken", "check_length"]
 
 _KNOWN = 128  # tokens of a prompt that are told, or learned from, in a step
 
 
 @dataclass(slots=True, eq=False)
 class Text:
-    """A text that is being written, or read first."""
+    """A text that is being generated, or its prompt read first."""
 
-    prompt: np.ndarray
-    most: int  # tokens to write at most
-    sampling: Sampling
-    stops: frozenset[int]  # tokens that end it
-    alternatives: int  # likeliest tokens told beside each
+    request: Request
+    stops: frozenset[int]
     guide: Guide
-    learns: bool  # whether the guide takes the experts' log-probabilities
     draws: np.random.Generator
     reading: Reading
-    weights: np.ndarray | None  # [T, k], of the prompt's tokens where they are told; None: learned
-    tells: bool  # the prompt's tokens as well
-    known: int  # tokens of the prompt that were told, or learned from, or need not be
+    weights: np.ndarray | None  # [T, k], of the prompt's tokens where they are known and reported
+    known: int  # tokens of the prompt that were reported, or learned from, or need not be
+    sums: np.ndarray | None  # the text so far, as the router sees it, where its language is wanted
     written: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """A token of a text, given or written; or its end."""
-
-    text: Text
-    token: int
-    log_prob: float  # under the mixture, before sampling changed it
-    weights: np.ndarray  # [k], what each expert counted for it
-    alternatives: tuple[tuple[int, float], ...]  # tokens and log-probabilities, likeliest first
-    prompt: bool = False
-    ended: Ended | None = None
 
 
 class Writer:
@@ -84,65 +64,52 @@ class Writer:
         """Bytes of keys and values that are held of the texts."""
         return self._caches.bytes
 
-    def add(
-        self,
-        prompt: np.ndarray,
-        routing: Routing,
-        *,
-        most: int,
-        language: str | None = None,
-        sampling: Sampling | None = None,
-        first: int | None = None,
-        stop: Collection[int] | None = None,
-        copy: int = 0,
-        alternatives: int = 0,
-        scored: bool = False,
-    ) -> Text:
-        """Begin a text behind a prompt of token ids; a UserError where it cannot be.
-
-        most: tokens to write at most; 0 where it is only scored. first: the token that stands
-        before it; the one that ends documents if left out. stop: tokens that end it; the same.
-        copy: which of several texts behind the same prompt. scored: whether the prompt's tokens are
-        told as well.
-        """
-        prompt = np.asarray(prompt, dtype=np.int64)
-        sampling, ensemble = sampling or Sampling(), self.ensemble
-        check_length(ensemble, len(prompt), most, scored=scored)
-        ensemble.check(routing, language)
-        about = ensemble.about(routing, language, sampling.seed)
-        chance = derive_seed(sampling.seed, "text", hashlib.sha256(prompt.data).hexdigest(), copy)
+    def add(self, request: Request) -> Text:
+        """Begin a text; a UserError where it cannot be."""
+        ensemble, routing = self.ensemble, request.routing
+        prompt = np.ascontiguousarray(request.prompt, dtype=np.int64)
+        check_length(ensemble, request)
+        ensemble.check(routing, request.language)
+        seed = request.sampling.seed
+        about = ensemble.about(routing, request.language, seed)
+        chance = derive_seed(
+            seed,
+            "text",
+            hashlib.sha256(prompt.data).hexdigest(),
+            request.copy,
+        )
+        first = ensemble.end_id if request.first is None else request.first
+        scored, sums = request.score_prompt, None
+        if request.find_language and ensemble.router is not None:
+            sums = ensemble.router.start().sums if scored else ensemble.router.sum(prompt)
         text = Text(
-            prompt=prompt,
-            most=most,
-            sampling=sampling,
-            stops=frozenset({ensemble.end_id} if stop is None else stop),
-            alternatives=alternatives,
+            request=request,
+            stops=frozenset({ensemble.end_id}) if request.stops is None else request.stops,
             guide=routing.guide(prompt, about),
-            learns=routing.learns,
             draws=np.random.Generator(np.random.PCG64(chance)),
-            reading=Reading([ensemble.end_id if first is None else first, *prompt.tolist()]),
+            reading=Reading([first, *prompt.tolist()]),
             weights=routing.weights(prompt, about) if scored and not routing.learns else None,
-            tells=scored,
             known=0 if scored or routing.learns else len(prompt),
+            sums=sums,
         )
         self.running.append(text)
         return text
 
     def drop(self, text: Text) -> None:
-        """Write a text no further; nothing happens where it ended already."""
+        """End a text; nothing happens where it ended already."""
         if text in self.running:
             self.running.remove(text)
             self._caches.forget(text.reading)
 
     @torch.inference_mode()
-    def step(self) -> list[Told]:
-        """Go on by a token with every text, or with reading the prompts of some."""
-        told: list[Told] = []
+    def step(self) -> list[tuple[Text, Token]]:
+        """The next token of every text, or of the prompts that are read; texts that end leave."""
+        news: list[tuple[Text, Token]] = []
         budget = math.inf if self.pace is None else self.pace
         ready: list[Text] = []
         weights: list[np.ndarray] = []
         for text in self.running:
-            known = text.known == len(text.prompt)
+            known = text.known == len(text.request.prompt)
             weight = text.guide.weights() if known else self._asked(text)
             behind = self._behind(text, weight)
             fits = behind <= max(budget, 1) or (not known and budget > 0 and behind <= self._chunk)
@@ -156,41 +123,46 @@ class Writer:
                 ready.append(text)
                 weights.append(weight)
             else:
-                told += self._know(text, weight)
+                news += ((text, token) for token in self._know(text, weight))
         if ready:
-            told += self._write(ready, np.array(weights))
-        for each in told:
-            if each.ended:
-                self.drop(each.text)
-        return told
+            news += zip(ready, self._write(ready, np.array(weights)), strict=True)
+        for text, token in news:
+            if token.ended:
+                self.drop(text)
+        return news
 
-    def _write(self, texts: list[Text], weights: np.ndarray) -> list[Told]:
-        """A token more of each of these texts."""
+    def _write(self, texts: list[Text], weights: np.ndarray) -> list[Token]:
+        """One more token of each of these texts."""
         parts = self._run(texts, weights)
         mixed = _mixed(parts, weights)
         lost = mixed[:, 0].isnan().tolist()  # with one logit, all of a row is
         mixed[:, self.ensemble.vocabulary :] = 0.0
         chosen = choose(
             mixed,
-            [text.sampling for text in texts],
+            [text.request.sampling for text in texts],
             [text.written for text in texts],
             np.array([text.draws.random() for text in texts]),
         )
         reached = _log(mixed.gather(1, chosen[:, None]).squeeze(1)).tolist()
-        likely = _likeliest(mixed, _log, [text.alternatives for text in texts])
+        likely = _likeliest(mixed, _log, [text.request.alternatives for text in texts])
         each = None
-        told = []
+        tokens = []
         for row, (text, token) in enumerate(zip(texts, chosen.tolist(), strict=True)):
             ended = "broken" if lost[row] else _ended(text, token)
             if ended in (None, "length"):
                 text.written.append(token)
             if not ended:
                 text.reading.tokens.append(token)
-                if text.learns and each is None:
+                if text.request.routing.learns and each is None:
                     each = _log_probs(parts, chosen, weights.shape)
                 text.guide.push(token, None if each is None else each[row])
-            told.append(Told(text, token, reached[row], weights[row], likely[row], ended=ended))
-        return told
+            language = self._language(text, token)
+            tokens.append(
+                Token(
+                    token, reached[row], weights[row], likely[row], ended=ended, language=language
+                )
+            )
+        return tokens
 
     def _asked(self, text: Text) -> np.ndarray:
         """The experts [k] that are needed for the next tokens of a prompt: those above 0."""
@@ -198,19 +170,27 @@ class Writer:
             return text.guide.weights()
         return text.weights[text.known : text.known + self._chunk].sum(axis=0)
 
-    def _know(self, text: Text, asked: np.ndarray) -> list[Told]:
-        """Tell the next tokens of a prompt, or learn from them."""
-        start = text.known
-        stop = text.known = min(start + self._chunk, len(text.prompt))
+    def _language(self, text: Text, token: int) -> str | None:
+        """The language of a text with this token, where it is wanted and the router knows it."""
+        router, sums = self.ensemble.router, text.sums
+        if sums is None or router is None:
+            return None
+        sums += router.vectors[token]
+        return router.language(sums)
+
+    def _know(self, text: Text, asked: np.ndarray) -> list[Token]:
+        """Report the next tokens of a prompt, or learn from them."""
+        request, start = text.request, text.known
+        stop = text.known = min(start + self._chunk, len(text.request.prompt))
         width = stop - start
-        tokens = torch.from_numpy(text.prompt[start:stop])
-        found = {
+        tokens = torch.from_numpy(request.prompt[start:stop].astype(np.int64))
+        logs_of = {
             expert: self._caches.read(expert, text.reading, stop, width).log_softmax(1)
             for expert in self._ordered(asked)
         }
         if text.weights is None:
             reached = np.zeros((width, self.ensemble.k))
-            for expert, logs in found.items():
+            for expert, logs in logs_of.items():
                 reached[:, expert] = _of(logs, tokens).cpu().numpy()
             weights = np.zeros_like(reached)
             for place, (token, row) in enumerate(zip(tokens.tolist(), reached, strict=True)):
@@ -218,27 +198,27 @@ class Writer:
                 text.guide.push(token, row)
         else:
             weights = text.weights[start:stop]
-        if not text.tells:
+        if not request.score_prompt:
             return []
         mixed: Tensor | None = None
-        for expert, logs in sorted(found.items()):
+        for expert, logs in sorted(logs_of.items()):
             logs += torch.from_numpy(weights[:, expert].copy()).to(logs).log()[:, None]
             mixed = logs if mixed is None else torch.logaddexp(mixed, logs)
         assert mixed is not None
         values = _of(mixed, tokens).tolist()
         mixed = mixed[:, : self.ensemble.vocabulary]
-        likely = _likeliest(mixed, lambda logs: logs, [text.alternatives] * width)
-        told = [
-            Told(text, token, value, weight, best, prompt=True)
+        likely = _likeliest(mixed, lambda logs: logs, [request.alternatives] * width)
+        found = [
+            Token(token, value, weight, best, given=True, language=self._language(text, token))
             for token, value, weight, best in zip(
                 tokens.tolist(), values, weights, likely, strict=True
             )
         ]
         if any(map(math.isnan, values)):
-            return [*told[:-1], replace(told[-1], ended="broken")]
-        if stop == len(text.prompt) and not text.most:
-            return [*told[:-1], replace(told[-1], ended="length")]
-        return told
+            return [*found[:-1], replace(found[-1], ended="broken")]
+        if stop == len(request.prompt) and not request.max_tokens:
+            return [*found[:-1], replace(found[-1], ended="length")]
+        return found
 
     def _ordered(self, weights: np.ndarray) -> list[int]:
         """The experts with a weight, those first that are open: another may need their place."""
@@ -259,12 +239,14 @@ class Writer:
         behind = max(
             self._caches.behind(expert, text.reading) for expert in np.flatnonzero(weights).tolist()
         )
-        left = len(text.prompt) - text.known
+        left = len(text.request.prompt) - text.known
         return behind - 1 - max(0, left - self._chunk) if left else behind
 
     def _read_ahead(self, text: Text, weights: np.ndarray, count: int) -> None:
         """Have the experts that are asked read some of what they missed, before what is to tell."""
-        known = text.known if text.known < len(text.prompt) else len(text.reading.tokens) - 1
+        known = (
+            text.known if text.known < len(text.request.prompt) else len(text.reading.tokens) - 1
+        )
         for expert in self._ordered(weights):
             read = len(text.reading.tokens) - self._caches.behind(expert, text.reading)
             if read < known:
@@ -272,18 +254,18 @@ class Writer:
 
 
 def broken(ensemble: Ensemble, weights: np.ndarray) -> UserError:
-    """What is wrong where a text ended so; weights: [k], of its last token."""
+    """The error of a text that ended so; weights: [k], of its last token."""
     folders = [str(ensemble.models.folders[expert]) for expert in np.flatnonzero(weights)]
     return UserError("predicts what is not a number", where=", ".join(folders))
 
 
-def check_length(ensemble: Ensemble, prompt: int, most: int, *, scored: bool = False) -> None:
-    """A UserError where so many tokens behind a prompt of so many cannot be written."""
-    context = ensemble.context
-    if most < 1 and not (scored and prompt):
+def check_length(ensemble: Ensemble, request: Request) -> None:
+    """A UserError where a request is for nothing, or for more than the experts can see."""
+    context, prompt, count = ensemble.context, len(request.prompt), request.max_tokens
+    if count < 1 and not (request.score_prompt and prompt):
         raise UserError("there is nothing to write", where="most", hint="such as 100 tokens")
-    if context and prompt + most > context:
-        what = f"prompt and text together are {prompt + most} tokens; experts see {context}"
+    if context and prompt + count > context:
+        what = f"prompt and text together are {prompt + count} tokens; experts see {context}"
         hint = "shorten the prompt, or write fewer (`--most`)"
         raise UserError(what, where="generate", hint=hint)
 
@@ -322,7 +304,7 @@ def _ended(text: Text, token: int) -> Ended | None:
     """Whether a text ends with a token."""
     if token in text.stops:
         return "stop"
-    return "length" if len(text.written) + 1 == text.most else None
+    return "length" if len(text.written) + 1 == text.request.max_tokens else None
 
 
 def _of(rows: Tensor, tokens: Tensor) -> Tensor:

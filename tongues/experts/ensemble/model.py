@@ -1,7 +1,9 @@
-"""What is evaluated: a run, a Hugging Face folder or an ensemble, opened in one way."""
+"""Anything that scores or generates: a run, a Hugging Face folder or an ensemble, in one type."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,21 +19,24 @@ from tongues.experts.ensemble.lineage import (
     find_ensemble,
     read_lineage,
 )
+from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
 from tongues.files import fingerprint, path_text
 from tongues.runs import read_run
 from tongues.tokens import load_tokenizer
+from tongues.tokens.pieces import piece_bytes
 from tongues.tokens.tokenizer import END
 from tongues.train.base import model_folder
 
 __all__ = [
     "Kind",
-    "Subject",
-    "find_subject",
+    "Model",
+    "Prompt",
+    "find_model",
     "lineage_of",
-    "open_named",
-    "open_subject",
+    "open_model",
     "place_of",
+    "read_settings",
     "seed_of",
 ]
 
@@ -39,64 +44,144 @@ Kind = Literal["run", "folder", "ensemble"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
-    """What is evaluated: an ensemble and its routing; a single model is an ensemble of one."""
+class Prompt:
+    """The token ids that a text continues."""
 
-    name: str  # as the user said it
-    ensemble: Ensemble
-    routing: Routing
-    first: int  # the token that stands before every text
-    prompted: bool  # it stands before the prompts of tasks too
-    tokenizer: Tokenizer
+    tokens: np.ndarray
+    begun: bool = False  # its own first token begins the text: the model's does not come before it
+    spaced: bool = False  # the tokenizer put a space of its own in front
+
+    @property
+    def size(self) -> int:
+        """Tokens behind the text's first."""
+        return len(self.tokens) - self.begun
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An ensemble and its routing; a single model is an ensemble of one."""
+
+    name: str  # as the user gave it
     kind: Kind
+    ensemble: Ensemble
+    routing: Routing  # where a request names none
+    first: int  # the token before every text
+    prompted: bool  # whether it is before prompts of tasks and requests, too
+    stops: frozenset[int]  # tokens that end a text
+    tokenizer: Tokenizer
     seed: str | None  # the run or folder that it began with
     fingerprint: str  # of all that its numbers depend on
 
+    @property
+    def experts(self) -> tuple[str, ...]:
+        """The experts' names, in the order of their weights."""
+        return self.ensemble.lineage.names
+
+    @property
+    def context(self) -> int | None:
+        """Tokens of prompt and text together that it can see; None: any number."""
+        return self.ensemble.context
+
+    @cached_property
+    def token_bytes(self) -> list[bytes]:
+        """The text of every token id; nothing of special tokens."""
+        return piece_bytes(self.tokenizer)
+
+    @cached_property
+    def longest_token(self) -> int:
+        """Bytes of the longest token."""
+        return max(map(len, self.token_bytes))
+
+    @cached_property
+    def special(self) -> Mapping[int, str]:
+        """The special tokens and their names."""
+        added = self.tokenizer.get_added_tokens_decoder().items()
+        return {number: token.content for number, token in added if token.special and token.content}
+
+    def bytes_of(self, token: int) -> bytes:
+        """The text of a token; nothing of an id that the tokenizer does not have."""
+        return self.token_bytes[token] if token < len(self.token_bytes) else b""
+
+    def token_name(self, token: int) -> str:
+        """A token as its tokenizer writes it, such as the name of a special one."""
+        return self.tokenizer.id_to_token(token) or ""
+
     def encode(self, text: str) -> np.ndarray:
-        """The token ids of a text, without `first` or other special tokens."""
+        """The token ids of a text, without `first`; names of special tokens are text as any."""
         ids = self.tokenizer.encode(text, add_special_tokens=False).ids
         return np.array(ids, dtype=np.int64)
 
+    def prompt(self, tokens: np.ndarray) -> Prompt:
+        """A prompt of token ids."""
+        begun = len(tokens) > 0 and (not self.prompted or tokens[0] == self.first)
+        return Prompt(tokens, begun=bool(begun))
 
-def open_subject(said: str, workspace: Path, *, memory: int | None = None) -> Subject:
+    def read(self, text: str) -> Prompt:
+        """A prompt of text."""
+        prompt = self.prompt(self.encode(text))
+        spaces = len(text) - len(text.lstrip(" ")) + 1
+        start = b"".join(map(self.bytes_of, prompt.tokens[:spaces].tolist()))
+        return replace(prompt, spaced=start.startswith(b" " * spaces))
+
+    def request(
+        self, prompt: Prompt, max_tokens: int, routing: Routing | None = None, **options: Any
+    ) -> Request:
+        """A text to generate behind a prompt; options: see `Request`."""
+        return Request(
+            prompt.tokens[prompt.begun :],
+            routing or self.routing,
+            max_tokens,
+            first=int(prompt.tokens[0]) if prompt.begun else self.first,
+            stops=self.stops,
+            **options,
+        )
+
+
+def open_model(
+    name: str,
+    workspace: Path,
+    *,
+    max_memory: int | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+) -> Model:
     """Open what a user names: `NAME`, `NAME@tfidf:2` for an ensemble by a routing, or a folder.
 
-    memory: bytes of weights to hold at most; None: any. Before every text and every prompt stands
-    the token that ends documents, in models trained here; in others what their own tokenizer puts
-    there. Where that is nothing, the end of documents stands before texts, so that every token is
-    scored, and nothing before prompts, as lm-eval has it.
+    max_memory: bytes of weights to hold at most; None: any. device: such as `cuda`. dtype: of the
+    weights, such as `bfloat16`.
+
+    Before every text and every prompt comes the token that ends documents, in models trained here;
+    in others what their own tokenizer puts there. Where that is nothing, the end of documents comes
+    before texts, so that every token is scored, and nothing before prompts, as lm-eval has it.
     """
-    name, way = _parted(said, workspace)
-    kind, folder, ensemble = open_named(name, workspace, memory=memory)
-    routing = _routing(said, ensemble, way)
+    plain, way = _parted(name, workspace)
+    kind, folder = find_model(plain, workspace)
+    if kind == "ensemble":
+        ensemble = open_ensemble(folder, workspace, memory=max_memory, device=device, dtype=dtype)
+    else:
+        ensemble = open_alone(model_folder(folder), plain, device=device, dtype=dtype)
+    routing = _routing(name, ensemble, way)
     tokenizer = load_tokenizer(ensemble.tokenizer)
     before = _put_in_front(tokenizer, ensemble.tokenizer) if kind == "folder" else None
     first = ensemble.end_id if before is None else before
     prompted = kind != "folder" or before is not None or tokenizer.token_to_id(END) == first
-    return Subject(
-        name=said,
+    ends = read_settings(ensemble.tokenizer / "generation_config.json").get("eos_token_id")
+    ends = ends if isinstance(ends, list) else [ends]
+    return Model(
+        name=name,
+        kind=kind,
         ensemble=ensemble,
         routing=routing,
         first=first,
         prompted=prompted,
+        stops=frozenset({ensemble.end_id, *(end for end in ends if isinstance(end, int))}),
         tokenizer=tokenizer,
-        kind=kind,
         seed=_seed(kind, folder),
         fingerprint=_fingerprint(ensemble, routing, first, prompted),
     )
 
 
-def open_named(
-    name: str, workspace: Path, *, memory: int | None = None
-) -> tuple[Kind, Path, Ensemble]:
-    """What `find_subject` finds, opened; a single model as an ensemble of itself."""
-    kind, folder = find_subject(name, workspace)
-    if kind == "ensemble":
-        return kind, folder, open_ensemble(folder, workspace, memory=memory)
-    return kind, folder, open_alone(model_folder(folder), name)
-
-
-def find_subject(name: str, workspace: Path) -> tuple[Kind, Path]:
+def find_model(name: str, workspace: Path) -> tuple[Kind, Path]:
     """An ensemble by name or path, a run by name or path, or a folder: its kind and place.
 
     A run's place is its directory.
@@ -122,14 +207,14 @@ def find_subject(name: str, workspace: Path) -> tuple[Kind, Path]:
 def place_of(said: str, workspace: Path) -> tuple[Path, str | None]:
     """Where a model lies, and the routing that is said behind its name; none is opened."""
     name, way = _parted(said, workspace)
-    return find_subject(name, workspace)[1].resolve(), way
+    return find_model(name, workspace)[1].resolve(), way
 
 
 def seed_of(said: str, workspace: Path) -> str | None:
     """The run or folder that a model began with, if it is there to be scored; none is opened."""
-    seed = _seed(*find_subject(_parted(said, workspace)[0], workspace))
+    seed = _seed(*find_model(_parted(said, workspace)[0], workspace))
     try:
-        return seed if seed and find_subject(seed, workspace) else None
+        return seed if seed and find_model(seed, workspace) else None
     except UserError:
         return None
 
@@ -137,7 +222,7 @@ def seed_of(said: str, workspace: Path) -> str | None:
 def lineage_of(said: str, workspace: Path) -> Lineage:
     """The runs that a model came of, as far as they tell what text it knows; none is opened."""
     name, _ = _parted(said, workspace)
-    kind, folder = find_subject(name, workspace)
+    kind, folder = find_model(name, workspace)
     if kind == "ensemble":
         return read_lineage(folder)
     runs: list[Expert] = []
@@ -162,7 +247,7 @@ def _parted(said: str, workspace: Path) -> tuple[str, str | None]:
     if not at:
         return said, None
     try:
-        find_subject(said, workspace)
+        find_model(said, workspace)
     except UserError:
         return name, way
     return said, None
@@ -192,12 +277,8 @@ def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
     )
     if count:
         return made.ids[count - 1]
-    file = folder / "tokenizer_config.json"
-    try:
-        settings: Any = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read ({error})", where=str(file)) from None
-    if not isinstance(settings, dict) or settings.get("add_bos_token") is not True:
+    settings = read_settings(folder / "tokenizer_config.json")
+    if settings.get("add_bos_token") is not True:
         return None
     token = settings.get("bos_token")
     token = token.get("content") if isinstance(token, dict) else token
@@ -218,3 +299,12 @@ def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: boo
             "first": [first, prompted],
         }
     )
+
+
+def read_settings(file: Path) -> dict[str, Any]:
+    """A file of settings of a Hugging Face folder; nothing where there is none."""
+    try:
+        settings: Any = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read ({error})", where=str(file)) from None
+    return settings if isinstance(settings, dict) else {}
