@@ -30,12 +30,12 @@ from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from tongues.evaluate.subjects import Subject, open_subject
 from tongues.evaluate.tasks import find_languages, load_task, set_exam
 from tongues.evaluate.tasks.prompts import before_items
 from tongues.evaluate.tasks.score import score_task
 from tongues.evaluate.texts import Policy, windows
 from tongues.evaluate.texts.scored import text_losses, token_nats
+from tongues.experts.ensemble.model import Model, open_model
 from tongues.files import write_json
 from tongues.text import Document
 from tongues.tokens.tokenizer import END, save_tokenizer, train_tokenizer
@@ -118,7 +118,7 @@ def as_on_the_hub(folder: Path, *, begun: bool) -> None:
         tokenizer.save(str(folder / "tokenizer.json"))
 
 
-def answered(subject: Subject, data: Path, python: str, place: Path) -> tuple[float, int]:
+def answered(subject: Model, data: Path, python: str, place: Path) -> tuple[float, int]:
     """The largest difference of a choice's nats from lm-eval's, and of how many choices."""
     ours: list[float] = []
     pairs: list[tuple[str, str]] = []
@@ -167,7 +167,7 @@ def sliding(model: PreTrainedModel, ids: torch.Tensor, stride: int) -> tuple[flo
     return page / page_count, total, count
 
 
-def as_the_page(subject: Subject, ids: np.ndarray, stride: int) -> float:
+def as_the_page(subject: Model, ids: np.ndarray, stride: int) -> float:
     """The page's number, by its weights, from our tokens."""
     (nats,) = token_nats(subject, [ids], Policy(CONTEXT - 1, stride))
     total, weights = 0.0, 0
@@ -183,7 +183,7 @@ def apart(one: float, other: float) -> float:
     return abs(one / other - 1)
 
 
-def compare(subject: Subject, documents: list[Document], python: str, place: Path) -> list[str]:
+def compare(subject: Model, documents: list[Document], python: str, place: Path) -> list[str]:
     """The largest differences, over the documents."""
     folder, lines = subject.ensemble.tokenizer, []
     model, first = subject.ensemble.models[0], np.array([subject.first])
@@ -241,14 +241,14 @@ def main(data: Path, python: str) -> None:
         for family in FAMILIES:
             place = Path(folder) / family
             make(place, family, texts)
-            subject = open_subject(str(place), place)
+            subject = open_model(str(place), place)
             tell(f"  {family}", *compare(subject, documents, python, Path(folder)))
         tell("largest differences in nats, choice by choice")
         for family, begun in ASKED.items():
             place = Path(folder) / f"{family}-asked"
             make(place, family, texts, LONG)
             as_on_the_hub(place, begun=begun)
-            subject = open_subject(str(place), place)
+            subject = open_model(str(place), place)
             assert subject.prompted == begun
             most, count = answered(subject, data, python, Path(folder))
             stands = "its token" if begun else "nothing"

@@ -26,9 +26,9 @@ import numpy as np
 import torch
 
 from tongues.evaluate.rows import Row, score_rows
-from tongues.evaluate.subjects import Subject, open_subject
 from tongues.evaluate.texts import Policy
 from tongues.evaluate.texts.scored import token_nats
+from tongues.experts.ensemble.model import Model, open_model
 from tongues.files import write_json
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
@@ -88,14 +88,14 @@ def ours(folder: str, file: str) -> None:
     """Print seconds and sums, as lm-eval's side does."""
     torch.set_num_threads(1)
     pairs = json.loads(Path(file).read_text(encoding="utf-8"))
-    subject = open_subject(folder, Path(folder))
+    subject = open_model(folder, Path(folder))
     _sums(subject, pairs[:2])
     began = time.process_time()
     sums = _sums(subject, pairs)
     print(json.dumps([time.process_time() - began, sums]))
 
 
-def _sums(subject: Subject, pairs: list[tuple[str, str]]) -> list[float]:
+def _sums(subject: Model, pairs: list[tuple[str, str]]) -> list[float]:
     rows, first = [], np.array([subject.first])
     for number, (context, choice) in enumerate(pairs):
         whole = np.concatenate([first, subject.encode(context + choice)])
@@ -152,7 +152,7 @@ def few_shot(place: Path, shape: str, data: Path, python: str, rounds: int) -> s
 
 def long_documents(place: Path, shape: str, rounds: int) -> str:
     """Tokens a second of long documents, beside the bare model's."""
-    subject = open_subject(str(place / shape), place)
+    subject = open_model(str(place / shape), place)
     model, chance = subject.ensemble.models[0], np.random.default_rng(1)
     documents = [chance.integers(1, VOCABULARY, 4 * WINDOW) for _ in range(LONG)]
     windows = torch.from_numpy(np.concatenate(documents).reshape(-1, WINDOW))

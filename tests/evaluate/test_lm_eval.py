@@ -14,13 +14,13 @@ import torch
 from tests.evaluate.hub import hub_model
 from tongues.errors import UserError
 from tongues.evaluate.rows import Row, score_rows
-from tongues.evaluate.subjects import Subject, open_subject
 from tongues.evaluate.tasks import Task, accuracy, read_items, set_exam
 from tongues.evaluate.tasks.prompts import before_items
 from tongues.evaluate.tasks.score import score_task
 from tongues.evaluate.texts import Policy
 from tongues.evaluate.texts.scored import text_losses
 from tongues.evaluate.writing import begins_with, likeliest, write
+from tongues.experts.ensemble.model import Model, open_model
 from tongues.text import Document
 
 REASON = "lm-eval is not installed: pip install 'tongues[eval]'"
@@ -82,7 +82,7 @@ def request(*said: Any, task: str = "toy", doc: int = 0) -> Any:
     return instance("loglikelihood", {}, said, 0, (task, doc, 1))
 
 
-def brute(subject: Subject, context: str, continuation: str) -> tuple[float, bool]:
+def brute(subject: Model, context: str, continuation: str) -> tuple[float, bool]:
     """Sum and greed of one model, by its logits."""
     whole = [subject.first, *subject.encode(context + continuation).tolist()]
     start = 1 + len(subject.encode(context))
@@ -106,12 +106,12 @@ def test_its_numbers_are_those_of_tasks_here(
     house: Path, items: Path, name: str, task: str, here: str
 ) -> None:
     place = str(house / name) if "models" in name else name
-    found = evaluated(adapter.open_model(place, house), items, task)
+    found = evaluated(adapter.as_lm_eval(place, house), items, task)
     own = Task(name="toy", id="id", normalisation="character", **PARTS)
     shown = read_items(own, "shown", items).items
     exam = set_exam(own, "qab", items)
     exam = replace(exam, demonstrations=(tuple(shown),))
-    subject = open_subject(here if "models" not in here else place, house)
+    subject = open_model(here if "models" not in here else place, house)
     scores = score_task(subject, exam).scores
     samples = {sample["doc"]["id"]: sample for sample in found["samples"][task]}
     for score in scores:
@@ -137,7 +137,7 @@ def test_answers_of_hub_models_are_those_of_lm_evals_own(
     exam = replace(
         set_exam(task, "qab", items), demonstrations=(read_items(task, "shown", items).items,)
     )
-    subject, before = open_subject(str(folder), house), before_items(task, exam.demonstrations[0])
+    subject, before = open_model(str(folder), house), before_items(task, exam.demonstrations[0])
     scores = score_task(subject, exam, unconditional=True).scores
     ours = [one for score in scores for one in (*score.sums, *(score.unconditional or ()))]
     asked = [
@@ -148,16 +148,16 @@ def test_answers_of_hub_models_are_those_of_lm_evals_own(
     ]
     found = theirs.loglikelihood(asked, disable_tqdm=True)
     np.testing.assert_allclose(ours, [value for value, _ in found], atol=1e-4)
-    through = adapter.open_model(str(folder), house).loglikelihood(asked, disable_tqdm=True)
+    through = adapter.as_lm_eval(str(folder), house).loglikelihood(asked, disable_tqdm=True)
     np.testing.assert_allclose(ours, [value for value, _ in through], atol=1e-4)
     assert [whether for _, whether in through] == [whether for _, whether in found]
     written = [request(words, {"max_gen_toks": 8, "until": ["on"]}) for words in WORDS]
     expected = theirs.generate_until(written, disable_tqdm=True)
-    assert adapter.open_model(str(folder), house).generate_until(written) == expected
+    assert adapter.as_lm_eval(str(folder), house).generate_until(written) == expected
 
 
 def test_it_tells_what_the_model_would_write(house: Path) -> None:
-    model = adapter.open_model(str(house / "models/e1"), house)
+    model = adapter.as_lm_eval(str(house / "models/e1"), house)
     subject, asked = model.subject, []
     for words in WORDS:
         begun = np.concatenate([[subject.first], subject.encode(words)])
@@ -172,7 +172,7 @@ def test_it_tells_what_the_model_would_write(house: Path) -> None:
 
 
 def test_mixtures_know_what_they_would_write(house: Path) -> None:
-    subject = open_subject("small/small@tfidf:2", house)
+    subject = open_model("small/small@tfidf:2", house)
     begun = np.concatenate([[subject.first], subject.encode("a mal is")])
     (text,) = write(subject, [begun], most=3)
     other = text.copy()
@@ -183,7 +183,7 @@ def test_mixtures_know_what_they_would_write(house: Path) -> None:
 
 @pytest.mark.parametrize("name", ["models/e1", "small/small@tfidf:2"])
 def test_whole_texts_cost_what_they_cost_here(house: Path, name: str) -> None:
-    model = adapter.open_model(str(house / name) if "models" in name else name, house)
+    model = adapter.as_lm_eval(str(house / name) if "models" in name else name, house)
     texts = [" ".join(WORDS) * 7, "the ban of", ""]
     assert len(model.subject.encode(texts[0])) > 96
     documents = [Document(str(n), "qab", text, str(n), "made") for n, text in enumerate(texts)]
@@ -193,7 +193,7 @@ def test_whole_texts_cost_what_they_cost_here(house: Path, name: str) -> None:
 
 
 def test_it_writes_up_to_the_words_that_end_a_text(house: Path) -> None:
-    model = adapter.open_model("small/small@tfidf:2", house)
+    model = adapter.as_lm_eval("small/small@tfidf:2", house)
     whole, asked = {"max_gen_toks": 20}, [(words, {"max_gen_toks": 20}) for words in WORDS]
     texts = model.generate_until([request(*one) for one in asked])
     stop = next(text[2:4] for text in texts if len(text) > 5)
@@ -204,7 +204,7 @@ def test_it_writes_up_to_the_words_that_end_a_text(house: Path) -> None:
 
 
 def test_a_token_that_begins_with_a_word_ends_a_text(house: Path) -> None:
-    subject = open_subject("small/small", house)
+    subject = open_model("small/small", house)
     found = begins_with(subject, [" a"])
     pieces = [subject.tokenizer.id_to_token(number) for number in found]
     assert pieces and all(piece and piece.startswith("Ġa") for piece in pieces)
@@ -212,14 +212,14 @@ def test_a_token_that_begins_with_a_word_ends_a_text(house: Path) -> None:
 
 def test_a_request_that_is_too_long_is_named_or_cut_if_so_wanted(house: Path) -> None:
     place, long = str(house / "models/e1"), " ".join(WORDS) * 7
-    model = adapter.open_model(place, house)
+    model = adapter.as_lm_eval(place, house)
     with pytest.raises(UserError, match=r"toy, document 7: \d+ tokens; .* sees 96\n.*`long=cut`"):
         model.loglikelihood([request(long, " art", doc=7)], disable_tqdm=True)
     with pytest.raises(UserError, match=r"toy, document 0: \d+ tokens, 20 of them to be written"):
         model.generate_until([request(long, {"max_gen_toks": 20})])
     with pytest.raises(UserError, match="no tokens"):
         model.loglikelihood([request(long, "")], disable_tqdm=True)
-    cut = adapter.open_model(place, house, long="cut")
+    cut = adapter.as_lm_eval(place, house, long="cut")
     ((found, _),) = cut.loglikelihood([request(long, " art")], disable_tqdm=True)
     tokens = cut.subject.encode(f"{long} art")
     ends = len(tokens) - len(cut.subject.encode(long))

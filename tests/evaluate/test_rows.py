@@ -9,8 +9,8 @@ from tests.models.families import tiny
 from tongues.errors import UserError
 from tongues.evaluate.rows import Row, score_rows, too_long
 from tongues.evaluate.shared import Reached, log_probs
-from tongues.evaluate.subjects import open_subject
 from tongues.experts.ensemble import parse_routing
+from tongues.experts.ensemble.model import open_model
 from tongues.experts.ensemble.score import score
 from tongues.models import scorer
 
@@ -97,8 +97,8 @@ def test_what_is_far_from_what_is_remembered_is_not_shared() -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_copies_of_a_model_score_as_it_does(house: Path, way: str) -> None:
     rows = few_shot()
-    alone = open_subject(str(house / "models/e1"), house)
-    copies = open_subject(f"small/copies@{way}", house)
+    alone = open_model(str(house / "models/e1"), house)
+    copies = open_model(f"small/copies@{way}", house)
     for own, found in zip(score_rows(alone, rows), score_rows(copies, rows), strict=True):
         np.testing.assert_allclose(found.nats, own.nats, atol=1e-5)
         told = ~np.isnan(found.best)
@@ -107,7 +107,7 @@ def test_copies_of_a_model_score_as_it_does(house: Path, way: str) -> None:
 
 @pytest.mark.parametrize("way", ["tfidf:2", "language", "text", "posterior"])
 def test_rows_score_as_the_ends_of_documents(house: Path, way: str) -> None:
-    subject = open_subject(f"small/small@{way}", house)
+    subject = open_model(f"small/small@{way}", house)
     rows = few_shot()
     documents = [row.tokens[1:] for row in rows]
     whole = score(subject.ensemble, documents, subject.routing, ["qab"] * len(rows))
@@ -116,9 +116,9 @@ def test_rows_score_as_the_ends_of_documents(house: Path, way: str) -> None:
 
 
 def test_the_choices_of_an_item_are_read_by_one_expert(house: Path) -> None:
-    subject = open_subject("small/small@random", house)
+    subject = open_model("small/small@random", house)
     rows = few_shot()
-    each = [score_rows(open_subject(str(house / f"models/e{n}"), house), rows) for n in range(3)]
+    each = [score_rows(open_model(str(house / f"models/e{n}"), house), rows) for n in range(3)]
     chosen: dict[int, set[int]] = {}
     for place, found in enumerate(score_rows(subject, rows)):
         if len(found.nats) and rows[place].family < 98:
@@ -130,7 +130,7 @@ def test_the_choices_of_an_item_are_read_by_one_expert(house: Path) -> None:
 
 
 def test_a_row_that_is_too_long_is_named_and_never_cut(house: Path) -> None:
-    subject = open_subject(str(house / "models/e1"), house)
+    subject = open_model(str(house / "models/e1"), house)
     row = Row(np.ones(97, dtype=int), 1, None, 0)  # the last one is only predicted
     long = Row(np.ones(98, dtype=int), 1, None, 0)
     assert (too_long(subject, row), too_long(subject, long)) == (False, True)
@@ -141,15 +141,15 @@ def test_a_row_that_is_too_long_is_named_and_never_cut(house: Path) -> None:
 
 def test_progress_is_told(house: Path) -> None:
     told: list[str] = []
-    score_rows(open_subject("small/copies@uniform", house), few_shot(), tell=told.append)
+    score_rows(open_model("small/copies@uniform", house), few_shot(), tell=told.append)
     assert sum(line.endswith("has read 22 of 22 texts") for line in told) == 3
 
 
 def test_the_posterior_knows_the_context(house: Path) -> None:
-    subject = open_subject("small/small@posterior", house)
+    subject = open_model("small/small@posterior", house)
     (row,) = [row for row in few_shot() if row.family == 3][:1]
     each = [
-        score_rows(open_subject(str(house / f"models/e{n}"), house), [Row(row.tokens, 1, None, 0)])
+        score_rows(open_model(str(house / f"models/e{n}"), house), [Row(row.tokens, 1, None, 0)])
         for n in range(3)
     ]
     likely = -np.array([own[0].nats for own in each]).T

@@ -7,26 +7,26 @@ from tests.evaluate.hub import hub_model
 from tests.models.families import save_tiny, tiny
 from tests.records import make_run
 from tongues.errors import UserError
-from tongues.evaluate.subjects import Subject, lineage_of, open_subject
+from tongues.experts.ensemble.model import Model, lineage_of, open_model
 from tongues.files import write_json
 from tongues.runs import Base, write_run
 
 
-def first_of(subject: Subject) -> str | None:
+def first_of(subject: Model) -> str | None:
     return subject.tokenizer.id_to_token(subject.first)
 
 
 def test_before_a_text_stands_what_the_model_knows_there(house: Path, tmp_path: Path) -> None:
-    trained_here = open_subject(str(house / "models/e1"), house)
+    trained_here = open_model(str(house / "models/e1"), house)
     assert first_of(trained_here) == "<|end|>"
-    assert first_of(open_subject("small/small", house)) == "<|end|>"
+    assert first_of(open_model("small/small", house)) == "<|end|>"
     said: dict[str, object] = {"add_bos_token": True, "bos_token": "<s>"}
     cases = [(None, True, "<s>"), (said, False, "<s>"), (None, False, "</s>")]
     assert trained_here.prompted
-    assert open_subject(str(house / "hub"), house).prompted  # by its tokenizer one of ours
+    assert open_model(str(house / "hub"), house).prompted  # by its tokenizer one of ours
     for number, (settings, template, expected) in enumerate(cases):
         folder = hub_model(tmp_path / str(number), house, settings, template)
-        subject = open_subject(str(folder), house)
+        subject = open_model(str(folder), house)
         assert first_of(subject) == expected
         assert subject.prompted == (expected == "<s>")
         assert subject.kind == "folder"
@@ -38,42 +38,42 @@ def test_a_run_begins_every_text_as_it_was_trained(house: Path, tmp_path: Path) 
     run = tmp_path / "runs/study/one"
     hub_model(run / "model", house, {"add_bos_token": True, "bos_token": "<s>"}, template=True)
     write_json(run / "run.json", {"status": "finished", "parent": "hub-model"})
-    by_name = open_subject("study/one", tmp_path)
+    by_name = open_model("study/one", tmp_path)
     assert (by_name.kind, by_name.seed, first_of(by_name)) == ("run", "hub-model", "</s>")
     for path in (run, run / "model"):
-        assert open_subject(str(path), tmp_path).fingerprint == by_name.fingerprint
+        assert open_model(str(path), tmp_path).fingerprint == by_name.fingerprint
 
 
 def test_an_ensemble_is_named_with_its_routing(house: Path) -> None:
-    assert str(open_subject("small/small", house).routing) == "tfidf:1"
-    subject = open_subject("small/small@tfidf:2", house)
+    assert str(open_model("small/small", house).routing) == "tfidf:1"
+    subject = open_model("small/small@tfidf:2", house)
     assert (str(subject.routing), subject.kind, subject.seed) == ("tfidf:2", "ensemble", "seed")
-    assert subject.fingerprint != open_subject("small/small@tfidf", house).fingerprint
+    assert subject.fingerprint != open_model("small/small@tfidf", house).fingerprint
     with pytest.raises(UserError, match=r"`tfdif`.*\n.*`tfidf`"):
-        open_subject("small/small@tfdif", house)
+        open_model("small/small@tfdif", house)
     with pytest.raises(
         UserError, match=r"3 experts, and `tfidf:4` wants 4.*\n.*`tfidf:3` or fewer"
     ):
-        open_subject("small/small@tfidf:4", house)
+        open_model("small/small@tfidf:4", house)
     with pytest.raises(UserError, match="takes no routing"):
-        open_subject(f"{house / 'models/e1'}@tfidf", house)
+        open_model(f"{house / 'models/e1'}@tfidf", house)
 
 
 def test_what_is_not_there_is_told_with_the_nearest_name(house: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"`smal/small`\n.*`small/small`"):
-        open_subject("smal/small", house)
+        open_model("smal/small", house)
     write_json(tmp_path / "runs/a/run.json", {})
     with pytest.raises(UserError, match="has no model yet"):
-        open_subject("a", tmp_path)
+        open_model("a", tmp_path)
 
 
 def test_other_bytes_are_another_fingerprint(house: Path, tmp_path: Path) -> None:
-    one = open_subject(str(house / "models/e1"), house)
+    one = open_model(str(house / "models/e1"), house)
     shutil.copytree(house / "models/e1", tmp_path / "copy")
-    assert open_subject(str(tmp_path / "copy"), house).fingerprint == one.fingerprint
-    assert open_subject(str(house / "models/e2"), house).fingerprint != one.fingerprint
+    assert open_model(str(tmp_path / "copy"), house).fingerprint == one.fingerprint
+    assert open_model(str(house / "models/e2"), house).fingerprint != one.fingerprint
     save_tiny(tiny("llama", 300), tmp_path / "copy", house / "models/e1/tokenizer.json")
-    assert open_subject(str(tmp_path / "copy"), house).fingerprint != one.fingerprint
+    assert open_model(str(tmp_path / "copy"), house).fingerprint != one.fingerprint
 
 
 def test_a_model_is_known_by_the_runs_it_came_of(house: Path, tmp_path: Path) -> None:
@@ -86,5 +86,5 @@ def test_a_model_is_known_by_the_runs_it_came_of(house: Path, tmp_path: Path) ->
     assert lineage_of(str(tmp_path / "runs/a"), tmp_path).names == ("a",)
     assert lineage_of(str(tmp_path / "runs/a/model"), house).names == ("a",)
     assert lineage_of(str(house / "hub"), house).names == ()
-    ensemble = open_subject("small/small", house).ensemble
+    ensemble = open_model("small/small", house).ensemble
     assert lineage_of("small/small@tfidf:2", house).names == ensemble.lineage.names

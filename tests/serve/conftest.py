@@ -7,7 +7,7 @@ import torch
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
 from tests.models.families import save_tiny, tiny
 from tests.serve.serving import Server, serving
-from tongues.serve.served import Served, open_served
+from tongues.experts.ensemble.model import Model, open_model
 
 TEMPLATE = (
     "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
@@ -16,7 +16,7 @@ TEMPLATE = (
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Served]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Model]:
     """An ensemble `small/small` of three experts, and a folder `hub` that takes conversations."""
     torch.set_num_threads(1)
     place = tmp_path_factory.mktemp("served")
@@ -27,18 +27,18 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Served]:
     (place / "hub/chat_template.jinja").write_text(TEMPLATE)
     settings = {"tokenizer_class": "PreTrainedTokenizerFast"}
     (place / "hub/tokenizer_config.json").write_text(json.dumps(settings))
-    hub = open_served(str(place / "hub"), place)
-    return {"small/small": open_served("small/small", place), hub.name: hub}
+    hub = open_model(str(place / "hub"), place)
+    return {"small/small": open_model("small/small", place), hub.name: hub}
 
 
 @pytest.fixture(scope="session")
-def hub(served: dict[str, Served]) -> str:
+def hub(served: dict[str, Model]) -> str:
     """The name of the model that takes conversations."""
     return next(name for name in served if name != "small/small")
 
 
 @pytest.fixture(scope="session")
-def server(served: dict[str, Served]) -> Iterator[Server]:
+def server(served: dict[str, Model]) -> Iterator[Server]:
     """A server of both, for tests that leave it as it is."""
     with serving(served) as found:
         yield found

@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 from openai import OpenAI
 
+from tongues.experts.ensemble.model import Model
 from tongues.serve.app import App
 from tongues.serve.engine import Engine
 from tongues.serve.limits import Limits
-from tongues.serve.running import address, listen, run
-from tongues.serve.served import Served
+from tongues.serve.server import address, listen, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Server:
 
 @contextmanager
 def serving(
-    models: Mapping[str, Served], limits: Limits | None = None, *, key: str | None = None
+    models: Mapping[str, Model], limits: Limits | None = None, *, key: str | None = None
 ) -> Iterator[Server]:
     """Serve these until the end of the block."""
     limits = limits or Limits()

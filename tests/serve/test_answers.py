@@ -14,12 +14,12 @@ from tokenizers.models import Unigram
 from tokenizers.pre_tokenizers import Metaspace
 
 from tests.serve.serving import Server, serving
+from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.experts.ensemble.score import score
-from tongues.serve.asks import End
+from tongues.serve.engine import End
 from tongues.serve.limits import Limits
-from tongues.serve.replies import Chat, Completion, Models
-from tongues.serve.served import Served
+from tongues.serve.openapi import ChatReply, CompletionReply, ModelsReply
 
 MODEL = "small/small"
 SAID: dict[str, Any] = {"model": MODEL, "prompt": "the ban", "max_tokens": 12, "temperature": 0}
@@ -70,7 +70,7 @@ def test_the_offsets_are_places_in_the_text(server: Server) -> None:
             assert choice.text[offset : offset + len(token)] == token
 
 
-def test_a_prompt_is_scored_as_documents_are(server: Server, served: Mapping[str, Served]) -> None:
+def test_a_prompt_is_scored_as_documents_are(server: Server, served: Mapping[str, Model]) -> None:
     """So lm-eval asks: prompts in token ids, echoed, one token more written."""
     one, chance = served[MODEL], np.random.default_rng(0)
     prompts = [chance.integers(1, 298, size) for size in (5, 17, 9)]
@@ -94,7 +94,7 @@ def test_a_prompt_is_scored_as_documents_are(server: Server, served: Mapping[str
 
 
 def test_the_token_before_every_text_is_not_put_there_twice(
-    server: Server, served: Mapping[str, Served]
+    server: Server, served: Mapping[str, Model]
 ) -> None:
     first, prompt = served[MODEL].first, [40, 41, 42]
     said = SAID | {"echo": True, "logprobs": 1, "seed": 1}
@@ -108,7 +108,7 @@ def test_the_token_before_every_text_is_not_put_there_twice(
     assert (led.usage.prompt_tokens, plain.usage.prompt_tokens) == (4, 3)
 
 
-def test_the_end_of_a_text_is_told_as_a_token(server: Server, served: Mapping[str, Served]) -> None:
+def test_the_end_of_a_text_is_told_as_a_token(server: Server, served: Mapping[str, Model]) -> None:
     """Or the last token of the prompt would be taken for it."""
     end = served[MODEL].ensemble.end_id
     said = SAID | {"logprobs": 1, "echo": True, "logit_bias": {str(end): 100}}
@@ -191,18 +191,18 @@ def test_a_conversation_is_continued(server: Server, hub: str) -> None:
 def test_answers_are_as_they_are_described(server: Server, hub: str) -> None:
     said = SAID | {"logprobs": 2, "n": 2}
     for extra in ({}, {"weights": True}):
-        Completion.model_validate(server.http.post("/v1/completions", json=said | extra).json())
+        CompletionReply.model_validate(
+            server.http.post("/v1/completions", json=said | extra).json()
+        )
         chat = {"model": hub, "messages": [{"role": "user", "content": "a"}], "max_tokens": 2}
         chat |= {"logprobs": True, "top_logprobs": 1, **extra}
-        Chat.model_validate(server.http.post("/v1/chat/completions", json=chat).json())
-    models = Models.model_validate(server.http.get("/v1/models").json())
+        ChatReply.model_validate(server.http.post("/v1/chat/completions", json=chat).json())
+    models = ModelsReply.model_validate(server.http.get("/v1/models").json())
     assert [model.id for model in models.data] == [MODEL, hub]
     assert server.openai.models.retrieve(MODEL).id == MODEL
 
 
-def test_a_text_that_has_begun_has_nothing_before_it(
-    served: Mapping[str, Served], hub: str
-) -> None:
+def test_a_text_that_has_begun_has_nothing_before_it(served: Mapping[str, Model], hub: str) -> None:
     """As lm-eval asks models whose tokenizers put nothing before prompts."""
     bare = replace(served[hub], prompted=False)
     prompt = [40, 41, 42, 43]
@@ -225,7 +225,7 @@ def test_a_text_that_has_begun_has_nothing_before_it(
         assert server.complete(**said, prompt="").choices[0].logprobs.token_logprobs[0] < 0
 
 
-def test_a_space_that_only_the_tokenizer_wrote_is_not_told(served: Mapping[str, Served]) -> None:
+def test_a_space_that_only_the_tokenizer_wrote_is_not_told(served: Mapping[str, Model]) -> None:
     letters = [(letter, -9.0) for letter in "\u2581abehnt"]
     pieces = [("<unk>", 0.0), ("\u2581the", -1.0), ("\u2581ban", -1.0), *letters]
     tokenizer = Tokenizer(Unigram(pieces, unk_id=0))
@@ -242,7 +242,7 @@ def test_a_space_that_only_the_tokenizer_wrote_is_not_told(served: Mapping[str, 
         assert choice.logprobs.text_offset == [0, 3]
 
 
-def test_no_more_is_written_than_the_server_allows(served: Mapping[str, Served], hub: str) -> None:
+def test_no_more_is_written_than_the_server_allows(served: Mapping[str, Model], hub: str) -> None:
     with serving(served, Limits(tokens=4)) as server:
         assert server.complete(**(SAID | {"max_tokens": 10**9})).usage.completion_tokens == 4
         chat = {"model": hub, "messages": [{"role": "user", "content": "a"}], "max_tokens": 10**9}
@@ -251,7 +251,7 @@ def test_no_more_is_written_than_the_server_allows(served: Mapping[str, Served],
             assert server.converse(**chat, **beside).usage.completion_tokens == 4
 
 
-def test_an_answer_that_takes_too_long_is_given_up(served: Mapping[str, Served]) -> None:
+def test_an_answer_that_takes_too_long_is_given_up(served: Mapping[str, Model]) -> None:
     with serving(served, Limits(seconds=0.02)) as server:
         said = {"prompt": "a", "max_tokens": 90, "n": 8, "model": MODEL}
         answer = server.http.post("/v1/completions", json=said)
@@ -263,13 +263,13 @@ def test_an_answer_that_takes_too_long_is_given_up(served: Mapping[str, Served])
 
 
 def test_a_model_that_fails_is_told_as_a_problem(
-    served: Mapping[str, Served], monkeypatch: pytest.MonkeyPatch
+    served: Mapping[str, Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(served) as server:
         submit = server.app.engine.submit
 
-        def fail(ask: Any, tell: Any) -> Any:
-            return submit(ask, lambda news: tell([End("failed", "secret")]))
+        def fail(model: str, request: Any, listener: Any) -> Any:
+            return submit(model, request, lambda news: listener([End("failed", "secret")]))
 
         monkeypatch.setattr(server.app.engine, "submit", fail)
         for stream in (False, True):

@@ -6,27 +6,25 @@ import numpy as np
 import pytest
 
 from tongues.errors import UserError
+from tongues.experts.ensemble.model import Model
+from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.experts.ensemble.sampling import Sampling
-from tongues.serve.asks import Ask, End, Full, Piece
-from tongues.serve.engine import Engine
-from tongues.serve.served import Served
+from tongues.serve.engine import End, Engine, Full
 
 MODEL = "small/small"
 GREEDY = Sampling(temperature=0)
 
 
 class Asked:
-    """A text that was asked for, and all that was told of it."""
+    """A text that was asked for, and all that was reported of it."""
 
-    def __init__(self, engine: Engine, served: Served, prompt: str, **said: Any) -> None:
-        self.news: list[Piece | End] = []
+    def __init__(self, engine: Engine, model: Model, prompt: str, **options: Any) -> None:
+        self.news: list[Token | End] = []
         self.done = threading.Event()
-        said = {"most": 20, "sampling": GREEDY} | said
-        ask = Ask(served.name, served.encode(prompt), **said)
-        self.ticket = engine.submit(ask, self._tell)
+        self.job = engine.submit(model.name, request(model, prompt, **options), self._hear)
 
-    def _tell(self, news: Sequence[Piece | End]) -> None:
+    def _hear(self, news: Sequence[Token | End]) -> None:
         self.news += news
         if isinstance(news[-1], End):
             self.done.set()
@@ -39,13 +37,17 @@ class Asked:
         return end
 
     @property
-    def pieces(self) -> list[Piece]:
+    def ids(self) -> list[int]:
         assert self.end
-        return [each for each in self.news if isinstance(each, Piece)]
+        return [each.id for each in self.news if isinstance(each, Token)]
+
+
+def request(model: Model, prompt: str, max_tokens: int = 20, **options: Any) -> Request:
+    return model.request(model.read(prompt), max_tokens, **{"sampling": GREEDY, **options})
 
 
 @pytest.fixture
-def engine(served: Mapping[str, Served]) -> Iterator[Engine]:
+def engine(served: Mapping[str, Model]) -> Iterator[Engine]:
     engine = Engine(served, running=3, queued=4)
     engine.start()
     yield engine
@@ -53,11 +55,11 @@ def engine(served: Mapping[str, Served]) -> Iterator[Engine]:
 
 
 def test_texts_of_several_models_are_those_written_alone(
-    engine: Engine, served: Mapping[str, Served]
+    engine: Engine, served: Mapping[str, Model]
 ) -> None:
     prompts = ["the ban", "of a mal is", "an art"]
     alone = {
-        (name, prompt): [each.token for each in Asked(engine, model, prompt).pieces]
+        (name, prompt): Asked(engine, model, prompt).ids
         for name, model in served.items()
         for prompt in prompts
     }
@@ -65,20 +67,20 @@ def test_texts_of_several_models_are_those_written_alone(
         key: Asked(engine, served[key[0]], key[1]) for key in [*alone][: engine.counts.running + 6]
     }
     for key, asked in together.items():
-        assert [each.token for each in asked.pieces] == alone[key]
+        assert asked.ids == alone[key]
     assert engine.counts.running == engine.counts.queued == 0
 
 
 def test_more_than_may_wait_are_refused_and_the_rest_ends(
-    engine: Engine, served: Mapping[str, Served]
+    engine: Engine, served: Mapping[str, Model]
 ) -> None:
     held, going = threading.Event(), threading.Event()
 
-    def hold(news: Sequence[Piece | End]) -> None:
+    def hold(news: Sequence[Token | End]) -> None:
         held.set()
         assert going.wait(30)
 
-    engine.submit(Ask(MODEL, served[MODEL].encode("the ban"), 3, GREEDY), hold)
+    engine.submit(MODEL, request(served[MODEL], "the ban", 3), hold)
     assert held.wait(30)  # the engine is busy with telling
     asked = [Asked(engine, served[MODEL], "the ban") for _ in range(6)]  # 2 places, 4 that wait
     with pytest.raises(Full):
@@ -88,18 +90,20 @@ def test_more_than_may_wait_are_refused_and_the_rest_ends(
 
 
 def test_a_cancelled_text_ends_at_once_waiting_or_written(
-    engine: Engine, served: Mapping[str, Served]
+    engine: Engine, served: Mapping[str, Model]
 ) -> None:
     bias = Sampling(temperature=0, bias={0: -1000.0})  # no end before the length
-    asked = [Asked(engine, served[MODEL], "the ban", most=85, sampling=bias) for _ in range(5)]
+    asked = [
+        Asked(engine, served[MODEL], "the ban", max_tokens=85, sampling=bias) for _ in range(5)
+    ]
     for each in asked:
-        engine.cancel(each.ticket)
-        engine.cancel(each.ticket)
+        engine.cancel(each.job)
+        engine.cancel(each.job)
     assert [each.end.reason for each in asked] == ["cancelled"] * 5
     assert sum(isinstance(news, End) for each in asked for news in each.news) == len(asked)
 
 
-def test_the_language_found_is_that_of_the_nearest_centre(served: Mapping[str, Served]) -> None:
+def test_the_language_found_is_that_of_the_nearest_centre(served: Mapping[str, Model]) -> None:
     router = served[MODEL].ensemble.router
     assert router is not None
     text = served[MODEL].encode("the ban of a mal")
@@ -113,23 +117,22 @@ def test_the_language_found_is_that_of_the_nearest_centre(served: Mapping[str, S
 
 
 def test_what_fails_is_told_to_its_own_asker_alone(
-    engine: Engine, served: Mapping[str, Served], hub: str
+    engine: Engine, served: Mapping[str, Model], hub: str
 ) -> None:
-    def broken(news: Sequence[Piece | End]) -> None:
+    def broken(news: Sequence[Token | End]) -> None:
         raise RuntimeError("gone")
 
-    ask = Ask(MODEL, served[MODEL].encode("the ban"), 20, GREEDY)
-    engine.submit(ask, broken)
+    engine.submit(MODEL, request(served[MODEL], "the ban"), broken)
     assert Asked(engine, served[hub], "the ban").end.reason in ("length", "stop")
     assert engine.alive
 
 
 def test_what_cannot_be_written_is_refused_before_it_waits(
-    engine: Engine, served: Mapping[str, Served], hub: str
+    engine: Engine, served: Mapping[str, Model], hub: str
 ) -> None:
     wrong = [
-        {"most": 10_000},
-        {"most": 0},
+        {"max_tokens": 10_000},
+        {"max_tokens": 0},
         {"routing": parse_routing("tfidf:9")},
         {"routing": parse_routing("language"), "language": "zz"},
     ]
@@ -140,10 +143,10 @@ def test_what_cannot_be_written_is_refused_before_it_waits(
         Asked(engine, served[hub], "the ban", routing=parse_routing("tfidf:1"))
 
 
-def test_closing_ends_what_is_written(served: Mapping[str, Served]) -> None:
+def test_closing_ends_what_is_written(served: Mapping[str, Model]) -> None:
     engine = Engine(served, running=1, queued=2)
     engine.start()
-    asked = [Asked(engine, served[MODEL], "the ban", most=80) for _ in range(3)]
+    asked = [Asked(engine, served[MODEL], "the ban", max_tokens=80) for _ in range(3)]
     engine.close()
     assert {each.end.reason for each in asked} <= {"cancelled", "stop", "length"}
     with pytest.raises(Full):

@@ -14,9 +14,9 @@ import pytest
 
 from tests.serve.browser import CHROMIUM, Tab, open_tab
 from tests.serve.serving import Server, serving
-from tongues.serve.asks import Ask, End, Piece, Ticket
-from tongues.serve.engine import Engine, Tell
-from tongues.serve.served import Served
+from tongues.experts.ensemble.model import Model
+from tongues.experts.ensemble.request import Request, Token
+from tongues.serve.engine import End, Engine, Job, Listener
 
 PAGE = Path(__file__).parents[2] / "tongues/serve/page"
 ARABIC = "كان النهر هادئًا"
@@ -227,7 +227,7 @@ def run_into_problem(tab: Tab) -> str:
 
 
 @browser
-def test_a_key_is_asked_for_and_sent(tab: Tab, served: dict[str, Served]) -> None:
+def test_a_key_is_asked_for_and_sent(tab: Tab, served: dict[str, Model]) -> None:
     with serving(served, key="open sesame") as server:
         tab.go(f"{server.url}#text=the")
         tab.wait("!document.getElementById('key').hidden")
@@ -248,29 +248,29 @@ class Endless(Engine):
 
     cancelled = threading.Event()
 
-    def submit(self, ask: Ask, tell: Tell) -> Ticket:
+    def submit(self, model: str, request: Request, listener: Listener) -> Job:
         """Begin."""
-        token = int(self.models[ask.model].encode("a")[0])
-        sure = np.eye(len(self.models[ask.model].experts))[0]
+        token = int(self.models[model].encode("a")[0])
+        sure = np.eye(len(self.models[model].experts))[0]
 
         def write() -> None:
-            for one in ask.tokens.tolist():
-                tell([Piece(one, -1.0, (), sure, None, prompt=True)])
+            for one in request.prompt.tolist():
+                listener([Token(one, -1.0, sure, given=True)])
             while not self.cancelled.wait(0.005):
-                tell([Piece(token, -1.0, (), sure, None, prompt=False)])
-            tell([End("cancelled")])
+                listener([Token(token, -1.0, sure)])
+            listener([End("cancelled")])
 
         threading.Thread(target=write).start()
-        return Ticket(0)
+        return Job(model, request, listener)
 
-    def cancel(self, ticket: Ticket) -> None:
+    def cancel(self, job: Job) -> None:
         """End."""
         self.cancelled.set()
 
 
 @browser
 def test_escape_stops_the_server_and_keeps_what_was_written(
-    tab: Tab, served: dict[str, Served], monkeypatch: pytest.MonkeyPatch
+    tab: Tab, served: dict[str, Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.serve.serving.Engine", Endless)
     with serving(served) as server:

@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from tests.serve.serving import Server, serving
+from tongues.experts.ensemble.model import Model
+from tongues.serve import completions
 from tongues.serve.limits import Limits
-from tongues.serve.served import Served
 
 GOOD = {"model": "small/small", "prompt": "the ban", "max_tokens": 2}
 CHAT = {"model": "small/small", "messages": [{"role": "user", "content": "a"}]}
@@ -155,7 +156,7 @@ def test_an_unknown_model_is_not_found(server: Server) -> None:
     assert "did you mean `small/small`?" in fault(answer)["message"]
 
 
-def test_a_key_is_asked_for_where_there_is_one(served: Mapping[str, Served]) -> None:
+def test_a_key_is_asked_for_where_there_is_one(served: Mapping[str, Model]) -> None:
     with serving(served, key="secret") as server:
         for path in ("/", "/page.css", "/health", "/ready"):
             assert server.http.get(path).status_code == 200
@@ -185,7 +186,7 @@ def test_a_large_body_is_refused_and_the_connection_lives_on(server: Server) -> 
 
 
 def test_too_many_texts_are_refused_and_those_before_are_written(
-    served: Mapping[str, Served], monkeypatch: pytest.MonkeyPatch
+    served: Mapping[str, Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(served, Limits(running=1, queued=1)) as server:
         body = GOOD | {"max_tokens": 80, "stream": True}
@@ -194,7 +195,7 @@ def test_too_many_texts_are_refused_and_those_before_are_written(
             both = [pool.submit(ask) for _ in range(2)]
             until(lambda: server.app.engine.counts.queued == 1)
             with monkeypatch.context() as patched:
-                patched.setattr(Served, "read", None)  # nothing is made into tokens in vain
+                patched.setattr(Model, "read", None)  # nothing is made into tokens in vain
                 busy = ask()
             assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
             assert fault(busy)["type"] == "rate_limit_error"
@@ -213,7 +214,7 @@ def raw(server: Server, sent: bytes, *, wait: float = 5) -> bytes:
         return found
 
 
-def test_slow_and_broken_requests_end(served: Mapping[str, Served]) -> None:
+def test_slow_and_broken_requests_end(served: Mapping[str, Model]) -> None:
     limits = Limits(sending=0.3, connections=3)
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with serving(served, limits) as server:
@@ -259,15 +260,15 @@ def test_nothing_is_written_for_those_who_went_away(server: Server) -> None:
 
 
 def test_a_request_that_is_read_is_waited_for_as_long_as_it_may_take(
-    served: Mapping[str, Served], hub: str, monkeypatch: pytest.MonkeyPatch
+    served: Mapping[str, Model], hub: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    converse, go_on = Served.converse, threading.Event()
+    plain, go_on = completions.conversation_prompt, threading.Event()
 
-    def slow(self: Served, messages: Any) -> Any:
+    def slow(model: Model, messages: Any) -> Any:
         go_on.wait(10)
-        return converse(self, messages)
+        return plain(model, messages)
 
-    monkeypatch.setattr(Served, "converse", slow)
+    monkeypatch.setattr(completions, "conversation_prompt", slow)
     said = CHAT | {"model": hub, "max_tokens": 1}
     with serving(served, Limits(seconds=0.3)) as server:
         late = server.http.post("/v1/chat/completions", json=said, timeout=5)

@@ -20,11 +20,11 @@ from click.testing import CliRunner
 from tests.serve.test_requests import until
 from tongues.cli.serve import serve
 from tongues.errors import Stopped, UserError
+from tongues.experts.ensemble.model import Model
 from tongues.serve.app import App
 from tongues.serve.engine import Engine
 from tongues.serve.limits import Limits
-from tongues.serve.running import address, listen, run
-from tongues.serve.served import Served
+from tongues.serve.server import address, listen, run
 
 SAID = {"model": "small/small", "prompt": "a", "max_tokens": 5, "stream": True}
 
@@ -32,14 +32,14 @@ SAID = {"model": "small/small", "prompt": "a", "max_tokens": 5, "stream": True}
 class Held(Engine):
     """An engine whose news are held back until they may come."""
 
-    def __init__(self, models: Mapping[str, Served]) -> None:
+    def __init__(self, models: Mapping[str, Model]) -> None:
         super().__init__(models)
         self.free = threading.Event()
         self.news: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
         threading.Thread(target=self.bring, daemon=True).start()
 
-    def submit(self, ask: Any, tell: Any) -> Any:
-        return super().submit(ask, lambda news: self.news.put((tell, news)))
+    def submit(self, model: str, request: Any, listener: Any) -> Any:
+        return super().submit(model, request, lambda news: self.news.put((listener, news)))
 
     def bring(self) -> None:
         while True:
@@ -49,7 +49,7 @@ class Held(Engine):
 
 
 @contextmanager
-def held(served: Mapping[str, Served], limits: Limits) -> Iterator[tuple[App, Held, socket.socket]]:
+def held(served: Mapping[str, Model], limits: Limits) -> Iterator[tuple[App, Held, socket.socket]]:
     engine = Held(served)
     engine.start()
     app = App(served, engine, limits)
@@ -81,7 +81,7 @@ def run_with(app: App, listening: socket.socket, client: Callable[[str], None]) 
         assert not faults, faults
 
 
-def test_running_answers_end_when_it_is_stopped(served: dict[str, Served]) -> None:
+def test_running_answers_end_when_it_is_stopped(served: dict[str, Model]) -> None:
     with held(served, Limits()) as (app, engine, listening):
 
         def client(url: str) -> None:
@@ -106,7 +106,7 @@ def test_running_answers_end_when_it_is_stopped(served: dict[str, Served]) -> No
         run_with(app, listening, client)
 
 
-def test_a_second_signal_ends_at_once(served: dict[str, Served]) -> None:
+def test_a_second_signal_ends_at_once(served: dict[str, Model]) -> None:
     with held(served, Limits()) as (app, _, listening):
 
         def client(url: str) -> None:
@@ -129,7 +129,7 @@ def ask_in_vain(url: str) -> None:
         httpx.post(f"{url}v1/completions", json=SAID)
 
 
-def test_a_stream_that_nobody_reads_is_given_up(served: dict[str, Served]) -> None:
+def test_a_stream_that_nobody_reads_is_given_up(served: dict[str, Model]) -> None:
     with held(served, Limits(taking=0.3)) as (app, engine, listening):
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         engine.free.set()
@@ -164,7 +164,7 @@ def test_others_are_let_in_only_by_a_key() -> None:
 
 
 def test_the_verb_prints_where_the_page_is(
-    served: dict[str, Served], hub: str, tmp_path: Path
+    served: dict[str, Model], hub: str, tmp_path: Path
 ) -> None:
     with listen("127.0.0.1", 0, keyed=False) as free:
         url, port = address(free), free.getsockname()[1]

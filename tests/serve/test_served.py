@@ -1,48 +1,61 @@
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 import pytest
 
+from tests.serve.serving import Server
 from tongues.errors import UserError
-from tongues.serve.served import Served
+from tongues.experts.ensemble.model import Model
+from tongues.serve.chat import conversation_prompt, has_template
 
 MODEL = "small/small"
 
 
 def test_a_conversation_is_written_as_the_template_says(
-    served: Mapping[str, Served], hub: str
+    served: Mapping[str, Model], hub: str
 ) -> None:
     model = served[hub]
     said = [{"role": "user", "content": "the ban"}, {"role": "assistant", "content": "of a mal"}]
-    found = model.tokenizer.decode(model.converse(said).tokens.tolist(), skip_special_tokens=False)
+    found = model.tokenizer.decode(
+        conversation_prompt(model, said).tokens.tolist(), skip_special_tokens=False
+    )
     assert found == "user: the ban\nassistant: of a mal\nassistant: "
-    assert not model.converse(said).begun
-    assert model.chats
-    assert not served[MODEL].chats
+    assert not conversation_prompt(model, said).begun
+    assert has_template(model.ensemble.tokenizer)
+    assert not has_template(served[MODEL].ensemble.tokenizer)
     with pytest.raises(UserError, match="no chat template"):
-        served[MODEL].converse(said)
+        conversation_prompt(served[MODEL], said)
 
 
-def templated(model: Served, template: str) -> Served:
+def templated(model: Model, template: str) -> Model:
     """The same model with another template."""
-    found = replace(model)
-    found.template_reader.chat_template = template
-    return found
+    folder = Path(mkdtemp())
+    for file in model.ensemble.tokenizer.glob("tokenizer*.json"):
+        shutil.copy(file, folder)
+    (folder / "chat_template.jinja").write_text(template)
+    return replace(model, ensemble=replace(model.ensemble, tokenizer=folder))
 
 
-def written(model: Served, *contents: str) -> str:
+def written(model: Model, *contents: str) -> str:
     said = [{"role": "user", "content": content} for content in contents]
-    return model.tokenizer.decode(model.converse(said).tokens.tolist(), skip_special_tokens=False)
+    return model.tokenizer.decode(
+        conversation_prompt(model, said).tokens.tolist(), skip_special_tokens=False
+    )
 
 
-def test_a_special_token_in_a_message_is_letters(served: Mapping[str, Served], hub: str) -> None:
+def test_a_special_token_in_a_message_is_letters(served: Mapping[str, Model], hub: str) -> None:
     end, spelt = served[hub].ensemble.end_id, "the <|end|> ban "
     turn = "{{% for each in messages %}}{}: {{{{ {} }}}}<|end|>{{% endfor %}}"
     for content, kept in (("each.content", spelt), ("each.content | trim", spelt.strip())):
         model = templated(served[hub], turn.format("<|end|>", content))
-        ids = model.converse([{"role": "user", "content": text} for text in ("a", spelt)]).tokens
+        ids = conversation_prompt(
+            model, [{"role": "user", "content": text} for text in ("a", spelt)]
+        ).tokens
         assert ids.tolist().count(end) == 4
         assert written(model, "a", spelt) == f"<|end|>: a<|end|><|end|>: {kept}<|end|>"
     for content in ("each.content | upper", "each.content * 2", "each.content.split('|')[0]"):
@@ -53,16 +66,16 @@ def test_a_special_token_in_a_message_is_letters(served: Mapping[str, Served], h
 
 
 def test_a_conversation_that_begins_with_a_special_token_has_begun(
-    served: Mapping[str, Served], hub: str
+    served: Mapping[str, Model], hub: str
 ) -> None:
     model = templated(served[hub], "<|end|>{{ messages[0].content }}")
-    prompt = model.converse([{"role": "user", "content": "the"}])
+    prompt = conversation_prompt(model, [{"role": "user", "content": "the"}])
     assert prompt.begun
     assert prompt.tokens.tolist() == [model.first, *model.encode("the")]
     assert prompt.size == len(model.encode("the"))
 
 
-def test_a_text_begins_where_its_prompt_says(served: Mapping[str, Served]) -> None:
+def test_a_text_begins_where_its_prompt_says(served: Mapping[str, Model]) -> None:
     model = served[MODEL]
     bare = replace(model, prompted=False)
     for ids, begun, own in (([], False, False), ([40], False, True), ([model.first], True, True)):
@@ -70,15 +83,17 @@ def test_a_text_begins_where_its_prompt_says(served: Mapping[str, Served]) -> No
         assert bare.prompt(np.array(ids, dtype=np.int64)).begun == own
 
 
-def test_a_prompt_that_spells_a_special_token_is_letters(served: Mapping[str, Served]) -> None:
+def test_a_prompt_that_spells_a_special_token_is_letters(served: Mapping[str, Model]) -> None:
     model = served[MODEL]
     ids = model.encode("the <|end|> ban")
     assert not model.stops & set(ids.tolist())
     assert b"".join(model.bytes_of(token) for token in ids) == b"the <|end|> ban"
 
 
-def test_it_says_what_it_is(served: Mapping[str, Served]) -> None:
-    told = served[MODEL].describe()
-    assert [expert["name"] for expert in told["experts"]] == list(served[MODEL].experts)
-    assert told["routing"] == "tfidf:1"
-    assert (told["context"], told["chat"], told["kind"]) == (96, False, "ensemble")
+def test_it_says_what_it_is(server: Server, served: Mapping[str, Model]) -> None:
+    about = server.http.get(f"/v1/models/{MODEL}").json()["tongues"]
+    assert [expert["name"] for expert in about["experts"]] == list(served[MODEL].experts)
+    assert about["routing"] == "tfidf:1"
+    offered = [one["routing"] for one in about["routings"]]
+    assert offered[:4] == ["tfidf:1", "tfidf:2", "tfidf", "language"]
+    assert (about["context"], about["chat"], about["kind"]) == (96, False, "ensemble")

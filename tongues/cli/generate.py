@@ -7,7 +7,7 @@ import click
 from tongues.cli.options import json_option, memory_option, workspace_option
 
 if TYPE_CHECKING:
-    from tongues.serve.writing import Written
+    from tongues.experts.ensemble.generate import Continuation
 
 __all__ = ["generate"]
 
@@ -66,11 +66,13 @@ def generate(
         click.echo(click.style(one.prompt, bold=True) + shown)
     if experts:
         for number, name in enumerate(made.experts):
-            count = sum(int(row.argmax()) == number for one in made.texts for row in one.weights)
+            count = sum(
+                int(token.weights.argmax()) == number for one in made.texts for token in one.tokens
+            )
             click.secho(f"{count:>6} tokens  {name}", fg=_colour(number), err=True)
 
 
-def _coloured(one: "Written") -> str:
+def _coloured(one: "Continuation") -> str:
     """The text with each stretch in the colour of the expert that counted most for it."""
     return "".join(
         click.style(text, fg=_colour(expert)) if expert >= 0 else text

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.evaluate.subjects import Subject, find_subject, open_subject, place_of, seed_of
 from tongues.evaluate.tasks import Exam, ItemFault, Normalisation
 from tongues.evaluate.tasks.items import Unfitting
 from tongues.evaluate.tasks.score import fitted, score_task
 from tongues.evaluate.texts import Policy, resolved
 from tongues.evaluate.texts.scored import text_losses
 from tongues.evaluate.units import Unit, keep_unit, read_unit
+from tongues.experts.ensemble.model import Model, find_model, open_model, place_of, seed_of
 from tongues.files import fingerprint
 from tongues.roles import Roles
 from tongues.runs import read_run
@@ -102,7 +102,7 @@ def evaluate(
     that predicts what is not a number is left out, and told among the faults; where it is the only
     one left, it is a UserError.
     """
-    subjects = [open_subject(name, workspace, memory=memory) for name in models]
+    subjects = [open_model(name, workspace, max_memory=memory) for name in models]
     for subject in subjects if asked.texts else ():
         resolved(asked.policy, subject.ensemble.context, f"`{subject.name}`")
     asked = _fitted(asked, subjects)
@@ -128,7 +128,7 @@ def evaluate(
 
 
 def _asked_all(
-    subject: Subject, asked: Asked, folder: Path, watch: Callable[..., None]
+    subject: Model, asked: Asked, folder: Path, watch: Callable[..., None]
 ) -> dict[Unit, dict[str, Any]]:
     """All units of one model, those that were done before as they were kept."""
     found: dict[Unit, dict[str, Any]] = {}
@@ -149,7 +149,7 @@ def _words(unit: Unit) -> str:
     return f"{unit.subject} {unit.what} {unit.language}"
 
 
-def _fitted(asked: Asked, subjects: Sequence[Subject]) -> Asked:
+def _fitted(asked: Asked, subjects: Sequence[Model]) -> Asked:
     """With as many items as are wanted of those that all subjects can be asked."""
     exams = {
         name: {lang: fitted(exam, subjects, unfit=asked.unfit) for lang, exam in by.items()}
@@ -158,7 +158,7 @@ def _fitted(asked: Asked, subjects: Sequence[Subject]) -> Asked:
     return replace(asked, exams=exams)
 
 
-def _ask(subject: Subject, asked: Asked, unit: Unit, tell: Callable[[str], None]) -> dict[str, Any]:
+def _ask(subject: Model, asked: Asked, unit: Unit, tell: Callable[[str], None]) -> dict[str, Any]:
     """One unit's work."""
     if unit.shots is None:
         documents = asked.texts[unit.what][unit.language]
@@ -192,7 +192,7 @@ def _check(unit: Unit, found: np.ndarray) -> None:
         raise _NoNumberError(f"in `{unit.what}`, `{unit.language}`")
 
 
-def _made_from(subject: Subject, asked: Asked, unit: Unit) -> str:
+def _made_from(subject: Model, asked: Asked, unit: Unit) -> str:
     """The fingerprint of all that a unit's numbers depend on."""
     if unit.shots is None:
         documents = asked.texts[unit.what][unit.language]
@@ -203,7 +203,7 @@ def _made_from(subject: Subject, asked: Asked, unit: Unit) -> str:
     return fingerprint([subject.fingerprint, unit.language, *of_task])
 
 
-def _about(subject: Subject, subjects: Sequence[Subject], workspace: Path) -> About:
+def _about(subject: Model, subjects: Sequence[Model], workspace: Path) -> About:
     ensemble = subject.ensemble
     return About(
         name=subject.name,
@@ -220,7 +220,7 @@ def _about(subject: Subject, subjects: Sequence[Subject], workspace: Path) -> Ab
     )
 
 
-def _seed(subject: Subject, subjects: Sequence[Subject], workspace: Path) -> str | None:
+def _seed(subject: Model, subjects: Sequence[Model], workspace: Path) -> str | None:
     """What a model began with, by the name that the user gave it if it is evaluated too."""
     if subject.seed is None or seed_of(subject.name, workspace) is None:
         return subject.seed
@@ -230,7 +230,7 @@ def _seed(subject: Subject, subjects: Sequence[Subject], workspace: Path) -> str
 
 
 def _trained(name: str, workspace: Path) -> Trained:
-    record = read_run(find_subject(name, workspace)[1])
+    record = read_run(find_model(name, workspace)[1])
     return Trained(
         run=record.run,
         fingerprint=record.fingerprint,

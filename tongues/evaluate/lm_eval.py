@@ -1,6 +1,6 @@
 """EleutherAI's lm-evaluation-harness: runs, ensembles and folders as its models.
 
-In Python `simple_evaluate(model=open_model(NAME, workspace), ...)`; on the command line
+In Python `simple_evaluate(model=as_lm_eval(NAME, workspace), ...)`; on the command line
 `python -m tongues.evaluate.lm_eval --model tongues --model_args name=NAME ...`, which is lm-eval's
 own with one more model, since lm-eval finds models of other packages only where they are registered
 first.
@@ -21,15 +21,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from tongues.errors import UserError
 from tongues.evaluate.rows import Row, score_rows, too_long
-from tongues.evaluate.subjects import Subject, find_subject, open_subject
 from tongues.evaluate.texts.scored import token_nats
 from tongues.evaluate.texts.windows import Policy
 from tongues.evaluate.writing import begins_with, likeliest, write
+from tongues.experts.ensemble.model import Model, find_model, open_model
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.experts.ensemble.sampling import Sampling
 from tongues.quantities import Bytes
 
-__all__ = ["Model", "language_of", "main", "open_model"]
+__all__ = ["LmEvalModel", "as_lm_eval", "language_of", "main"]
 
 try:
     TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM
@@ -41,7 +41,7 @@ _LOG = logging.getLogger("lm_eval.tongues")
 _KNOWN = {"until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k"}
 
 
-class Model(TemplateLM):
+class LmEvalModel(TemplateLM):
     """A model of lm-eval that scores and writes as `tongues evaluate` and `tongues generate` do.
 
     Parameters
@@ -69,7 +69,7 @@ class Model(TemplateLM):
         super().__init__()
         if long not in ("stop", "cut"):
             raise UserError(f"`{long}` is neither `stop` nor `cut`", where="long")
-        self.subject = open_subject(name, Path(workspace), memory=_held(memory))
+        self.subject = open_model(name, Path(workspace), max_memory=_held(memory))
         self.long = long
         self._free = self.subject.ensemble.k > 1 and _is_whole(name, Path(workspace))
         self._stops: dict[tuple[str, ...], list[int]] = {}
@@ -246,7 +246,7 @@ class Model(TemplateLM):
 
     def _groups(
         self, requests: Sequence[Any]
-    ) -> Iterator[tuple[Subject, list[int], list[str] | None]]:
+    ) -> Iterator[tuple[Model, list[int], list[str] | None]]:
         """Requests that are answered in one way: the way, their numbers, and their languages."""
         known = self.subject.ensemble.lineage.languages
         languages = [
@@ -265,9 +265,9 @@ class Model(TemplateLM):
             yield by_text, rest, None
 
 
-def open_model(name: str, workspace: str | Path = ".", **said: Any) -> Any:
-    """What lm-eval takes as `model`; see `Model`."""
-    return Model(name, workspace, **said)
+def as_lm_eval(name: str, workspace: str | Path = ".", **said: Any) -> Any:
+    """What lm-eval takes as `model`; see `LmEvalModel`."""
+    return LmEvalModel(name, workspace, **said)
 
 
 def language_of(task: str, doc: Any, known: Mapping[str, Any]) -> str | None:
@@ -289,7 +289,7 @@ def main() -> None:
     """lm-eval's command line, in which `--model tongues` is known."""
     importlib.import_module("lm_eval.models")  # registers its own
     registry = importlib.import_module("lm_eval.api.registry").model_registry
-    registry.register("tongues", target="tongues.evaluate.lm_eval:Model")
+    registry.register("tongues", target="tongues.evaluate.lm_eval:LmEvalModel")
     try:
         importlib.import_module("lm_eval.__main__").cli_evaluate()
     except UserError as error:
@@ -340,7 +340,7 @@ def _place(request: Any) -> str:
 def _is_whole(said: str, workspace: Path) -> bool:
     """Whether a name names no routing."""
     try:
-        find_subject(said, workspace)
+        find_model(said, workspace)
     except UserError:
         return False
     return True

@@ -8,7 +8,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.evaluate.alike import Row
 from tongues.evaluate.shared import Reached, log_probs
-from tongues.evaluate.subjects import Subject
+from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.score import mixed
 
 __all__ = ["Row", "Scored", "each_expert", "expert_weights", "score_rows", "too_long"]
@@ -26,7 +26,7 @@ class Scored:
 
 
 def score_rows(
-    subject: Subject, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
+    subject: Model, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
 ) -> list[Scored]:
     """What each row's tokens from `start` on cost, in the order given.
 
@@ -55,14 +55,14 @@ def score_rows(
     return [_mixed(own, one) for own, one in zip(weights, each, strict=True)]
 
 
-def too_long(subject: Subject, row: Row) -> bool:
+def too_long(subject: Model, row: Row) -> bool:
     """Whether a row is longer than the subject can see at once."""
     context = subject.ensemble.context
     return context is not None and _length(row) > context
 
 
 def each_expert(
-    subject: Subject,
+    subject: Model,
     rows: Sequence[Row],
     weights: Sequence[np.ndarray] | None,
     *,
@@ -98,7 +98,7 @@ def each_expert(
 
 
 def expert_weights(
-    subject: Subject,
+    subject: Model,
     tokens: np.ndarray,
     language: str | None,
     log_probs: np.ndarray | None = None,
@@ -122,7 +122,7 @@ class _Count:
         self.tell(f"{self.who} has read {self.read:,} of {self.total:,} texts")
 
 
-def _weights(subject: Subject, row: Row) -> np.ndarray:
+def _weights(subject: Model, row: Row) -> np.ndarray:
     """The experts' weights [scored, k] for a row's scored tokens."""
     if subject.routing.by_prompt:
         lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]

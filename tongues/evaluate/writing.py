@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from tongues.evaluate.rows import Row, Scored
-from tongues.evaluate.subjects import Subject
 from tongues.experts.ensemble.generate import generate
+from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.sampling import Sampling
 
 __all__ = ["begins_with", "likeliest", "write"]
@@ -15,7 +15,7 @@ __all__ = ["begins_with", "likeliest", "write"]
 _TOGETHER = 32  # texts that are written side by side
 
 
-def likeliest(subject: Subject, rows: Sequence[Row], scored: Sequence[Scored]) -> list[bool]:
+def likeliest(subject: Model, rows: Sequence[Row], scored: Sequence[Scored]) -> list[bool]:
     """Whether each row's scored end is what the subject would write, the likeliest token always.
 
     scored: as `score_rows` finds the rows. Where that leaves it open, what experts that disagree
@@ -43,7 +43,7 @@ def likeliest(subject: Subject, rows: Sequence[Row], scored: Sequence[Scored]) -
 
 
 def write(
-    subject: Subject,
+    subject: Model,
     begun: Sequence[np.ndarray],
     *,
     most: int,
@@ -78,7 +78,7 @@ def write(
     return found
 
 
-def begins_with(subject: Subject, words: Collection[str]) -> list[int]:
+def begins_with(subject: Model, words: Collection[str]) -> list[int]:
     """The tokens whose text begins with one of these words: nothing is lost by stopping at one."""
     anchor = subject.encode("a").tolist()
     before = subject.tokenizer.decode(anchor, skip_special_tokens=False)
@@ -90,7 +90,7 @@ def begins_with(subject: Subject, words: Collection[str]) -> list[int]:
     return [n for n, piece in wanted.items() if piece.startswith(tuple(words))]
 
 
-def _written(subject: Subject, rows: Sequence[Row], numbers: Sequence[int], most: int) -> list[int]:
+def _written(subject: Model, rows: Sequence[Row], numbers: Sequence[int], most: int) -> list[int]:
     """Those of the rows that go on with the first `most` tokens that the subject writes."""
     begun = [rows[number].tokens[: rows[number].start] for number in numbers]
     languages = [rows[number].language for number in numbers]

@@ -9,10 +9,10 @@ from tongues.evaluate.conduct import Asked, with_seeds
 from tongues.evaluate.conduct import evaluate as ask
 from tongues.evaluate.exams import is_task, joined_exams, set_exams
 from tongues.evaluate.outcome import Outcome, outcome, write_outcome
-from tongues.evaluate.subjects import lineage_of
 from tongues.evaluate.tasks import Exam, ItemFault, Normalisation, library
 from tongues.evaluate.tasks.items import Unfitting
 from tongues.evaluate.texts import Policy, read_texts
+from tongues.experts.ensemble.model import lineage_of
 from tongues.recipe.base import readable_name
 from tongues.report.evaluation import write_cards, write_evaluation_report
 from tongues.text import Document

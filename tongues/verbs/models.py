@@ -11,7 +11,7 @@ from tongues.errors import UserError
 from tongues.verbs.shared import Voice, memory_bytes
 
 if TYPE_CHECKING:
-    from tongues.serve.writing import Generation
+    from tongues.experts.ensemble.generate import Generation
 
 __all__ = ["KEY", "export", "generate", "serve"]
 
@@ -49,26 +49,25 @@ def generate(
     presence, frequency: penalties on tokens that were written, once and for each time.
     memory: for experts' weights, in bytes or as `2GB`.
     """
+    from tongues.experts.ensemble.generate import continue_texts
+    from tongues.experts.ensemble.model import open_model
     from tongues.experts.ensemble.routing import parse_routing
     from tongues.experts.ensemble.sampling import Sampling
-    from tongues.serve.served import open_served
-    from tongues.serve.writing import Generation, write
 
-    served = open_served(model, Path(workspace), memory=memory_bytes(memory))
-    way = served.routing
-    if routing or (language and served.ensemble.k > 1):
+    opened = open_model(model, Path(workspace), max_memory=memory_bytes(memory))
+    way = opened.routing
+    if routing or (language and opened.ensemble.k > 1):
         way = parse_routing(routing or "language")
     given = [prompts] if isinstance(prompts, str) else list(prompts)
-    texts = write(
-        served,
+    return continue_texts(
+        opened,
         [text for text in given or [""] for _ in range(times)],
         way,
-        most=most,
+        max_tokens=most,
         language=language,
         sampling=Sampling(temperature, top_k, top_p, seed, presence, frequency),
         stop=stop,
     )
-    return Generation(model, str(way), tuple(served.experts), tuple(texts))
 
 
 def serve(
@@ -98,11 +97,11 @@ def serve(
     most: tokens of a text. seconds: that an answer may take.
     ready: called with the address once requests are answered; None says it on standard error.
     """
+    from tongues.experts.ensemble.model import open_model
     from tongues.serve.app import App
     from tongues.serve.engine import Engine
     from tongues.serve.limits import Limits
-    from tongues.serve.running import address, listen, run
-    from tongues.serve.served import open_served
+    from tongues.serve.server import address, listen, run
 
     names, say = [models] if isinstance(models, str) else list(models), Voice(quiet).say
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -112,7 +111,7 @@ def serve(
     listening = listen(host, port, keyed=key is not None)
     held = memory_bytes(memory)
     share = held and held // len(names)
-    opened = {name: open_served(name, Path(workspace), memory=share) for name in names}
+    opened = {name: open_model(name, Path(workspace), max_memory=share) for name in names}
     limits = Limits(tokens=most, running=running, queued=queued, seconds=seconds)
     engine = Engine(opened, running=running, queued=queued)
     hosts = frozenset(name.lower() for name in (*allow_host, host, socket.gethostname()))
@@ -197,14 +196,14 @@ def export(
 
 def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensemble"], Path]:
     """An ensemble, or a run, which may still be on its way: its kind and place."""
-    from tongues.evaluate.subjects import find_subject
+    from tongues.experts.ensemble.model import find_model
     from tongues.runs import read_run
 
     for place in (workspace / "runs" / model, Path(model)):
         if (place / "run.json").is_file() and not (place / "model").is_dir():
             read_run(place)  # says so where it is damaged
             return "run", place  # there may be checkpoints
-    kind, place = find_subject(model, workspace)
+    kind, place = find_model(model, workspace)
     if kind == "folder":
         what = "is a Hugging Face folder already"
         hint = "name a run or an ensemble; `tongues ls` shows them"

@@ -12,10 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.models.families import tiny
 from tongues.errors import UserError
-from tongues.evaluate.subjects import Subject, open_subject
 from tongues.evaluate.tasks import Exam, Item, Task, accuracy, load_task, set_exam
 from tongues.evaluate.tasks.prompts import before_items
 from tongues.evaluate.tasks.score import fitted, score_task
+from tongues.experts.ensemble.model import Model, open_model
 from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
 
 VOCABULARY = 400
@@ -57,8 +57,8 @@ def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def subject(folder: Path) -> Subject:
-    return open_subject(str(folder), folder)
+def subject(folder: Path) -> Model:
+    return open_model(str(folder), folder)
 
 
 class Independent:
@@ -90,7 +90,7 @@ def independent(folder: Path) -> Independent:
 @pytest.mark.parametrize("shots", [0, 2])
 @pytest.mark.parametrize("name", ["xcopa", "piqa", "winogrande"])
 def test_sums_are_those_of_transformers_by_the_requests_of_lm_eval(
-    data: Path, subject: Subject, independent: Independent, name: str, shots: int
+    data: Path, subject: Model, independent: Independent, name: str, shots: int
 ) -> None:
     exam = set_exam(load_task(name), "en", data, most=4, shots=shots)
     answers = score_task(subject, exam, unconditional=True)
@@ -116,7 +116,7 @@ def test_sums_are_those_of_transformers_by_the_requests_of_lm_eval(
     assert 0 <= accuracy(answers.scores, "token") <= 1
 
 
-def test_a_whole_prompt_may_be_scored(subject: Subject, independent: Independent) -> None:
+def test_a_whole_prompt_may_be_scored(subject: Model, independent: Independent) -> None:
     task = Task(name="whole", prompt="", choices=["{a}", "{b}"])
     item = Item("1", ("", ""), ("It rained.", "We stayed."), 0)
     [score] = score_task(subject, exam_of(task, item)).scores
@@ -126,7 +126,7 @@ def test_a_whole_prompt_may_be_scored(subject: Subject, independent: Independent
 
 
 def test_white_space_at_the_seam_belongs_to_the_choice(
-    subject: Subject, independent: Independent
+    subject: Model, independent: Independent
 ) -> None:
     task = Task(name="spaces", prompt="{a}", choices=["{b}", "{c}"], separator="")
     item = Item("1", ("It rained \n ",) * 2, ("all day", "day"), 0)
@@ -136,7 +136,7 @@ def test_white_space_at_the_seam_belongs_to_the_choice(
 
 
 def test_what_does_not_fit_is_an_error_or_left_out_and_never_cut(
-    data: Path, subject: Subject
+    data: Path, subject: Model
 ) -> None:
     task = load_task("xcopa")
     exam = set_exam(task, "en", data, most=3, shots=8)
@@ -155,7 +155,7 @@ def test_what_does_not_fit_is_an_error_or_left_out_and_never_cut(
 
 
 def test_spare_items_take_the_place_of_those_that_one_of_the_models_cannot_be_asked(
-    data: Path, subject: Subject
+    data: Path, subject: Model
 ) -> None:
     exam = set_exam(load_task("xcopa"), "en", data, most=3, shots=1, draws=2)
     shown = {item.id for drawn in exam.demonstrations for item in drawn}
@@ -175,7 +175,7 @@ def test_spare_items_take_the_place_of_those_that_one_of_the_models_cannot_be_as
 
 
 @pytest.mark.parametrize("spelled", ["unknown", "dropped"])
-def test_a_script_that_the_tokenizer_lacks_is_named(subject: Subject, spelled: str) -> None:
+def test_a_script_that_the_tokenizer_lacks_is_named(subject: Model, spelled: str) -> None:
     unknown = "<unk>" if spelled == "unknown" else None
     latin = Tokenizer(models.BPE(unk_token=unknown))
     latin.pre_tokenizer = pre_tokenizers.Metaspace()

@@ -10,9 +10,9 @@ from transformers import AutoModelForCausalLM
 
 from tests.experts.ensemble.making import TEXT
 from tests.models.families import tiny
-from tongues.evaluate.subjects import Subject, open_subject
 from tongues.evaluate.texts import Policy, bits_per_segment, spelling_cautions
 from tongues.evaluate.texts.scored import text_losses, token_nats
+from tongues.experts.ensemble.model import Model, open_model
 from tongues.experts.ensemble.score import score
 from tongues.text import Document
 
@@ -26,12 +26,12 @@ def documents(count: int = 5, words: int = 150, lang: str = "qab") -> list[Docum
 
 
 @pytest.fixture(scope="module")
-def alone(house: Path) -> Subject:
-    return open_subject(str(house / "models/e1"), house)
+def alone(house: Path) -> Model:
+    return open_model(str(house / "models/e1"), house)
 
 
 @pytest.mark.parametrize("stride", [10, 37, 63])
-def test_losses_are_those_of_hugging_faces_sliding_windows(alone: Subject, stride: int) -> None:
+def test_losses_are_those_of_hugging_faces_sliding_windows(alone: Model, stride: int) -> None:
     """The loop of its page on perplexity, with windows of 64 tokens, by the model's own loss."""
     model = AutoModelForCausalLM.from_pretrained(alone.ensemble.tokenizer)
     found = text_losses(alone, documents(), Policy(63, stride))
@@ -55,7 +55,7 @@ def test_losses_are_those_of_hugging_faces_sliding_windows(alone: Subject, strid
         assert found.bytes[place] == len(document.text.encode())
 
 
-def test_sums_are_over_sums(alone: Subject) -> None:
+def test_sums_are_over_sums(alone: Model) -> None:
     found = text_losses(alone, documents())
     assert found.ids == ("qab0", "qab1", "qab2", "qab3", "qab4")
     assert found.loss == pytest.approx(found.nats.sum() / found.tokens.sum())
@@ -66,7 +66,7 @@ def test_sums_are_over_sums(alone: Subject) -> None:
 
 @pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "language", "text", "posterior", "random"])
 def test_experts_count_as_the_whole_document_has_it(house: Path, way: str) -> None:
-    subject = open_subject(f"small/small@{way}", house)
+    subject = open_model(f"small/small@{way}", house)
     tokens = [subject.encode(document.text) for document in documents()]
     found = text_losses(subject, documents())
     expected = score(subject.ensemble, tokens, subject.routing, ["qab"] * len(tokens))
@@ -74,14 +74,14 @@ def test_experts_count_as_the_whole_document_has_it(house: Path, way: str) -> No
 
 
 @pytest.mark.parametrize("policy", [Policy(40, 13), Policy(40, 40, back=True)])
-def test_copies_cost_what_their_model_does(alone: Subject, house: Path, policy: Policy) -> None:
-    copies = open_subject("small/copies@tfidf", house)
+def test_copies_cost_what_their_model_does(alone: Model, house: Path, policy: Policy) -> None:
+    copies = open_model("small/copies@tfidf", house)
     found, expected = (text_losses(one, documents(), policy) for one in (copies, alone))
     np.testing.assert_allclose(found.nats, expected.nats, rtol=1e-6)
 
 
 def test_every_token_and_every_byte_counts(house: Path) -> None:
-    subject = open_subject(str(house / "hub"), house)
+    subject = open_model(str(house / "hub"), house)
     texts = ["the ban of the ban", "é", "", "ё the"]
     some = [Document(str(n), "qaa", text, str(n), "here") for n, text in enumerate(texts)]
     found = text_losses(subject, some)
@@ -95,7 +95,7 @@ def test_every_token_and_every_byte_counts(house: Path) -> None:
     np.testing.assert_allclose(nats, -logs.gather(1, ids[0, 1:, None])[:, 0].numpy(), atol=1e-5)
 
 
-def test_segments_that_all_languages_have_are_compared(alone: Subject) -> None:
+def test_segments_that_all_languages_have_are_compared(alone: Model) -> None:
     one, other = documents(5), documents(4, lang="qa")
     losses = {"qab": text_losses(alone, one), "qa": text_losses(alone, other[1:])}
     count, bits = bits_per_segment(losses)
@@ -105,7 +105,7 @@ def test_segments_that_all_languages_have_are_compared(alone: Subject) -> None:
     assert bits_per_segment({"qab": losses["qab"]}) == (0, {})
 
 
-def test_a_script_that_the_tokenizer_lacks_is_told(alone: Subject) -> None:
+def test_a_script_that_the_tokenizer_lacks_is_told(alone: Model) -> None:
     latin = Tokenizer(
         models.BPE({"?": 0, **{c: n + 1 for n, c in enumerate("abcdehnorst ")}}, [], unk_token="?")
     )

@@ -8,7 +8,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.experts.ensemble.making import make_expert
 from tongues.errors import UserError
 from tongues.experts.ensemble.average import average_experts
-from tongues.experts.ensemble.opened import open_model
+from tongues.experts.ensemble.opened import map_model
 
 
 def test_the_average_is_a_model_with_the_mean_of_all_weights(
@@ -20,7 +20,7 @@ def test_the_average_is_a_model_with_the_mean_of_all_weights(
     average_experts(folders, tmp_path / "weighted", [1, 0, 3])
     mean = AutoModelForCausalLM.from_pretrained(tmp_path / "mean")
     weighted = AutoModelForCausalLM.from_pretrained(tmp_path / "weighted")
-    each = [dict(open_model(folder).named_parameters()) for folder in folders]
+    each = [dict(map_model(folder).named_parameters()) for folder in folders]
     for name, weight in mean.named_parameters():
         torch.testing.assert_close(weight, sum(one[name] for one in each) / 3)
     for name, weight in weighted.named_parameters():
@@ -30,8 +30,8 @@ def test_the_average_is_a_model_with_the_mean_of_all_weights(
 
 def test_copies_average_to_themselves(folders: list[Path], tmp_path: Path) -> None:
     average_experts([folders[1]] * 2, tmp_path)
-    own = dict(open_model(folders[1]).named_parameters())
-    for name, weight in open_model(tmp_path).named_parameters():
+    own = dict(map_model(folders[1]).named_parameters())
+    for name, weight in map_model(tmp_path).named_parameters():
         assert torch.equal(weight, own[name])
 
 

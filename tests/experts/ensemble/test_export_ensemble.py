@@ -12,10 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer, texts
 from tongues.cli.main import command
 from tongues.errors import UserError
-from tongues.evaluate.subjects import open_subject
 from tongues.experts.ensemble import read_lineage, verify
 from tongues.experts.ensemble.ensemble import open_ensemble
 from tongues.experts.ensemble.export import export_average, export_ensemble
+from tongues.experts.ensemble.model import open_model
 from tongues.experts.ensemble.score import expert_log_probs
 
 
@@ -52,8 +52,8 @@ def test_an_exported_ensemble_works_wherever_it_lies(
         expert_log_probs(here, documents), expert_log_probs(there, documents), strict=True
     ):
         assert (one == other).all()
-    was = open_subject(str(folder), workspace).fingerprint
-    assert open_subject(str(moved), tmp_path).fingerprint == was
+    was = open_model(str(folder), workspace).fingerprint
+    assert open_model(str(moved), tmp_path).fingerprint == was
     card = (moved / "README.md").read_text()
     assert head(card) == {"library_name": "tongues", "language": ["qaa", "qab", "qac"]}
     assert "| [e1](e1) | qab | 1k | `seed` |" in card

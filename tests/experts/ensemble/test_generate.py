@@ -12,7 +12,7 @@ from tongues.errors import UserError
 from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.generate import Generated, generate
-from tongues.experts.ensemble.opened import open_model
+from tongues.experts.ensemble.opened import map_model
 from tongues.experts.ensemble.sampling import Sampling
 from tongues.experts.ensemble.score import score
 from tongues.tokens import load_tokenizer
@@ -34,7 +34,7 @@ def same(found: Generated, expected: Generated) -> None:
 
 def as_transformers(folder: Path, prompt: np.ndarray, most: int) -> list[int]:
     """What its own generation writes of the tokenizer's ids."""
-    model: Any = open_model(folder)
+    model: Any = map_model(folder)
     given = torch.tensor([[0, *prompt]])
     none = list(range(vocabulary_size(load_tokenizer(folder)), VOCABULARY))
     found = model.generate(
@@ -144,7 +144,7 @@ def test_a_prompt_that_comes_twice_gives_two_texts(ensemble: Ensemble) -> None:
 def test_tokens_are_drawn_as_the_mixture_says(copies: Ensemble, folders: list[Path]) -> None:
     prompt = prompts()[0]
     with torch.no_grad():
-        model: Any = open_model(folders[1])
+        model: Any = map_model(folders[1])
         logits = model(torch.tensor([[0, *prompt]])).logits[0, -1]
     count = 1000
     sampling = Sampling(temperature=0.7)

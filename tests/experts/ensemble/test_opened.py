@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM
 from tests.experts.ensemble.making import VOCABULARY
 from tests.models.families import FAMILIES, tiny
 from tongues.errors import UserError
-from tongues.experts.ensemble.opened import Opened, mapped_weights, open_model
+from tongues.experts.ensemble.opened import Opened, map_model, mapped_weights
 
 STORED = [("float32", name) for name in FAMILIES]
 STORED += [(way, name) for way in ("bfloat16", "sharded") for name in ("llama-tied", "gpt2")]
@@ -22,12 +22,12 @@ def test_any_family_opens_as_transformers_opens_it(tmp_path: Path, stored: str, 
     own = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
     tokens = torch.arange(20)[None]
     with torch.no_grad():
-        expected, found = own(tokens).logits, open_model(tmp_path)(tokens).logits
+        expected, found = own(tokens).logits, map_model(tmp_path)(tokens).logits
     assert torch.equal(found, expected)
 
 
 def test_weights_lie_in_their_file(folders: list[Path]) -> None:
-    model, weights = open_model(folders[0]), mapped_weights(folders[0])
+    model, weights = map_model(folders[0]), mapped_weights(folders[0])
     assert not model.training
     for name, weight in model.named_parameters():
         assert torch.equal(weight, weights[name])
@@ -65,4 +65,4 @@ def test_weights_that_are_not_the_models_are_refused(folders: list[Path], tmp_pa
     )
     (tmp_path / "model.safetensors").write_bytes((folders[0] / "model.safetensors").read_bytes())
     with pytest.raises(UserError, match=r"not those of its config.json"):
-        open_model(tmp_path)
+        map_model(tmp_path)

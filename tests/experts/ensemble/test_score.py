@@ -10,7 +10,7 @@ from tests.experts.ensemble.making import CONTEXT, texts
 from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble import score as room
 from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.opened import open_model
+from tongues.experts.ensemble.opened import map_model
 from tongues.experts.ensemble.score import expert_log_probs, mixed, score
 from tongues.models import scorer
 
@@ -23,7 +23,7 @@ def documents() -> list[np.ndarray]:
 
 def plain(folder: Path, document: np.ndarray) -> Tensor:
     """Log-probabilities by the model alone, window by window."""
-    model, found = open_model(folder), []
+    model, found = map_model(folder), []
     text = torch.tensor([0, *document.tolist()])
     for start in range(0, len(document), CONTEXT):
         window = text[start : start + CONTEXT + 1]

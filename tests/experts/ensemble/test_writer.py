@@ -14,20 +14,21 @@ from tongues.errors import UserError
 from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
 from tongues.experts.ensemble.generate import generate
-from tongues.experts.ensemble.opened import open_model
+from tongues.experts.ensemble.opened import map_model
+from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.sampling import Sampling
 from tongues.experts.ensemble.score import score
-from tongues.experts.ensemble.writer import Text, Told, Writer
+from tongues.experts.ensemble.writer import Text, Writer
 
 GREEDY = Sampling(temperature=0)
 PROMPTS = [text.astype(np.int64) for text in texts(6, 30)]
 
 
-def finish(writer: Writer) -> dict[Text, list[Told]]:
-    found: dict[Text, list[Told]] = {}
+def finish(writer: Writer) -> dict[Text, list[Token]]:
+    found: dict[Text, list[Token]] = {}
     while writer.running:
-        for told in writer.step():
-            found.setdefault(told.text, []).append(told)
+        for text, token in writer.step():
+            found.setdefault(text, []).append(token)
     return found
 
 
@@ -61,7 +62,9 @@ def test_texts_that_join_and_leave_are_those_written_alone(
         for _ in range(wait):
             writer.step()
         routing = parse_routing(way)
-        text = writer.add(PROMPTS[place], routing, most=most, sampling=GREEDY, stop=())
+        text = writer.add(
+            Request(PROMPTS[place], routing, max_tokens=most, sampling=GREEDY, stops=frozenset())
+        )
         asked.append((text, place, way, most))
         if given_up:
             writer.step()
@@ -80,7 +83,7 @@ def ensemble_once(folder: Path) -> Ensemble:
 def test_nothing_is_remembered_of_texts_that_ended(ensemble: Ensemble) -> None:
     writer = Writer(ensemble)
     for prompt in PROMPTS:
-        writer.add(prompt, parse_routing("tfidf:2"), most=3)
+        writer.add(Request(prompt, parse_routing("tfidf:2"), max_tokens=3))
     writer.step()
     assert writer.bytes > 0
     finish(writer)
@@ -91,26 +94,30 @@ def test_nothing_is_remembered_of_texts_that_ended(ensemble: Ensemble) -> None:
 def test_a_scored_prompt_is_what_scoring_finds(ensemble: Ensemble, way: str) -> None:
     routing, prompt = parse_routing(way), PROMPTS[0]
     writer = Writer(ensemble, pace=16)
-    first = writer.add(prompt, routing, most=4, sampling=GREEDY, scored=True, alternatives=3)
-    only = writer.add(prompt, routing, most=0, sampling=GREEDY, scored=True)
+    first = writer.add(
+        Request(prompt, routing, max_tokens=4, sampling=GREEDY, score_prompt=True, alternatives=3)
+    )
+    only = writer.add(Request(prompt, routing, max_tokens=0, sampling=GREEDY, score_prompt=True))
     found = finish(writer)
     expected = score(ensemble, [prompt], routing)[0]
     for text in (first, only):
-        told = [each for each in found[text] if each.prompt]
-        assert [each.token for each in told] == prompt.tolist()
+        told = [each for each in found[text] if each.given]
+        assert [each.id for each in told] == prompt.tolist()
         np.testing.assert_allclose([-each.log_prob for each in told], expected.nats, atol=1e-4)
         np.testing.assert_allclose([each.weights for each in told], expected.weights, atol=1e-5)
     assert [each.ended for each in found[only]][-1] == "length"
-    written = [each.token for each in found[first] if not each.prompt]
+    written = [each.id for each in found[first] if not each.given]
     assert written[: len(first.written)] == alone(ensemble, prompt, way, 4)[: len(first.written)]
 
 
 def test_alternatives_are_the_likeliest_of_the_model(copies: Ensemble, folders: list[Path]) -> None:
     writer = Writer(copies)
-    text = writer.add(PROMPTS[0], parse_routing("uniform"), most=1, sampling=GREEDY, alternatives=5)
+    text = writer.add(
+        Request(PROMPTS[0], parse_routing("uniform"), max_tokens=1, sampling=GREEDY, alternatives=5)
+    )
     (told,) = finish(writer)[text]
     with torch.no_grad():
-        logits = open_model(folders[1])(torch.tensor([[0, *PROMPTS[0]]])).logits[0, -1]
+        logits = map_model(folders[1])(torch.tensor([[0, *PROMPTS[0]]])).logits[0, -1]
     likely = logits.log_softmax(0).topk(5)
     assert [token for token, _ in told.alternatives] == likely.indices.tolist()
     np.testing.assert_allclose([log for _, log in told.alternatives], likely.values, atol=1e-4)
@@ -145,7 +152,14 @@ def test_a_model_of_no_numbers_ends_its_own_texts_alone(ensemble: Ensemble) -> N
 
     def add(language: str, *, scored: bool = False) -> Text:
         return writer.add(
-            PROMPTS[0], parse_routing("language"), language=language, most=5, stop=(), scored=scored
+            Request(
+                PROMPTS[0],
+                parse_routing("language"),
+                language=language,
+                max_tokens=5,
+                stops=frozenset(),
+                score_prompt=scored,
+            )
         )
 
     lost, kept, scored = add("qaa"), add("qab"), add("qaa", scored=True)
@@ -162,17 +176,25 @@ def test_a_given_token_that_is_the_likeliest_has_its_value(ensemble: Ensemble) -
         ensemble, PROMPTS[:1], parse_routing("tfidf"), most=40, sampling=GREEDY, stop=()
     )
     writer, whole = Writer(ensemble), np.concatenate([PROMPTS[0], best.tokens])
-    text = writer.add(whole, parse_routing("tfidf"), most=0, scored=True, alternatives=1)
+    text = writer.add(
+        Request(whole, parse_routing("tfidf"), max_tokens=0, score_prompt=True, alternatives=1)
+    )
     for told in finish(writer)[text][len(PROMPTS[0]) :]:
-        assert told.alternatives == ((told.token, told.log_prob),)
+        assert told.alternatives == ((told.id, told.log_prob),)
 
 
 def test_a_long_prompt_is_read_beside_a_text_that_changes_its_expert(ensemble: Ensemble) -> None:
     writer = Writer(ensemble, pace=8)
-    older = writer.add(PROMPTS[1], parse_routing("tfidf:1"), most=60, stop=())
+    older = writer.add(
+        Request(PROMPTS[1], parse_routing("tfidf:1"), max_tokens=60, stops=frozenset())
+    )
     for _ in range(10):
         writer.step()
-    text = writer.add(np.tile(PROMPTS[0], 2)[:50], parse_routing("uniform"), most=2, stop=())
+    text = writer.add(
+        Request(
+            np.tile(PROMPTS[0], 2)[:50], parse_routing("uniform"), max_tokens=2, stops=frozenset()
+        )
+    )
     for _ in range(16):
         writer.step()
     assert text.written
@@ -181,9 +203,24 @@ def test_a_long_prompt_is_read_beside_a_text_that_changes_its_expert(ensemble: E
 
 def test_a_posterior_that_rules_an_expert_out_goes_on(ensemble: Ensemble) -> None:
     writer = Writer(ensemble)
-    text = writer.add(PROMPTS[0], parse_routing("posterior"), most=10, sampling=GREEDY, stop=())
+    text = writer.add(
+        Request(
+            PROMPTS[0],
+            parse_routing("posterior"),
+            max_tokens=10,
+            sampling=GREEDY,
+            stops=frozenset(),
+        )
+    )
     other = writer.add(
-        PROMPTS[1], parse_routing("language"), language="qab", most=10, sampling=GREEDY, stop=()
+        Request(
+            PROMPTS[1],
+            parse_routing("language"),
+            language="qab",
+            max_tokens=10,
+            sampling=GREEDY,
+            stops=frozenset(),
+        )
     )
     writer.step()
     text.guide.push(0, np.array([0.0, -2000.0, -2000.0]))
@@ -196,7 +233,14 @@ def test_ids_that_the_tokenizer_lacks_are_never_written(ensemble: Ensemble) -> N
     for sampling in (GREEDY, Sampling(seed=1), Sampling(top_k=50), Sampling(top_p=0.9)):
         writer = Writer(fewer)
         text = writer.add(
-            PROMPTS[0], parse_routing("tfidf"), most=30, sampling=sampling, stop=(), alternatives=40
+            Request(
+                PROMPTS[0],
+                parse_routing("tfidf"),
+                max_tokens=30,
+                sampling=sampling,
+                stops=frozenset(),
+                alternatives=40,
+            )
         )
         found = finish(writer)[text]
         assert max(text.written) < 40

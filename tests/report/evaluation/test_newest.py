@@ -8,7 +8,7 @@ import pytest
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
 from tests.report.evaluation.scored import MIXED, SOURCE, outcome
-from tongues.evaluate.subjects import open_subject
+from tongues.experts.ensemble.model import open_model
 from tongues.report.evaluation import newest_section
 
 
@@ -56,7 +56,7 @@ def test_an_ensemble_is_known_by_its_bytes_whatever_it_was_called(
 ) -> None:
     name = str(pair.relative_to(tmp_path / "ensembles"))
     for age, way in enumerate(("text", "tfidf:2")):
-        mark = open_subject(f"{name}@{way}", tmp_path).fingerprint
+        mark = open_model(f"{name}@{way}", tmp_path).fingerprint
         about = {"kind": "ensemble", "routing": way, "fingerprint": mark, "trained": None}
         evaluated(tmp_path, f"by-{age}", age, SOURCE, MIXED, **about)
     assert "Experts were routed by `tfidf:2`." in newest_section(pair, tmp_path)
@@ -69,7 +69,7 @@ def test_an_ensemble_is_known_by_its_bytes_whatever_it_was_called(
 
 def test_a_folder_is_known_by_its_bytes(pair: Path, tmp_path: Path) -> None:
     folder, moved = tmp_path / "runs/e0/model", tmp_path / "moved"
-    mark = open_subject(str(folder), tmp_path).fingerprint
+    mark = open_model(str(folder), tmp_path).fingerprint
     about = {"kind": "folder", "routing": "", "fingerprint": mark, "trained": None}
     evaluated(tmp_path, "of-it", 1, SOURCE, MIXED, **about)
     shutil.copytree(folder, moved)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tongues.evaluate.rows import Row
-from tongues.evaluate.subjects import Subject
 from tongues.evaluate.tasks.items import Item, joined
 from tongues.evaluate.tasks.task import Task
+from tongues.experts.ensemble.model import Model
 
 __all__ = ["before_items", "choice_alone", "choices_of"]
 
@@ -23,7 +23,7 @@ def before_items(task: Task, demonstrations: Sequence[Item]) -> str:
 
 
 def choices_of(
-    subject: Subject, task: Task, item: Item, before: str, language: str, family: int
+    subject: Model, task: Task, item: Item, before: str, language: str, family: int
 ) -> list[Row]:
     """Each choice of an item behind its prompt and the text before it."""
     lengths: dict[str, int] = {}  # of contexts, in tokens: choices mostly share one
@@ -37,19 +37,19 @@ def choices_of(
     return found
 
 
-def choice_alone(subject: Subject, task: Task, ending: str, language: str, family: int) -> Row:
+def choice_alone(subject: Model, task: Task, ending: str, language: str, family: int) -> Row:
     """A choice behind the task's unconditional prompt, or behind nothing."""
     context = task.unconditional
     whole = f"{context}{task.separator}{ending}"
     return _row(subject, whole, _length(subject, context), language, family)
 
 
-def _length(subject: Subject, context: str) -> int:
+def _length(subject: Model, context: str) -> int:
     """The tokens of a context without the white space that ends it."""
     return len(subject.encode(context.rstrip())) if context.rstrip() else 0
 
 
-def _row(subject: Subject, whole: str, context: int, language: str, family: int) -> Row:
+def _row(subject: Model, whole: str, context: int, language: str, family: int) -> Row:
     """Behind what stands before prompts; where nothing is asked behind, before texts."""
     begun = [subject.first] if subject.prompted or not context else []
     tokens = np.concatenate([np.array(begun, dtype=np.int64), subject.encode(whole)])

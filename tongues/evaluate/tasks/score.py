@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tongues.evaluate.rows import Row, score_rows, too_long
-from tongues.evaluate.subjects import Subject
 from tongues.evaluate.tasks.choices import ItemScore
 from tongues.evaluate.tasks.demonstrations import Exam
 from tongues.evaluate.tasks.faults import ItemFault, stop_at
 from tongues.evaluate.tasks.items import Item, Unfitting
 from tongues.evaluate.tasks.prompts import before_items, choice_alone, choices_of
 from tongues.evaluate.tasks.spelling import Spelling
+from tongues.experts.ensemble.model import Model
 
 __all__ = ["Answers", "fitted", "score_task"]
 
@@ -26,7 +26,7 @@ class Answers:
 
 
 def score_task(
-    subject: Subject,
+    subject: Model,
     exam: Exam,
     draw: int = 0,
     *,
@@ -80,7 +80,7 @@ def score_task(
     return Answers(tuple(scores), tuple(faults))
 
 
-def fitted(exam: Exam, subjects: Sequence[Subject], *, unfit: Unfitting = "skip") -> Exam:
+def fitted(exam: Exam, subjects: Sequence[Model], *, unfit: Unfitting = "skip") -> Exam:
     """An exam whose spare items have taken the place of those that a subject cannot be asked.
 
     All subjects are asked the same items then, as many as were wanted if there are so many. Without
@@ -108,7 +108,7 @@ def fitted(exam: Exam, subjects: Sequence[Subject], *, unfit: Unfitting = "skip"
 
 
 def _faults(
-    exam: Exam, item: Item, subjects: Sequence[Subject], known: Sequence[Spelling]
+    exam: Exam, item: Item, subjects: Sequence[Model], known: Sequence[Spelling]
 ) -> Iterator[ItemFault]:
     """Why subjects cannot be asked an item behind some draw's demonstrations."""
     for shown in exam.demonstrations:
@@ -120,7 +120,7 @@ def _faults(
 
 
 def _fault(
-    subject: Subject, exam: Exam, item: Item, rows: Sequence[Row], spelling: Spelling, shots: int
+    subject: Model, exam: Exam, item: Item, rows: Sequence[Row], spelling: Spelling, shots: int
 ) -> ItemFault | None:
     """Why a model cannot be asked an item, if it cannot."""
     source = f"{exam.task.name} in {exam.language}"

@@ -6,10 +6,10 @@ import numpy as np
 
 from tongues.evaluate.alike import Row
 from tongues.evaluate.rows import each_expert, expert_weights
-from tongues.evaluate.subjects import Subject
 from tongues.evaluate.tasks.spelling import Spelling
 from tongues.evaluate.texts.losses import DocumentLosses
 from tongues.evaluate.texts.windows import Policy, resolved, windows
+from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.score import mixed
 from tongues.text import Document
 
@@ -17,7 +17,7 @@ __all__ = ["text_losses", "token_nats"]
 
 
 def text_losses(
-    subject: Subject,
+    subject: Model,
     documents: Sequence[Document],
     policy: Policy | None = None,
     *,
@@ -43,7 +43,7 @@ def text_losses(
 
 
 def token_nats(
-    subject: Subject,
+    subject: Model,
     documents: Sequence[np.ndarray],
     policy: Policy | None = None,
     *,

@@ -46,10 +46,10 @@ def _same(place: Path, workspace: Path) -> Same:
 
     @cache
     def fingerprint(way: str) -> str | None:
-        from tongues.evaluate.subjects import open_subject
+        from tongues.experts.ensemble.model import open_model
 
         try:
-            return open_subject(f"{place}@{way}" if way else str(place), workspace).fingerprint
+            return open_model(f"{place}@{way}" if way else str(place), workspace).fingerprint
         except UserError:  # a routing of another ensemble
             return None
 

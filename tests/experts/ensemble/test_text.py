@@ -1,24 +1,31 @@
 from collections.abc import Sequence
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.serve.wording import Wording
+from tongues.experts.ensemble.request import Token
+from tongues.experts.ensemble.text import Part, TextBuilder
 
+PLAIN, GIVEN = Token(1, -1.0, np.ones(1)), Token(1, -1.0, np.ones(1), given=True)
 LETTERS = st.text("abé़😀", max_size=24)
 RAW = [b"a", *(bytes([byte]) for byte in "é€😀".encode()), b"\xe0", b"\xff", "ж😀".encode()]
 STOPS = st.lists(st.text("abé😀", min_size=1, max_size=4), max_size=3)
 
 
-def told(pieces: Sequence[bytes], stops: Sequence[str] = ()) -> tuple[list[str], list[int]]:
+def offsets_of(part: Part) -> tuple[int | None, ...]:
+    return tuple(token.offset for token in part.tokens)
+
+
+def told(pieces: Sequence[bytes], stops: Sequence[str] = ()) -> tuple[list[str], list[int | None]]:
     """The parts of a text as they are told, and the places of its tokens."""
-    wording, parts, offsets = Wording(stops), [], []
+    builder, parts, offsets = TextBuilder(stops), [], []
     for piece in pieces:
-        words = wording.push(piece)
+        words = builder.push(piece, PLAIN)
         parts.append(words.text)
-        offsets += words.offsets
-    words = wording.finish()
-    return [*parts, words.text], [*offsets, *words.offsets]
+        offsets += offsets_of(words)
+    words = builder.finish()
+    return [*parts, words.text], [*offsets, *offsets_of(words)]
 
 
 def cut(text: str, stops: Sequence[str]) -> str:
@@ -80,47 +87,47 @@ def test_bytes_that_are_no_text_become_what_python_makes_of_them(
 def test_nothing_told_is_taken_back(data: st.DataObject, text: str, stops: list[str]) -> None:
     """What was told is the text's beginning, whatever comes after."""
     pieces = data.draw(parted(text.encode()))
-    wording, so_far = Wording(stops), ""
+    builder, so_far = TextBuilder(stops), ""
     for place, piece in enumerate(pieces):
-        so_far += wording.push(piece).text
+        so_far += builder.push(piece, PLAIN).text
         for after in ("", "a", "ab"):
             seen = b"".join(pieces[: place + 1]).decode(errors="ignore") + after
             assert cut(seen, stops).startswith(so_far)
 
 
 def test_a_character_of_several_tokens_comes_whole_and_with_the_last_of_them() -> None:
-    wording = Wording()
-    assert wording.push(b"a\xe2\x82").offsets == ()
-    words = wording.push(b"\xac")
-    assert (words.text, words.offsets) == ("€", (0, 1))
+    builder = TextBuilder()
+    assert offsets_of(builder.push(b"a\xe2\x82", PLAIN)) == ()
+    words = builder.push(b"\xac", PLAIN)
+    assert (words.text, offsets_of(words)) == ("€", (0, 1))
 
 
 def test_what_may_begin_a_stop_string_is_held_back_until_it_is_none() -> None:
-    wording = Wording(["\n\nEnd"])
-    assert wording.push(b"one\n").text == "one"
-    assert wording.push(b"\nEn").text == ""
-    assert wording.push(b"ter").text == "\n\nEnter"
-    assert wording.push(b"\n\nEndless").text == "" and wording.stopped
-    assert wording.push(b"more").text == wording.finish().text == ""
+    builder = TextBuilder(["\n\nEnd"])
+    assert builder.push(b"one\n", PLAIN).text == "one"
+    assert builder.push(b"\nEn", PLAIN).text == ""
+    assert builder.push(b"ter", PLAIN).text == "\n\nEnter"
+    assert builder.push(b"\n\nEndless", PLAIN).text == "" and builder.stopped
+    assert builder.push(b"more", PLAIN).text == builder.finish().text == ""
 
 
 def test_tokens_behind_a_stop_string_are_not_told() -> None:
-    wording = Wording(["."])
-    assert wording.push(b"a").offsets == (0,)
-    assert wording.push(b"b. ").offsets == (1,)  # begins before it
-    assert Wording(["."]).push(b".").offsets == ()
+    builder = TextBuilder(["."])
+    assert offsets_of(builder.push(b"a", PLAIN)) == (0,)
+    assert offsets_of(builder.push(b"b. ", PLAIN)) == (1,)  # begins before it
+    assert offsets_of(TextBuilder(["."]).push(b".", PLAIN)) == ()
 
 
 def test_a_prompt_is_not_stopped() -> None:
-    wording = Wording(["ab"])
-    assert wording.push(b"ab", given=True).text == "ab"
-    assert wording.push(b"ab").text == ""
-    assert wording.stopped
+    builder = TextBuilder(["ab"])
+    assert builder.push(b"ab", GIVEN).text == "ab"
+    assert builder.push(b"ab", PLAIN).text == ""
+    assert builder.stopped
 
 
 def test_tokens_without_text_are_told_where_they_stand() -> None:
-    wording = Wording(["xy"])
-    assert wording.push(b"").offsets == (0,)
-    assert wording.push(b"x").offsets == ()
-    assert wording.push(b"").offsets == ()
-    assert wording.finish().offsets == (0, 1)
+    builder = TextBuilder(["xy"])
+    assert offsets_of(builder.push(b"", PLAIN)) == (0,)
+    assert offsets_of(builder.push(b"x", PLAIN)) == ()
+    assert offsets_of(builder.push(b"", PLAIN)) == ()
+    assert offsets_of(builder.finish()) == (0, 1)
