@@ -119,13 +119,19 @@ def _passing(plan: RunPlan) -> int:
 
 
 def check_recipe(
-    recipe: Recipe, workspace: Path, *, machine: Machine | None = None, here: bool = True
+    recipe: Recipe,
+    workspace: Path,
+    *,
+    machine: Machine | None = None,
+    here: bool = True,
+    training: bool = True,
 ) -> Checked:
     """Look for mistakes across the whole recipe; a UserError names the first.
 
     machine: what computes the runs, and must be large enough; None: this one. Its GPUs divide the
     model of a single run; each run of a study has one to itself.
     here: whether the runs are computed on that machine, whose memory must then hold them.
+    training: whether the runs come next, so that a base must be there; its text needs none.
     """
     check_text(recipe.text)
     sizes = text_bytes(recipe.text)
@@ -139,7 +145,7 @@ def check_recipe(
         _languages_have_text(plan, recipe)
     _a_context_is_held_out(recipe)
     vocabulary = _vocabulary(recipe)
-    bases = {plan.name: _base(plan, plans, workspace) for plan in plans}
+    bases = {plan.name: _base(plan, plans, workspace, training=training) for plan in plans}
     for plan in plans:
         _tokenizer_fits(plan, recipe, bases[plan.name], workspace)
     many = recipe.study or recipe.experts
@@ -191,7 +197,9 @@ def _languages_have_text(plan: RunPlan, recipe: Recipe) -> None:
             )
 
 
-def _base(plan: RunPlan, plans: Sequence[RunPlan], workspace: Path) -> Path | None:
+def _base(
+    plan: RunPlan, plans: Sequence[RunPlan], workspace: Path, *, training: bool
+) -> Path | None:
     """What a run starts from; None where that is still to be trained and its shape is known."""
     if plan.base in {other.name for other in plans}:
         return None
@@ -199,7 +207,7 @@ def _base(plan: RunPlan, plans: Sequence[RunPlan], workspace: Path) -> Path | No
         return find_base(plan.base, workspace)
     except UserError:
         begun = plan.base and (workspace / "runs" / plan.base / "run.json").is_file()
-        if begun and plan.shape is not None:
+        if (begun or not training) and plan.shape is not None:
             return None
         raise
 

@@ -50,7 +50,7 @@ def prepare(
     machine. partition, time: Slurm's.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    check_recipe(loaded, workspace)
+    check_recipe(loaded, workspace, training=False)
     run = None
     if launcher != "slurm" and (partition or time):
         raise UserError("`--partition` and `--time` are Slurm's", hint="add `--on slurm`")
