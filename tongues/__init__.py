@@ -55,21 +55,18 @@ _HOMES = {
     **dict.fromkeys(("ls", "report"), "tongues.verbs.pages"),
     **dict.fromkeys(("check", "prepare", "train"), "tongues.verbs.recipes"),
     **dict.fromkeys(("dry_run", "study"), "tongues.verbs.studies"),
-    "experts": "tongues.verbs",
+    "experts": "tongues.verbs.experts",  # a group: the module itself
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _HOMES[name]
-    value = (
-        import_module(f"{home}.experts")
-        if name == "experts"
-        else getattr(import_module(home), name)
-    )
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # or checkers would take every misspelt name for one of `Any`
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = import_module(_HOMES[name])
+        globals()[name] = value = getattr(home, name, home)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,198 @@
+"""The verbs from Python: the page's script, the same results as the command, the same arguments."""
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import tongues
+from tongues.cli.main import command
+from tongues.recipe import load_recipe
+
+PAGE = Path(__file__).parents[1] / "docs/python.md"
+
+# Options by which the command alone shows, or keeps, what the function returns.
+SHOWN = {"as_json", "figures"}
+OF_COMMAND = {
+    "fit": {"out"},
+    "generate": {"experts"},
+    "evaluate": {"compare"},
+    "study": {"dry_run"},
+    "experts train": {"dry_run"},
+}
+# Arguments that the command always gives, or never needs.
+OF_FUNCTION = {"quiet", "ready", "page"}
+FUNCTIONS = {
+    "experts partition": (tongues.experts.partition, tongues.experts.partition_languages),
+    "experts train": (tongues.experts.train,),
+    "experts measure": (tongues.experts.measure,),
+    "experts show": (tongues.experts.show,),
+}
+
+
+def commands() -> dict[str, click.Command]:
+    """Every command by its words; `demo` is of others."""
+    found = {}
+    for name, verb in command.commands.items():
+        if isinstance(verb, click.Group):
+            found |= {f"{name} {own}": one for own, one in verb.commands.items()}
+        elif name != "demo":
+            found[name] = verb
+    return found
+
+
+def script() -> str:
+    (found,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return found
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """The script of the page, run as a script in a folder; what it said on both streams."""
+    folder = tmp_path_factory.mktemp("script")
+    (folder / "script.py").write_text(script())
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout, done.stderr
+
+
+def test_a_short_script_goes_from_text_to_a_law_and_a_plan(study: tuple[Path, str, str]) -> None:
+    folder, out, _ = study
+    assert len(script().splitlines()) <= 25
+    assert "9 runs to train" in out
+    assert len(list((folder / "runs/first").glob("*/run.json"))) == 9
+    assert "chinchilla" in out
+    assert "parameters on" in out  # the advice of the plan
+    assert len(out) < 6000
+    assert Path(folder / out.splitlines()[-1]).is_file()
+
+
+@pytest.mark.parametrize("name", commands())
+def test_a_verb_takes_the_arguments_of_its_command(name: str) -> None:
+    functions = FUNCTIONS.get(name) or (getattr(tongues, name),)
+    arguments: dict[str, inspect.Parameter] = {}
+    for function in functions:
+        assert inspect.getdoc(function)
+        arguments |= inspect.signature(function).parameters
+    options = {one.name: one for one in commands()[name].params}
+    assert set(options) - SHOWN - OF_COMMAND.get(name, set()) == set(arguments) - OF_FUNCTION
+    for option in options.values():
+        if isinstance(option, click.Option) and option.name in arguments and not option.multiple:
+            default = arguments[option.name].default
+            if default is not inspect.Parameter.empty and option.name != "workspace":
+                assert default == option.to_info_dict()["default"], option.name
+
+
+@pytest.mark.parametrize("name", tongues.__all__)
+def test_a_name_is_what_the_type_checker_sees(name: str) -> None:
+    assert name in dir(tongues)
+    assert getattr(tongues, name) is getattr(tongues, name)
+
+
+def test_importing_brings_nothing_and_a_package_does_not_take_a_verbs_name() -> None:
+    code = """
+import sys, tongues
+heavy = {"torch", "numpy", "altair", "click", "pydantic"}
+assert not heavy & set(sys.modules)
+import tongues.train.plan, tongues.experts.rounds
+from tongues.train import RunPlan
+from tongues.experts.partition.partition import Partition
+assert RunPlan.__module__ == "tongues.train.plan"
+assert tongues.train.__module__ == "tongues.verbs.recipes"
+assert tongues.experts.partition.__module__ == "tongues.verbs.experts"
+assert callable(tongues.prepare) and callable(tongues.study) and callable(tongues.plan)
+assert callable(tongues.ls) and callable(tongues.fit) and callable(tongues.generate)
+assert not {"torch", "altair", "scipy"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_not_there_is_named() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        _ = tongues.trian  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def asked(*words: str | Path) -> str:
+    done = CliRunner().invoke(command, list(map(str, words)), catch_exceptions=False)
+    return done.stdout
+
+
+def test_library_and_command_say_the_same(study: tuple[Path, str, str], tmp_path: Path) -> None:
+    folder = study[0]
+    runs = folder / "runs/first"
+    fitted = tongues.fit(runs, "chinchilla", draws=20)
+    said = json.loads(asked("fit", runs, "--law", "chinchilla", "--draws", "20", "--json"))
+    assert said == json.loads(json.dumps(fitted.to_json(draws=False)))
+    fitted.write(tmp_path / "law.json")
+    plan = tongues.plan(fitted, flops=1e13, replay=[0, 0.1])
+    words = ("--flops", "1e13", "--replay", "0,10%", "--json")
+    told = json.loads(asked("plan", "--law", tmp_path / "law.json", *words))
+    mine = json.loads(json.dumps(plan.to_json()))
+    assert mine["options"] == told["options"] or len(mine["options"]) == len(told["options"])
+    states, ensembles = tongues.ls(runs)
+    listed = json.loads(asked("ls", runs, "--json"))
+    assert [one["run"] for one in listed["runs"]] == [one.run for one in states]
+    assert listed["ensembles"] == ensembles == []
+
+
+def test_a_recipe_is_a_file_a_mapping_or_itself(recipe_file: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(recipe_file)
+    plain = recipe.model_dump(mode="json", exclude_none=True)
+    assert tongues.load_recipe(recipe) is recipe
+    assert tongues.load_recipe(plain) == recipe
+    changed = [
+        tongues.load_recipe(recipe_file, ["train.seed=7"]),
+        tongues.load_recipe(plain, "train.seed=7"),
+        tongues.load_recipe(recipe, {"train.seed": 7}),
+    ]
+    assert {one.train.seed for one in changed} == {7}
+    assert changed[0] == changed[1] == changed[2]
+    assert plain["train"].get("seed") != 7  # the mapping given stays as it was
+    mine = tongues.check(plain, workspace=tmp_path)
+    said = json.loads(asked("check", recipe_file, "--json", "--in", tmp_path))
+    assert said["runs"] == json.loads(json.dumps(mine.to_json()))["runs"]
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda path: tongues.check("nowhere.yaml"), "no such recipe"),
+        (lambda path: tongues.check(path, {"train.bugdet": 1}), "unknown key"),
+        (lambda path: tongues.check({"name": "x"}), "is missing"),
+        (lambda path: tongues.study(path), "no `study`"),
+        (lambda path: tongues.experts.train(path), "no `experts`"),
+        (lambda path: tongues.fit("nowhere"), "is not there"),
+        (lambda path: tongues.report("nowhere"), "no directory of runs"),
+        (lambda path: tongues.plan("nowhere.json", flops=1e21), "no such file"),
+        (lambda path: tongues.evaluate("none", "xcopa"), "neither|no ensemble"),
+        (lambda path: tongues.generate("none", "a", memory="2 apples"), "apples"),
+        (lambda path: tongues.export("none", "out"), "no ensemble, run"),
+        (lambda path: tongues.serve(["a", "a"]), "named twice"),
+        (lambda path: tongues.check(path, gpus=8), "--gpus says nothing"),
+    ],
+)
+def test_mistakes_are_user_errors(
+    call: Callable[[Path], object], what: str, recipe_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(recipe_file.parent)
+    with pytest.raises(tongues.UserError, match=what):
+        call(recipe_file)
+
+
+def test_progress_is_told_on_standard_error_or_not_at_all(
+    recipe_file: Path, workspace: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tongues.prepare(recipe_file, workspace=workspace)
+    assert "nothing to do" in capfd.readouterr().err
+    tongues.prepare(recipe_file, workspace=workspace, quiet=True)
+    assert tongues.train(recipe_file, workspace=workspace, quiet=True) == workspace / "runs/small"
+    assert capfd.readouterr() == ("", "")
