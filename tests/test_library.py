@@ -72,7 +72,6 @@ def test_a_short_script_goes_from_text_to_a_law_and_a_plan(study: tuple[Path, st
     assert len(list((folder / "runs/first").glob("*/run.json"))) == 9
     assert "chinchilla" in out
     assert "parameters on" in out  # the advice of the plan
-    assert len(out) < 6000
     assert Path(folder / out.splitlines()[-1]).is_file()
 
 

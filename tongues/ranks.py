@@ -7,11 +7,14 @@ neither the number of ranks nor a kill changes a byte: what has no mark is done 
 import multiprocessing
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import Any, TypeVar
 
 from tongues.errors import Stopped, UserError
@@ -20,6 +23,7 @@ __all__ = [
     "Rank",
     "Tell",
     "core_count",
+    "main_left_alone",
     "run_ranks",
     "stop_after",
     "stop_on_sigterm",
@@ -47,6 +51,20 @@ def core_count() -> int:
     return len(os.sched_getaffinity(0))
 
 
+@contextmanager
+def main_left_alone() -> Iterator[None]:
+    """Processes that are started meanwhile do not import this one's `__main__`.
+
+    Or a script without `if __name__ == "__main__":` would begin anew in each of them.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 def run_ranks(
     work: Callable[..., None], arguments: tuple[Any, ...], ranks: int, tell: Tell
 ) -> None:
@@ -71,7 +89,8 @@ def run_ranks(
             running[ours] = context.Process(
                 target=_run, args=given, name=f"rank {number + 1} of {ranks}"
             )
-            running[ours].start()
+            with main_left_alone():
+                running[ours].start()
             theirs.close()
         while running:
             for pipe in connection.wait(list(running), timeout=1.0):

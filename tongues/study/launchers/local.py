@@ -6,7 +6,7 @@ from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 
 from tongues.errors import UserError
-from tongues.ranks import core_count, stop_with_parent
+from tongues.ranks import core_count, main_left_alone, stop_with_parent
 from tongues.study.launchers.gpus import choose_gpus, free_memory
 from tongues.study.launchers.launcher import Job
 from tongues.train.task import run_task, why_ended
@@ -56,7 +56,8 @@ class Local:
         gpus = self._place(job) or []
         process = self._context.Process(target=_run, args=(job, self._processes, gpus))
         process.name = job.run
-        process.start()
+        with main_left_alone():
+            process.start()
         self._running[job.run] = process, job, gpus
         self._take(job, gpus)
 
