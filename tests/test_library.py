@@ -72,6 +72,8 @@ def test_a_short_script_goes_from_text_to_a_law_and_a_plan(study: tuple[Path, st
     assert len(list((folder / "runs/first").glob("*/run.json"))) == 9
     assert "chinchilla" in out
     assert "parameters on" in out  # the advice of the plan
+    assert "Law(" not in out and "Plan(" not in out
+    assert len(out) < 6000
     assert Path(folder / out.splitlines()[-1]).is_file()
 
 
@@ -136,7 +138,10 @@ def test_library_and_command_say_the_same(study: tuple[Path, str, str], tmp_path
     words = ("--flops", "1e13", "--replay", "0,10%", "--json")
     told = json.loads(asked("plan", "--law", tmp_path / "law.json", *words))
     mine = json.loads(json.dumps(plan.to_json()))
-    assert mine["options"] == told["options"] or len(mine["options"]) == len(told["options"])
+    assert [one["params"] for one in mine["options"]] == [one["params"] for one in told["options"]]
+    assert (
+        mine["recommendation"]["why"].split(":")[0] == told["recommendation"]["why"].split(":")[0]
+    )
     states, ensembles = tongues.ls(runs)
     listed = json.loads(asked("ls", runs, "--json"))
     assert [one["run"] for one in listed["runs"]] == [one.run for one in states]

@@ -8,7 +8,7 @@ from typing import Any
 from tongues.errors import Caution, UserError
 from tongues.files import write_json
 from tongues.laws.compare import Comparison
-from tongues.laws.describe import law_title, parameter_rows, sentences
+from tongues.laws.describe import html, html_of, law_title, parameter_rows, sentences
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.implied import Implied, implied_by
 from tongues.laws.law import Law
@@ -53,6 +53,21 @@ class Answer:
     def law(self) -> Law | None:
         """The one law that was asked for."""
         return self.fitted[-1].law if self.fitted and not self.targets else None
+
+    def __repr__(self) -> str:
+        """A few lines for each law, or the sentences of a comparison."""
+        return repr(self.comparison) if self.comparison else "\n\n".join(map(repr, self.laws))
+
+    def summary(self) -> str:
+        """What `tongues fit` prints of each law, or of a comparison."""
+        if self.comparison:
+            return self.comparison.summary()
+        return "\n\n".join(law.summary() for law in self.laws)
+
+    def _repr_html_(self) -> str:
+        if self.comparison:
+            return html_of(self.comparison.rows, "Comparison", self.comparison.sentences)
+        return "".join(map(html, self.laws))
 
     def to_json(self, *, draws: bool) -> dict[str, Any]:
         """One JSON object; `draws` tells whether the bootstrap draws come along."""

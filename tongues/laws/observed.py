@@ -175,7 +175,7 @@ def _views(langs: Mapping[str, list[Mapping[str, Any]]]) -> list[RunCurves]:
     ordered = {lang: sorted(rows, key=lambda row: row["step"]) for lang, rows in langs.items()}
     first = next(iter(ordered.values()))[0]
     shares = {lang: rows[0]["share"] for lang, rows in ordered.items()}
-    bases = tuple(lang for lang in first["base_languages"].split(JOINED) if lang)
+    bases = tuple(lang for lang in (first["base_languages"] or "").split(JOINED) if lang)
     targets = tuple(first["target"].split(JOINED))
     curves = {
         lang: Curve(
