@@ -61,6 +61,7 @@ class Registry(Generic[T]):
         self.kind, self.group = kind, group
         self._objects: dict[str, T] = {}
         self._complete = False  # whether entry points have been read
+        self._foreign: set[str] = set()  # names of what came from other packages
         _ALL[kind] = self
 
     def add(self, thing: T) -> T:
@@ -78,6 +79,11 @@ class Registry(Generic[T]):
             raise UserError(f"there is no {self.kind} `{name}`", where=where, hint=hint)
         return self._objects[name]
 
+    @property
+    def built_in(self) -> tuple[T, ...]:
+        """The objects of this package alone."""
+        return tuple(x for name, x in self._objects.items() if name not in self._foreign)
+
     def names(self) -> tuple[str, ...]:
         """All names, built-in ones first."""
         self._read_entry_points()
@@ -94,7 +100,7 @@ class Registry(Generic[T]):
         self._complete = True
         for point in entry_points(group=self.group):
             try:
-                self.add(point.load())
+                self._foreign.add(self.add(point.load()).name)
             except Exception as error:  # whatever another package raises must not stop this one
                 what = f"the {self.kind} `{point.name}` of another package does not load ({error})"
                 raise UserError(what, where=point.value, hint="fix or uninstall it") from error

@@ -15,7 +15,8 @@ from tongues.text import find_pieces
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
 
-OFF = dict.fromkeys(recipe.Clean.model_fields, "off")
+USUAL = recipe.Text.model_validate({"hub": {"de": {"dataset": "x"}}}).clean.model_dump(mode="json")
+OFF = dict.fromkeys(USUAL, "off")
 WORDS = 3000
 
 

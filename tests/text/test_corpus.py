@@ -11,7 +11,8 @@ from tongues.files import read_json, write_json
 from tongues.text import find_pieces, gather, hash64
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.parts import read_columns
-from tongues.text.signals import near_signals, units
+from tongues.text.signals.near import near_signals
+from tongues.text.signals.units import units
 
 TEXTS = {
     "de": [[text(i, 30) for i in range(11)], [text(i, 30) for i in range(20, 24)]],

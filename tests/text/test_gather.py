@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.text.corpora import contents, quiet, read, text, text_of, write_rows
+from tests.text.corpora import USUAL, contents, quiet, read, text, text_of, write_rows
 from tongues import recipe
 from tongues.files import read_json, read_lines
 from tongues.text import Piece, find_pieces, gather, open_piece
@@ -176,7 +176,7 @@ def test_what_was_read_is_read_again_only_when_it_changed(tmp_path: Path) -> Non
     read(settings, corpus)
     before = stamps()
     read(settings, corpus)
-    read(settings.model_copy(update={"clean": recipe.Clean()}), corpus)
+    read(text_of({"de": settings.files["de"].paths}, USUAL), corpus)
     assert stamps() == before
     write_rows(tmp_path / "b.jsonl", [text(3), text(4)])
     assert read(settings, corpus).count == 3

@@ -8,14 +8,20 @@ from tests.text.corpora import text
 from tongues.errors import UserError
 from tongues.text import Document, hash64, parts
 from tongues.text.parts import (
-    SIGNALS,
     column,
     part_path,
     read_columns,
-    signals_of,
+    table_of,
     write_part,
 )
-from tongues.text.signals import BANDS, SIGNATURE, load_benchmarks, load_identifier
+from tongues.text.signals import (
+    BANDS,
+    NEAR,
+    SIGNALS,
+    SIGNATURE,
+    load_benchmarks,
+    load_identifier,
+)
 
 TEXTS = [
     "The rain fell all night on the roofs of the town and nobody came to the door.",
@@ -30,7 +36,7 @@ DOCUMENTS = [Document(str(i), "de", each, f"group {i // 2}", "x") for i, each in
 
 
 def test_signals_are_what_the_text_says() -> None:
-    table = signals_of(DOCUMENTS, load_identifier(None), load_benchmarks([]))
+    table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
     assert table["text"].to_pylist() == TEXTS
     assert table["id"].to_pylist() == [d.id for d in DOCUMENTS]
     assert column(table, "bytes").tolist() == [len(each.encode()) for each in TEXTS]
@@ -41,8 +47,9 @@ def test_signals_are_what_the_text_says() -> None:
     assert table["script"].to_pylist()[:3] == ["Latn", "Latn", "Cyrl"]
     assert column(table, "language_share")[:3].tolist() == [0.0, 1.0, 0.0]
     assert column(table, "benchmark").tolist() == [0] * len(TEXTS)
-    for name, kind in SIGNALS.items():
-        assert str(column(table, name).dtype) == kind
+    for signal in SIGNALS.built_in:
+        if signal is not NEAR:
+            assert str(column(table, signal.name).dtype) == signal.dtype
     for name in ("letters", "digits", "symbols", "script_share", "repetition", "repeated_lines"):
         assert ((column(table, name) >= 0) & (column(table, name) <= 1)).all()
     assert column(table, "repeated_lines")[6] > 0.5
@@ -54,7 +61,7 @@ def test_signals_are_what_the_text_says() -> None:
 
 def test_a_language_that_cannot_be_told_has_no_share_of_it() -> None:
     unknown = [Document("0", "qaa", text(1), "0", "x")]
-    table = signals_of(unknown, load_identifier(None), load_benchmarks([]))
+    table = table_of(unknown, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
     assert str(column(table, "language_share")[0]) == "nan"
 
 
@@ -62,16 +69,16 @@ def test_signals_do_not_depend_on_what_is_measured_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tools = load_identifier(None), load_benchmarks([])
-    together = signals_of(DOCUMENTS, *tools)
+    together = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
     monkeypatch.setattr(parts, "_BATCH", 60)
-    apart = signals_of(DOCUMENTS, *tools)
+    apart = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
     for name in together.column_names:
         if name != "language_score":  # a product of matrices: the last digit goes with their size
             assert apart[name].equals(together[name]), name
 
 
 def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
-    table = signals_of(DOCUMENTS, load_identifier(None), load_benchmarks([]))
+    table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
     path = part_path(tmp_path, 12)
     write_part(path, table)
     assert path.name == "00012.parquet"
@@ -84,7 +91,9 @@ def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["gone", "cut", "flipped"])
 def test_a_damaged_part_is_named_with_the_cure(tmp_path: Path, how: str) -> None:
     path = part_path(tmp_path / "piece", 0)
-    write_part(path, signals_of(DOCUMENTS, load_identifier(None), load_benchmarks([])))
+    write_part(
+        path, table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
+    )
     content = bytearray(path.read_bytes())
     if how == "gone":
         path.unlink()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.text.corpora import (
     OFF,
+    USUAL,
     changed,
     jaccard,
     read,
@@ -22,7 +23,7 @@ from tests.text.corpora import (
 from tongues import recipe
 from tongues.text import find_pieces
 from tongues.text.corpus import Corpus
-from tongues.text.select import REASONS, Selection, select
+from tongues.text.select import Selection, select
 
 SCRIPTS = {
     "de": "aeioubdfgklmnprst",
@@ -41,7 +42,7 @@ def selected(settings: recipe.Text, folder: Path) -> tuple[Corpus, Selection]:
 
 
 def why(selection: Selection) -> list[str]:
-    return [REASONS[number] for number in selection.reason]
+    return [selection.reasons[number] for number in selection.reason]
 
 
 def one_file(folder: Path, rows: list[Any], lang: str = "de", **clean: Any) -> recipe.Text:
@@ -99,7 +100,7 @@ def test_a_percentile_is_of_the_languages_own_documents(tmp_path: Path) -> None:
 
 
 def test_percentiles_drop_nothing_where_there_are_few(tmp_path: Path) -> None:
-    usual = recipe.Clean().model_dump(mode="json") | {"language": "off"}
+    usual = USUAL | {"language": "off"}
     rows = [text(seed, 30 + seed) + "!1" * seed for seed in range(60)]
     _, selection = selected(one_file(tmp_path, rows, **usual), tmp_path)
     assert set(why(selection)) == {"kept"}
@@ -250,7 +251,7 @@ def test_a_limit_is_of_all_files_together(tmp_path: Path, most: str) -> None:
 
 def test_a_corpus_of_nothing_is_selected(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}\n")
-    usual = recipe.Clean().model_dump(mode="json")
+    usual = USUAL
     settings = text_of({"de": f"{tmp_path}/a.jsonl"}, usual)
     _, selection = selected(settings, tmp_path)
     assert len(selection.kept) == 0

@@ -11,7 +11,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 from tongues.errors import UserError, nearest
 from tongues.registry import registry
 
-__all__ = ["UNKNOWN", "Chosen", "Section", "readable_name"]
+__all__ = ["UNKNOWN", "Chosen", "Section", "readable_name", "refuse"]
 
 UNKNOWN = "unknown_word"  # the type of an error whose context has a `hint`
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
@@ -35,7 +35,7 @@ class Section(BaseModel):
         keys = value if isinstance(value, Mapping) else {}
         for key in keys:
             if key not in cls.model_fields:
-                _refuse(f"unknown key `{key}`", nearest(key, cls.model_fields), (key,), keys[key])
+                refuse(f"unknown key `{key}`", nearest(key, cls.model_fields), (key,), keys[key])
         return value
 
 
@@ -66,7 +66,7 @@ class Chosen:
             section = registry(self.kind).find(settings[self.key])
         except UserError as error:
             place = () if isinstance(value, str) else (self.key,)
-            _refuse(error.what, error.hint, place, settings[self.key])
+            refuse(error.what, error.hint, place, settings[self.key])
         return section.model_validate({k: v for k, v in settings.items() if k != self.key})
 
     def show(self, section: Section, info: SerializationInfo) -> str | dict[str, Any]:
@@ -87,7 +87,7 @@ class Chosen:
         )
 
 
-def _refuse(what: str, hint: str, place: tuple[str, ...], value: Any) -> NoReturn:
+def refuse(what: str, hint: str, place: tuple[str, ...], value: Any) -> NoReturn:
     """Raise the error of a word that is not known; `place`: its keys, within the section."""
     error = PydanticCustomError(UNKNOWN, "{what}", {"what": what, "hint": hint})
     details = InitErrorDetails(type=error, loc=place, input=value)

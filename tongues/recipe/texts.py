@@ -1,12 +1,22 @@
 """The sections on text: where it comes from, what of it is kept, how it becomes tokens."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import (
+    Field,
+    PlainValidator,
+    SerializeAsAny,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
-from tongues.quantities import Amount, Bytes, Share, Threshold, Tokens
-from tongues.recipe.base import Section
+from tongues.errors import nearest
+from tongues.quantities import Amount, Bytes, Tokens
+from tongues.recipe.base import Section, refuse
+from tongues.registry import registry
 
 __all__ = [
     "Clean",
@@ -73,18 +83,48 @@ class Hub(Section):
 class Clean(Section):
     """What is dropped: documents beyond these thresholds; `off` switches one off.
 
-    A percentile such as `p99` is taken among the language's own documents.
+    The keys are those of the signals (`tongues.text.signals`) of this package, and of those of
+    other packages that are named; `on` stands for a signal's own threshold. A percentile such as
+    `p99` is taken among the language's own documents.
     """
 
-    language: Share | Off = 0.5  # least share of a document identified as its own language
-    script: Share | Off = "off"  # least share of its letters in the language's main script
-    characters: Threshold | Off = "p0.5"  # fewest characters
-    repetition: Threshold | Off = "p99.5"  # largest share of what a document says again
-    repeated_lines: Threshold | Off = "p99.5"  # largest share of it in lines said before
-    symbols: Threshold | Off = "p99.5"  # largest share of symbols and punctuation
-    digits: Threshold | Off = "p99.5"
-    near: Share | Off = 0.7  # Jaccard similarity from which one of two documents goes
-    benchmark: Annotated[int, Field(ge=1)] | Off = 1  # n-grams shared with a named benchmark
+    @property
+    def levels(self) -> dict[str, float | str]:
+        """Every threshold by its key: a number, a percentile or `off`."""
+        return {key: getattr(self, key) for key in type(self).model_fields}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The classes of thresholds are made as they are needed: other processes make theirs."""
+        return _read_clean, (self.model_dump(mode="json"),)
+
+
+def _read_clean(value: Any) -> Clean:
+    if isinstance(value, Clean):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError("write thresholds by their signal, such as `{digits: 0.2}`")
+    built_in = {signal.key for signal in registry("signal").built_in}
+    kind = _clean_of(frozenset(map(str, value)) - built_in)
+    usual = {key: field.default for key, field in kind.model_fields.items()}
+    return kind.model_validate({k: usual.get(k) if v == "on" else v for k, v in value.items()})
+
+
+@cache
+def _clean_of(others: frozenset[str]) -> type[Clean]:
+    """The section with the thresholds of this package, and others by their keys."""
+    signals = registry("signal")
+    named = [signal for signal in signals.built_in if signal.key]
+    for key in sorted(others):
+        found = next((signal for signal in signals if signal.key == key), None)
+        if found is None:
+            choices = [signal.key for signal in signals if signal.key]
+            refuse(f"unknown key `{key}`", nearest(key, choices), (key,), key)
+        named.append(found)
+    fields: dict[str, Any] = {
+        signal.key: (signal.rule.level | Off, signal.rule.default)
+        for signal in sorted(named, key=lambda signal: signal.rule.order)
+    }
+    return create_model("Clean", __base__=Clean, **fields)
 
 
 class Text(Section):
@@ -93,7 +133,9 @@ class Text(Section):
     made: Made | None = None
     files: dict[str, Files] = Field(default={})
     hub: dict[str, Hub] = Field(default={})
-    clean: Clean = Clean()
+    clean: Annotated[SerializeAsAny[Clean], PlainValidator(_read_clean)] = Field(
+        default_factory=lambda: _read_clean({})
+    )
     benchmarks: list[str] = Field(default=[])  # files whose text must not be trained on
     identifier: str | None = None  # a fastText model such as GlotLID's; py3langid without
 

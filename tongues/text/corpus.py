@@ -10,7 +10,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.files import read_json
-from tongues.text.parts import SIGNALS, column, part_path, read_columns
+from tongues.text.parts import column, part_path, read_columns
 from tongues.text.signals import BANDS, SIGNATURE
 from tongues.text.sources import Piece
 
@@ -51,7 +51,7 @@ class Corpus:
     def numbers(self, name: str) -> np.ndarray:
         """A signal of every document."""
         columns = [column(read_columns(part.path, [name]), name) for part in self.parts]
-        return np.concatenate([np.empty(0, SIGNALS.get(name, "uint32")), *columns])
+        return np.concatenate(columns) if columns else np.empty(0, np.uint32)
 
     def band(self, number: int) -> np.ndarray:
         """A band's key of every document."""

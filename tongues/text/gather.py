@@ -1,10 +1,10 @@
 """The first stage: a piece is read from beginning to end, every document with its signals."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tongues import recipe
 from tongues.files import append_line, file_hash, fingerprint, read_json, write_json
@@ -12,10 +12,13 @@ from tongues.quantities import show_bytes
 from tongues.ranks import Rank, Tell
 from tongues.text.document import Document
 from tongues.text.normal import normalised
-from tongues.text.parts import part_path, signals_of, write_part
+from tongues.text.parts import part_path, table_of, write_part
 from tongues.text.reading import Fault
-from tongues.text.signals import Benchmarks, Identifier, load_benchmarks, load_identifier
+from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
 from tongues.text.sources import Piece, find_benchmarks, find_pieces, open_piece
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["gather", "gather_rank"]
 
@@ -25,6 +28,8 @@ _PART_DOCUMENTS = 20_000
 _TOKEN_BYTES = 16  # more than a token holds of any language
 _FAULTS = 10_000  # of a piece, written down; more are only counted
 _TELL_EVERY = 10.0  # seconds
+
+Measure = Callable[[Sequence[Document]], "pa.Table"]  # documents to their table of signals
 
 
 def gather_rank(rank: Rank, tell: Tell, settings: recipe.Text, corpus: Path, held_out: int) -> None:
@@ -46,18 +51,25 @@ def gather(
     identifier = load_identifier(Path(settings.identifier) if settings.identifier else None)
     named = find_benchmarks(settings)
     benchmarks = load_benchmarks(named)
-    tools = {"identifier": identifier.name, "benchmarks": [file_hash(path) for path in named]}
+    signals = signals_in(tuple(settings.clean.levels))
+    tools: dict[str, Any] = {"identifier": identifier.name}
+    tools |= {"benchmarks": [file_hash(path) for path in named]}
+    others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
+    tools |= {"signals": others} if others else {}
+
+    def measure(documents: Sequence[Document]) -> "pa.Table":
+        return table_of(documents, identifier, benchmarks, signals)
+
     for piece in pieces:
         most = _most_bytes(piece, held_out)
         made_from = {"layout": _LAYOUT, "most": most, **piece.made_from(), **tools}
-        _gather_piece(piece, made_from, identifier, benchmarks, tell, corpus)
+        _gather_piece(piece, made_from, measure, tell, corpus)
 
 
 def _gather_piece(
     piece: Piece,
     made_from: dict[str, Any],
-    identifier: Identifier,
-    benchmarks: Benchmarks,
+    measure: Measure,
     tell: Tell,
     corpus: Path,
 ) -> None:
@@ -82,13 +94,13 @@ def _gather_piece(
             mark["capped"] = True
             break
         if size >= _PART_BYTES or len(documents) >= _PART_DOCUMENTS:
-            _save(folder, mark, documents, size, state, identifier, benchmarks)
+            _save(folder, mark, documents, size, state, measure)
             documents, size = [], 0
         if time.monotonic() - told > _TELL_EVERY:
             speed = (mark["bytes"] + size - behind) / (time.monotonic() - told)
             told, behind = time.monotonic(), mark["bytes"] + size
             tell(f"{piece.source}: {show_bytes(behind)} read, {show_bytes(speed)} a second")
-    _save(folder, mark, documents, size, state, identifier, benchmarks, whole=True)
+    _save(folder, mark, documents, size, state, measure, whole=True)
 
 
 def _most_bytes(piece: Piece, held_out: int) -> int | None:
@@ -148,14 +160,12 @@ def _save(
     documents: list[Document],
     size: int,
     state: Any,
-    identifier: Identifier,
-    benchmarks: Benchmarks,
+    measure: Measure,
     whole: bool = False,
 ) -> None:
     """Write a part, then the mark that makes it count."""
     if documents:
-        table = signals_of(documents, identifier, benchmarks)
-        write_part(part_path(folder, len(mark["parts"])), table)
+        write_part(part_path(folder, len(mark["parts"])), measure(documents))
         mark["parts"].append(len(documents))
     mark["documents"] += len(documents)
     mark["bytes"] += size

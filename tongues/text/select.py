@@ -12,44 +12,20 @@ from tongues import recipe
 from tongues.quantities import percentile
 from tongues.text.corpus import Corpus
 from tongues.text.duplicates import clusters
+from tongues.text.signals import LIMIT, NEAR, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import Piece
 
-__all__ = ["REASONS", "Selection", "select"]
+__all__ = ["Selection", "select"]
 
-# Why a document is dropped, in the order in which it is asked; the first reason counts.
-REASONS = (
-    "kept",
-    "beyond the limit",
-    "other language",
-    "other script",
-    "short",
-    "repetitive",
-    "repeated lines",
-    "symbols",
-    "digits",
-    "benchmark",
-    "copy",
-    "near copy",
-)
 _TOGETHER = 0.5  # similarity from which two documents lie on one side of the split
-
-# Reason, signal, the recipe's word for the threshold, and whether the signal must be above it.
-_RULES: tuple[tuple[str, str, str, bool], ...] = (
-    ("other language", "language_share", "language", True),
-    ("other script", "script_share", "script", True),
-    ("short", "characters", "characters", True),
-    ("repetitive", "repetition", "repetition", False),
-    ("repeated lines", "repeated_lines", "repeated_lines", False),
-    ("symbols", "symbols", "symbols", False),
-    ("digits", "digits", "digits", False),
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
     """What became of every document of a corpus.
 
-    reason: index into `REASONS`; 0 is kept.
+    reasons: what becomes of documents; the first is that they are kept.
+    reason: index into `reasons`.
     cluster: number of the first document that it is a near copy of, its own if none; -1 where
         it was dropped before copies were looked for.
     component: a hash that documents share when they must lie on one side of the split, because
@@ -57,6 +33,7 @@ class Selection:
     thresholds: the value of each threshold, by language and its word in the recipe.
     """
 
+    reasons: tuple[str, ...]
     reason: np.ndarray
     cluster: np.ndarray
     component: np.ndarray
@@ -73,41 +50,53 @@ def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Se
 
     Made text is made clean: of it nothing is dropped, but alike documents stay together.
     """
+    levels = settings.clean.levels
+    signals = signals_in(tuple(levels))
+    names = reasons(signals)
     reason = np.zeros(corpus.count, dtype=np.uint8)
     made = set(settings.made.languages) if settings.made else set()
     judged = np.isin(corpus.lang, [corpus.languages.index(lang) for lang in made], invert=True)
-    _limit(corpus, pieces, reason)
-    thresholds = _judge(settings.clean, corpus, judged, reason)
-    most = settings.clean.benchmark
-    if most != "off":
-        _drop(reason, (corpus.numbers("benchmark") >= most) & judged, "benchmark")
-    exact = corpus.numbers("exact")
-    size = corpus.numbers("characters")
+    reason[_beyond_limits(corpus, pieces)] = names.index(LIMIT)
+    thresholds: dict[str, dict[str, float]] = {lang: {} for lang in corpus.languages}
+    for signal, rule in in_order(signals):
+        level = levels.get(signal.key, "off")
+        if rule.keeps != "one of each" and level != "off":
+            beyond = _judge(signal, rule, level, corpus, judged & (reason == 0), thresholds)
+            reason[beyond] = names.index(rule.reason)
+    near = levels[NEAR.key]
+    for lang in set(corpus.languages) - made if near != "off" else ():
+        thresholds[lang][NEAR.key] = float(near)
     alive = np.flatnonzero(reason == 0)
-    near = settings.clean.near
-    for lang in set(corpus.languages) - made:
-        same = {"near": near, "benchmark": most}
-        thresholds[lang] |= {word: float(value) for word, value in same.items() if value != "off"}
-    similarities = [_TOGETHER] if near == "off" else [_TOGETHER, near]
     found = clusters(
         len(alive),
         lambda band: corpus.band(band)[alive],
         lambda documents: corpus.signatures(alive[documents]),
-        similarities,
+        [_TOGETHER] if near == "off" else [_TOGETHER, float(near)],
     )
-    those = judged[alive], corpus.lang[alive], size[alive], exact[alive]
-    if near != "off":
-        reason[alive[_later(found[-1], *those)]] = REASONS.index("near copy")
-    reason[alive[_later(exact[alive], *those)]] = REASONS.index("copy")
+    keys = {
+        signal: corpus.numbers(signal.name)
+        for signal, rule in in_order(signals)
+        if rule.keeps == "one of each"
+        and signal is not NEAR
+        and (rule.always or levels[signal.key] != "off")
+    }
+    component = np.zeros(corpus.count, dtype=np.uint64)
+    links = [found[0], *(key[alive] for key in keys.values())]
+    component[alive] = _components(corpus.numbers("group_hash")[alive], links)
     cluster = np.full(corpus.count, -1, dtype=np.int64)
     cluster[alive] = alive[found[-1]]
-    component = np.zeros(corpus.count, dtype=np.uint64)
-    component[alive] = _components(corpus.numbers("group_hash")[alive], found[0], exact[alive])
-    return Selection(reason, cluster, component, thresholds)
+    for signal, rule in in_order(signals):
+        key = keys.get(signal, cluster if signal is NEAR and near != "off" else None)
+        if key is not None:
+            there = np.flatnonzero(reason == 0)
+            those = there[_later(key[there], corpus, there)]
+            reason[those[judged[those]]] = names.index(rule.reason)
+    return Selection(names, reason, cluster, component, thresholds)
 
 
-def _limit(corpus: Corpus, pieces: Sequence[Piece], reason: np.ndarray) -> None:
-    """Drop what comes after the most documents or bytes that the recipe wants of a source."""
+def _beyond_limits(corpus: Corpus, pieces: Sequence[Piece]) -> np.ndarray:
+    """What comes after the most documents or bytes that the recipe wants of a source."""
+    beyond = np.zeros(corpus.count, dtype=bool)
     sizes = corpus.numbers("bytes").astype(np.int64)
     by_settings: dict[tuple[str, int], list[Piece]] = {}
     for piece in pieces:
@@ -124,74 +113,72 @@ def _limit(corpus: Corpus, pieces: Sequence[Piece], reason: np.ndarray) -> None:
         )
         one = np.ones(len(documents), np.int64) if most.unit == "documents" else sizes[documents]
         before = np.cumsum(one) - one
-        reason[documents[before >= most.number]] = REASONS.index("beyond the limit")
+        beyond[documents[before >= most.number]] = True
+    return beyond
 
 
 def _judge(
-    clean: recipe.Clean, corpus: Corpus, judged: np.ndarray, reason: np.ndarray
-) -> dict[str, dict[str, float]]:
-    """Apply the thresholds, each among the documents of a language that passed those before.
+    signal: Signal,
+    rule: Rule,
+    level: float | str,
+    corpus: Corpus,
+    among: np.ndarray,
+    thresholds: dict[str, dict[str, float]],
+) -> np.ndarray:
+    """Which of some documents a threshold drops; its value in each language goes to `thresholds`.
 
     A percentile is one of the signal's values there, so it drops nothing where there are few.
     """
-    thresholds: dict[str, dict[str, float]] = {lang: {} for lang in corpus.languages}
-    for why, signal, word, at_least in _RULES:
-        threshold = getattr(clean, word)
-        if threshold == "off":
+    values = corpus.numbers(signal.name).astype(np.float64)
+    if signal.name == "script_share":
+        values = np.where(_main_script(corpus, among), values, 0.0)
+    beyond = np.zeros(corpus.count, dtype=bool)
+    for code, lang in enumerate(corpus.languages):
+        here = (corpus.lang == code) & among & ~np.isnan(values)
+        if not here.any():
             continue
-        values = corpus.numbers(signal).astype(np.float64)
-        if signal == "script_share":
-            values = np.where(_main_script(corpus, reason), values, 0.0)
-        for code, lang in enumerate(corpus.languages):
-            here = (corpus.lang == code) & judged & (reason == 0) & ~np.isnan(values)
-            if not here.any():
-                continue
-            if isinstance(threshold, str):
-                method = "lower" if at_least else "higher"
-                value = float(np.percentile(values[here], percentile(threshold), method=method))
-            else:
-                value = float(threshold)
-            thresholds[lang][word] = value
-            beyond = values < value if at_least else values > value
-            _drop(reason, here & beyond, why)
-    return thresholds
+        if isinstance(level, str):
+            method = "lower" if rule.keeps == "at least" else "higher"
+            value = float(np.percentile(values[here], percentile(level), method=method))
+        else:
+            value = float(level)
+        thresholds[lang][signal.key] = value
+        compare = {"at least": np.less, "at most": np.greater, "below": np.greater_equal}
+        beyond |= here & compare[rule.keeps](values, value)
+    return beyond
 
 
-def _main_script(corpus: Corpus, reason: np.ndarray) -> np.ndarray:
+def _main_script(corpus: Corpus, among: np.ndarray) -> np.ndarray:
     """Whether each document is written in the script that most of its language's are."""
     scripts, names = corpus.words("script")
     main = np.zeros(corpus.count, dtype=bool)
     for code in range(len(corpus.languages)):
-        here = (corpus.lang == code) & (reason == 0)
+        here = (corpus.lang == code) & among
         if here.any():
             most = int(np.argmax(np.bincount(scripts[here], minlength=len(names))))
             main |= (corpus.lang == code) & (scripts == most)
     return main
 
 
-def _drop(reason: np.ndarray, which: np.ndarray, why: str) -> None:
-    reason[which & (reason == 0)] = REASONS.index(why)
-
-
-def _later(
-    cluster: np.ndarray, judged: np.ndarray, lang: np.ndarray, size: np.ndarray, exact: np.ndarray
-) -> np.ndarray:
-    """Whether a document goes because its cluster has a better one of its language.
+def _later(key: np.ndarray, corpus: Corpus, documents: np.ndarray) -> np.ndarray:
+    """Whether a document goes because a better one of its language has the same key.
 
     The longest stays, and of equally long ones the one with the least hash, so that the order
     of files decides nothing.
     """
-    order = np.lexsort((np.arange(len(exact)), exact, -size.astype(np.int64), lang, cluster))
+    lang, exact = corpus.lang[documents], corpus.numbers("exact")[documents]
+    size = corpus.numbers("characters")[documents].astype(np.int64)
+    order = np.lexsort((np.arange(len(exact)), exact, -size, lang, key))
     later = np.zeros(len(exact), dtype=bool)
     first, second = order[:-1], order[1:]
-    later[second] = (cluster[first] == cluster[second]) & (lang[first] == lang[second])
-    return later & judged
+    later[second] = (key[first] == key[second]) & (lang[first] == lang[second])
+    return later
 
 
-def _components(group: np.ndarray, cluster: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """The least group hash among all documents linked by groups, copies and likeness."""
+def _components(group: np.ndarray, keys: Sequence[np.ndarray]) -> np.ndarray:
+    """The least group hash among all documents linked by groups or by one of some keys."""
     component = group.copy()
-    links = [np.unique(key, return_inverse=True)[1] for key in (group, cluster, exact)]
+    links = [np.unique(key, return_inverse=True)[1] for key in (group, *keys)]
     while True:
         before = component
         for link in links:

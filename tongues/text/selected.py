@@ -11,9 +11,10 @@ from tongues.files import fingerprint, read_json, whole_file, write_json
 from tongues.quantities import show_bytes
 from tongues.ranks import Tell
 from tongues.text.corpus import Corpus
-from tongues.text.select import REASONS, Selection, select
+from tongues.text.select import Selection, select
+from tongues.text.signals import signals_in
 from tongues.text.sources import Piece
-from tongues.text.summary import summarise
+from tongues.text.summary import show_dropped, summarise
 
 __all__ = ["check_selection", "read_selection", "write_selection"]
 
@@ -39,8 +40,8 @@ def write_selection(
         table = pa.table(names | {"component": selection.component})
         with whole_file(selected) as aside:
             pq.write_table(table, aside, compression="zstd")
-        summary = summarise(corpus, selection)
-        write_json(path, {"made_from": made_from, "reasons": REASONS, **summary})
+        summary = summarise(corpus, selection, signals_in(tuple(settings.clean.levels)))
+        write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
     _tell(read_json(path), tell)
 
 
@@ -57,10 +58,11 @@ def read_selection(corpus: Corpus) -> Selection:
 
     table = pq.ParquetFile(corpus.path / "selected.parquet").read(use_threads=False)
     columns = {name: table[name].to_numpy() for name in table.column_names}
-    about: dict[str, Any] = read_json(corpus.path / "corpus.json")["languages"]
-    thresholds = {lang: about[lang]["thresholds"] for lang in about}
+    summary: dict[str, Any] = read_json(corpus.path / "corpus.json")
+    thresholds = {lang: about["thresholds"] for lang, about in summary["languages"].items()}
     component = columns["component"].astype(np.uint64, copy=False)
-    return Selection(columns["reason"], columns["cluster"], component, thresholds)
+    reasons = tuple(summary["reasons"])
+    return Selection(reasons, columns["reason"], columns["cluster"], component, thresholds)
 
 
 def _nothing_left(lang: str, about: dict[str, Any]) -> UserError:
@@ -85,8 +87,7 @@ def _tell(summary: dict[str, Any], tell: Tell) -> None:
         read, kept = about["read"], about["kept"]
         line = f"{lang}: {read['documents']} documents read, {show_bytes(read['bytes'])}"
         if kept != read:
-            dropped = ", ".join(f"{why} {n['documents']}" for why, n in about["dropped"].items())
-            line += f"; {kept['documents']} kept ({dropped})"
+            line += f"; {kept['documents']} kept ({show_dropped(about['dropped'])})"
         tell(line)
     for caution in summary["cautions"]:
         tell(f"caution: {caution['sentence']} ({caution['code']})")

@@ -1,5 +1,6 @@
 """What came in, what was dropped and why, and what is inside: `corpus.json`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,14 +8,11 @@ import numpy as np
 from tongues.errors import Caution
 from tongues.files import read_lines
 from tongues.text.corpus import Corpus
-from tongues.text.parts import SIGNALS
-from tongues.text.select import REASONS, Selection
-from tongues.text.signals import same_language
+from tongues.text.select import Selection
+from tongues.text.signals import Signal, same_language
 
-__all__ = ["summarise"]
+__all__ = ["show_dropped", "summarise"]
 
-_SHOWN = ("characters", "line_length", "repetition", "repeated_lines", "symbols", "digits")
-_SHOWN += ("language_share",)
 _BINS = 24
 _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
@@ -26,13 +24,14 @@ _MISTAGGED = 0.3  # share of documents in another language, from which the tag i
 _FOREIGN = 0.05  # share of other languages inside, from which a caution is due
 
 
-def summarise(corpus: Corpus, selection: Selection) -> dict[str, Any]:
+def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -> dict[str, Any]:
     """Everything about a corpus that people should know, by language, in JSON."""
     sizes = corpus.numbers("bytes").astype(np.int64)
     characters = corpus.numbers("characters").astype(np.int64)
     labels, label_names = corpus.words("label")
     scripts, script_names = corpus.words("script")
-    signals = {name: corpus.numbers(name) for name in _SHOWN}
+    drawn = [(each, corpus.numbers(each.name)) for each in signals if each.axis]
+    unknown = np.isnan(corpus.numbers("language_share"))
     exact = corpus.numbers("exact")
     shares = _shares(corpus, selection, sizes)
     samples = _samples(corpus, selection, exact)
@@ -46,22 +45,27 @@ def summarise(corpus: Corpus, selection: Selection) -> dict[str, Any]:
             "kept": _amount(kept, sizes, characters),
             "dropped": {
                 why: _amount(here & (selection.reason == number), sizes, characters)
-                for number, why in enumerate(REASONS)
+                for number, why in enumerate(selection.reasons)
                 if number and (here & (selection.reason == number)).any()
             },
             "thresholds": selection.thresholds[lang],
             "labels": _counts(labels[here], label_names),
             "scripts": _counts(scripts[here], script_names),
             "found": shares[lang],
-            **_foreign(lang, shares[lang], bool(np.isnan(signals["language_share"][here]).all())),
+            **_foreign(lang, shares[lang], bool(unknown[here].all())),
             "clusters": _clusters(selection.cluster[here & (selection.cluster >= 0)]),
             "signals": {
-                name: _histogram(values[kept], values[here & ~kept], name)
-                for name, values in signals.items()
+                each.name: _histogram(values[kept], values[here & ~kept], each)
+                for each, values in drawn
             },
             "samples": samples[lang],
         }
     return {"languages": languages, "cautions": _cautions(languages)}
+
+
+def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:
+    """How many documents were dropped for each reason, in words."""
+    return ", ".join(f"{why} {amount['documents']:,}" for why, amount in dropped.items())
 
 
 def _pieces(corpus: Corpus, lang: str) -> list[dict[str, Any]]:
@@ -135,17 +139,18 @@ def _clusters(cluster: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _histogram(kept: np.ndarray, dropped: np.ndarray, name: str) -> dict[str, list[float]]:
+def _histogram(kept: np.ndarray, dropped: np.ndarray, signal: Signal) -> dict[str, list[float]]:
     """Counts of a signal among the kept and the dropped; counts of things in doubling steps."""
     values = np.concatenate([kept, dropped]).astype(np.float64)
     values = values[~np.isnan(values)]
     if not len(values):
         return {"edges": [], "kept": [], "dropped": []}
-    if SIGNALS[name].startswith("uint") or name == "line_length":
+    bins = signal.axis.bins if signal.axis else "small"
+    if bins == "doubling":
         top = int(np.ceil(np.log2(max(values.max(), 1) + 1)))
         edges = np.concatenate([[0], 2.0 ** np.arange(top + 1)])
     else:  # most shares are small: narrow bins there
-        power = 1 if name == "language_share" else 3
+        power = 1 if bins == "even" else 3
         edges = np.linspace(0.0, 1.0, _BINS + 1) ** power
     both = [np.histogram(part[~np.isnan(part)], edges)[0].tolist() for part in (kept, dropped)]
     return {"edges": edges.tolist(), "kept": both[0], "dropped": both[1]}
@@ -157,7 +162,7 @@ def _samples(
     """The beginnings of some documents of each language and fate, chosen by hash."""
     chosen: list[np.ndarray] = []
     for code in range(len(corpus.languages)):
-        for number in range(len(REASONS)):
+        for number in range(len(selection.reasons)):
             there = np.flatnonzero((corpus.lang == code) & (selection.reason == number))
             chosen.append(there[np.argsort(exact[there], kind="stable")[:_SAMPLES]])
     documents = np.concatenate([np.empty(0, int), *chosen])
@@ -169,7 +174,7 @@ def _samples(
         sample = {"text": text[:_SAMPLE]}
         if like >= 0:
             sample["like"] = next(others)[:_SAMPLE]
-        why = REASONS[selection.reason[document]]
+        why = selection.reasons[selection.reason[document]]
         samples[corpus.languages[corpus.lang[document]]].setdefault(why, []).append(sample)
     return samples
 
@@ -177,7 +182,8 @@ def _samples(
 def _kept_likes(corpus: Corpus, selection: Selection, documents: np.ndarray) -> np.ndarray:
     """For each near copy among documents the one that was kept for it; -1 for others."""
     likes = np.full(len(documents), -1, dtype=np.int64)
-    for place in np.flatnonzero(selection.reason[documents] == REASONS.index("near copy")):
+    near = selection.reasons.index("near copy")
+    for place in np.flatnonzero(selection.reason[documents] == near):
         document = documents[place]
         same = (selection.cluster == selection.cluster[document]) & (selection.reason == 0)
         likes[place] = np.flatnonzero(same & (corpus.lang == corpus.lang[document]))[0]

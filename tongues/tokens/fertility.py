@@ -39,6 +39,8 @@ class Fertility:
     multiplier: tokens for each that the reference language needs to say the same, where both
         have documents of the same groups.
     uses: how often each id occurs.
+    prepared: bytes per token of all the text to train on, each document's end token included,
+        where `tokens.json` knows it; else the ratio is that of this text.
     """
 
     bytes: int
@@ -49,11 +51,12 @@ class Fertility:
     partial: int
     multiplier: float | None
     uses: np.ndarray
+    prepared: float | None = None
 
     @property
     def bytes_per_token(self) -> float:
         """Bytes of UTF-8 per token."""
-        return self.bytes / max(self.tokens, 1)
+        return self.bytes / max(self.tokens, 1) if self.prepared is None else self.prepared
 
     @property
     def tokens_per_word(self) -> float:
@@ -63,7 +66,7 @@ class Fertility:
     @property
     def spelt_out(self) -> bool:
         """Whether the language is spelt nearly byte by byte."""
-        return self.bytes_per_token < BYTEWISE
+        return self.bytes / max(self.tokens, 1) < BYTEWISE
 
 
 @dataclass(frozen=True, slots=True)

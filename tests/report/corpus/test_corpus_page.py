@@ -171,3 +171,15 @@ def test_places_are_told_apart(corpus: Path, make_study: Callable[..., Path], tm
         kind_of([corpus, tokens])
     with pytest.raises(UserError, match="one corpus"):
         kind_of([corpus, corpus])
+
+
+def test_the_page_counts_as_prepare_does(corpus: Path, report: Path):
+    manifest = read_json(corpus.parents[1] / "tokens/small/tokens.json")
+    page = Page(report.read_text()).said
+    for counts in manifest["languages"].values():
+        assert f"{counts['train']['bytes_per_token']:.2f} bytes per token" in page
+    summary = read_summary(corpus)
+    amount = Amount(documents=1, bytes=1, characters=1)
+    reasons = ("other language", "short", "benchmark", "copy", "near copy")
+    summary["languages"]["he"]["dropped"] = dict.fromkeys(reasons, amount)
+    assert ", ".join(f"{why} 1" for why in reasons) in about_languages(summary, {})["he"]

@@ -10,40 +10,17 @@ from tongues.pages import Figure, percent, share
 from tongues.pages.axes import Axis, Row, categories, colour, linear, tips
 from tongues.pages.plots import alt, bars, chart, heat, panel
 from tongues.report.corpus.summary import Language, Summary
-from tongues.text.signals import same_language
+from tongues.text.signals import LIMIT, SIGNALS, same_language
 
 __all__ = ["corpus_figures"]
 
-# Reasons to drop a document that one colour stands for, in the order they are drawn.
-_KINDS = {
-    "copy": "copy",
-    "near copy": "copy",
-    "other language": "language or script",
-    "other script": "language or script",
-    "repetitive": "repetitive",
-    "repeated lines": "repetitive",
-    "symbols": "symbols, digits",
-    "digits": "symbols, digits",
-    "short": "short",
-    "benchmark": "benchmark",
-    "beyond the limit": "limit",
-}
-_ORDER = list(dict.fromkeys(_KINDS.values()))
+# Groups of reasons to drop a document, a colour for each; those of other packages come after.
+_GROUPS = ("copy", "language or script", "repetitive", "symbols, digits", "short", "benchmark")
 _COLUMNS = 24  # of a matrix, at most
 _WRITTEN = 9  # columns, up to which a matrix says its shares in words
 _SEEN = 0.0005  # shares below it are not drawn
 _ROW = 30  # pixels of a language
 
-# Signal, what it is called, the recipe's word for its threshold.
-_SIGNALS = (
-    ("characters", "Characters", "characters"),
-    ("line_length", "Characters a line", ""),
-    ("repetition", "Said before in the document (%)", "repetition"),
-    ("repeated_lines", "In lines said before (%)", "repeated_lines"),
-    ("symbols", "Symbols and punctuation (%)", "symbols"),
-    ("digits", "Digits (%)", "digits"),
-    ("language_share", "Identified as the language (%)", "language"),
-)
 _RIDGE, _LOW_RIDGE, _FEW = 46, 30, 10  # pixels of a language, and where there are more than a few
 _HALF = 0.42  # of a row, for the highest bar
 _TICKS = 7  # on an axis, at most about
@@ -69,10 +46,16 @@ def _dropped(summary: Summary) -> Figure | None:
     if not rows:
         return None
     reasons = [str(row["reason"]) for row in rows]
-    kinds = {why: _KINDS.get(why) or why for why in reasons}
-    order = {why: _ORDER.index(kind) if kind in _ORDER else 9 for why, kind in kinds.items()}
-    drawn = [{**r, "series": kinds[r["reason"]], "order": order[r["reason"]]} for r in rows]
-    tint = colour(_ORDER, kinds.values(), "square", symbolSize=90).sort(_ORDER)
+    rules = [signal.rule for signal in SIGNALS if signal.rule]
+    groups = {rule.reason: rule.group or rule.reason for rule in rules} | {LIMIT: "limit"}
+    kinds = {why: groups.get(why, why) for why in reasons}
+    order = list(dict.fromkeys([*_GROUPS, "limit", *sorted(kinds.values())]))
+    drawn = [
+        {**row, "series": kind, "order": order.index(kind)}
+        for row in rows
+        for kind in (kinds[row["reason"]],)
+    ]
+    tint = colour(order, kinds.values(), "square", symbolSize=90).sort(order)
     langs = list(summary["languages"])
     panels = [
         bars(
@@ -160,13 +143,16 @@ def _heat(rows: Sequence[Row], title: str, langs: list[str]) -> alt.LayerChart:
 def _signals(languages: Mapping[str, Language]) -> Figure | None:
     """A panel per signal, a row per language: kept documents above its line, dropped below."""
     panels, rows = [], []
-    for name, title, word in _SIGNALS:
-        all_of_them = {lang: each["signals"][name] for lang, each in languages.items()}
-        histograms = {lang: each for lang, each in all_of_them.items() if each["edges"]}
+    known = {signal.name: signal for signal in SIGNALS}
+    for name in dict.fromkeys(name for each in languages.values() for name in each["signals"]):
+        all_of_them = {x: each["signals"].get(name) for x, each in languages.items()}
+        histograms = {lang: each for lang, each in all_of_them.items() if each and each["edges"]}
         if not histograms:
             continue
-        limits = {x: each["thresholds"].get(word) for x, each in languages.items()}
-        panels.append(_ridges(title, histograms, limits, list(languages)))
+        signal = known.get(name)  # none where its package is no longer installed
+        key, axis = (signal.key, signal.axis) if signal else ("", None)
+        limits = {x: each["thresholds"].get(key) for x, each in languages.items()}
+        panels.append(_ridges(axis.title if axis else name, histograms, limits, list(languages)))
         rows += [
             {
                 "signal": name,

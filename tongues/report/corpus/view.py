@@ -1,6 +1,7 @@
 """The page of a corpus: what came in, what was dropped and why, every language by itself."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -34,24 +35,13 @@ from tongues.report.corpus.summary import Amount, Language, Summary, copies, fau
 from tongues.report.tokenizer.measured import SAMPLE, Measured, measure_tokenizers
 from tongues.report.tokenizer.texts import documents_on
 from tongues.report.tokenizer.view import spelling, tokenizer_blocks, tokenizer_numbers
+from tongues.text.signals import LIMIT, SIGNALS
+from tongues.text.summary import show_dropped
+from tongues.tokens.store import read_manifest
 
 __all__ = ["about_languages", "write_corpus_report"]
 
-# What a dropped document is, with the value of the threshold that it does not meet, and the word
-# of the recipe for that.
-_RULES = {
-    "beyond the limit": ("read after the most that the recipe wants was there", ""),
-    "other language": ("less than {} of it is in this language", "language"),
-    "other script": ("less than {} of its letters are in the language's main script", "script"),
-    "short": ("fewer than {} characters", "characters"),
-    "repetitive": ("more than {} of it was said before in it", "repetition"),
-    "repeated lines": ("more than {} of it is lines said before in it", "repeated_lines"),
-    "symbols": ("more than {} of it is symbols and punctuation", "symbols"),
-    "digits": ("more than {} of it is digits", "digits"),
-    "benchmark": ("holds a passage of a benchmark", ""),
-    "copy": ("the same as another", ""),
-    "near copy": ("alike by {} and more to others, of which the longest is kept", "near"),
-}
+_LIMIT = "read after the most that the recipe wants was there"
 _FAULTS = {
     "archive cut off": "the archive ends early; what came before is read",
     "archive damaged": "the archive cannot be unpacked any further",
@@ -109,7 +99,13 @@ def _measured(place: Path, progress: Callable[[str], None]) -> list[Measured]:
     tokens = place.resolve().parents[1] / "tokens" / place.resolve().name
     if not (tokens / "tokens.json").is_file():
         return []
-    return measure_tokenizers([tokens], documents_on(place, SAMPLE), progress)
+    (measured,) = measure_tokenizers([tokens], documents_on(place, SAMPLE), progress)
+    counts = read_manifest(tokens)["languages"]
+    languages = {
+        lang: replace(found, prepared=counts[lang]["train"]["bytes_per_token"])
+        for lang, found in measured.languages.items()
+    }
+    return [replace(measured, languages=languages)]
 
 
 def _page(title: str, summary: Summary, measured: Sequence[Measured]) -> Page:
@@ -167,11 +163,8 @@ def _sentence(about: Language, clause: str) -> str:
         f"{kept['documents']:,} of {read['documents']:,} documents kept "
         f"({show_bytes(kept['bytes'])}, {percent(share(kept['bytes'], read['bytes']))})"
     ]
-    gone = {why: amount["documents"] for why, amount in about["dropped"].items()}
-    if gone:
-        most = sorted(gone, key=lambda why: -gone[why])[:2]
-        rest = f" and {len(gone) - 2} more reasons" if len(gone) > 3 else ""
-        clauses.append("dropped: " + ", ".join(f"{why} {gone[why]:,}" for why in most) + rest)
+    if about["dropped"]:
+        clauses.append(f"dropped: {show_dropped(about['dropped'])}")
     if about["foreign"] is not None and kept["documents"]:
         clauses.append(f"{percent(about['foreign'])} of what is kept is in other languages")
     if faults(about):
@@ -283,11 +276,11 @@ def _step_table(about: Language) -> Table:
 
 def _rule(why: str, about: Language) -> str:
     """Why a document is dropped, with the value it did not meet in this language."""
-    rule, word = _RULES.get(why, (why, ""))
-    value = about["thresholds"].get(word)
-    if value is None:
-        return rule.format("the least")
-    return rule.format(f"{value:,.0f}" if why == "short" else f"{value * 100:.3g} %")
+    signal = next((each for each in SIGNALS if each.rule and each.rule.reason == why), None)
+    if signal is None or signal.rule is None:  # of a package that is not installed, perhaps
+        return _LIMIT if why == LIMIT else why
+    value = about["thresholds"].get(signal.key)
+    return signal.rule.sentence.format("the least" if value is None else signal.show(value))
 
 
 def _samples(lang: str, why: str, about: Language) -> Details:

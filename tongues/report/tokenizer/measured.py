@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from tongues.report.tokenizer.texts import Documents
-from tongues.text.signals import character_signals
+from tongues.text.signals.characters import character_signals
 from tongues.tokens.fertility import Advice, Fertility, advise, measure, unused_pieces
 from tongues.tokens.pieces import piece_bytes
 from tongues.tokens.tokenizer import load_tokenizer

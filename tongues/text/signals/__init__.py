@@ -1,20 +1,39 @@
 """What is measured of every document before anything is decided."""
 
 from tongues.text.signals.benchmarks import Benchmarks, load_benchmarks
-from tongues.text.signals.characters import character_signals
+from tongues.text.signals.builtin import NEAR
 from tongues.text.signals.language import Identifier, load_identifier, same_language
-from tongues.text.signals.near import BANDS, SIGNATURE, near_signals
-from tongues.text.signals.units import units
+from tongues.text.signals.near import BANDS, SIGNATURE
+from tongues.text.signals.signal import (
+    KEPT,
+    LIMIT,
+    SIGNALS,
+    Axis,
+    Batch,
+    Rule,
+    Signal,
+    in_order,
+    reasons,
+    signals_in,
+)
 
 __all__ = [
     "BANDS",
+    "KEPT",
+    "LIMIT",
+    "NEAR",
+    "SIGNALS",
     "SIGNATURE",
+    "Axis",
+    "Batch",
     "Benchmarks",
     "Identifier",
-    "character_signals",
+    "Rule",
+    "Signal",
+    "in_order",
     "load_benchmarks",
     "load_identifier",
-    "near_signals",
+    "reasons",
     "same_language",
-    "units",
+    "signals_in",
 ]

@@ -1,0 +1,194 @@
+"""The signals of every corpus, in the order of their columns."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tongues.quantities import Share
+from tongues.text.document import hash64
+from tongues.text.signals.language import same_language
+from tongues.text.signals.near import BANDS, SIGNATURE
+from tongues.text.signals.signal import SIGNALS, Axis, Batch, Rule, Signal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["NEAR"]
+
+
+class _Near(Signal):
+    """MinHash signatures and the keys of their bands, from which clusters are found."""
+
+    def columns(self, batch: Batch) -> dict[str, "pa.Array"]:
+        """A row of bytes, and a number for each band."""
+        import pyarrow as pa
+
+        near = batch.near
+        data = pa.py_buffer(np.ascontiguousarray(near.signature))
+        kind = pa.binary(SIGNATURE * near.signature.itemsize)
+        whole = pa.Array.from_buffers(kind, len(batch.texts), [None, data])
+        bands = (pa.array(np.ascontiguousarray(near.bands[:, k])) for k in range(BANDS))
+        return {self.name: whole} | {f"band_{k:02}": keys for k, keys in enumerate(bands)}
+
+
+def _own_language(batch: Batch) -> list[float]:
+    if not batch.identifier.knows(batch.lang):
+        return [np.nan] * len(batch.texts)
+    return [
+        sum(share for label, share in found.shares.items() if same_language(batch.lang, label))
+        for found in batch.languages
+    ]
+
+
+NEAR = _Near(
+    "signature",
+    "what near copies are found by",
+    lambda batch: batch.near.signature,
+    rule=Rule(
+        "near copy",
+        "alike by {} and more to others, of which the longest is kept",
+        "one of each",
+        0.7,
+        Share,
+        key="near",
+        order=10,
+        group="copy",
+    ),
+)
+for _signal in (
+    Signal("bytes", "bytes of UTF-8", lambda b: [len(t.encode()) for t in b.texts], "uint32"),
+    Signal(
+        "exact",
+        "a hash of the text",
+        lambda batch: np.array([hash64(text) for text in batch.texts], np.uint64),
+        "uint64",
+        Rule("copy", "the same as another", "one of each", always=True, order=9),
+    ),
+    Signal(
+        "group_hash",
+        "a hash of the name of its group",
+        lambda batch: np.array([hash64(each.group) for each in batch.documents], np.uint64),
+        "uint64",
+    ),
+    Signal(
+        "characters",
+        "characters",
+        lambda batch: batch.characters["characters"],
+        "uint32",
+        Rule("short", "fewer than {} characters", "at least", "p0.5", order=3),
+        Axis("Characters", "doubling"),
+    ),
+    Signal("lines", "lines that are not blank", lambda b: b.characters["lines"], "uint32"),
+    Signal(
+        "line_length",
+        "mean characters of a line",
+        lambda batch: batch.characters["line_length"],
+        axis=Axis("Characters per line", "doubling"),
+    ),
+    Signal(
+        "repeated_lines",
+        "share of the characters in lines that occurred before",
+        lambda batch: batch.characters["repeated_lines"],
+        rule=Rule(
+            "repeated lines",
+            "more than {} of it is lines that occurred before in it",
+            default="p99.5",
+            order=5,
+            group="repetitive",
+        ),
+        axis=Axis("In lines that occurred before (%)"),
+    ),
+    Signal("letters", "share of letters and marks", lambda b: b.characters["letters"]),
+    Signal(
+        "digits",
+        "share of digits",
+        lambda batch: batch.characters["digits"],
+        rule=Rule(
+            "digits",
+            "more than {} of it is digits",
+            default="p99.5",
+            order=7,
+            group="symbols, digits",
+        ),
+        axis=Axis("Digits (%)"),
+    ),
+    Signal(
+        "symbols",
+        "share of symbols and punctuation",
+        lambda batch: batch.characters["symbols"],
+        rule=Rule(
+            "symbols",
+            "more than {} of it is symbols and punctuation",
+            default="p99.5",
+            order=6,
+            group="symbols, digits",
+        ),
+        axis=Axis("Symbols and punctuation (%)"),
+    ),
+    Signal(
+        "script_share",
+        "share of the letters in the script of most of them",
+        lambda batch: batch.characters["script_share"],
+        rule=Rule(
+            "other script",
+            "less than {} of its letters are in the language's main script",
+            "at least",
+            "off",
+            Share,
+            key="script",
+            order=2,
+            group="language or script",
+        ),
+    ),
+    Signal(
+        "language_share",
+        "share of the bytes identified as the document's own language",
+        _own_language,
+        rule=Rule(
+            "other language",
+            "less than {} of it is in this language",
+            "at least",
+            0.5,
+            Share,
+            key="language",
+            order=1,
+            group="language or script",
+        ),
+        axis=Axis("Identified as the language (%)", "even"),
+    ),
+    Signal(
+        "language_score",
+        "mean probability of the language that most of it is in",
+        lambda batch: [found.score for found in batch.languages],
+    ),
+    Signal(
+        "repetition",
+        "share of three words in a row that occurred before in the document",
+        lambda batch: batch.near.repetition,
+        rule=Rule(
+            "repetitive",
+            "more than {} of it occurred before in it",
+            default="p99.5",
+            order=4,
+            group="repetitive",
+        ),
+        axis=Axis("Repeated in the document (%)"),
+    ),
+    Signal(
+        "benchmark",
+        "places that are text of a named benchmark",
+        lambda batch: batch.benchmarks.hits(batch.units),
+        "uint32",
+        Rule(
+            "benchmark",
+            "holds a passage of a benchmark",
+            "below",
+            1,
+            Annotated[int, Field(ge=1)],
+            order=8,
+        ),
+    ),
+    NEAR,
+):
+    SIGNALS.add(_signal)

@@ -1,0 +1,179 @@
+"""What is measured of a document, and when it is dropped for that: one object for each signal."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tongues.quantities import Threshold
+from tongues.registry import Registry
+from tongues.text.document import Document
+from tongues.text.signals.benchmarks import Benchmarks
+from tongues.text.signals.characters import character_signals
+from tongues.text.signals.language import Found, Identifier
+from tongues.text.signals.near import Near, near_signals
+from tongues.text.signals.units import Units, units
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "KEPT",
+    "LIMIT",
+    "SIGNALS",
+    "Axis",
+    "Batch",
+    "Rule",
+    "Signal",
+    "in_order",
+    "reasons",
+    "signals_in",
+]
+
+KEPT, LIMIT = "kept", "beyond the limit"  # what becomes of a document, whatever its signals
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some documents of one language, and what several signals of them need."""
+
+    documents: Sequence[Document]
+    identifier: Identifier
+    benchmarks: Benchmarks
+
+    @property
+    def lang(self) -> str:
+        """The language of all of them, by their source."""
+        return self.documents[0].lang
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Each document's text."""
+        return [document.text for document in self.documents]
+
+    @cached_property
+    def units(self) -> Units:
+        """The words of each text, or characters in scripts without spaces, as hashes."""
+        return units(self.texts)
+
+    @cached_property
+    def characters(self) -> dict[str, np.ndarray]:
+        """Counts and shares of characters and lines."""
+        return character_signals(self.texts)
+
+    @cached_property
+    def languages(self) -> list[Found]:
+        """What each text was identified as."""
+        return self.identifier.identify(self.texts)
+
+    @cached_property
+    def near(self) -> Near:
+        """What near copies are found by."""
+        return near_signals(self.units)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When a document is dropped for a signal.
+
+    Rules are applied by `order`, each among the documents of a language that earlier ones keep.
+
+    Parameters
+    ----------
+    reason: in a word or two, such as `other language`, by which dropped documents are counted.
+    sentence: what such a document is; `{}` stands for the threshold.
+    keeps: what a document must be: `at least`, `at most` or `below` the threshold, or the longest
+        of those in its language that have the same value (`one of each`).
+    default: the threshold that holds unless the recipe says otherwise, or `off`. It may be a
+        percentile among the language's own documents, such as `p99.5`.
+    level: the pydantic type of thresholds in a recipe, besides `off`.
+    key: the recipe's word for the threshold in `text.clean`; by default the signal's name.
+    always: whether it cannot be switched off, and so has no key.
+    group: reasons that share a colour in figures; by default the reason itself.
+    """
+
+    reason: str
+    sentence: str
+    keeps: Literal["at least", "at most", "below", "one of each"] = "at most"
+    default: float | str = "off"
+    level: Any = Threshold
+    key: str = ""
+    always: bool = False
+    order: int = 100
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How a signal's histogram is drawn.
+
+    bins: of equal width over shares from 0 to 1 (`even`), narrower for small shares (`small`),
+    or for counts, each twice as wide as the one before (`doubling`).
+    """
+
+    title: str
+    bins: Literal["even", "small", "doubling"] = "small"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A number that is measured of every document and stored with it.
+
+    A signal of another package is measured where a recipe names it in `text.clean`.
+
+    Parameters
+    ----------
+    name: of its column in the corpus.
+    summary: what it measures, in one sentence.
+    compute: a number for each document of a batch; NaN where there is nothing to measure.
+    dtype: in which the numbers are stored.
+    version: raised when the same text gives other numbers than before; text is then read again.
+    """
+
+    name: str
+    summary: str
+    compute: Callable[[Batch], Sequence[float] | np.ndarray]
+    dtype: str = "float32"
+    rule: Rule | None = None
+    axis: Axis | None = None
+    version: int = 1
+
+    @property
+    def key(self) -> str:
+        """The recipe's word for its threshold; empty without one."""
+        return (self.rule.key or self.name) if self.rule and not self.rule.always else ""
+
+    def columns(self, batch: Batch) -> dict[str, "pa.Array"]:
+        """What is stored, by the names of columns."""
+        import pyarrow as pa
+
+        return {self.name: pa.array(np.asarray(self.compute(batch)).astype(self.dtype))}
+
+    def show(self, threshold: float) -> str:
+        """A threshold as a person reads it."""
+        shares = self.axis is None or self.axis.bins != "doubling"
+        return f"{threshold * 100:.3g} %" if shares else f"{threshold:,.0f}"
+
+
+SIGNALS: Registry[Signal] = Registry("signal", "tongues.signals")
+
+
+def signals_in(keys: Sequence[str]) -> tuple[Signal, ...]:
+    """The built-in signals, and those of other packages that a recipe's keys name."""
+    others = set(keys) - {signal.key for signal in SIGNALS.built_in}
+    named = [signal for signal in SIGNALS if signal.key in others] if others else []
+    return (*SIGNALS.built_in, *named)
+
+
+def reasons(signals: Sequence[Signal]) -> tuple[str, ...]:
+    """All that becomes of documents: kept, or the first reason to drop one, in their order."""
+    return (KEPT, LIMIT, *(rule.reason for _, rule in in_order(signals)))
+
+
+def in_order(signals: Sequence[Signal]) -> Iterator[tuple[Signal, Rule]]:
+    """The signals with a rule, as their rules are applied."""
+    for signal in sorted(signals, key=lambda s: s.rule.order if s.rule else 0):
+        if signal.rule:
+            yield signal, signal.rule
