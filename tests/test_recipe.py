@@ -228,8 +228,9 @@ def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None
     again = good.with_name("again.yaml")
     again.write_text(show_recipe(recipe))
     assert load_recipe(again) == recipe
-    clean = recipe.text.clean
-    assert (clean.digits, clean.symbols, clean.characters, clean.near) == ("off", "p98", 40.0, 0.8)
+    clean = recipe.text.clean.levels
+    chosen = [clean[key] for key in ("digits", "symbols", "characters", "near")]
+    assert chosen == ["off", "p98", 40.0, 0.8]
     assert str(recipe.text.hub["sv"].at_most) == "2000000000 tokens"
 
 

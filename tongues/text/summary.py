@@ -63,7 +63,7 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
     return {"languages": languages, "cautions": _cautions(languages)}
 
 
-def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:
+def show_dropped(dropped: Mapping[str, Mapping[str, object]]) -> str:
     """How many documents were dropped for each reason, in words."""
     return ", ".join(f"{why} {amount['documents']:,}" for why, amount in dropped.items())
 
