@@ -106,9 +106,9 @@ def test_all_added_together_need_donors_of_one_expert() -> None:
     [
         ({}, "name `divisions`"),
         ({"add": {"qad": "qac"}}, "needs an ensemble"),
-        ({"divisions": [{"by": "topics"}]}, "asks for `k`"),
-        ({"divisions": [{"by": "dense", "k": 3}]}, "no `k`"),
-        ({"divisions": [{"by": "file"}]}, "`file` names"),
+        ({"divisions": [{"by": "topics"}]}, "Field required"),
+        ({"divisions": [{"by": "dense", "k": 3}]}, "unknown key `k`"),
+        ({"divisions": [{"by": "file"}]}, "Field required"),
         ({"divisions": [{"by": "dense"}, {"by": "dense"}]}, "both be called `dense`; give one a"),
         ({"divisions": [{"by": "languages", "name": "seed"}]}, "means something else"),
         ({"divisions": [{"by": "dense", "name": "all"}]}, "takes no other"),

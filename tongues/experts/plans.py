@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import Caution, UserError, nearest
-from tongues.experts.divide import divide, guess, language_distances, parts_of, text_amounts
 from tongues.experts.ensemble.lineage import (
     ENSEMBLE,
     Lineage,
@@ -17,9 +16,16 @@ from tongues.experts.ensemble.lineage import (
 )
 from tongues.experts.partition.distances import donors
 from tongues.experts.partition.languages import dense
+from tongues.experts.partition.methods import (
+    divide,
+    guess,
+    language_distances,
+    parts_of,
+    text_amounts,
+)
 from tongues.experts.rounds import Member, Round, plan_added, plan_divided
 from tongues.files import file_hash
-from tongues.recipe import BaseChoice, Division, Recipe
+from tongues.recipe import BaseChoice, Recipe
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, find_base
@@ -54,7 +60,7 @@ def plan_rounds(
         ]
     for division in asked.divisions:
         partition = divide(recipe, division, workspace) if make else guess(recipe, division)
-        parts = parts_of(recipe, division, partition) if make else None
+        parts = parts_of(division, partition) if make else None
         rounds += [
             plan_divided(
                 recipe,
@@ -174,7 +180,7 @@ def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> d
             what = "no language of the ensemble has text here to be a donor"
             raise UserError(what, where=where, hint="give the donors' text by `text` too")
         if way == "typology":
-            distances, _ = language_distances(recipe, Division(by="typology", k=1))
+            distances, _ = language_distances(recipe)
             found |= donors(distances, known, [lang])
         elif way == "loss":
             found[lang] = _by_loss(recipe, lang, known, workspace) if make else known[0]

@@ -1,10 +1,13 @@
 """The section on language experts: how the text is divided, and what they branch from."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PlainValidator, SerializeAsAny, field_validator, model_validator
 
-from tongues.recipe.base import Section, readable_name
+from tongues.errors import UserError
+from tongues.recipe.base import Section, readable_name, refuse
+from tongues.registry import registry
 
 __all__ = ["Division", "Experts"]
 
@@ -12,15 +15,12 @@ _TAKEN = ("seed", "before", "grown", "dense")  # what measures and ensembles cal
 
 
 class Division(Section):
-    """One way to divide the text into parts, of which each gets an expert."""
+    """One way to divide the text into parts, of which each gets an expert.
 
-    by: Literal["typology", "kinship", "topics", "languages", "file", "dense"]
-    k: int | None = Field(default=None, ge=1, le=1000)  # how many parts
-    distances: str | None = None  # typology: a file of distances or features, not lang2vec's
-    preset: Literal["xelm"] = "xelm"  # typology: how features become distances
-    terms: Literal["pieces", "words", "characters"] = "pieces"  # topics: what documents are told by
-    balance: Literal["documents", "tokens"] = "documents"  # topics: what parts have equally many of
-    file: str | None = None  # the languages of each part
+    Each way (`tongues.experts.partition`) has a subclass, whose fields are its settings.
+    """
+
+    by: str  # the way
     name: str | None = None  # what its experts are called after, where two ways would share theirs
 
     @field_validator("name")
@@ -30,28 +30,27 @@ class Division(Section):
             raise ValueError(f"`{value}` means something else already; take another name")
         return value if value is None else readable_name(value)
 
-    @model_validator(mode="after")
-    def _as_its_way_asks(self) -> "Division":
-        counted = self.by in ("typology", "kinship", "topics")
-        if counted and self.k is None:
-            raise ValueError(f"a division by {self.by} asks for `k`, how many parts")
-        if not counted and self.k is not None:
-            raise ValueError(f"a division by {self.by} has as many parts as follow from it; no `k`")
-        if self.by == "dense" and self.name:
-            raise ValueError("the dense model is found by its own name; it takes no other")
-        if (self.by == "file") != (self.file is not None):
-            raise ValueError("`file` names the languages of each part; it goes with `by: file`")
-        return self
+    def variant(self) -> Sequence[str]:
+        """Words that distinguish it from other divisions by the same way."""
+        return ()
 
     @property
     def label(self) -> str:
         """What its experts are called after, such as `typology-4`."""
-        if self.name:
-            return self.name
-        parts = [self.by, *([str(self.k)] if self.k else [])]
-        parts += [self.terms] if self.terms != "pieces" else []
-        parts += ["tokens"] if self.balance == "tokens" else []
-        return "-".join(parts)
+        return self.name or "-".join((self.by, *self.variant()))
+
+
+def _read_division(value: Any) -> Any:
+    if isinstance(value, Division):
+        return value
+    by = value.get("by") if isinstance(value, Mapping) else None
+    if not isinstance(by, str):
+        raise ValueError("say how the text is divided, such as `{by: languages}`")
+    try:
+        method = registry("partition").find(by)
+    except UserError as error:
+        refuse(error.what, error.hint, ("by",), by)
+    return method.section.model_validate(value)
 
 
 class Experts(Section):
@@ -60,7 +59,9 @@ class Experts(Section):
     They branch from `train.base`, or from the experts of an ensemble that grows.
     """
 
-    divisions: list[Division] = Field(default=[])
+    divisions: list[Annotated[SerializeAsAny[Division], PlainValidator(_read_division)]] = Field(
+        default=[]
+    )
     shares: Literal["by text", "equal"] = "by text"  # of a part's languages in its mixture
     seeds: Annotated[list[int], Field(min_length=1)] = Field(default=[1])
     grow: str | None = None  # an ensemble

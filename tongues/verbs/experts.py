@@ -7,9 +7,9 @@ from pathlib import Path
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.experts import Round, expert_runs, plan_rounds
-from tongues.experts.divide import divide, text_amounts
 from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.heldout import held_out_cautions
+from tongues.experts.partition.methods import divide, text_amounts
 from tongues.experts.partition.partition import Partition
 from tongues.experts.plans import seed_cautions
 from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe

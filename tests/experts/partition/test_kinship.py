@@ -10,7 +10,8 @@ from transformers import AutoModelForCausalLM
 
 from tongues.errors import UserError
 from tongues.experts.partition import kinship
-from tongues.experts.partition.kinship import by_kinship, distances_of, draw, kinship_distances
+from tongues.experts.partition.kinship import distances_of, draw, kinship_distances
+from tongues.experts.partition.tree import by_tree
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
 from tongues.tokens import Tokens, open_tokens
@@ -49,7 +50,11 @@ def test_the_same_every_time_and_another_with_other_windows(
 
 
 def test_a_partition_by_kinship(prepared: Tokens, seed_model: Path) -> None:
-    partition = by_kinship(seed_model, prepared, ["qab", "qaa"], 1, windows=FEW, context=SHORT)
+    partition = by_tree(
+        "kinship",
+        kinship_distances(seed_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)[0],
+        1,
+    )
     assert (partition.by, partition.clusters) == ("kinship", (("qab", "qaa"),))
     assert partition.distances is not None
     assert partition.merges[0].distance == partition.distances["qaa"]["qab"]

@@ -1,3 +1,5 @@
 """How the text of several languages is divided among experts."""
 
-__all__ = []
+from tongues.experts.partition.methods import PARTITIONS, Method, Parts, Source
+
+__all__ = ["PARTITIONS", "Method", "Parts", "Source"]

@@ -10,8 +10,9 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.experts.partition.partition import Distances
+from tongues.recipe import Drift
 
-__all__ = ["cosine_distances", "donors", "named", "read_distances"]
+__all__ = ["cosine_distances", "donors", "family_distances", "named", "read_distances"]
 
 _EQUAL = 1e-6  # the two halves of a matrix may differ by so much of a distance
 
@@ -31,6 +32,31 @@ def donors(distances: Distances, known: Sequence[str], new: Sequence[str]) -> di
             raise UserError(what, hint="name its donor, or choose by loss")
         chosen[lang] = min(known, key=lambda other: distances[lang][other])
     return chosen
+
+
+def family_distances(languages: Mapping[str, Drift]) -> Distances:
+    """1 - the share that was kept on the way from one to the other; 1 without a common mother."""
+    kept = {lang: _kept(lang, languages) for lang in languages}
+    return {
+        lang: {other: _apart(kept[lang], kept[other]) for other in languages} for lang in languages
+    }
+
+
+def _kept(lang: str, languages: Mapping[str, Drift]) -> dict[str, float]:
+    """What a language shares with itself and with each of its mothers."""
+    found, share = {}, 1.0
+    at: str | None = lang
+    while at is not None:
+        found[at] = share
+        share *= 1.0 - languages[at].distance
+        at = languages[at].mother
+    return found
+
+
+def _apart(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """By way of the nearest mother that both have."""
+    common = [one[lang] * other[lang] for lang in one if lang in other]
+    return 1.0 - max(common, default=0.0)
 
 
 def named(languages: Sequence[str], matrix: np.ndarray) -> Distances:

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from tongues.errors import UserError
 from tongues.experts.partition.distances import named
-from tongues.experts.partition.partition import Distances, Partition
-from tongues.experts.partition.tree import by_tree
+from tongues.experts.partition.partition import Distances
 from tongues.models.huggingface import load_model
 from tongues.randomness import derive_seed
 from tongues.tokens import Tokens, load_tokenizer
@@ -18,36 +17,12 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["by_kinship", "distances_of", "draw", "kinship_distances"]
+__all__ = ["distances_of", "draw", "kinship_distances"]
 
 _KEPT = 1_000_000  # numbers of a gradient, about
 _TOKENS = 4096  # of a backward pass, about
 _LEAST = 8  # windows, of two halves
 _FLOOR = 1e-3  # of the mean scale: numbers that hardly change count no more than this lets them
-
-
-def by_kinship(
-    model_folder: Path,
-    tokens: Tokens,
-    languages: Sequence[str],
-    k: int,
-    *,
-    windows: int = 128,
-    context: int = 256,
-    seed: int = 0,
-    progress: Callable[[str], None] = lambda _: None,
-) -> Partition:
-    """The partition of the languages into k parts by their balanced tree of kinship."""
-    distances, notes = kinship_distances(
-        model_folder,
-        tokens,
-        languages,
-        windows=windows,
-        context=context,
-        seed=seed,
-        progress=progress,
-    )
-    return by_tree("kinship", distances, k, notes=notes)
 
 
 def kinship_distances(

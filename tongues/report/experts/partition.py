@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance
 from tongues.experts.partition.shown import leaves
 from tongues.pages import (
@@ -30,14 +31,7 @@ from tongues.quantities import show_count
 
 __all__ = ["partition_lead", "write_partition_page"]
 
-_WAYS = {
-    "topics": "by topics, documents of like words together",
-    "typology": "by typology, languages of like grammar together",
-    "kinship": "by kinship, languages together that would change the seed model alike",
-    "distances": "by given distances, near languages together",
-    "languages": "one for each",
-    "file": "as a file says",
-}
+_GIVEN = "by given distances, near languages together"
 _ABOUT_MERGES = (
     "In every round each cluster merges with exactly one other, the nearest pair first. Where "
     "the number of languages is not the number of parts times a power of two, only some merge "
@@ -85,7 +79,9 @@ def partition_lead(partition: Partition) -> str:
     languages = f"{count} language{'s' * (count != 1)}"
     if partition.k == 1:
         return f"The text of {languages} in one part, for one model."
-    return f"The text of {languages} in {partition.k} parts, {_WAYS[partition.by]}."
+    summaries = {"distances": _GIVEN} | {method.name: method.summary for method in PARTITIONS}
+    how = summaries.get(partition.by, f"by {partition.by}")  # its package may be gone
+    return f"The text of {languages} in {partition.k} parts, {how}."
 
 
 def _cards(partition: Partition, text: Mapping[str, float]) -> Cards:

@@ -1,0 +1,34 @@
+"""A partition with a setting of its own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tongues.experts.partition import Method, Parts, Source
+from tongues.experts.partition.partition import Partition, of_languages
+
+
+class ByAlphabet(Parts):
+    """The languages of each part, in the order of their tags."""
+
+    backwards: bool = False
+
+    def variant(self) -> Sequence[str]:
+        """The number of parts, and the direction."""
+        return (str(self.k), *(["backwards"] if self.backwards else []))
+
+
+class Alphabet(Method[ByAlphabet]):
+    """Languages whose tags follow each other."""
+
+    name, summary = "alphabet", "by alphabet, languages with like tags together"
+    section = ByAlphabet
+
+    def make(self, division: ByAlphabet, source: Source, folder: Path) -> Partition:
+        """As many languages in each part as go into it."""
+        languages = sorted(source.languages, reverse=division.backwards)
+        size = -(-len(languages) // division.k)
+        parts = [languages[start : start + size] for start in range(0, len(languages), size)]
+        return of_languages(self.name, parts, notes=("tags tell nothing about languages",))
+
+
+ALPHABET = Alphabet()

@@ -1,0 +1,301 @@
+"""The ways to divide text, each one object, and the partitions that a recipe's divisions make.
+
+Another package adds a way by the entry-point group `tongues.partitions`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import Field, field_validator
+
+from tongues.errors import UserError
+from tongues.experts.partition.distances import family_distances, read_distances
+from tongues.experts.partition.languages import by_language, dense, from_file
+from tongues.experts.partition.partition import (
+    Distances,
+    Partition,
+    read_partition,
+    write_partition,
+)
+from tongues.experts.partition.tree import by_tree, check_k
+from tongues.experts.partition.typology import typology_distances
+from tongues.files import file_hash, fingerprint
+from tongues.recipe import Division, Recipe
+from tongues.registry import Registry
+from tongues.tokens import Tokens, open_tokens
+from tongues.train.base import base_fingerprint, find_base, model_folder
+
+__all__ = [
+    "PARTITIONS",
+    "Method",
+    "Parts",
+    "Source",
+    "divide",
+    "guess",
+    "language_distances",
+    "parts_of",
+    "text_amounts",
+]
+
+_WINDOW = 256  # tokens of a window of which a gradient is taken, at most
+D = TypeVar("D", bound=Division)
+
+
+class Parts(Division):
+    """A division into a number of parts."""
+
+    k: Annotated[int, Field(ge=1, le=1000)]
+
+    def variant(self) -> Sequence[str]:
+        """The number of parts."""
+        return (str(self.k),)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text that is divided: a recipe's, in a workspace."""
+
+    recipe: Recipe
+    workspace: Path
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Of the recipe, in its order."""
+        return self.recipe.text.languages
+
+    @property
+    def tokens(self) -> Tokens:
+        """The prepared text; a UserError where there is none."""
+        return open_tokens(self.workspace / "tokens" / self.recipe.name)
+
+    @property
+    def base(self) -> Path | None:
+        """The run or folder of the model that all experts branch from."""
+        return find_base(self.recipe.train.base_model, self.workspace)
+
+    @property
+    def seed(self) -> int:
+        """By which whatever is drawn is drawn."""
+        return self.recipe.train.seed
+
+
+class Method(Generic[D]):
+    """A way to divide text; a subclass for each.
+
+    name: the recipe's `by`. summary: follows "The text of so many languages in k parts, ".
+    section: what a division by it may say. needs_tokens: whether the text must be prepared.
+    divides_documents: whether the documents of one language may go to several parts.
+    """
+
+    name: str
+    summary: str
+    section: type[D]
+    needs_tokens: ClassVar[bool] = False
+    divides_documents: ClassVar[bool] = False
+
+    def make(self, division: D, source: Source, folder: Path) -> Partition:
+        """The partition; what else must be kept of it goes to `folder`."""
+        raise NotImplementedError
+
+    def made_from(self, division: D, source: Source) -> list[Any]:
+        """What decides the partition besides the division's settings and the tokens, in JSON."""
+        return []
+
+    def write_parts(self, source: Source, folder: Path, place: Path) -> None:
+        """Write the tokens of each part, where documents are divided, as `write_parts` does."""
+
+
+class _Dense(Method[Division]):
+    name, summary = "dense", "all in one"
+
+    class _Nameless(Division):
+        @field_validator("name")
+        @classmethod
+        def _no_other(cls, value: str | None) -> None:
+            if value:
+                raise ValueError("the dense model is found by its own name; it takes no other")
+
+    section = _Nameless
+
+    def make(self, division: Division, source: Source, folder: Path) -> Partition:
+        return dense(source.languages)
+
+
+class _Languages(Method[Division]):
+    name, summary = "languages", "one for each"
+    section = Division
+
+    def make(self, division: Division, source: Source, folder: Path) -> Partition:
+        return by_language(source.languages)
+
+
+class _InFile(Division):
+    file: str  # the languages of each part
+
+
+class _File(Method[_InFile]):
+    name, summary = "file", "as a file says"
+    section = _InFile
+
+    def make(self, division: _InFile, source: Source, folder: Path) -> Partition:
+        return from_file(Path(division.file), source.languages)
+
+    def made_from(self, division: _InFile, source: Source) -> list[Any]:
+        return [file_hash(Path(division.file))]
+
+
+class _ByTypology(Parts):
+    distances: str | None = None  # a file of distances or features, not lang2vec's
+    preset: Literal["xelm"] = "xelm"  # how features become distances
+
+
+class _Typology(Method[_ByTypology]):
+    name, summary = "typology", "by typology, languages of like grammar together"
+    section = _ByTypology
+
+    def make(self, division: _ByTypology, source: Source, folder: Path) -> Partition:
+        distances, notes = language_distances(source.recipe, division.distances, division.preset)
+        return by_tree(self.name, distances, division.k, notes=notes)
+
+    def made_from(self, division: _ByTypology, source: Source) -> list[Any]:
+        return [file_hash(Path(division.distances))] if division.distances else []
+
+
+class _Kinship(Method[Parts]):
+    name = "kinship"
+    summary = "by gradient similarity, languages together that would change the base model alike"
+    section = Parts
+    needs_tokens = True
+
+    def make(self, division: Parts, source: Source, folder: Path) -> Partition:
+        from tongues.experts.partition.kinship import kinship_distances
+
+        if source.base is None:
+            what = "kinship is read off the model that all experts branch from"
+            hint = "name it by `train.base`, or divide otherwise"
+            raise UserError(what, where="experts.divisions", hint=hint)
+        distances, notes = kinship_distances(
+            model_folder(source.base),
+            source.tokens,
+            source.languages,
+            context=min(_WINDOW, source.recipe.train.context),
+            seed=source.seed,
+        )
+        return by_tree(self.name, distances, division.k, notes=notes)
+
+    def made_from(self, division: Parts, source: Source) -> list[Any]:
+        context = min(_WINDOW, source.recipe.train.context)
+        return [source.seed, source.base and [base_fingerprint(source.base), context]]
+
+
+class _ByTopics(Parts):
+    terms: Literal["pieces", "words", "characters"] = "pieces"  # that documents are compared by
+    balance: Literal["documents", "tokens"] = "documents"  # what parts have equally many of
+
+    def variant(self) -> Sequence[str]:
+        """The number of parts, and what is not as usual."""
+        terms = [] if self.terms == "pieces" else [self.terms]
+        return (str(self.k), *terms, *(["tokens"] if self.balance == "tokens" else []))
+
+
+class _Topics(Method[_ByTopics]):
+    name, summary = "topics", "by topics, documents of like words together"
+    section = _ByTopics
+    needs_tokens = divides_documents = True
+
+    def make(self, division: _ByTopics, source: Source, folder: Path) -> Partition:
+        from tongues.experts.partition.topics import partition_by_topics, save_topics
+
+        partition, topics = partition_by_topics(
+            source.tokens,
+            division.k,
+            terms=division.terms,
+            balance=division.balance,
+            seed=source.seed,
+        )
+        save_topics(topics, folder / "topics.safetensors")
+        return partition
+
+    def made_from(self, division: _ByTopics, source: Source) -> list[Any]:
+        return [source.seed]
+
+    def write_parts(self, source: Source, folder: Path, place: Path) -> None:
+        from tongues.experts.partition.parts import write_parts
+        from tongues.experts.partition.topics import load_topics
+
+        write_parts(source.tokens, load_topics(folder / "topics.safetensors"), place)
+
+
+PARTITIONS: Registry[Method[Any]] = Registry("partition", "tongues.partitions")
+for _method in (_Typology(), _Kinship(), _Topics(), _Languages(), _File(), _Dense()):
+    PARTITIONS.add(_method)
+
+
+def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
+    """The partition of a division, made once and kept; the recipe's tokens must be prepared.
+
+    One that was made of other tokens or otherwise is a UserError.
+    """
+    source, method = Source(recipe, workspace), PARTITIONS.find(division.by)
+    folder = workspace / "partitions" / recipe.name / division.label
+    settings = division.model_dump(mode="json", exclude={"name"})
+    decided = [settings, source.tokens.fingerprint, method.made_from(division, source)]
+    made_from = fingerprint(decided)
+    if (folder / "partition.json").is_file():
+        partition = read_partition(folder)
+        if partition.fingerprint != made_from:
+            what = "a partition of this name was made of other tokens, or otherwise"
+            raise UserError(what, where=str(folder), hint="remove its folder; it is made anew")
+    else:
+        partition = replace(method.make(division, source, folder), fingerprint=made_from)
+        write_partition(folder, partition)
+    place = source.tokens.path / "parts" / (parts_of(division, partition) or "")
+    if method.divides_documents and not (place / "counts.json").is_file():
+        method.write_parts(source, folder, place)
+    return partition
+
+
+def guess(recipe: Recipe, division: Division) -> Partition:
+    """A stand-in of as many parts, before there are tokens: each has its share of every language.
+
+    Divisions that follow from the recipe alone are the real ones.
+    """
+    method, languages = PARTITIONS.find(division.by), recipe.text.languages
+    if not method.needs_tokens:
+        return method.make(division, Source(recipe, Path()), Path())
+    k = division.k if isinstance(division, Parts) else 1
+    if not method.divides_documents:
+        check_k(k, languages)
+    share = dict.fromkeys(languages, 1.0 / k)
+    return Partition(division.by, (languages,) * k, (share,) * k)
+
+
+def parts_of(division: Division, partition: Partition) -> str | None:
+    """The folder of the parts' own tokens, where documents were divided; None of languages."""
+    if not PARTITIONS.find(division.by).divides_documents:
+        return None
+    return f"{division.label}-{partition.fingerprint[:8]}"
+
+
+def language_distances(
+    recipe: Recipe, file: str | None = None, preset: str = "xelm"
+) -> tuple[Distances, tuple[str, ...]]:
+    """Between the recipe's languages: of the file that is named, of made ones, or by lang2vec."""
+    languages = recipe.text.languages
+    if file:
+        return read_distances(Path(file), languages)
+    made = recipe.text.made
+    if made and set(languages) <= made.languages.keys():
+        return family_distances(made.languages), ("made languages, by how far they drifted",)
+    return typology_distances(languages, preset)
+
+
+def text_amounts(recipe: Recipe, sizes: Mapping[str, float], workspace: Path) -> dict[str, float]:
+    """Training tokens by language, or bytes of text before they are prepared."""
+    folder = workspace / "tokens" / recipe.name
+    if not (folder / "tokens.json").is_file():
+        return {lang: float(sizes[lang] or 1) for lang in recipe.text.languages}
+    counts = open_tokens(folder).counts
+    return {lang: float(splits["train"]["tokens"]) for lang, splits in counts.items()}
