@@ -1,3 +1,5 @@
+from math import nan
+
 import pytest
 
 from tongues.estimate import Estimate
@@ -30,7 +32,7 @@ def test_a_number_stands_with_its_interval() -> None:
     assert number(DOWN, fixed(2)) == "0.00 [−0.20, 0.10]"
     assert number(Estimate(12345.6), fixed(1)) == "12,345.6"
     assert number(-UP, fixed(1)) == "−0.4 [−0.5, −0.3]"
-    assert number(Estimate(None), fixed(1)) == "not known"
+    assert number(Estimate(nan), fixed(1)) == "not known"
     assert interval(Estimate(1.0), fixed(1)) == ""
     assert [signed(x, fixed(1)) for x in (0.3, -0.3, 0.01)] == ["+0.3", "−0.3", "0.0"]
 
