@@ -77,7 +77,7 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),
         (["--in", "somewhere", "ls"], "as in `python -m tongues ls --in …`"),
         (["check", "FOLDER"], "is a folder, not a recipe"),
-        (["check", "RECIPE", "train.init_from=org/model"], "hf download org/model"),
+        (["check", "RECIPE", "train.base=org/model"], "hf download org/model"),
         (["check", "RECIPE", "train.lr=0.1"], "did you mean `rate`?"),
     ],
 )
