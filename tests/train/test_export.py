@@ -12,6 +12,7 @@ from tests.records import make_run
 from tongues.errors import UserError
 from tongues.files import read_lines, write_json
 from tongues.quantities import show_count
+from tongues.roles import Roles
 from tongues.runs import Base, read_run, write_run
 from tongues.tokens import open_tokens
 from tongues.tokens.store import read_manifest
@@ -99,7 +100,8 @@ def test_a_card_tells_the_data_as_far_as_it_is_known(
     held = f"Held out: {counts['valid']['documents']:,} documents"
     assert f"- qaa: a made-up language (seed 1). {held}" in card
     assert "of the text as it was read is no longer known" in card  # there is no corpus beside it
-    after = replace(plan, name="after", parent="small")
+    roles = Roles(("qaa",), ("qaa",))
+    after = replace(plan, name="after", strategy="cpt", base="small", roles=roles)
     grown = train(after, workspace)
     card = (grown / "model" / "README.md").read_text()
     assert "Before, `small` read 5.12k tokens (100.0% qaa)." in card
@@ -145,9 +147,9 @@ def test_the_hub_s_own_cache_names_the_base(tmp_path: Path) -> None:
     model = tmp_path / "hub/models--Org--a-model-1B/snapshots/0123abc"
     model.mkdir(parents=True)
     (tmp_path / "link").symlink_to(model)
-    for run, parent in {"first": str(tmp_path / "link"), "second": "first"}.items():
+    for run, base in {"first": str(tmp_path / "link"), "second": "first"}.items():
         (tmp_path / "runs" / run).mkdir(parents=True)
-        write_json(tmp_path / "runs" / run / "run.json", {"run": run, "parent": parent})
+        write_run(tmp_path / "runs" / run, make_run(run=run, base=Base(base, ("en",), "p")))
         assert base_of(run, tmp_path) == "Org/a-model-1B"
     assert base_of(str(tmp_path), tmp_path) is None
     assert base_of(None, model) is None
