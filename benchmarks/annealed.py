@@ -18,10 +18,11 @@ from typing import Any
 
 import altair as alt
 
+from tongues.launch import open_launcher
 from tongues.pages.theme import config
 from tongues.recipe import load_recipe
 from tongues.runs import table
-from tongues.study import find_launcher, run_all
+from tongues.study import run_all
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan, run_of_recipe
 
@@ -99,7 +100,7 @@ def main(workspace: Path) -> None:
     path = workspace / "recipe.yaml"
     path.write_text(RECIPE)
     prepare_tokens(load_recipe(path), workspace, print)
-    run_all(list(plans(path)), workspace, launcher=find_launcher(workers=1))
+    run_all(list(plans(path)), workspace, launcher=open_launcher(workers=1))
     rows = table([workspace / "runs"])
     lines = list(told(rows))
     print("\n".join(lines))

@@ -15,11 +15,11 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 
+from tongues.launch import Local, Options
 from tongues.ranks import core_count
 from tongues.recipe import load_recipe
 from tongues.runs import find_runs, read_run
 from tongues.study import plan_runs, run_all
-from tongues.study.launchers.local import Local
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
 
@@ -60,7 +60,7 @@ def train(plans: Sequence[RunPlan], tokens: Path, workers: int) -> Taken:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder)
         (workspace / "tokens").symlink_to(tokens, target_is_directory=True)
-        launcher = Clocked(workers)
+        launcher = Clocked(Options(workers))
         start, computed = time.monotonic(), time.process_time()
         run_all(plans, workspace, launcher=launcher)
         seconds = time.monotonic() - start

@@ -23,14 +23,15 @@ from pathlib import Path
 
 import numpy as np
 
+from tongues.launch import open_launcher
 from tongues.laws.uncertainty import percentiles
 from tongues.recipe import Study, load_recipe
 from tongues.runs import read_run, table
-from tongues.study import find_launcher, plan_runs, run_all
+from tongues.study import plan_runs, run_all
 from tongues.study.pilot.belief import learn
 from tongues.study.pilot.design import with_parents
 from tongues.study.pilot.page import write_plan
-from tongues.study.pilot.prior import BLOCKS, Point, Scale
+from tongues.study.pilot.prior import BLOCKS, Frame, Point, Scale
 from tongues.study.pilot.rounds import Pilot, conduct
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
@@ -166,7 +167,7 @@ def world(seed: int, distance: float, workspace: Path, workers: int) -> tuple[st
     prepare_tokens(recipe, workspace, lambda line: None)
 
     def train(plans: Sequence[RunPlan]) -> None:
-        run_all(plans, workspace, launcher=find_launcher(workers=workers))
+        run_all(plans, workspace, launcher=open_launcher(workers=workers))
 
     pilot = conduct(recipe, workspace, train, print)
     write_plan(pilot, workspace / "reports" / recipe.name)
@@ -219,7 +220,8 @@ def drawn(N: np.ndarray, D: np.ndarray, loss: np.ndarray, number: int) -> list[F
     every = [Point("scratch", float(N[i]), float(D[i]), float(C[i])) for i in range(len(N))]
     points = [every[i] for i in picked]
     start = math.log10(C[picked].min())
-    belief = learn(BLOCKS["target"], points, loss[picked].tolist(), scale, start, number)
+    frame = Frame(scale, start, number)
+    belief = learn(BLOCKS["target"], points, loss[picked].tolist(), frame)
     return [
         hold("scratch", belief.foretold(every[i]), float(loss[i]), every[i].flops / most)
         for i in random.choice(large, min(3, len(large)), replace=False)

@@ -18,7 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tongues.ranks import Rank, run_ranks
+from tongues.launch import run_ranks
+from tongues.ranks import Rank
 from tongues.recipe import Recipe
 from tongues.tokens.prepare import STAGES, run_stage
 

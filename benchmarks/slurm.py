@@ -18,9 +18,10 @@ from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
+from tongues.launch import open_launcher
 from tongues.recipe import load_recipe
 from tongues.states import RunState, states
-from tongues.study import find_launcher, plan_runs, run_all
+from tongues.study import plan_runs, run_all
 from tongues.tokens import prepare_tokens
 
 RECIPE = """
@@ -75,7 +76,7 @@ def process_of(name: str) -> int:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = path.read_text().split("\0")
-            if "tongues.train.task" in words and any(word.endswith(f"/{name}") for word in words):
+            if "tongues.launch.job" in words and any(f"-{name}-" in word for word in words):
                 return int(path.parent.name)
     raise LookupError(name)
 
@@ -98,13 +99,13 @@ def said(process: subprocess.Popen[str]) -> str:
 
 def shown(recipe: Path, partition: str) -> Iterator[str]:
     """Everything that is done to a study, and what it says."""
-    workspace, options = recipe.parent, ("--on", "slurm", "--partition", partition)
+    workspace, options = recipe.parent, ("--launcher", "slurm", "--partition", partition)
     name = "qaa-source-0.1M-s1"
     command = started(recipe, *options)
     wait_for(lambda: going(workspace, name))
     yield f"jobs in the queue: {len(jobs())}, of which run {len(jobs('running'))}"
     reached = jobs("running")
-    subprocess.run(["scancel", "--signal=TERM", *reached], check=True)
+    subprocess.run(["scancel", "--batch", "--signal=TERM", *reached], check=True)
     wait_for(lambda: not set(reached) & set(jobs()))
     yield "what ran was sent SIGTERM, as Slurm does a minute before the time is over, and ended"
     wait_for(lambda: going(workspace, name))
@@ -140,7 +141,7 @@ def main(partition: str) -> None:
             line = line.replace(str(recipes[1].parent), "WORKSPACE")
             lines.append(f"{time.monotonic() - start:5.0f} s  {line}")
             print(lines[-1], flush=True)
-        run_all(plan_runs(load_recipe(recipes[0])), recipes[0].parent, launcher=find_launcher())
+        run_all(plan_runs(load_recipe(recipes[0])), recipes[0].parent, launcher=open_launcher())
         alone, disturbed = (digest(path.parent) for path in recipes)
         verdict = "the same bytes" if alone == disturbed else "OTHER BYTES"
         lines.append(f"weights and numbers of all runs, against a study left alone: {verdict}")

@@ -30,6 +30,7 @@ ORDER = (
     "laws",
     "significance",
     "ranks",
+    "launch",
     "text",
     "tokens",
     "models",

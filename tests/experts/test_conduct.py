@@ -20,12 +20,10 @@ from tongues.experts import Round, plan_rounds
 from tongues.experts.conduct import train_experts
 from tongues.experts.ensemble.ensemble import open_ensemble
 from tongues.experts.plans import seed_cautions
+from tongues.launch import Job, Local, open_launcher
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
 from tongues.recipe import Recipe
-from tongues.study import find_launcher
-from tongues.study.launchers import Job
-from tongues.study.launchers.local import Local
 from tongues.tokens import open_tokens
 
 SAME = ("model/model.safetensors", "metrics.jsonl", "evals.jsonl")
@@ -88,8 +86,7 @@ def killing(chosen: Sequence[str], longest: float) -> Iterator[list[str]]:
 @pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Commands that stand in for Slurm's and run a job here; jobs leave a file while they run."""
-    pytest.importorskip("submitit", reason="submitit is not installed")
-    monkeypatch.setattr(importlib.import_module("tongues.study.launchers.slurm"), "_LOOK_EVERY", 0)
+    monkeypatch.setattr(importlib.import_module("tongues.launch.slurm"), "_LOOK_EVERY", 0)
     folder, queue = tmp_path / "commands", tmp_path / "queue"
     folder.mkdir()
     queue.mkdir()
@@ -98,13 +95,11 @@ def slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "squeue": f"for job in $(ls {queue}); do echo $job $(cat {queue}/$job); done",
         "scontrol": "echo JobState=COMPLETED",
         "scancel": "exit 0",
-        "srun": 'while [ "${1#-}" != "$1" ]; do\n'
-        "case $1 in --output | --error) shift 2 ;; *) shift ;; esac; done\n"
-        'exec "$@"',
-        "sbatch": f'sed -n "s/#SBATCH --job-name=//p" "$1" > {queue}/$$\n'
-        "export SLURM_JOB_ID=$$ SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1\n"
-        f'(sh "$1"; rm {queue}/$$) > {folder}/log 2>&1 < /dev/null &\n'
-        "echo Submitted batch job $$",
+        "sbatch": "for given; do case $given in --job-name=*) name=${given#*=} ;; "
+        "--wrap=*) line=${given#*=} ;; esac; done\n"
+        f"echo $name > {queue}/$$\n"
+        f'(sh -c "$line"; rm {queue}/$$) > {folder}/log 2>&1 < /dev/null &\n'
+        "echo $$",
     }
     for name, line in lines.items():
         (folder / name).write_text(f"#!/bin/sh\n{line}\n")
@@ -131,16 +126,16 @@ def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
     undisturbed = tmp_path_factory.mktemp("undisturbed")
     (undisturbed / "tokens").symlink_to(workspace / "tokens", target_is_directory=True)
     rounds = planned(recipe, undisturbed)
-    train_experts(recipe, undisturbed, rounds, launcher=find_launcher())
+    train_experts(recipe, undisturbed, rounds, launcher=open_launcher())
     last = rounds[0].runs[-1].name
     for chosen, longest in (((rounds[0].runs[0].name, last), 0.4), ((last,), 0.1)):
         with (
             killing(chosen, longest) as killed,
             pytest.raises(UserError, match="killed by signal 9") as caught,
         ):
-            train_experts(recipe, workspace, rounds, launcher=find_launcher())
+            train_experts(recipe, workspace, rounds, launcher=open_launcher())
         assert caught.value.where in killed
-    launcher = find_launcher("slurm", partition="any")
+    launcher = open_launcher("slurm", partition="any")
     (made,) = train_experts(recipe, workspace, rounds, launcher=launcher)
     assert bytes_of(workspace, rounds) == bytes_of(undisturbed, rounds)
     assert open_ensemble(made, workspace).k == 2
@@ -155,8 +150,8 @@ class Failing(Local):
         self._failed: dict[str, str] = {}
 
     def start(self, job: Job) -> None:
-        if job.run == self._run:
-            self._failed[job.run] = "its machine burnt"
+        if job.name == self._run:
+            self._failed[job.name] = "its machine burnt"
         else:
             super().start(job)
 
@@ -180,11 +175,11 @@ def test_what_is_whole_is_put_together_beside_a_run_that_failed(ask: Ask, worksp
 
 def test_a_run_of_other_settings_is_not_taken_for_an_expert(ask: Ask, workspace: Path) -> None:
     first = ask("{divisions: [{by: dense}]}")
-    (made,) = train_experts(first, workspace, planned(first, workspace), launcher=find_launcher())
+    (made,) = train_experts(first, workspace, planned(first, workspace), launcher=open_launcher())
     (made / "ensemble.json").unlink()
     other = ask("{divisions: [{by: dense}]}", "train.budget=5k tokens")
     with pytest.raises(UserError, match="was made otherwise"):
-        train_experts(other, workspace, planned(other, workspace), launcher=find_launcher())
+        train_experts(other, workspace, planned(other, workspace), launcher=open_launcher())
     assert not (made / "ensemble.json").exists()
 
 
@@ -193,7 +188,7 @@ def test_each_seed_grows_from_its_own_and_the_power_of_the_router_stays(
 ) -> None:
     first = ask("{divisions: [{by: dense}], seeds: [1, 2], power: 4}", "train.budget=1k tokens")
     before = planned(first, workspace)
-    train_experts(first, workspace, before, launcher=find_launcher())
+    train_experts(first, workspace, before, launcher=open_launcher())
     (workspace / "tokens/more").symlink_to(workspace / "tokens/small", target_is_directory=True)
     grow = "{grow: small/dense-s1, divisions: [{by: languages}], seeds: %s}"
     rounds = planned(ask(grow % "[1, 2]", "name=more"), workspace)

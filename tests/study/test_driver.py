@@ -16,13 +16,13 @@ import pytest
 from tests.conftest import MakeRecipe
 from tongues.errors import Stopped, UserError
 from tongues.files import is_held, only_one
+from tongues.launch import Job, Launcher, Options
 from tongues.models import find_shape
 from tongues.quantities import Budget
 from tongues.recipe import Train
 from tongues.runs import FAILURE
 from tongues.states import RunState, state_of, states, states_table
 from tongues.study import State, plan_runs, run_all
-from tongues.study.launchers import Job
 from tongues.train import RunPlan
 
 STUDY = (
@@ -80,23 +80,24 @@ def found(workspace: Path) -> dict[str, RunState]:
     return {state.run: state for state in states([workspace / "runs"])}
 
 
-class Recorded:
+class Recorded(Launcher):
     """A launcher that starts nothing; asked what has ended, it does not say, but raises."""
 
     def __init__(
         self, room: int, raises: type[BaseException] = KeyboardInterrupt, lasting: bool = False
     ) -> None:
+        super().__init__(Options())
         self.room, self.raises, self.lasting = room, raises, lasting
         self.started, self.stopped = [], False
 
-    def threads(self, runs: int) -> int:
+    def threads(self, jobs: int) -> int:
         return 1
 
     def has_room(self, job: Job) -> bool:
         return len(self.started) < self.room
 
     def start(self, job: Job) -> None:
-        self.started.append(job.run)
+        self.started.append(job.name)
 
     def ended(self, seconds: float) -> dict[str, str]:
         raise self.raises

@@ -13,10 +13,11 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tongues.files import only_one
+from tongues.launch import command_line, why_ended
 from tongues.runs import FAILURE, read_run
 from tongues.states import state_of, states
 from tongues.train import RunPlan, run_of_recipe
-from tongues.train.task import command_line, leave_plans, run_task, why_ended
+from tongues.train.task import Training, leave_plans, training_job
 
 
 @pytest.fixture
@@ -25,16 +26,16 @@ def plan(make_recipe: MakeRecipe) -> RunPlan:
 
 
 def test_several_processes_train_a_run_by_its_name(plan: RunPlan, workspace: Path) -> None:
-    start = command_line(plan, workspace, threads=2, processes=2)
+    start = command_line(training_job(plan, workspace, threads=2, processes=2))
     subprocess.run(start, check=True, capture_output=True)
     assert state_of(workspace / "runs" / plan.name).state == "finished"
 
 
 def test_a_queued_run_is_trained_as_it_was_meant(plan: RunPlan, workspace: Path) -> None:
-    start = command_line(plan, workspace, threads=1)
+    start = command_line(training_job(plan, workspace, threads=1))
     settings = plan.settings.model_copy(update={"seed": 7})
     edited = replace(plan, settings=settings)
-    assert command_line(edited, workspace, threads=1) != start
+    assert command_line(training_job(edited, workspace, threads=1)) != start
     leave_plans([edited, replace(plan, name="study/other")], workspace)
     subprocess.run(start, check=True)
     assert read_run(workspace / "runs" / plan.name).seed == plan.settings.seed
@@ -55,17 +56,17 @@ def test_a_part_of_a_study_leaves_the_rest_listed(plan: RunPlan, workspace: Path
 
 def test_a_failure_leaves_its_reason(plan: RunPlan, workspace: Path) -> None:
     elsewhere = replace(plan, tokens="nowhere")
-    assert run_task(elsewhere, workspace, threads=1) == 1
+    assert Training(elsewhere, workspace, threads=1)() == 1
     failure = workspace / "runs" / plan.name / FAILURE
     assert failure.read_text() == "there are no prepared tokens"
-    assert run_task(plan, workspace, threads=1) == 0
+    assert Training(plan, workspace, threads=1)() == 0
     assert not failure.exists()
 
 
 def test_a_run_in_other_hands_is_left_to_them(plan: RunPlan, workspace: Path) -> None:
     directory = workspace / "runs" / plan.name
     with only_one(directory):
-        assert run_task(plan, workspace, threads=1) == 0
+        assert Training(plan, workspace, threads=1)() == 0
     assert not directory.exists()
 
 
@@ -75,7 +76,7 @@ def test_a_reason_that_the_disk_does_not_take_is_told_by_the_exit_code(
     place = workspace / "runs" / plan.name
     place.parent.mkdir(parents=True)
     place.write_text("in the way")
-    code = run_task(replace(plan, tokens="nowhere"), workspace, threads=1)
+    code = Training(replace(plan, tokens="nowhere"), workspace, threads=1)()
     assert "disk did not take the reason" in why_ended(code)
 
 
@@ -85,7 +86,7 @@ def test_a_run_does_not_outlive_what_started_it(
 ) -> None:
     budget = plan.settings.model_validate({"budget": "2M tokens"}).budget
     plan = replace(plan, settings=plan.settings.model_copy(update={"budget": budget}))
-    start = command_line(plan, workspace, threads=1)
+    start = command_line(training_job(plan, workspace, threads=1))
     script = f"import subprocess; print(subprocess.Popen({start!r}).pid, flush=True); input()"
     starter = subprocess.Popen(
         [sys.executable, "-c", script],

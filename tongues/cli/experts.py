@@ -10,6 +10,7 @@ from tongues.cli.options import (
     launch_options,
     memory_option,
     overrides_argument,
+    processes_option,
     rebuild_option,
     recipe_argument,
     workspace_option,
@@ -84,6 +85,7 @@ def partition(
 @rebuild_option
 @click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
 @launch_options
+@processes_option
 def train(
     recipe: Path,
     overrides: tuple[str, ...],

@@ -18,6 +18,8 @@ __all__ = [
     "memory_option",
     "one_thread",
     "overrides_argument",
+    "processes_option",
+    "ranks_option",
     "rebuild_option",
     "recipe_argument",
     "training_verb",
@@ -52,23 +54,36 @@ figures_option = click.option(
 )
 
 
+class _LauncherOption(click.Option):
+    """Names the launchers there are, those of other packages too, once help is asked for."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option and what it is for."""
+        from tongues.launch import LAUNCHERS
+
+        self.help = f"What starts the jobs: {', '.join(LAUNCHERS.names())}."
+        return super().get_help_record(ctx)
+
+
 def launch_options(command: Command) -> Command:
-    """What starts runs, and how."""
+    """What starts jobs, and how."""
     for option in (
-        click.option("--time", metavar="H:MM:SS", help="Slurm's limit of a run."),
-        click.option("--partition", metavar="NAME", help="Slurm's partition."),
-        click.option("--processes", type=click.IntRange(min=1), help="Of each run, by torchrun."),
+        click.option("--time", metavar="H:MM:SS", help="A cluster's limit of a job."),
+        click.option("--partition", metavar="NAME", help="Of a cluster."),
         click.option(
-            "--on",
-            "launcher",
-            type=click.Choice(["local", "ray", "slurm"]),
-            default="local",
-            show_default=True,
-            help="What starts the runs.",
+            "--launcher", metavar="NAME", default="local", show_default=True, cls=_LauncherOption
         ),
     ):
         command = option(command)
     return command
+
+
+processes_option = click.option(
+    "--processes", type=click.IntRange(min=1), help="Of each run, by torchrun."
+)
+ranks_option = click.option(
+    "--ranks", type=click.IntRange(min=1), help="Processes that share the work."
+)
 
 
 def one_thread() -> None:

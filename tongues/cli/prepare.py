@@ -5,7 +5,9 @@ from pathlib import Path
 import click
 
 from tongues.cli.options import (
+    launch_options,
     overrides_argument,
+    ranks_option,
     rebuild_option,
     recipe_argument,
     training_verb,
@@ -20,22 +22,15 @@ __all__ = ["prepare"]
 @overrides_argument
 @workspace_option
 @rebuild_option
-@click.option("--ranks", type=click.IntRange(min=1), help="Processes that share the work.")
-@click.option(
-    "--on",
-    "launcher",
-    type=click.Choice(["local", "slurm", "ray"]),
-    help="Have datatrove run the ranks, on more machines than this one.",
-)
-@click.option("--partition", metavar="NAME", help="Slurm's partition.")
-@click.option("--time", metavar="H:MM:SS", help="Slurm's limit of a rank; a day if unsaid.")
+@ranks_option
+@launch_options
 def prepare(
     recipe: Path,
     overrides: tuple[str, ...],
     workspace: Path,
     rebuild: bool,
     ranks: int | None,
-    launcher: str | None,
+    launcher: str,
     partition: str | None,
     time: str | None,
 ) -> None:

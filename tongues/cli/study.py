@@ -9,6 +9,7 @@ from tongues.cli.options import (
     json_option,
     launch_options,
     overrides_argument,
+    processes_option,
     rebuild_option,
     recipe_argument,
     workspace_option,
@@ -30,6 +31,7 @@ __all__ = ["show_runs", "study"]
 @click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
 @click.option("--pilot", is_flag=True, help="Small runs that decide about the recipe's real one.")
 @launch_options
+@processes_option
 @json_option
 def study(
     recipe: Path,

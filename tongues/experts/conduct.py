@@ -6,10 +6,10 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.experts.merge import merge
 from tongues.experts.rounds import Round
+from tongues.launch import Launcher
 from tongues.recipe import Recipe
 from tongues.runs import FAILURE, status_of
 from tongues.study import State, run_all
-from tongues.study.launchers import Launcher
 
 __all__ = ["train_experts"]
 

@@ -1,10 +1,8 @@
 """Many runs: which they are, and running them, here or on a cluster."""
 
-from tongues.study.choose import choose
 from tongues.study.cost import Cost, measure_cost
 from tongues.study.driver import State, run_all
-from tongues.study.grid import plan_runs
-from tongues.study.launchers import find_launcher
+from tongues.study.grid import choose, plan_runs
 from tongues.study.sweep import best_rates, plan_study, plan_sweep, unfinished
 
 __all__ = [
@@ -12,7 +10,6 @@ __all__ = [
     "State",
     "best_rates",
     "choose",
-    "find_launcher",
     "measure_cost",
     "plan_runs",
     "plan_study",

@@ -4,7 +4,6 @@ It keeps no state of a study anywhere, so any launcher, or another command at th
 on from what the directories say.
 """
 
-import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,15 +13,14 @@ from typing import Literal
 
 from tongues.errors import Stopped, UserError
 from tongues.files import is_held, newest_lines, write_text
-from tongues.ranks import stop_on_sigterm
+from tongues.launch import Job, Launcher, open_launcher, watched
 from tongues.runs import FAILURE, read_run
 from tongues.states import state_of
-from tongues.study.launchers import Job, Launcher, find_launcher
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.record import run_fingerprint
-from tongues.train.task import leave_plans
+from tongues.train.task import leave_plans, training_job
 
 __all__ = ["State", "run_all"]
 
@@ -72,34 +70,31 @@ def run_all(
     """
     if not plans:
         return
-    launcher = launcher or find_launcher()
-    study = _Study(plans, workspace, launcher.threads(len(plans)), rebuild, tell)
+    launcher = launcher or open_launcher()
+    study = _Study(plans, workspace, launcher, rebuild, tell)
     leave_plans(plans, workspace, whole=whole)
-    stopped = False
-    before = stop_on_sigterm()
     try:
-        while True:
-            stands = study.look()
-            for job in study.jobs.values():
-                if stands[job.run] == "ready" and launcher.has_room(job):
-                    study.started(job.run)
-                    launcher.start(job)
-            watch(study.state(stands))
-            if not {"ready", "running"} & set(stands.values()):
-                break
-            for run, reason in launcher.ended(_TURN).items():
-                study.ended(run, reason)
+        with watched(launcher):
+            _attend(study, launcher, watch)
     except KeyboardInterrupt:
-        stopped = True
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
-        if stopped or not launcher.lasting:
-            launcher.stop()
-    if stopped:
         finished = Counter(study.look().values())["finished"]
-        raise Stopped(f"stopped with {finished} of {len(plans)} runs finished")
+        raise Stopped(f"stopped with {finished} of {len(plans)} runs finished") from None
     study.check()
+
+
+def _attend(study: "_Study", launcher: Launcher, watch: Callable[[State], None]) -> None:
+    """Start runs and judge those that ended, until nothing is left to be done."""
+    while True:
+        stands = study.look()
+        for job in study.jobs.values():
+            if stands[job.name] == "ready" and launcher.has_room(job):
+                study.started(job.name)
+                launcher.start(job)
+        watch(study.state(stands))
+        if not {"ready", "running"} & set(stands.values()):
+            return
+        for run, reason in launcher.ended(_TURN).items():
+            study.ended(run, reason)
 
 
 class _Study:
@@ -112,10 +107,11 @@ class _Study:
         self,
         plans: Sequence[RunPlan],
         workspace: Path,
-        threads: int,
+        launcher: Launcher,
         rebuild: bool,
         tell: Callable[[str], None],
     ) -> None:
+        self._runs = workspace / "runs"
         self._plans, self._tell = {plan.name: plan for plan in plans}, tell
         self._fingerprints: dict[str, str] = {}
         derived: dict[str, Derived] = {}
@@ -134,8 +130,16 @@ class _Study:
                 plan, tokens.vocabulary_size, parent, tokens_per_second=_SPEED
             )
         self._work = {name: numbers.flops for name, numbers in derived.items()}
-        self.jobs = {
-            name: Job(self._plans[name], workspace, threads, derived[name].memory, rebuild)
+        threads = launcher.threads(len(plans))
+        self.jobs: dict[str, Job] = {
+            name: training_job(
+                self._plans[name],
+                workspace,
+                threads=threads,
+                processes=launcher.processes,
+                memory=derived[name].memory,
+                rebuild=rebuild,
+            )
             for name in self._by_chain()
         }
         self._finished: set[str] = set()
@@ -154,14 +158,14 @@ class _Study:
     def started(self, run: str) -> None:
         """Note that a run is given to the launcher, and forget why it failed before."""
         with suppress(OSError):
-            (self.jobs[run].directory / FAILURE).unlink()
+            (self._runs / run / FAILURE).unlink()
         self._in_hand.add(run)
         self._tries[run, self._step(run)] += 1
 
     def ended(self, run: str, reason: str) -> None:
         """Judge a run whose process is gone, by its directory and what is known of the process."""
         self._in_hand.discard(run)
-        failure = self.jobs[run].directory / FAILURE
+        failure = self._runs / run / FAILURE
         if self._is_finished(run):
             return
         if failure.is_file():
@@ -182,9 +186,9 @@ class _Study:
         """All of it in numbers."""
         counts = Counter(stands.values())
         running = {
-            name: _share(job.directory)
-            for name, job in self.jobs.items()
-            if (stands[name] == "running" or name in self._in_hand) and is_held(job.directory)
+            name: _share(self._runs / name)
+            for name in self.jobs
+            if (stands[name] == "running" or name in self._in_hand) and is_held(self._runs / name)
         }
         done = sum(self._work[name] for name in self._finished)
         done += sum(self._work[name] * share for name, share in running.items())
@@ -207,7 +211,7 @@ class _Study:
         what = f"{len(self._failed)} of {len(self.jobs)} runs failed"
         what += f", and {blocked} that continue them were left out" if blocked else ""
         what += f"; the first: {_last_line(reason)}"
-        hint = f"mend it ({self.jobs[name].directory / FAILURE}) and give the same command: "
+        hint = f"mend it ({self._runs / name / FAILURE}) and give the same command: "
         raise UserError(what, where=name, hint=hint + "the rest is kept", code="runs_failed")
 
     def _look_at(self, name: str, stands: dict[str, Stand]) -> Stand:
@@ -226,7 +230,7 @@ class _Study:
         of_parent = self._look_at(parent, stands) if parent in self.jobs else "finished"
         if of_parent in ("failed", "blocked"):
             return "blocked"
-        if is_held(self.jobs[name].directory):
+        if is_held(self._runs / name):
             if name not in self._elsewhere:
                 self._tell(f"{name} is trained by another command; it is waited for")
             self._elsewhere.add(name)
@@ -234,7 +238,7 @@ class _Study:
         return "ready" if of_parent == "finished" else "waiting"
 
     def _is_finished(self, name: str) -> bool:
-        directory = self.jobs[name].directory
+        directory = self._runs / name
         if name not in self._finished and (directory / "run.json").is_file():
             with suppress(ValueError, KeyError):  # damaged: its own process says how
                 record = read_run(directory)
@@ -268,7 +272,7 @@ class _Study:
 
     def _step(self, name: str) -> int:
         """Where the run would go on from."""
-        directory = self.jobs[name].directory
+        directory = self._runs / name
         return (state_of(directory).step or 0) if (directory / "run.json").is_file() else 0
 
 

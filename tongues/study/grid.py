@@ -1,6 +1,6 @@
 """The runs of a study: every shape, strategy, target, replay ratio, budget and seed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,9 +10,11 @@ from tongues.models import find_shape
 from tongues.quantities import Budget
 from tongues.recipe import BaseChoice, Grid, Recipe, Study, Train
 from tongues.roles import Roles
-from tongues.train import RunPlan, run_of_recipe
+from tongues.runs import JOINED
+from tongues.tables import Table, select
+from tongues.train import Derived, RunPlan, run_of_recipe
 
-__all__ = ["plan_runs", "plan_source"]
+__all__ = ["choose", "plan_runs", "plan_source"]
 
 _SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
 
@@ -51,6 +53,31 @@ def plan_runs(
                 what = f"two runs would both be called `{run.name}`"
                 raise UserError(what, where="study", hint="shares and rates tell four digits apart")
     return list(runs.values())
+
+
+def choose(
+    pairs: Sequence[tuple[RunPlan, Derived]], condition: str
+) -> list[tuple[RunPlan, Derived]]:
+    """The runs of which `condition` is true, and their bases, in the order given.
+
+    Its columns: run, strategy, target, base_languages, replay, shape, seed, params, tokens, flops.
+    """
+    columns = {
+        "run": [plan.name.rpartition("/")[2] for plan, _ in pairs],
+        "strategy": [plan.strategy for plan, _ in pairs],
+        "target": [JOINED.join(plan.roles.targets) for plan, _ in pairs],
+        "base_languages": [JOINED.join(plan.roles.base_languages) for plan, _ in pairs],
+        "replay": [plan.roles.replay_share for plan, _ in pairs],
+        "shape": [derived.anatomy.name for _, derived in pairs],
+        "seed": [plan.settings.seed for plan, _ in pairs],
+        "params": [derived.parameters["total"] for _, derived in pairs],
+        "tokens": [derived.tokens for _, derived in pairs],
+        "flops": [derived.flops for _, derived in pairs],
+    }
+    names = [plan.name for plan, _ in pairs]
+    wanted = set(select(Table(columns, names), condition).places)
+    wanted |= {plan.base for plan, _ in pairs if plan.name in wanted and plan.base}
+    return [pair for pair in pairs if pair[0].name in wanted]
 
 
 def plan_source(

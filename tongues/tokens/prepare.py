@@ -4,7 +4,7 @@ read (by pieces) → select (in one process) → encode (by parts) → write (by
 share of work is the same whatever the number of ranks, and so are the bytes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from tongues.files import (
     whole_directory,
     write_json,
 )
+from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
-from tongues.ranks import Rank, Tell, core_count, run_ranks
+from tongues.ranks import Rank, Tell, core_count
 from tongues.recipe import Recipe
 from tongues.text import Piece, check_text, content_hash, find_pieces, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
@@ -34,13 +35,10 @@ from tongues.tokens.store import Manifest, read_manifest
 from tongues.tokens.tokenizer import end_id, load_tokenizer, tokenizer_files, vocabulary_size
 from tongues.tokens.writing import counts_path, write_language
 
-__all__ = ["STAGES", "RunStages", "check_tokens", "prepare_tokens", "run_stage"]
+__all__ = ["STAGES", "check_tokens", "prepare_tokens", "run_stage"]
 
 _LAYOUT = 2  # raised when the same settings give other bytes than before
 _SMALL = 20_000_000  # bytes of text that are not worth a second process
-
-# What runs all stages of a recipe in a workspace, with so many ranks.
-RunStages = Callable[[Recipe, Path, int, Tell], None]
 
 # Each stage, and whether its work is shared out among ranks.
 STAGES = {"read": True, "select": False, "encode": True, "write": True, "finish": False}
@@ -52,7 +50,7 @@ def prepare_tokens(
     progress: Tell,
     rebuild: bool = False,
     ranks: int | None = None,
-    run: RunStages | None = None,
+    launcher: Launcher | None = None,
 ) -> Path:
     """Make the tokens of a recipe's text in `workspace/tokens/<recipe.name>` and return it.
 
@@ -60,8 +58,8 @@ def prepare_tokens(
     interrupted, the same call goes on from there. Groups of documents that are held out in one
     language are held out in all. What was made from the same text and settings is left as it
     is; from others, it is an error unless `rebuild`. `progress` is given lines for the user to
-    read. `ranks` processes share the work, by default one a core of this machine; `run` is what
-    runs them elsewhere (`tongues.tokens.executors`).
+    read. `ranks` processes share the work, by default one a core of this machine; `launcher` starts
+    them elsewhere.
     """
     check_text(recipe.text)
     path, corpus = workspace / "tokens" / recipe.name, workspace / "corpus" / recipe.name
@@ -82,13 +80,19 @@ def prepare_tokens(
         small = sum(sizes) <= _SMALL and all(sizes)  # a data set's size is not known
         ranks = 1 if small else core_count()
     with only_one(corpus):
-        (run or _run_here)(recipe, workspace, ranks, progress)
+        for stage, shared in STAGES.items():
+            run_ranks(
+                run_stage,
+                (stage, recipe, workspace),
+                ranks if shared else 1,
+                progress,
+                launcher=launcher,
+                name=f"{recipe.name}-{stage}",
+                folder=corpus / "ranks",
+                fingerprint=fingerprint([_settings(recipe), ranks]),
+            )
+        remove_directory(corpus / "ranks")
     return path
-
-
-def _run_here(recipe: Recipe, workspace: Path, ranks: int, tell: Tell) -> None:
-    for stage, shared in STAGES.items():
-        run_ranks(run_stage, (stage, recipe, workspace), ranks if shared else 1, tell)
 
 
 def run_stage(rank: Rank, tell: Tell, stage: str, recipe: Recipe, workspace: Path) -> None:

@@ -1,31 +1,24 @@
-"""The process of one run, wherever: `python -m tongues.train.task WORKSPACE RUN FINGERPRINT`.
+"""A run as a job: what its process does, wherever it is started.
 
-What became of the run stands in its directory; the exit code says only what could not be left
-there.
+What became of the run stands in its directory.
 """
 
 import os
-import select
-import signal
-import sys
 import traceback
-from argparse import ArgumentParser
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from tongues.errors import Stopped, UserError
 from tongues.files import fingerprint, is_held, only_one, read_json, write_json, write_text
-from tongues.ranks import stop_after
+from tongues.launch import DONE, FAILED, UNTOLD, Job, command_line, why_ended
 from tongues.runs import FAILURE, PLANS
 from tongues.train.plan import RunPlan
 
-__all__ = ["command_line", "leave_plans", "run_task", "why_ended"]
+__all__ = ["Training", "leave_plans", "training_job"]
 
-_ENDED, _FAILED, _UNTOLD = 0, 1, 74  # exit codes; stopped, and held by another, are ends too
-_ASKED = {-signal.SIGTERM, -signal.SIGINT}  # before the run could take them for a request
 _LAST_CHECKPOINT = 3600  # seconds that torchrun grants its processes to leave one
-_PLANS = ".plans"  # in a study's folder: a file a plan that is trained by its name
 
 
 def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, whole: bool = False) -> None:
@@ -44,91 +37,99 @@ def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, whole: bool = Fals
             write_json(folder / PLANS, meant | others)
 
 
-def command_line(
-    plan: RunPlan, workspace: Path, *, threads: int, processes: int = 1, rebuild: bool = False
-) -> list[str]:
-    """What starts a run as a process of its own, whose plan is left for it in a file.
+def training_job(
+    plan: RunPlan,
+    workspace: Path,
+    *,
+    threads: int,
+    processes: int = 1,
+    memory: int = 0,
+    rebuild: bool = False,
+) -> Job:
+    """A run as a job, by its name in the run store.
 
-    The file is named by what it holds: a job in a queue trains what it was meant to.
+    threads: of all its processes together, unless its recipe names those of each. memory: bytes
+    of each process at the peak, about.
     """
-    name = fingerprint(plan.to_json())
-    write_json(_plan_file(workspace, plan.name, name), plan.to_json())
-    start = [sys.executable, "-m", "tongues.train.task", str(workspace.resolve()), plan.name, name]
-    start += ["--threads", str(threads), "--processes", str(processes)]
-    return [*start, "--rebuild"] if rebuild else start
+    named = plan.settings.threads
+    return Job(
+        plan.name,
+        Training(plan, workspace, threads, processes, rebuild),
+        (workspace / "runs" / plan.name).parent,
+        fingerprint([plan.to_json(), processes]),
+        threads=named * processes if named else threads,
+        memory=memory * processes,
+        gpus=processes,
+        imports=("tongues.train.run",),
+    )
 
 
-def run_task(
-    plan: RunPlan, workspace: Path, *, threads: int, processes: int = 1, rebuild: bool = False
-) -> int:
-    """Train a run on `threads` threads in all, by torchrun where `processes` is more than one.
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What the process of a run calls: it trains the run on `threads` threads in all.
 
-    The reason of a failure is left in the run's directory. Returns an exit code for `why_ended`.
+    By torchrun where `processes` is more than one. The reason of a failure is left in the run's
+    directory; the exit code says only what could not be left there.
     """
-    directory = workspace / "runs" / plan.name
-    if is_held(directory):
-        return _ENDED
-    with suppress(OSError):
-        (directory / FAILURE).unlink()
-    if processes > 1:
-        return _train_together(plan, workspace, threads, processes, rebuild)
-    return _train(plan, workspace, threads, rebuild)
 
+    plan: RunPlan
+    workspace: Path
+    threads: int
+    processes: int = 1
+    rebuild: bool = False
 
-def why_ended(code: int) -> str:
-    """Why a process that ended with `code` came to no end; empty where its directory tells."""
-    if code in {_ENDED, *_ASKED}:
-        return ""
-    if code == _UNTOLD:
-        return "it failed, and its disk did not take the reason: it may be full"
-    if code == -signal.SIGKILL:
-        return "its process was killed by signal 9, as by lack of memory"
-    if code < 0:
-        return f"its process was killed by signal {-code} ({signal.strsignal(-code)})"
-    return f"its process ended with exit code {code}"
+    def __call__(self) -> int:
+        """Train; returns an exit code."""
+        directory = self._directory
+        if "RANK" in os.environ:
+            return self._train()
+        if is_held(directory):
+            return DONE
+        with suppress(OSError):
+            (directory / FAILURE).unlink()
+        return self._train_together() if self.processes > 1 else self._train()
 
+    @property
+    def _directory(self) -> Path:
+        return self.workspace / "runs" / self.plan.name
 
-def _train(plan: RunPlan, workspace: Path, threads: int, rebuild: bool) -> int:
-    """Train in this process; the first of its failures that is noted stands."""
-    from tongues.train.run import train
+    def _train(self) -> int:
+        """Train in this process; the first of its failures that is noted stands."""
+        from tongues.train.run import train
 
-    directory = workspace / "runs" / plan.name
-    try:
-        train(plan, workspace, threads=threads, rebuild=rebuild)
-        return _ENDED
-    except (Stopped, KeyboardInterrupt):
-        return _ENDED
-    except (UserError, OSError) as error:
-        reason = error.what if isinstance(error, UserError) else str(error)
-        if "RANK" not in os.environ and is_held(directory):
-            return _ENDED  # somebody else came first
-    except Exception:
-        reason = traceback.format_exc()
-    return _leave(directory, reason)
+        try:
+            train(self.plan, self.workspace, threads=self.threads, rebuild=self.rebuild)
+            return DONE
+        except (Stopped, KeyboardInterrupt):
+            return DONE
+        except (UserError, OSError) as error:
+            reason = error.what if isinstance(error, UserError) else str(error)
+            if "RANK" not in os.environ and is_held(self._directory):
+                return DONE  # somebody else came first
+        except Exception:
+            reason = traceback.format_exc()
+        return _leave(self._directory, reason)
 
+    def _train_together(self) -> int:
+        """Train by torchrun in this process and others below it."""
+        from torch.distributed.elastic.multiprocessing.api import SignalException
+        from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+        from torch.distributed.run import parse_args, run
 
-def _train_together(
-    plan: RunPlan, workspace: Path, threads: int, processes: int, rebuild: bool
-) -> int:
-    """Train by torchrun in this process and `processes` below it."""
-    from torch.distributed.elastic.multiprocessing.api import SignalException
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.run import parse_args, run
-
-    each = max(1, threads // processes)
-    options = ["--standalone", "--nproc-per-node", str(processes)]
-    options += ["--shutdown-timeout", str(_LAST_CHECKPOINT)]
-    try:
-        start = command_line(plan, workspace, threads=each, rebuild=rebuild)
-        run(parse_args([*options, *start[1:]]))
-        return _ENDED
-    except SignalException:
-        return _ENDED
-    except OSError as error:
-        reason = str(error)
-    except ChildFailedError as error:
-        reason = why_ended(error.get_first_failure()[1].exitcode)
-    return _leave(workspace / "runs" / plan.name, reason) if reason else _ENDED
+        each = max(1, self.threads // self.processes)
+        options = ["--standalone", "--nproc-per-node", str(self.processes)]
+        options += ["--shutdown-timeout", str(_LAST_CHECKPOINT)]
+        try:
+            one = training_job(self.plan, self.workspace, threads=each, rebuild=self.rebuild)
+            run(parse_args([*options, *command_line(one)[1:]]))
+            return DONE
+        except SignalException:
+            return DONE
+        except OSError as error:
+            reason = str(error)
+        except ChildFailedError as error:
+            reason = why_ended(error.get_first_failure()[1].exitcode)
+        return _leave(self._directory, reason) if reason else DONE
 
 
 def _leave(directory: Path, reason: str) -> int:
@@ -136,45 +137,6 @@ def _leave(directory: Path, reason: str) -> int:
     try:
         if not (directory / FAILURE).exists():
             write_text(directory / FAILURE, reason)
-        return _FAILED
+        return FAILED
     except OSError:
-        return _UNTOLD
-
-
-def _plan_file(workspace: Path, run: str, name: str) -> Path:
-    return (workspace / "runs" / run).parent / _PLANS / f"{name}.json"
-
-
-def _stop_with_starter() -> None:
-    """Have this process stop with the one that started it: no kill leaves orphans."""
-    number = os.getppid()
-    starter = os.pidfd_open(number)
-    if os.getppid() != number:  # gone meanwhile, and another took its place
-        raise SystemExit(_ENDED)
-    stop_after(lambda: select.select([starter], [], []))
-
-
-def _main() -> int:
-    parser = ArgumentParser("tongues.train.task")
-    parser.add_argument("workspace", type=Path)
-    parser.add_argument("run")
-    parser.add_argument("fingerprint")
-    parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--rebuild", action="store_true")
-    asked = parser.parse_args()
-    _stop_with_starter()
-    plan = RunPlan.from_json(read_json(_plan_file(asked.workspace, asked.run, asked.fingerprint)))
-    if "RANK" in os.environ:
-        return _train(plan, asked.workspace, asked.threads, asked.rebuild)
-    return run_task(
-        plan,
-        asked.workspace,
-        threads=asked.threads,
-        processes=asked.processes,
-        rebuild=asked.rebuild,
-    )
-
-
-if __name__ == "__main__":
-    raise SystemExit(_main())
+        return UNTOLD

@@ -12,8 +12,9 @@ from tongues.experts.heldout import held_out_cautions
 from tongues.experts.partition.methods import divide, text_amounts
 from tongues.experts.partition.partition import Partition
 from tongues.experts.plans import seed_cautions
+from tongues.launch import LAUNCHERS, open_launcher
 from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
-from tongues.study import find_launcher, measure_cost
+from tongues.study import measure_cost
 from tongues.tokens import check_tokens, open_tokens
 from tongues.verbs.shared import Voice, memory_bytes, where_of
 
@@ -119,10 +120,10 @@ def train(
 
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     workers = check_experts(recipe, loaded).workers
-    checked = check_recipe(loaded, workspace, here=launcher == "local")
+    checked = check_recipe(loaded, workspace, here=LAUNCHERS.find(launcher, "--launcher").here)
     check_tokens(loaded, workspace)
-    starts = find_launcher(
-        launcher, workers=workers, processes=processes, partition=partition, limit=time
+    starts = open_launcher(
+        launcher, workers=workers, processes=processes, partition=partition, time=time
     )
     rounds = plan_rounds(loaded, workspace, {}, make=True)
     pairs = expert_runs(rounds, workspace)

@@ -5,6 +5,7 @@ from pathlib import Path
 from tongues.check import Checked, check_recipe
 from tongues.errors import UserError
 from tongues.hardware import Machine, find_gpu
+from tongues.launch import LAUNCHERS, open_launcher
 from tongues.recipe import Overrides, RecipeSource, load_recipe
 from tongues.tokens import check_tokens, prepare_tokens
 from tongues.verbs.shared import Voice, where_of
@@ -38,7 +39,7 @@ def prepare(
     *,
     rebuild: bool = False,
     ranks: int | None = None,
-    launcher: str | None = None,
+    launcher: str = "local",
     partition: str | None = None,
     time: str | None = None,
     quiet: bool = False,
@@ -46,22 +47,16 @@ def prepare(
     """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
 
     Interrupted, the same call goes on. rebuild: replace what was made otherwise. ranks: processes
-    that share the work. launcher: `local`, `ray` or `slurm`, which runs the ranks; None: this
-    machine. partition, time: Slurm's.
+    that share the work. launcher: what starts them, such as `local`, `ray` or `slurm`.
+    partition, time: of a cluster.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     check_recipe(loaded, workspace, training=False)
-    run = None
-    if launcher != "slurm" and (partition or time):
-        raise UserError("`--partition` and `--time` are Slurm's", hint="add `--on slurm`")
-    if launcher:
-        from tongues.tokens.executors import find_runner
-
-        if ranks is None:
-            raise UserError(f"`--on {launcher}` needs `--ranks`", hint="such as `--ranks 64`")
-        run = find_runner(launcher, partition, time or "24:00:00")
+    if ranks is None and not LAUNCHERS.find(launcher, "--launcher").here:
+        raise UserError(f"`--launcher {launcher}` needs `--ranks`", hint="such as `--ranks 64`")
+    starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
     tell = Voice(quiet).say
-    return prepare_tokens(loaded, workspace, tell, rebuild=rebuild, ranks=ranks, run=run)
+    return prepare_tokens(loaded, workspace, tell, rebuild, ranks, starts if ranks else None)
 
 
 def train(

@@ -8,6 +8,7 @@ from typing import Any
 from tongues.check import Checked, check_recipe
 from tongues.errors import UserError
 from tongues.experts import expert_runs, plan_rounds
+from tongues.launch import LAUNCHERS, Launcher, open_launcher
 from tongues.quantities import show_bytes, show_count, show_seconds
 from tongues.ranks import core_count
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
@@ -15,12 +16,10 @@ from tongues.study import (
     Cost,
     best_rates,
     choose,
-    find_launcher,
     measure_cost,
     run_all,
     unfinished,
 )
-from tongues.study.launchers import Launcher
 from tongues.tokens import check_tokens, open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.verbs.shared import Voice, where_of
@@ -97,7 +96,7 @@ def dry_run(
     runs of the first round are told. launcher: as of `study`.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    checked = check_recipe(loaded, workspace, here=launcher == "local")
+    checked = check_recipe(loaded, workspace, here=LAUNCHERS.find(launcher, "--launcher").here)
     check_tokens(loaded, workspace)
     if loaded.pilot:
         from tongues.study.pilot import plan_pilot
@@ -133,19 +132,21 @@ def study(
 
     The text must be prepared. Interrupted, the same call goes on. where: which runs, as in
     `shape == '0.1M'`. pilot: the recipe has a `pilot`, small runs that decide about its real one;
-    returns the page of the plan. rebuild: replace runs that were made otherwise. launcher: `local`,
-    `ray` or `slurm`. processes: of each run, by torchrun. partition, time: Slurm's.
+    returns the page of the plan. rebuild: replace runs that were made otherwise. launcher: what
+    starts them, such as `local`, `ray` or `slurm`. processes: of each run, by torchrun. partition,
+    time: of a cluster.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     check_study(recipe, loaded, where, pilot=pilot, rebuild=rebuild)
-    checked = check_recipe(loaded, workspace, here=launcher == "local")
+    here = LAUNCHERS.find(launcher, "--launcher").here
+    checked = check_recipe(loaded, workspace, here=here)
     check_tokens(loaded, workspace)
-    starts = find_launcher(
+    starts = open_launcher(
         launcher,
         workers=loaded.study.workers if loaded.study else None,
         processes=processes,
         partition=partition,
-        limit=time,
+        time=time,
     )
     voice = Voice(quiet)
     if pilot:
@@ -178,7 +179,7 @@ def study(
         shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
         for line in (f"best rates: {shown}", *doubts):
             voice.say(line)
-        pairs = _chosen(check_recipe(loaded, workspace, here=launcher == "local"), where)
+        pairs = _chosen(check_recipe(loaded, workspace, here=here), where)
     run(pairs, loaded.name)
     return workspace / "runs" / loaded.name
 

@@ -5,7 +5,7 @@ import pytest
 
 from tongues.laws import Law
 from tongues.study.pilot.belief import Belief, learn
-from tongues.study.pilot.prior import BLOCKS, Point, Scale, log_losses
+from tongues.study.pilot.prior import BLOCKS, Frame, Point, Scale, log_losses
 
 SCALE = Scale(2e5, 4e5, 3.0)
 LAWS = {
@@ -33,7 +33,7 @@ def small_runs(seed: int, spread: float = 0.008) -> tuple[list[Point], list[floa
 
 
 def belief_of(seed: int, spread: float = 0.008) -> Belief:
-    return learn(BLOCKS["target"], *small_runs(seed, spread), SCALE, START, seed, draws=300)
+    return learn(BLOCKS["target"], *small_runs(seed, spread), Frame(SCALE, START, seed), draws=300)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_what_is_foretold_ten_times_further_holds_the_truth(beliefs: list[Belief
 
 
 def test_without_runs_little_is_believed_and_runs_narrow_it(beliefs: list[Belief]) -> None:
-    before = learn(BLOCKS["target"], [], [], SCALE, START, 1, draws=300)
+    before = learn(BLOCKS["target"], [], [], Frame(SCALE, START, 1), draws=300)
     far = point("scratch", 7e5, 1.4e6)
     spread = [np.log(belief.foretold(far)).std() for belief in (before, beliefs[0])]
     assert spread[1] < spread[0] / 4
@@ -75,7 +75,7 @@ def test_runs_that_bend_away_from_their_law_widen_the_interval() -> None:
     ]
     far = point("scratch", 7e5, 1.4e6)
     straight, followed = (
-        learn(BLOCKS["target"], points, given, SCALE, START, 1, draws=600)
+        learn(BLOCKS["target"], points, given, Frame(SCALE, START, 1), draws=600)
         for given in (losses, bent)
     )
     spread = [np.log(belief.foretold(far)).std() for belief in (straight, followed)]
@@ -89,7 +89,7 @@ def test_two_seeds_agree_in_the_width_of_what_is_foretold() -> None:
     points, losses = small_runs(1)
     widths = []
     for seed in (1, 2):
-        belief = learn(BLOCKS["target"], points, losses, SCALE, START, seed)
+        belief = learn(BLOCKS["target"], points, losses, Frame(SCALE, START, seed))
         ends = [
             np.percentile(np.log(belief.foretold(point(role, 7e5, 1.4e6))), (2.5, 97.5))
             for role in LAWS
@@ -122,7 +122,7 @@ def test_the_loss_on_the_source_takes_up_how_unsure_its_start_is() -> None:
         for r in (0.0, 0.05, 0.2, 0.5)
     ]
     losses = [float(truth.loss(D=p.D, r=p.r, S=p.S)) for p in points]
-    belief = learn(block, points, losses, SCALE, START, 1, draws=300)
+    belief = learn(block, points, losses, Frame(SCALE, START, 1), draws=300)
     sure = Point("forgetting", 1e5, 1e6, 6e11, 0.1, 3.0)
     start = 3.0 * np.exp(0.05 * np.random.default_rng(0).standard_normal(300))
     unsure = replace(sure, S=start)
@@ -137,7 +137,7 @@ def test_log_losses_are_those_of_the_forms() -> None:
     block = BLOCKS["target"]
     z = block.middle[None]
     points = [point(role, 3e5, 5e5) for role in LAWS]
-    belief = learn(block, [], [], SCALE, START, 1, draws=100)
+    belief = learn(block, [], [], Frame(SCALE, START, 1), draws=100)
     for i, one in enumerate(points):
         params = {
             n: float(v[0])

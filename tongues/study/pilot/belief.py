@@ -15,7 +15,7 @@ import numpy as np
 
 from tongues.laws import FORMS, Law
 from tongues.randomness import derive_seed
-from tongues.study.pilot.prior import Block, Point, Scale, log_losses, params_of
+from tongues.study.pilot.prior import Block, Frame, Point, log_losses, params_of
 
 __all__ = ["Belief", "learn", "strays"]
 
@@ -33,22 +33,21 @@ Array = np.ndarray
 class Belief:
     """Draws from what is believed of a block's laws after its runs.
 
-    start: log10 of the FLOPs at which the drift begins. points: of what was measured. walk: how
-    their drifts go together. off: of each draw, how the runs lie beside its laws, along the axes of
-    the walk. z: coordinates of every draw. drift: of each draw, in units of its scatter over a
-    tenfold of compute. scatter: of each draw, in log loss.
+    points: of what was measured. axes, spans: the covariance of their drifts over a tenfold's, by
+    its axes and their variances. off: of each draw, how the runs lie beside its laws, along those
+    axes. z: coordinates of every draw. drift: of each draw, in units of its scatter over a tenfold
+    of compute. scatter: of each draw, in log loss.
     """
 
     block: Block
-    scale: Scale
-    start: float
+    frame: Frame
     points: tuple[Point, ...]
-    walk: "_Walk"
+    axes: Array
+    spans: Array
     off: Array
     z: Array
     drift: Array
     scatter: Array
-    seed: int
 
     def foretold(self, point: Point) -> Array:
         """The loss of one run there in every draw, seed and drift included, nats per token."""
@@ -64,7 +63,7 @@ class Belief:
 
     def params(self, role: str) -> dict[str, Array]:
         """The parameters of a role's law in every draw."""
-        return params_of(self.block, role, self.z, self.scale)
+        return params_of(self.block, role, self.z, self.frame.scale)
 
     def law(self, point: Point, around: Sequence[Point] = (), target: str = "") -> Law:
         """The law of the point's role as it is to be used there: the drift is put into E, A and B.
@@ -105,7 +104,7 @@ class Belief:
 
     def _log_law(self, point: Point) -> Array:
         if isinstance(point.S, float):
-            return log_losses(self.block, self.z, [point], self.scale)[:, 0]
+            return log_losses(self.block, self.z, [point], self.frame.scale)[:, 0]
         S = np.resize(point.S, len(self.z))
         variables = {"D": np.full(len(S), point.D), "r": np.full(len(S), point.r), "S": S}
         form = FORMS.find(self.block.roles[point.role])
@@ -113,49 +112,39 @@ class Belief:
 
     def _strayed(self, point: Point, *, scatter: bool) -> Array:
         """Drift at a point in every draw, given how the runs lie beside their law."""
-        size = self.drift[:, None] ** 2
-        shared = size * (_shared([point], self.points, self.start) @ self.walk.axes)
-        weights = shared / (1.0 + size * self.walk.spans)
-        own = size[:, 0] * float(_shared([point], [point], self.start)[0, 0])
+        size, start = self.drift[:, None] ** 2, self.frame.start
+        shared = size * (_shared([point], self.points, start) @ self.axes)
+        weights = shared / (1.0 + size * self.spans)
+        own = size[:, 0] * float(_shared([point], [point], start)[0, 0])
         left = np.maximum(own - (shared * weights).sum(-1), 0.0) + (1.0 if scatter else 0.0)
         name = (self.block.name, point.role, f"{point.N:.6g}", f"{point.D:.6g}", f"{point.r:.6g}")
-        random = np.random.default_rng(derive_seed(self.seed, "foretold", *name))
+        random = np.random.default_rng(derive_seed(self.frame.seed, "foretold", *name))
         noise = self.scatter * np.sqrt(left) * random.standard_normal(len(self.z))
         return (self.off * weights).sum(-1) + noise
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Walk:
-    """The covariance of the runs' drifts over a tenfold's, by its axes and their variances."""
-
-    axes: Array
-    spans: Array
 
 
 def learn(
     block: Block,
     points: Sequence[Point],
     losses: Sequence[float],
-    scale: Scale,
-    start: float,
-    seed: int,
+    frame: Frame,
     draws: int = _DRAWS,
 ) -> Belief:
     """Draw the laws of a block from what its runs (may be none) leave to believe.
 
-    losses: final ones, nats per token. start: log10 of the FLOPs at which the drift begins.
+    losses: final ones, nats per token.
     """
     measured = np.log(np.asarray(losses, dtype=float))
-    spans, axes = np.linalg.eigh(_shared(points, points, start))
-    walk = _Walk(axes, np.maximum(spans, 0.0))
-    random = np.random.default_rng(derive_seed(seed, "pilot", block.name, len(points)))
+    spans, axes = np.linalg.eigh(_shared(points, points, frame.start))
+    spans = np.maximum(spans, 0.0)
+    random = np.random.default_rng(derive_seed(frame.seed, "pilot", block.name, len(points)))
     degrees = _STATED + len(points)
 
     def misfit(z: Array) -> tuple[Array, Array, Array]:
         """Residuals along the axes, their variances, and their squares with what was stated."""
-        off = measured - log_losses(block, z, points, scale)
-        off = np.where(np.isfinite(off), off, 1e3) @ walk.axes
-        variance = 1.0 + np.exp(2.0 * z[:, -1:]) * walk.spans
+        off = measured - log_losses(block, z, points, frame.scale)
+        off = np.where(np.isfinite(off), off, 1e3) @ axes
+        variance = 1.0 + np.exp(2.0 * z[:, -1:]) * spans
         squares = _STATED * block.scatter**2 + (off**2 / variance).sum(-1)
         return off, variance, squares
 
@@ -168,22 +157,21 @@ def learn(
     off, _, squares = misfit(z)
     return Belief(
         block=block,
-        scale=scale,
-        start=start,
+        frame=frame,
         points=tuple(points),
-        walk=walk,
+        axes=axes,
+        spans=spans,
         off=off,
         z=z,
         drift=np.exp(z[:, -1]),
         scatter=np.sqrt(squares / random.chisquare(degrees, len(z))),
-        seed=seed,
     )
 
 
 def strays(belief: Belief, points: Sequence[Point]) -> Array:
     """Covariance of the drifts at these points before any run, of drifts as they are believed."""
     size = float(np.median((belief.scatter * belief.drift) ** 2))
-    return size * _shared(points, points, belief.start)
+    return size * _shared(points, points, belief.frame.start)
 
 
 def _shared(first: Sequence[Point], second: Sequence[Point], start: float) -> Array:

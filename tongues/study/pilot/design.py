@@ -121,11 +121,11 @@ def _slopes(belief: Belief, points: Sequence[Point]) -> Array:
     z = _some(belief.z)
     own = [i for i, point in enumerate(points) if point.role in block.roles]
     chosen = [points[i] for i in own]
-    here = log_losses(block, z, chosen, belief.scale)
+    here = log_losses(block, z, chosen, belief.frame.scale)
     for i, (_, deviation) in enumerate(block.spread.values()):
         moved = z.copy()
         moved[:, i] += _STEP
-        rise = log_losses(block, moved, chosen, belief.scale) - here
+        rise = log_losses(block, moved, chosen, belief.frame.scale) - here
         found[:, own, i] = rise / _STEP * deviation
     return found
 

@@ -12,10 +12,8 @@ from tongues.pages import Block, Entry, Heading, Items, Paragraph, Section, Tabl
 from tongues.quantities import show_count
 from tongues.recipe import show_recipe
 from tongues.study.pilot.design import with_parents
-from tongues.study.pilot.further import Further, changes, one_more_run
-from tongues.study.pilot.real import real_recipe
-from tongues.study.pilot.rounds import Pilot
-from tongues.study.pilot.trial import Held, hold_out
+from tongues.study.pilot.further import Further, changes, one_more_run, real_recipe
+from tongues.study.pilot.rounds import Held, Pilot, hold_out
 
 __all__ = ["write_plan"]
 

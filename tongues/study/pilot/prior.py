@@ -14,7 +14,7 @@ import numpy as np
 
 from tongues.laws import FORMS
 
-__all__ = ["BLOCKS", "Block", "Point", "Scale", "log_losses", "params_of"]
+__all__ = ["BLOCKS", "Block", "Frame", "Point", "Scale", "log_losses", "params_of"]
 
 _STEEPEST = 4.0  # an exponent beyond which a term is gone at once
 _BETA = FORMS.find("forgetting").given["beta"]
@@ -45,6 +45,19 @@ class Scale:
     N: float
     D: float
     loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What all beliefs of a pilot have in common.
+
+    start: log10 of the FLOPs of the smallest run there may be, where drifts begin. seed: of all
+    draws.
+    """
+
+    scale: Scale
+    start: float
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,13 +12,14 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tongues.errors import Stopped, UserError
+from tongues.launch import open_launcher
 from tongues.states import states
-from tongues.study import State, find_launcher, plan_runs, run_all
+from tongues.study import State, plan_runs, run_all
 from tongues.train import RunPlan
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tongues[cluster]'")
 
-launcher: Any = importlib.import_module("tongues.study.launchers.ray")
+launcher: Any = importlib.import_module("tongues.launch.ray")
 
 STUDY = (
     "model={}",
@@ -89,6 +90,7 @@ def bytes_of(workspace: Path, plans: list[RunPlan]) -> dict[str, bytes]:
     ("there", "workers", "processes", "share"),
     [
         (0, 1, 2, 0),
+        (4, 1, 0, 0),
         (4, 1, 2, 2),
         (4, 3, 2, 2),
         (4, 3, 1, 1),
@@ -102,14 +104,12 @@ def test_gpus_are_asked_for_as_ray_takes_them(
     assert launcher._gpu_share(there, workers, processes) == share
 
 
-def test_one_machine_has_room_for_all_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    head, cores, gpus = {"memory": 9.0}, {"CPU": 8.0, "memory": 2.0}, {"CPU": 2.0, "GPU": 1.0}
-    nodes = [{"Alive": True, "Resources": each} for each in (head, cores, gpus)]
-    monkeypatch.setattr(launcher.ray, "nodes", lambda: nodes)
-    assert launcher._roomiest(4.0, 0, 1.0) == cores
-    assert launcher._roomiest(4.0, 1, 1.0) == gpus
+def test_one_machine_has_room_for_all_of_a_run() -> None:
+    head, cores, gpus = {"CPU": 1.0}, {"CPU": 8.0, "memory": 2.0}, {"CPU": 2.0, "GPU": 1.0}
+    assert launcher._roomiest([head, cores, gpus], 4.0, 0, 1.0) == cores
+    assert launcher._roomiest([head, cores, gpus], 4.0, 1, 1.0) == gpus
     with pytest.raises(UserError, match="no machine of the Ray cluster has 2 GPUs"):
-        launcher._roomiest(4.0, 2, 1.0)
+        launcher._roomiest([head, cores, gpus], 4.0, 2, 1.0)
 
 
 def test_a_lost_node_changes_no_byte(
@@ -125,7 +125,7 @@ def test_a_lost_node_changes_no_byte(
             lost.extend(state.running)
             lose(nodes[1])
 
-    run_all(plans, workspace, launcher=find_launcher("ray"), watch=watch)
+    run_all(plans, workspace, launcher=open_launcher("ray"), watch=watch)
     assert lost
     assert bytes_of(workspace, plans) == bytes_of(undisturbed, plans)
 
@@ -144,7 +144,7 @@ def test_a_killed_run_fails_with_its_reason_and_the_rest_goes_on(
             os.kill(runs[0], signal.SIGKILL)
 
     with pytest.raises(UserError, match=r"1 of 2 runs failed.*killed by signal 9") as caught:
-        run_all(plans, workspace, launcher=find_launcher("ray"), watch=watch)
+        run_all(plans, workspace, launcher=open_launcher("ray"), watch=watch)
     stands = {state.run: state.state for state in states([workspace / "runs"])}
     assert stands.pop(caught.value.where) == "failed"
     assert set(stands.values()) == {"finished"}
@@ -160,7 +160,7 @@ def test_a_stopped_study_leaves_checkpoints_and_goes_on_here(
             raise KeyboardInterrupt
 
     with pytest.raises(Stopped):
-        run_all(plans, workspace, launcher=find_launcher("ray"), watch=watch)
+        run_all(plans, workspace, launcher=open_launcher("ray"), watch=watch)
     (stopped,) = states([workspace / "runs"])
     assert stopped.state == "stopped"
     assert checkpoints(workspace)

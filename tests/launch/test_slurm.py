@@ -9,13 +9,11 @@ import pytest
 
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError
-from tongues.study import find_launcher
-from tongues.study.launchers import Job, Launcher
+from tongues.launch import Job, Launcher, open_launcher
 from tongues.train import run_of_recipe
+from tongues.train.task import training_job
 
-missing = "submitit is not installed: pip install 'tongues[cluster]'"
-submitit: Any = pytest.importorskip("submitit", reason=missing)
-slurm: Any = importlib.import_module("tongues.study.launchers.slurm")
+slurm: Any = importlib.import_module("tongues.launch.slurm")
 
 
 @pytest.fixture
@@ -25,8 +23,8 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(slurm, "_LOOK_EVERY", 0.0)
-    stand_in(folder, sinfo="echo gpu:8", squeue="exit 0", srun="exit 0")
-    stand_in(folder, sbatch=f'/bin/cat "$1" > {folder}/asked; echo Submitted batch job 7')
+    stand_in(folder, sinfo="echo gpu:8", squeue="exit 0")
+    stand_in(folder, sbatch=f'printf "%s\\n" "$@" > {folder}/asked; echo "7;one"')
     return folder
 
 
@@ -39,23 +37,28 @@ def stand_in(folder: Path, **commands: str) -> None:
 @pytest.fixture
 def job(make_recipe: MakeRecipe, tmp_path: Path) -> Job:
     plan = run_of_recipe(make_recipe("train.threads=3"))
-    return Job(plan, tmp_path, threads=1, memory=3 * 2**30)
+    return training_job(plan, tmp_path, threads=1, processes=2, memory=3 * 2**30)
 
 
 def launch(**asked: Any) -> Launcher:
-    return find_launcher("slurm", partition="long", **asked)
+    return open_launcher("slurm", partition="long", **asked)
 
 
 def test_a_job_asks_for_what_its_run_takes(commands: Path, job: Job) -> None:
-    launcher = launch(limit="1:30:00", processes=2, workers=1)
+    launcher = launch(time="1:30:00", workers=1)
     assert launcher.has_room(job)
     launcher.start(job)
     assert not launcher.has_room(job)
     asked = (commands / "asked").read_text().splitlines()
     for option in ("partition=long", "time=1:30:00", "gpus-per-node=2", "cpus-per-task=6"):
-        assert f"#SBATCH --{option}" in asked
-    assert "#SBATCH --mem=8GB" in asked  # of two processes, with a margin
-    assert "#SBATCH --signal=TERM@60" in asked
+        assert f"--{option}" in asked
+    assert "--mem=8G" in asked  # of two processes, with a margin
+    assert "--signal=B:TERM@60" in asked
+
+
+def test_a_job_without_gpus_asks_for_none(commands: Path, job: Job) -> None:
+    launch().start(replace(job, gpus=0))
+    assert "gpus-per-node" not in (commands / "asked").read_text()
 
 
 @pytest.mark.parametrize(
@@ -66,14 +69,14 @@ def test_a_job_asks_for_what_its_run_takes(commands: Path, job: Job) -> None:
         ("JobId=7 JobState=NODE_FAIL ExitCode=0:0", ""),
         ("JobId=7 JobState=OUT_OF_MEMORY ExitCode=0:125", "killed for lack of memory"),
         ("JobId=7 JobState=CANCELLED ExitCode=0:15", "ended as CANCELLED"),
-        ("JobId=7 JobState=FAILED ExitCode=1:0", "was killed by signal 9"),
+        ("JobId=7 JobState=FAILED ExitCode=0:9", "was killed by signal 9"),
+        ("JobId=7 JobState=FAILED ExitCode=1:0", "ended with exit code 1"),
+        ("JobId=7 JobState=FAILED ExitCode=74:0", "disk did not take the reason"),
     ],
 )
 def test_the_end_of_a_job_in_words(commands: Path, job: Job, answer: str, reason: str) -> None:
     launcher = launch()
     launcher.start(job)
-    log = job.directory.parent / ".slurm/7_0_log.out"
-    log.write_text("subprocess.CalledProcessError: ['…'] died with <Signals.SIGKILL: 9>.\n")
     stand_in(commands, squeue="echo 7 small-123456")
     assert launcher.ended(0.0) == {}
     stand_in(commands, squeue="exit 0", scontrol=f"echo {answer}")
@@ -84,7 +87,7 @@ def test_the_end_of_a_job_in_words(commands: Path, job: Job, answer: str, reason
 def name_of_job(commands: Path) -> str:
     """Of the one that was submitted last."""
     asked = (commands / "asked").read_text().splitlines()
-    (name,) = (line.split("=")[1] for line in asked if "--job-name=" in line)
+    (name,) = (line.split("=")[1] for line in asked if line.startswith("--job-name="))
     return name
 
 
@@ -101,15 +104,19 @@ def test_a_job_that_another_command_queued_is_waited_for_and_left_alone(
     assert not (commands / "cancelled").exists()
     launcher.start(job)
     stand_in(commands, squeue="exit 0", scontrol="echo JobId=5 JobState=CANCELLED")
-    assert launcher.ended(0.0) == {job.run: ""}  # the other command was stopped
+    assert launcher.ended(0.0) == {job.name: ""}  # the other command was stopped
 
 
 def test_a_job_of_other_settings_is_not_waited_for(commands: Path, job: Job) -> None:
     launch().start(job)
     name = name_of_job(commands)
-    settings = job.plan.settings.model_copy(update={"seed": 7})
-    launch().start(replace(job, plan=replace(job.plan, settings=settings)))
+    other = replace(job, fingerprint="0123456789")
+    launch().start(other)
     assert name_of_job(commands) != name
+    stand_in(commands, squeue=f"echo 5 {name}")
+    assert launch().is_left(job) and not launch().is_left(other)
+    with pytest.raises(UserError, match="jobs of other settings are at work here"):
+        launch().start(replace(other, alone=True))
 
 
 def test_what_was_submitted_here_is_cancelled_even_where_slurm_does_not_clear_it_away(
@@ -132,7 +139,7 @@ def test_slurm_may_be_silent_for_a_while(
     assert not launcher.has_room(job)
     assert launcher.ended(0.0) == {}
     stand_in(commands, squeue="exit 0", scontrol="exit 1")
-    assert launcher.ended(0.0) == {job.run: ""}  # submitted after all, and gone
+    assert launcher.ended(0.0) == {job.name: ""}  # submitted after all, and gone
     assert launcher.has_room(job)
     stand_in(commands, squeue="echo 'slurm is down' >&2; exit 1")
     monkeypatch.setattr(slurm, "_PATIENCE", 0.0)
@@ -142,18 +149,18 @@ def test_slurm_may_be_silent_for_a_while(
 
 
 def test_what_slurm_refuses_is_told_unless_jobs_are_queued(commands: Path, job: Job) -> None:
-    launcher, more = launch(), replace(job, plan=replace(job.plan, name="more"))
+    launcher, more = launch(), replace(job, name="more")
     launcher.start(job)
     taken = (commands / "sbatch").read_text().partition("\n")[2]
     stand_in(commands, sbatch="echo 'too many jobs' >&2; exit 1", squeue="echo 7 first")
     launcher.start(more)
     assert not launcher.has_room(more)
     assert launcher.ended(0.0) == {}
-    stand_in(commands, sbatch=taken.replace("job 7", "job 8"), squeue="echo 7 first; echo 8 more")
+    stand_in(commands, sbatch=taken.replace("7;one", "8;one"), squeue="echo 7 first; echo 8 more")
     assert launcher.ended(0.0) == {}
     assert launcher.has_room(more)
     stand_in(commands, squeue="echo 7 first", scontrol="exit 1")
-    assert launcher.ended(0.0) == {more.run: ""}
+    assert launcher.ended(0.0) == {more.name: ""}
     stand_in(commands, sbatch="echo 'invalid partition' >&2; exit 1")
     with pytest.raises(UserError, match=r"Slurm refused a job.*invalid partition"):
         launch().start(job)

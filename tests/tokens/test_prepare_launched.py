@@ -1,6 +1,5 @@
-"""The stages run by datatrove: the bytes are those of one process, whatever is killed."""
+"""The stages wherever they run: the bytes are those of one process, whatever is killed."""
 
-import importlib
 import os
 import select
 import shutil
@@ -15,24 +14,21 @@ from typing import Any
 import pytest
 
 from tongues.errors import UserError
+from tongues.files import fingerprint
+from tongues.launch import open_launcher
 from tongues.recipe import load_recipe
 from tongues.tokens import prepare_tokens
-
-missing = "needs the package datatrove: pip install 'tongues[curate]'"
-executors: Any = pytest.importorskip("datatrove", reason=missing) and importlib.import_module(
-    "tongues.tokens.executors"
-)
 
 PATIENCE = 300.0  # seconds
 
 
 def made(workspace: Path) -> dict[str, bytes]:
-    """All that a preparation leaves, by path, but for what the executors note for themselves."""
+    """All that a preparation leaves, by path."""
     return {
         str(path.relative_to(workspace)): path.read_bytes()
         for place in ("corpus", "tokens")
         for path in (workspace / place).rglob("*")
-        if path.is_file() and "executors" not in path.parts and not path.name.endswith(".lock")
+        if path.is_file() and not path.name.endswith(".lock")
     }
 
 
@@ -89,37 +85,33 @@ def test_ranks_leave_the_bytes_of_one_process(
     recipe_file: Path, expected: Path, tmp_path: Path
 ) -> None:
     told: list[str] = []
-    run = executors.find_runner("local")
-    path = prepare_tokens(load_recipe(recipe_file), tmp_path, told.append, ranks=3, run=run)
+    path = prepare_tokens(load_recipe(recipe_file), tmp_path, told.append, ranks=3)
     assert path == tmp_path / "tokens/small"
     assert made(tmp_path) == made(expected)
     assert any("documents read" in line for line in told)
     assert any("tokens to train on" in line for line in told)
-    logs = tmp_path / "corpus/small/executors"
-    assert len(list(logs.glob("read/completions/*"))) == 3
-    assert len(list(logs.glob("select/completions/*"))) == 1
 
 
 def test_killed_ranks_and_launchers_change_nothing(
     recipe_file: Path, expected: Path, tmp_path: Path
 ) -> None:
-    logs = tmp_path / "corpus/small/executors"
-    first = Command(recipe_file, tmp_path, "--on", "local", "--ranks", "2")
-    first.wait_for(lambda: list(logs.glob("read/logs/*")))
+    left = tmp_path / "corpus/small/ranks"
+    first = Command(recipe_file, tmp_path, "--launcher", "local", "--ranks", "2")
+    first.wait_for(lambda: left.exists() and first.ranks())
     os.kill(first.ranks()[-1], signal.SIGKILL)
     code, said = first.end()
     assert code == 2
     assert "was killed by signal 9" in said
     assert "Traceback" not in said
 
-    second = Command(recipe_file, tmp_path, "--on", "local", "--ranks", "2")
-    second.wait_for(lambda: list(logs.glob("encode/logs/*")))
+    second = Command(recipe_file, tmp_path, "--ranks", "2")
+    second.wait_for(lambda: list(left.glob("small-encode-*")))
     ranks = second.ranks()
     second.process.kill()
     second.end()
     assert all(map(ended, ranks))
 
-    code, said = Command(recipe_file, tmp_path, "--on", "local", "--ranks", "3").end()
+    code, said = Command(recipe_file, tmp_path, "--ranks", "3").end()
     assert code == 0, said
     assert made(tmp_path) == made(expected)
 
@@ -129,9 +121,8 @@ def test_what_a_rank_refuses_comes_here_in_its_words(
 ) -> None:
     shutil.copytree(expected / "corpus", tmp_path / "corpus")
     recipe = load_recipe(recipe_file, ("tokens.held_out=1M tokens",))
-    run = executors.find_runner("local")
     with pytest.raises(UserError, match="are too few to hold out") as error:
-        prepare_tokens(recipe, tmp_path, lambda line: None, ranks=2, run=run)
+        prepare_tokens(recipe, tmp_path, lambda line: None, ranks=2)
     assert error.value.where == "text of qaa"
 
 
@@ -150,28 +141,12 @@ def stand_in(folder: Path, **commands: str) -> None:
         (folder / name).chmod(0o755)
 
 
-def test_what_a_way_lacks_is_told(no_slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match="needs a partition") as error:
-        executors.find_runner("slurm")
-    assert "--partition" in error.value.hint
-    with pytest.raises(UserError, match="no `sbatch` here"):
-        executors.find_runner("slurm", "cpu")
-    monkeypatch.setattr(executors, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match="Ray is not installed") as error:
-        executors.find_runner("ray")
-    assert "pip install ray" in error.value.hint
-    monkeypatch.setitem(sys.modules, "datatrove.executor", None)
-    monkeypatch.delitem(sys.modules, "tongues.tokens.executors")
-    with pytest.raises(UserError, match="datatrove is not installed") as error:
-        importlib.import_module("tongues.tokens.executors")
-    assert "tongues[curate]" in error.value.hint
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--on", "slurm"], "needs `--ranks`"),
-        (["--on", "local", "--ranks", "2", "--time", "1:00:00"], "are Slurm's"),
+        (["--launcher", "slurm"], "needs `--ranks`"),
+        (["--launcher", "sulrm"], "did you mean `slurm`?"),
+        (["--ranks", "2", "--time", "1:00:00"], "does not take `--time`"),
     ],
 )
 def test_options_that_do_not_fit_are_told(
@@ -183,25 +158,27 @@ def test_options_that_do_not_fit_are_told(
 
 
 def test_what_slurm_refuses_is_told(recipe_file: Path, no_slurm: Path, tmp_path: Path) -> None:
-    asked = tmp_path / "asked"
-    stand_in(no_slurm, squeue="exit 0", scancel="exit 0")
-    stand_in(no_slurm, sbatch=f'/bin/cat "$2" > {asked}; exit 1')
-    run = executors.find_runner("slurm", "cpu", "1:00:00")
+    given = tmp_path / "given"
+    stand_in(no_slurm, squeue="exit 0", scancel="exit 0", sinfo="echo gpu:1")
+    stand_in(no_slurm, sbatch=f'printf "%s\\n" "$@" > {given}; exit 1')
+    launcher = open_launcher("slurm", partition="cpu", time="1:00:00")
     with pytest.raises(UserError, match="Slurm refused"):
-        prepare_tokens(load_recipe(recipe_file), tmp_path, lambda line: None, ranks=9, run=run)
-    script = asked.read_text().splitlines()
-    for option in ("partition=cpu", "time=1:00:00", "array=0-8", "mem-per-cpu=4G"):
-        assert f"#SBATCH --{option}" in script
-    assert "#SBATCH --kill-on-invalid-dep=yes" in script
+        prepare_tokens(load_recipe(recipe_file), tmp_path, print, ranks=9, launcher=launcher)
+    options = given.read_text().splitlines()
+    for option in ("partition=cpu", "time=1:00:00", "cpus-per-task=1", "mem=4G"):
+        assert f"--{option}" in options
+    assert not any("gpus" in option for option in options)
 
 
 def test_jobs_of_other_settings_are_not_joined(
     recipe_file: Path, no_slurm: Path, tmp_path: Path
 ) -> None:
-    stand_in(no_slurm, squeue="echo small-read-123456 RUNNING", sbatch="exit 1")
-    run = executors.find_runner("slurm", "cpu")
+    place = fingerprint(str((tmp_path / "corpus/small/ranks").resolve()))[:6]
+    queue = f"echo 1 small-read-1-of-9-{place}123456"
+    stand_in(no_slurm, squeue=queue, sbatch="exit 1", sinfo="exit 0")
+    launcher = open_launcher("slurm", partition="cpu")
     with pytest.raises(UserError, match="of other settings are at work"):
-        prepare_tokens(load_recipe(recipe_file), tmp_path, lambda line: None, ranks=9, run=run)
+        prepare_tokens(load_recipe(recipe_file), tmp_path, print, ranks=9, launcher=launcher)
 
 
 def jobs(states: str = "pending,running,completing") -> list[str]:
@@ -229,15 +206,16 @@ def partition() -> Iterator[str]:
 def test_on_slurm_whatever_is_killed(
     recipe_file: Path, expected: Path, tmp_path: Path, partition: str
 ) -> None:
-    options = ["--on", "slurm", "--partition", partition, "--ranks"]
+    options = ["--launcher", "slurm", "--partition", partition, "--ranks"]
     marks = tmp_path / "corpus/small"
 
     first = Command(recipe_file, tmp_path, *options, "2")
     first.wait_for(lambda: list(marks.glob("*/*/piece.json")) and jobs("running"))
-    subprocess.run(["scancel", "--signal=KILL", jobs("running")[0]], check=True)
+    kill = ["scancel", "--batch", "--signal=KILL", jobs("running")[0]]
+    subprocess.run(kill, check=True)
     code, said = first.end()
     assert (code, jobs()) == (2, [])
-    assert "did not come to its end" in said
+    assert "was killed by signal 9" in said
 
     second = Command(recipe_file, tmp_path, *options, "3")
     second.wait_for(lambda: jobs("running"))
@@ -258,11 +236,11 @@ def test_on_slurm_whatever_is_killed(
 @pytest.mark.slow
 def test_on_ray_whatever_is_killed(recipe_file: Path, expected: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed")
-    logs = tmp_path / "corpus/small/executors"
-    first = Command(recipe_file, tmp_path, "--on", "ray", "--ranks", "2")
-    first.wait_for(lambda: list(logs.glob("read/said")))
+    left = tmp_path / "corpus/small/ranks"
+    first = Command(recipe_file, tmp_path, "--launcher", "ray", "--ranks", "2")
+    first.wait_for(lambda: list(left.glob("small-read-*")))
     first.process.kill()
     first.end()
-    code, said = Command(recipe_file, tmp_path, "--on", "ray", "--ranks", "3").end()
+    code, said = Command(recipe_file, tmp_path, "--launcher", "ray", "--ranks", "3").end()
     assert code == 0, said
     assert made(tmp_path) == made(expected)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tongues.errors import UserError
+from tongues.launch import open_launcher
+from tongues.launch.gpus import choose_gpus, free_memory
 from tongues.ranks import core_count
-from tongues.study import find_launcher
-from tongues.study.launchers.gpus import choose_gpus, free_memory
 
 GIB = 2**30
 
@@ -34,36 +34,31 @@ def stand_in(folder: Path, **commands: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"on": "slum"}, "did you mean `slurm`?"),
-        ({"on": "slurm"}, "needs a partition"),
-        ({"on": "slurm", "partition": "cpu"}, "no `sbatch` here"),
-        ({"on": "local", "partition": "cpu"}, "are Slurm's"),
-        ({"on": "ray", "limit": "1:00:00"}, "are Slurm's"),
+        ({"name": "slum"}, "did you mean `slurm`?"),
+        ({"name": "slurm"}, "needs a partition"),
+        ({"name": "slurm", "partition": "cpu"}, "no `sbatch` here"),
+        ({"name": "local", "partition": "cpu"}, "does not take `--partition`"),
+        ({"name": "ray", "time": "1:00:00"}, "leave it out, or add `--launcher slurm`"),
     ],
 )
 def test_what_a_way_lacks_is_told(commands: Path, asked: dict[str, Any], said: str) -> None:
-    if asked["on"] == "slurm":
-        pytest.importorskip("submitit", reason="submitit is not installed")
     with pytest.raises(UserError) as caught:
-        find_launcher(**asked)
+        open_launcher(**asked)
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(("on", "package"), [("ray", "ray"), ("slurm", "submitit")])
-def test_a_package_that_is_missing_is_named(
-    monkeypatch: pytest.MonkeyPatch, on: str, package: str
-) -> None:
-    monkeypatch.setattr(sys.modules["tongues.study.launchers.find"], "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=f"`{package}` is not installed") as caught:
-        find_launcher(on)
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tongues.launch.ray"], "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="`ray` is not installed") as caught:
+        open_launcher("ray")
     assert "tongues[cluster]" in caught.value.hint
 
 
 def test_runs_share_the_cores() -> None:
     cores = core_count()
-    assert find_launcher().threads(1) == cores
-    assert find_launcher().threads(1000) == 1
-    assert find_launcher(workers=1).threads(1000) == cores
+    assert open_launcher().threads(1) == cores
+    assert open_launcher().threads(1000) == 1
+    assert open_launcher(workers=1).threads(1000) == cores
 
 
 def test_several_runs_share_a_gpu_as_far_as_its_memory_goes(
@@ -91,6 +86,6 @@ def test_a_gpu_that_does_not_tell_its_memory_is_passed_over(commands: Path) -> N
 
 def test_every_process_of_a_run_has_a_gpu_of_its_own(commands: Path) -> None:
     stand_in(commands, nvidia_smi="echo '0, GPU-a, 80000'")
-    with pytest.raises(UserError, match="2 processes of a run take as many GPUs, and here are 1"):
-        find_launcher(processes=2)
-    assert find_launcher(processes=1)
+    with pytest.raises(UserError, match="2 processes of a job take as many GPUs, and here are 1"):
+        open_launcher(processes=2)
+    assert open_launcher(processes=1)

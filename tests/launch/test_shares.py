@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.errors import Stopped, UserError
-from tongues.ranks import Rank, Tell, core_count, run_ranks
+from tongues.launch import run_ranks
+from tongues.ranks import Rank, Tell, core_count
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0  # seconds
 
 
@@ -96,14 +97,14 @@ def test_a_rank_that_is_killed_is_told_and_ends_the_others() -> None:
         if len(told) == 3:
             os.kill(int(told[1]), signal.SIGKILL)
 
-    with pytest.raises(UserError, match=r"rank \d of 3 was killed by signal 9") as raised:
+    with pytest.raises(UserError, match="of 3: its process was killed by signal 9") as raised:
         run_ranks(wait_for_ever, (), 3, kill)
     assert "same command again" in raised.value.hint
     assert all(map(ended, map(int, told)))
 
 
 def test_a_mistake_of_ours_is_not_passed_over() -> None:
-    with pytest.raises(UserError, match="ended with exit code 1"):
+    with pytest.raises(UserError, match=r"rank 1 of 2: its process ended with exit code 1"):
         run_ranks(fail_first, (ZeroDivisionError("ours"),), 2, lambda line: None)
 
 
@@ -125,7 +126,7 @@ def test_asked_to_stop_it_stops_its_ranks(asked: signal.Signals) -> None:
 
 
 def test_who_is_killed_leaves_no_orphans() -> None:
-    code = "from tests.test_ranks import run_ranks, wait_for_ever\n"
+    code = "from tests.launch.test_shares import run_ranks, wait_for_ever\n"
     code += "run_ranks(wait_for_ever, (), 2, lambda line: print(line, flush=True))"
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:

@@ -1,0 +1,29 @@
+"""Jobs and what starts them: this machine, Ray, Slurm, and launchers of other packages."""
+
+from tongues.launch.job import DONE, FAILED, UNTOLD, Job, command_line, why_ended
+from tongues.launch.launcher import LAUNCHERS, Launcher, Options, open_launcher, watched
+from tongues.launch.local import Local
+from tongues.launch.ray import Ray
+from tongues.launch.shares import run_ranks
+from tongues.launch.slurm import Slurm
+
+for _kind in (Local, Ray, Slurm):
+    LAUNCHERS.add(_kind)
+
+__all__ = [
+    "DONE",
+    "FAILED",
+    "LAUNCHERS",
+    "UNTOLD",
+    "Job",
+    "Launcher",
+    "Local",
+    "Options",
+    "Ray",
+    "Slurm",
+    "command_line",
+    "open_launcher",
+    "run_ranks",
+    "watched",
+    "why_ended",
+]

@@ -1,0 +1,101 @@
+"""Jobs as processes of this machine, on its cores and GPUs."""
+
+import multiprocessing
+import os
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+
+from tongues.errors import UserError
+from tongues.launch.gpus import choose_gpus, free_memory
+from tongues.launch.job import Job, why_ended
+from tongues.launch.launcher import Launcher, Options
+from tongues.ranks import core_count, main_left_alone, stop_with_parent
+
+__all__ = ["Local"]
+
+_USUAL = Options()
+_ON_GPU = 600_000_000  # bytes that a process takes there before its model
+
+
+class Local(Launcher):
+    """So many jobs at a time, by default one a core, which share the cores.
+
+    Where there are GPUs each job gets the emptiest, several at a time as far as memory goes.
+    """
+
+    name, summary, here = "local", "Processes of this machine.", True
+
+    def __init__(self, options: Options = _USUAL) -> None:
+        super().__init__(options)
+        self._workers = self.workers or max(1, core_count() // self.processes)
+        # Children forked from a server that holds torch already start in a hundredth of the time.
+        self._context = multiprocessing.get_context("forkserver")
+        self._running: dict[str, tuple[BaseProcess, Job, list[str]]] = {}  # with its GPUs
+        self._free = free_memory()
+        if self._free and self.processes > len(self._free):
+            what = f"{self.processes} processes of a job take as many GPUs, and here are "
+            hint = "ask for fewer, or hide the GPUs with `CUDA_VISIBLE_DEVICES=`"
+            raise UserError(f"{what}{len(self._free)}", where="--processes", hint=hint)
+
+    def threads(self, jobs: int) -> int:
+        """An even share of the cores."""
+        return max(1, core_count() // min(self._workers, jobs))
+
+    def has_room(self, job: Job) -> bool:
+        """Whether there are a worker and, where there are GPUs, memory left."""
+        return len(self._running) < self._workers and self._place(job) is not None
+
+    def start(self, job: Job) -> None:
+        """Start a process, forked from a server that holds its imports already."""
+        gpus = self._place(job) or []
+        self._context.set_forkserver_preload([*job.imports])
+        process = self._context.Process(target=_run, args=(job, gpus), name=job.name)
+        with main_left_alone():
+            process.start()
+        self._running[job.name] = process, job, gpus
+        self._take(job, gpus)
+
+    def ended(self, seconds: float) -> dict[str, str]:
+        """The processes that are gone."""
+        sentinels = {process.sentinel: name for name, (process, _, _) in self._running.items()}
+        gone = connection.wait(list(sentinels), timeout=seconds)
+        names = [sentinels[sentinel] for sentinel in gone if isinstance(sentinel, int)]
+        return {name: why_ended(self._forget(name)) for name in names}
+
+    def stop(self) -> None:
+        """Ask the processes to end, and wait for them."""
+        for process, _, _ in self._running.values():
+            process.terminate()
+        for name in list(self._running):
+            self._forget(name)
+
+    def _forget(self, name: str) -> int:
+        """Wait until a process is gone; returns its exit code."""
+        process, job, gpus = self._running.pop(name)
+        process.join()
+        self._take(job, gpus, times=-1)
+        assert process.exitcode is not None
+        return process.exitcode
+
+    def _place(self, job: Job) -> list[str] | None:
+        """The GPUs for a job, none of a machine without; None where it has to wait."""
+        count = job.gpus if self._free else 0
+        need = _on_each(job) if self._running else 0.0  # alone it may try
+        return choose_gpus(self._free, need, count)
+
+    def _take(self, job: Job, gpus: list[str], times: int = 1) -> None:
+        for gpu in gpus:
+            self._free[gpu] -= times * _on_each(job)
+
+
+def _on_each(job: Job) -> float:
+    """Bytes that a job takes of each of its GPUs."""
+    return job.memory / max(1, job.gpus) + _ON_GPU
+
+
+def _run(job: Job, gpus: list[str]) -> None:
+    """The process of one job."""
+    stop_with_parent()
+    if gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
+    raise SystemExit(job.work())

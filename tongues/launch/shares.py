@@ -1,0 +1,151 @@
+"""The same work in several processes at once: each rank does its share of a list of pieces.
+
+A piece is a pure function of its input and leaves its own output and a mark when it is whole, so
+neither the number of ranks nor a kill changes a byte: what has no mark is done again.
+"""
+
+import os
+import signal
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import Stopped, UserError
+from tongues.files import append_line, read_lines
+from tongues.launch.job import DONE, FAILED, Job
+from tongues.launch.launcher import Launcher, Options, watched
+from tongues.launch.local import Local
+from tongues.ranks import Rank, Tell
+
+__all__ = ["run_ranks"]
+
+_MEMORY = 3 * 2**30  # bytes of a rank
+_TURN = 0.2  # seconds between looks at what ranks say
+_PATIENCE = 3  # times that a rank may be stopped
+_AGAIN = "give the same command again: what was done is kept"
+
+
+def run_ranks(
+    work: Callable[..., None],
+    arguments: tuple[Any, ...],
+    ranks: int,
+    tell: Tell,
+    *,
+    launcher: Launcher | None = None,
+    name: str = "work",
+    folder: Path | None = None,
+    fingerprint: str = "",
+) -> None:
+    """Call `work(rank, tell, *arguments)` for every rank, each in a process of its own.
+
+    Here, one rank alone works in this process. launcher: by default this machine's, with all ranks
+    at a time. name, folder, fingerprint: of the jobs (see `Job`); without a folder nothing is left.
+    The first error of a rank stops the others and is raised here. A rank that is killed is named;
+    the same call then does what is missing.
+    """
+    launcher = launcher or Local(Options(ranks))
+    if ranks == 1 and launcher.here:
+        work(Rank(0, 1), tell, *arguments)
+        return
+    if folder is None:
+        with tempfile.TemporaryDirectory() as aside:
+            run_ranks(work, arguments, ranks, tell, launcher=launcher, folder=Path(aside))
+        return
+    if launcher.here:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core a rank
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs: dict[str, Job] = {}
+    for number in range(ranks):
+        of = f"{name}-{number + 1}-of-{ranks}"
+        share = Share(work, arguments, Rank(number, ranks), folder.resolve() / f"{of}.jsonl")
+        imports = (work.__module__,)
+        jobs[of] = Job(of, share, folder, fingerprint, memory=_MEMORY, imports=imports, alone=True)
+    try:
+        with watched(launcher):
+            _attend(jobs, launcher, tell)
+    except KeyboardInterrupt:
+        raise Stopped("stopped") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What the process of a rank calls; its lines and its error are left in a file."""
+
+    work: Callable[..., None]
+    arguments: tuple[Any, ...] = field(repr=False)
+    rank: Rank
+    said: Path
+
+    def __call__(self) -> int:
+        """Do it; returns an exit code."""
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a rank
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it hears Ctrl-C and ends it
+        self.said.unlink(missing_ok=True)
+        try:
+            self.work(self.rank, self._tell, *self.arguments)
+        except UserError as error:
+            about = {"what": error.what, "where": error.where, "hint": error.hint}
+            append_line(self.said, {"refused": about | {"code": error.code}})
+            return FAILED
+        except OSError as error:
+            append_line(self.said, {"system": [error.errno, error.strerror, error.filename]})
+            return FAILED
+        append_line(self.said, {"done": True})
+        return DONE
+
+    def _tell(self, line: str) -> None:
+        append_line(self.said, {"line": line})
+
+    def is_done(self, reason: str) -> bool:
+        """Whether it did its share, its process being gone; raises why not, where that is known."""
+        last = next(iter(read_lines(self.said)[-1:]), {})
+        if "refused" in last:
+            raise UserError(**last["refused"])
+        if "system" in last:
+            raise OSError(*last["system"])
+        if reason and "done" not in last:
+            what = f"rank {self.rank.number + 1} of {self.rank.count}: {reason}"
+            raise UserError(what, where="ranks", hint=_AGAIN)
+        return "done" in last
+
+
+def _attend(jobs: dict[str, Job], launcher: Launcher, tell: Tell) -> None:
+    """Start the ranks, pass on what they say, and wait for their ends."""
+    shares = {name: job.work for name, job in jobs.items() if isinstance(job.work, Share)}
+    heard: Counter[str] = Counter()
+    tries: Counter[str] = Counter()
+    waiting = list(jobs)
+
+    def hear() -> None:
+        for name, share in shares.items():
+            rows = read_lines(share.said)
+            new, heard[name] = rows[heard[name] :], len(rows)
+            for row in new:
+                if "line" in row:
+                    tell(row["line"])
+
+    while shares:
+        while waiting and launcher.has_room(jobs[waiting[0]]):
+            name = waiting.pop(0)
+            if not launcher.is_left(jobs[name]):
+                shares[name].said.unlink(missing_ok=True)
+                heard[name] = 0
+            launcher.start(jobs[name])
+            tries[name] += 1
+        reasons = launcher.ended(_TURN)
+        hear()
+        for name, reason in reasons.items():
+            if tries[name] == _PATIENCE:
+                reason = reason or f"it was stopped {_PATIENCE} times"
+            try:
+                done = shares[name].is_done(reason)
+            except (UserError, OSError):
+                launcher.stop()
+                raise
+            if done:
+                del shares[name]
+            else:
+                waiting.append(name)

@@ -1,0 +1,198 @@
+"""Jobs of Slurm, on machines that see one workspace."""
+
+import math
+import re
+import shlex
+import subprocess
+import time
+from contextlib import suppress
+from shutil import which
+
+from tongues.errors import UserError
+from tongues.files import file_name, fingerprint
+from tongues.launch.job import Job, command_line, why_ended
+from tongues.launch.launcher import Launcher, Options
+
+__all__ = ["Slurm"]
+
+_LONGEST = "24:00:00"  # of a job
+_LOOK_EVERY = 5.0  # seconds between looks at the queue
+_PATIENCE = 600.0  # seconds for which Slurm may not answer
+_CANCELLED = 120.0  # seconds in which a cancelled job is gone, unless Slurm cannot clear it away
+_BEFORE_THE_END = 60  # seconds before its time is over that a job is asked to stop
+_MARGIN = 1.25  # of memory, over what is foretold
+_BESIDES = 0.25  # GiB of a job, for the process that starts others
+_GIB = 2**30
+_GO_ON = {"COMPLETED", "TIMEOUT", "DEADLINE", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", ""}
+_EXIT = re.compile(r"(?P<code>\d+):(?P<signal>\d+)")
+
+
+class Slurm(Launcher):
+    """Each job one of Slurm's with its cores, GPUs, memory and time.
+
+    A job whose time is over, or whose machine is lost, is queued again. Jobs that another command
+    left in the queue are waited for, and not cancelled. What Slurm does not take now, while there
+    are jobs of this command, is submitted later. In a partition with GPUs, each process of a run
+    gets one.
+    """
+
+    name, summary = "slurm", "Jobs of Slurm; needs `--partition`."
+    takes = ("partition", "time")
+    lasting = True
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        if not options.partition:
+            hint = "name one that `sinfo` shows with `--partition`"
+            raise UserError("Slurm needs a partition", where="--launcher slurm", hint=hint)
+        if not which("sbatch"):
+            what, hint = "there is no `sbatch` here", "run it where jobs are submitted"
+            raise UserError(what, where="--launcher slurm", hint=hint)
+        self._partition, self._time = options.partition, options.time or _LONGEST
+        resources = _ask("sinfo", "--noheader", f"--partition={self._partition}", "--format=%G")
+        self._has_gpus = "gpu" in resources
+        self._jobs: dict[str, tuple[str, Job]] = {}  # with the number of each, by name
+        self._submitted: set[str] = set()  # numbers of those that no other command left
+        self._not_taken: Job | None = None
+        self._looked = self._answered = time.monotonic()
+
+    def threads(self, jobs: int) -> int:
+        """One a process: more are asked for by `train.threads`."""
+        return self.processes
+
+    def has_room(self, job: Job) -> bool:
+        """Unless there are as many jobs as were asked for, or as Slurm takes."""
+        few = self.workers is None or len(self._jobs) < self.workers
+        return few and self._not_taken is None
+
+    def start(self, job: Job) -> None:
+        """Submit a job, unless another command did; later where Slurm does not take it now."""
+        queue = self._look()
+        number = None
+        if queue is not None:
+            number = self._left(job, queue) or self._submit(job)
+        self._not_taken = None if number else job
+        if number:
+            self._jobs[job.name] = number, job
+
+    def ended(self, seconds: float) -> dict[str, str]:
+        """The jobs that have left the queue, which is asked every few seconds."""
+        time.sleep(seconds)
+        if time.monotonic() - self._looked < _LOOK_EVERY:
+            return {}
+        self._looked = time.monotonic()
+        if self._not_taken:
+            self.start(self._not_taken)
+        queue = self._look()
+        if queue is None:
+            return {}
+        gone = [name for name, (number, _) in self._jobs.items() if number not in queue]
+        return {name: self._reason(*self._jobs.pop(name)) for name in gone}
+
+    def stop(self) -> None:
+        """Cancel what was submitted here; each job leaves a checkpoint, and they are waited for."""
+        numbers = {number for number, _ in self._jobs.values()} & self._submitted
+        if numbers:
+            subprocess.run(["scancel", *numbers], check=False)
+        deadline = time.monotonic() + _CANCELLED
+        while numbers and time.monotonic() < deadline:
+            time.sleep(1.0)
+            with suppress(UserError):
+                numbers &= _queue().keys()
+        self._jobs.clear()
+        self._not_taken = None
+
+    def is_left(self, job: Job) -> bool:
+        """Whether another command left it in the queue."""
+        return bool(self._left(job, self._look() or {}))
+
+    def _left(self, job: Job, queue: dict[str, str]) -> str | None:
+        """The number of this very job in the queue; jobs that may not be there are a UserError."""
+        place = f"-{_place(job)}"
+        there = {name: number for number, name in queue.items() if place in name}
+        own = place + job.fingerprint[:6]
+        if job.alone and any(not name.endswith(own) for name in there):
+            what = "jobs of other settings are at work here"
+            hint = "wait for them, or end them (`squeue --me`, `scancel`)"
+            raise UserError(what, where=str(job.folder), hint=hint)
+        return there.get(_name(job))
+
+    def _look(self) -> dict[str, str] | None:
+        """The queue; None where Slurm does not answer, which is borne for some minutes."""
+        try:
+            queue = _queue()
+        except UserError:
+            if time.monotonic() - self._answered > _PATIENCE:
+                raise
+            return None
+        self._answered = time.monotonic()
+        return queue
+
+    def _submit(self, job: Job) -> str | None:
+        """The number of a new job; None where it is refused while there are others."""
+        settings = {
+            "job-name": _name(job),
+            "partition": self._partition,
+            "time": self._time,
+            "signal": f"B:TERM@{_BEFORE_THE_END}",
+            "cpus-per-task": job.threads,
+            "mem": f"{math.ceil(_BESIDES + _MARGIN * job.memory / _GIB)}G",
+            "output": job.files.resolve() / "%j.log",
+            "wrap": f"exec {shlex.join(command_line(job))}",
+        }
+        if self._has_gpus and job.gpus:
+            settings["gpus-per-node"] = job.gpus
+        command = ["sbatch", "--parsable", *(f"--{name}={of}" for name, of in settings.items())]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            if self._jobs:
+                return None
+            what, hint = (
+                f"Slurm refused a job: {done.stderr.strip()}",
+                "`sinfo` shows what there is",
+            )
+            raise UserError(what, where="--launcher slurm", hint=hint)
+        number = done.stdout.strip().partition(";")[0]
+        self._submitted.add(number)
+        return number
+
+    def _reason(self, number: str, job: Job) -> str:
+        """Why a job that left the queue came to no end; empty where its work tells."""
+        command = ["scontrol", "--oneliner", "show", "job", number]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        about = dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
+        state, exit_code = about.get("JobState", ""), _EXIT.fullmatch(about.get("ExitCode", ""))
+        others = number not in self._submitted
+        if state in _GO_ON or (state == "CANCELLED" and others):
+            return ""
+        if state == "OUT_OF_MEMORY":
+            return f"its Slurm job {number} was killed for lack of memory"
+        if state == "FAILED" and exit_code:
+            return why_ended(-int(exit_code["signal"]) or int(exit_code["code"]))
+        log = job.files / f"{number}.log"
+        return f"its Slurm job {number} ended as {state}; its words lie in {log}"
+
+
+def _place(job: Job) -> str:
+    return fingerprint(str(job.folder.resolve()))[:6]
+
+
+def _name(job: Job) -> str:
+    """What a job is called in the queue: so that the same one is known again."""
+    return f"{file_name(job.name.rpartition('/')[2])}-{_place(job)}{job.fingerprint[:6]}"
+
+
+def _queue() -> dict[str, str]:
+    """The names of our jobs in Slurm's queue, by their numbers."""
+    lines = _ask("squeue", "--me", "--noheader", "--format=%i %j").splitlines()
+    pairs = (line.strip().partition(" ") for line in lines)
+    return {number: name for number, _, name in pairs}
+
+
+def _ask(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        what = f"`{command[0]}` says: {done.stderr.strip()}"
+        hint = "its jobs go on; the same command waits for them"
+        raise UserError(what, where="--launcher slurm", hint=hint)
+    return done.stdout
