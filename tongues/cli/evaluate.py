@@ -5,7 +5,13 @@ from typing import Any
 
 import click
 
-from tongues.cli.options import json_option, memory_option, workspace_option
+from tongues.cli.options import (
+    json_option,
+    launch_options,
+    memory_option,
+    ranks_option,
+    workspace_option,
+)
 
 __all__ = ["evaluate"]
 
@@ -63,6 +69,8 @@ __all__ = ["evaluate"]
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of items and draws.")
 @memory_option
+@ranks_option
+@launch_options
 @click.option("--compare", is_flag=True, help="Say which models can be told from the first.")
 @click.option("--name", default="evaluation", show_default=True, help="In evaluations/.")
 @json_option

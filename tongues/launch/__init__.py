@@ -1,7 +1,14 @@
 """Jobs and what starts them: this machine, Ray, Slurm, and launchers of other packages."""
 
 from tongues.launch.job import DONE, FAILED, UNTOLD, Job, command_line, why_ended
-from tongues.launch.launcher import LAUNCHERS, Launcher, Options, open_launcher, watched
+from tongues.launch.launcher import (
+    LAUNCHERS,
+    Launcher,
+    Options,
+    check_ranks,
+    open_launcher,
+    watched,
+)
 from tongues.launch.local import Local
 from tongues.launch.ray import Ray
 from tongues.launch.shares import run_ranks
@@ -21,6 +28,7 @@ __all__ = [
     "Options",
     "Ray",
     "Slurm",
+    "check_ranks",
     "command_line",
     "open_launcher",
     "run_ranks",

@@ -12,7 +12,7 @@ from tongues.launch.job import Job
 from tongues.ranks import stop_on_sigterm
 from tongues.registry import Registry
 
-__all__ = ["LAUNCHERS", "Launcher", "Options", "open_launcher", "watched"]
+__all__ = ["LAUNCHERS", "Launcher", "Options", "check_ranks", "open_launcher", "watched"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,12 @@ def open_launcher(
             what, hint = f"does not take `--{option}`", f"leave it out, or add {able}"
             raise UserError(what, where=f"--launcher {name}", hint=hint)
     return kind(Options(workers, processes or 1, partition, time))
+
+
+def check_ranks(name: str, ranks: int | None) -> None:
+    """Refuse a launcher of other machines for work whose number of processes nobody says."""
+    if ranks is None and not LAUNCHERS.find(name, "--launcher").here:
+        raise UserError(f"`--launcher {name}` needs `--ranks`", hint="such as `--ranks 64`")
 
 
 @contextmanager

@@ -38,11 +38,14 @@ def run_ranks(
     name: str = "work",
     folder: Path | None = None,
     fingerprint: str = "",
+    threads: int = 1,
+    memory: int = _MEMORY,
+    gpus: int = 0,
 ) -> None:
     """Call `work(rank, tell, *arguments)` for every rank, each in a process of its own.
 
     Here, one rank alone works in this process. launcher: by default this machine's, with all ranks
-    at a time. name, folder, fingerprint: of the jobs (see `Job`); without a folder nothing is left.
+    at a time. The rest is of the jobs (see `Job`); without a folder nothing is left.
     The first error of a rank stops the others and is raised here. A rank that is killed is named;
     the same call then does what is missing.
     """
@@ -61,8 +64,9 @@ def run_ranks(
     for number in range(ranks):
         of = f"{name}-{number + 1}-of-{ranks}"
         share = Share(work, arguments, Rank(number, ranks), folder.resolve() / f"{of}.jsonl")
-        imports = (work.__module__,)
-        jobs[of] = Job(of, share, folder, fingerprint, memory=_MEMORY, imports=imports, alone=True)
+        jobs[of] = Job(
+            of, share, folder, fingerprint, threads, memory, gpus, (work.__module__,), alone=True
+        )
     try:
         with watched(launcher):
             _attend(jobs, launcher, tell)

@@ -9,10 +9,12 @@ from tongues.evaluate.conduct import Asked, with_seeds
 from tongues.evaluate.conduct import evaluate as ask
 from tongues.evaluate.exams import is_task, joined_exams, set_exams
 from tongues.evaluate.outcome import Outcome, outcome, write_outcome
+from tongues.evaluate.shares import score_apart
 from tongues.evaluate.tasks import Exam, ItemFault, Normalisation, library
 from tongues.evaluate.tasks.items import Unfitting
 from tongues.evaluate.texts import Policy, read_texts
 from tongues.experts.ensemble.model import lineage_of
+from tongues.launch import check_ranks, open_launcher
 from tongues.recipe.base import readable_name
 from tongues.report.evaluation import write_cards, write_evaluation_report
 from tongues.text import Document
@@ -44,6 +46,10 @@ def evaluate(
     memory: int | str | None = None,
     name: str = "evaluation",
     page: bool = True,
+    ranks: int | None = None,
+    launcher: str = "local",
+    partition: str | None = None,
+    time: str | None = None,
     quiet: bool = False,
 ) -> Outcome:
     """Score models on texts and tasks, side by side; every model is compared with the first.
@@ -63,6 +69,8 @@ def evaluate(
     unfit: whether items that cannot be asked are skipped, or stop it.
     memory: for experts' weights, in bytes or as `2GB`.
     page: whether to write the page `reports/NAME-evaluation`.
+    ranks: processes that share the work; None: this one alone.
+    launcher: what starts them, such as `local`, `ray` or `slurm`. partition, time: of a cluster.
     """
     workspace, voice = Path(workspace), Voice(quiet)
     try:
@@ -80,6 +88,7 @@ def evaluate(
         where = "--data" if all(whats) else "--on"
         raise UserError("names nothing", where=where, hint="is a shell's variable empty?")
     wanted = None if languages is None else _languages(languages, "--languages")
+    check_ranks(launcher, ranks)
     faults: list[ItemFault] = []
     texts: dict[str, dict[str, list[Document]]] = {}
     exams: dict[str, dict[str, Exam]] = {}
@@ -108,6 +117,18 @@ def evaluate(
         )
     asked = Asked(texts, exams, Policy(window, stride), normalisation, unfit, faults)
     folder, held = workspace / "evaluations" / name, memory_bytes(memory)
+    if ranks:
+        starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
+        score_apart(
+            everyone,
+            asked,
+            workspace,
+            folder,
+            ranks=ranks,
+            launcher=starts,
+            memory=held,
+            tell=voice.say,
+        )
     with voice.progress(name) as show:
         about, asked, found = ask(everyone, asked, workspace, folder, memory=held, watch=show)
     made = outcome(about, asked, found, named)

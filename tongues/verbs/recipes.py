@@ -5,7 +5,7 @@ from pathlib import Path
 from tongues.check import Checked, check_recipe
 from tongues.errors import UserError
 from tongues.hardware import Machine, find_gpu
-from tongues.launch import LAUNCHERS, open_launcher
+from tongues.launch import check_ranks, open_launcher
 from tongues.recipe import Overrides, RecipeSource, load_recipe
 from tongues.tokens import check_tokens, prepare_tokens
 from tongues.verbs.shared import Voice, where_of
@@ -52,8 +52,7 @@ def prepare(
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     check_recipe(loaded, workspace, training=False)
-    if ranks is None and not LAUNCHERS.find(launcher, "--launcher").here:
-        raise UserError(f"`--launcher {launcher}` needs `--ranks`", hint="such as `--ranks 64`")
+    check_ranks(launcher, ranks)
     starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
     tell = Voice(quiet).say
     return prepare_tokens(loaded, workspace, tell, rebuild, ranks, starts if ranks else None)
