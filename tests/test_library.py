@@ -68,8 +68,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 def test_a_short_script_goes_from_text_to_a_law_and_a_plan(study: tuple[Path, str, str]) -> None:
     folder, out, _ = study
     assert len(script().splitlines()) <= 25
-    assert "9 runs to train" in out
-    assert len(list((folder / "runs/first").glob("*/run.json"))) == 9
+    assert "12 runs to train" in out
+    assert len(list((folder / "runs/first").glob("*/run.json"))) == 12
     assert "chinchilla" in out
     assert "parameters on" in out  # the advice of the plan
     assert "Law(" not in out and "Plan(" not in out
@@ -130,12 +130,13 @@ def asked(*words: str | Path) -> str:
 def test_library_and_command_say_the_same(study: tuple[Path, str, str], tmp_path: Path) -> None:
     folder = study[0]
     runs = folder / "runs/first"
-    fitted = tongues.fit(runs, "chinchilla", draws=20)
-    said = json.loads(asked("fit", runs, "--law", "chinchilla", "--draws", "20", "--json"))
+    scratch, held = "strategy == 'scratch'", ("--fix", "alpha=0.34", "--draws", "20", "--json")
+    fitted = tongues.fit(runs, "chinchilla", where=scratch, fix={"alpha": 0.34}, draws=20)
+    said = json.loads(asked("fit", runs, "--law", "chinchilla", "--where", scratch, *held))
     assert said == json.loads(json.dumps(fitted.to_json(draws=False)))
     fitted.write(tmp_path / "law.json")
-    plan = tongues.plan(fitted, flops=1e13, replay=[0, 0.1])
-    words = ("--flops", "1e13", "--replay", "0,10%", "--json")
+    plan = tongues.plan(fitted, flops=1e11)
+    words = ("--flops", "1e11", "--json")
     told = json.loads(asked("plan", "--law", tmp_path / "law.json", *words))
     mine = json.loads(json.dumps(plan.to_json()))
     assert [one["params"] for one in mine["options"]] == [one["params"] for one in told["options"]]
