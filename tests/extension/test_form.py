@@ -109,6 +109,12 @@ def test_an_unknown_law_is_answered_with_all_there_are(folder: Path) -> None:
     assert "chinchilla: training from scratch" in done.stderr
 
 
+def test_its_floor_is_known_as_one(folder: Path) -> None:
+    done = tongues(folder, "fit", "runs.csv", "--law", "two-powers", "--fix", "L0=99")
+    assert done.returncode == 2
+    assert "L0 cannot be 99: 48 rows have a loss at or below it" in done.stderr
+
+
 def test_without_the_package_its_law_is_unknown(folder: Path) -> None:
     done = tongues(folder, "plan", "--law", "two-powers.json", "--flops", "1e20", plain=True)
     assert done.returncode == 2

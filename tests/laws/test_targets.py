@@ -52,10 +52,11 @@ PLAIN = [run for run in RUNS if not run.replay]
 
 def test_evaluations_of_the_warm_up_are_left_out():
     rows = law_rows(RUNS[:1])[0]["scratch"]
-    assert rows.D.min() >= 0.1 * TOKENS[-1]
-    assert (rows.N == 1e5).all()
-    np.testing.assert_allclose(rows.C, 6 * rows.N * rows.D)
-    assert rows.runs == [RUNS[0].name] * len(rows.N)
+    N, D, C = rows.variables.values()
+    assert D.min() >= 0.1 * TOKENS[-1]
+    assert (N == 1e5).all()
+    np.testing.assert_allclose(C, 6 * N * D)
+    assert rows.runs == [RUNS[0].name] * len(N)
 
 
 def test_every_target_gets_its_laws_by_strategy():
@@ -118,7 +119,9 @@ def test_a_law_is_as_loose_as_the_one_below_it():
 
 
 def test_what_the_source_lost_is_told_with_where_it_began():
-    D, r, S, loss, names = base_losses([run for run in RUNS if run.strategy == "cpt"])
+    rows = base_losses([run for run in RUNS if run.strategy == "cpt"])
+    D, r, S = rows.variables.values()
+    loss, names = rows.loss, list(rows.runs or [])
     assert len(D) == 12 * len(D[np.array(names) == names[0]])
     assert D.min() >= 0.1 * D.max()
     assert set(r) == {0.0, 0.2}
@@ -144,7 +147,9 @@ def test_laws_of_runs_of_several_lengths_are_of_their_ends():
     rows, ended = law_rows(SEVERAL)
     assert ended
     assert len(rows["scratch"].loss) == len(rows["cpt"].loss) == 24
-    assert set(rows["scratch"].D) == {share * TOKENS[-1] for share in (0.25, 0.5, 2.0, 4.0)}
+    assert set(rows["scratch"].variables["D"]) == {
+        share * TOKENS[-1] for share in (0.25, 0.5, 2.0, 4.0)
+    }
     (found,) = fit_targets(SEVERAL, draws=0)
     assert found.by_ends == {"laws"}
     beta = found.laws["scratch"].params["beta"]  # the losses of mid-schedule would move it
@@ -168,10 +173,10 @@ def test_what_is_forgotten_is_told_by_ends_where_lengths_and_shares_are_enough()
         for replay in (0.0, 0.05, 0.2)
         for length in (0.25, 0.5, 2.0)
     ]
-    D, r, _, _, names = base_losses(runs)
-    assert len(D) == len(set(names)) == 9
-    assert set(r) == {0.0, 0.05, 0.2}
-    assert len(base_losses(runs[:6])[0]) > 6
+    rows = base_losses(runs)
+    assert len(rows) == len(set(rows.runs or [])) == 9
+    assert set(rows.variables["r"]) == {0.0, 0.05, 0.2}
+    assert len(base_losses(runs[:6])) > 6
 
 
 def test_runs_of_one_shape_and_seed_are_resampled_together():

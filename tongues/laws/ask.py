@@ -9,6 +9,7 @@ from tongues.errors import Caution, UserError
 from tongues.files import write_json
 from tongues.laws.compare import Comparison
 from tongues.laws.describe import html, html_of, law_title, parameter_rows, sentences
+from tongues.laws.fit import Request
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.implied import Implied, implied_by
 from tongues.laws.law import Law
@@ -16,16 +17,14 @@ from tongues.laws.observed import gather
 from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
 from tongues.laws.tabled import (
-    Columns,
     Fitted,
-    Request,
     columns_of_runs,
     columns_of_table,
     compare_columns,
     fit_columns,
 )
 from tongues.laws.targets import TargetLaws, fit_targets
-from tongues.tables import Table, read_table, select
+from tongues.tables import Observations, Table, read_table, select
 
 __all__ = ["Answer", "fit_places"]
 
@@ -243,9 +242,9 @@ def _columns(
     law: str,
     *,
     runs: bool,
-) -> tuple[dict[str, Columns], tuple[Caution, ...]]:
+) -> tuple[dict[str, Observations], tuple[Caution, ...]]:
     if runs:
-        return columns_of_runs(_rows(table), law)[0], ()
+        return columns_of_runs(_rows(table), law), ()
     return columns_of_table(table, roles, where, law, needs)
 
 

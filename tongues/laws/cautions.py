@@ -1,6 +1,6 @@
 """What a fit cannot be trusted for: typed cautions, never silence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ __all__ = [
     "about_rows",
 ]
 
+Ends = tuple[float, float]
 _FEW_SIZES = 4
 _FEW_RUNS = 6
 _FEWEST_COUNTED = 1e4  # parameters or tokens of the smallest model anybody fits a law to
@@ -32,63 +33,50 @@ _OUTLYING = 8.0  # robust standard deviations
 _SHOWN = 5
 
 
-def about_rows(rows: Rows, form: Form, free: Sequence[str]) -> tuple[Caution, ...]:
+def about_rows(rows: Rows, form: Form, free: Sequence[str]) -> Iterator[Caution]:
     """Too few sizes or runs, or sizes and tokens that only ever grew together.
 
     free: the parameters that are looked for.
     """
-    found = []
     if "N" in rows.variables and form.finds_size(free):
         sizes = len(np.unique(rows.variables["N"]))
         if sizes < _FEW_SIZES:
-            found.append(
-                Caution("few_sizes", f"only {sizes} model sizes; the exponent of N is a guess")
-            )
-    found += _about_amounts(rows)
+            what = f"only {sizes} model sizes; the exponent of N is a guess"
+            yield Caution("few_sizes", what)
+    yield from _about_amounts(rows)
     if rows.n_runs < FEWEST_RUNS:
-        found.append(Caution("no_intervals", f"{rows.n_runs} runs are too few to resample"))
+        yield Caution("no_intervals", f"{rows.n_runs} runs are too few to resample")
     elif rows.n_runs < _FEW_RUNS:
-        found.append(
-            Caution("few_runs", f"only {rows.n_runs} runs to resample; intervals are too narrow")
-        )
+        what = f"only {rows.n_runs} runs to resample; intervals are too narrow"
+        yield Caution("few_runs", what)
     if {"N", "D"} <= rows.variables.keys():
         correlation = np.corrcoef(np.log(rows.variables["N"]), np.log(rows.variables["D"]))[0, 1]
         if abs(correlation) > _TOGETHER:
-            found.append(
-                Caution(
-                    "sizes_and_tokens_together",
-                    f"log N and log D correlate at {correlation:.3f}; what is due to size and what "
-                    "to tokens cannot be told apart",
-                )
-            )
-    return tuple(found)
+            what = f"log N and log D correlate at {correlation:.3f}; what is due to size and what "
+            what += "to tokens cannot be told apart"
+            yield Caution("sizes_and_tokens_together", what)
 
 
-def _about_amounts(rows: Rows) -> list[Caution]:
+def _about_amounts(rows: Rows) -> Iterator[Caution]:
     """Counts that can hardly be what they are taken for: in millions, or swapped."""
-    found = []
     for name, what in (("N", "parameters"), ("D", "tokens")):
         middle = float(np.median(rows.variables.get(name, np.array([np.inf]))))
         if middle < _FEWEST_COUNTED:
-            sentence = f"half of the rows have fewer than {middle:g} {what}"
-            found.append(
-                Caution("implausible_amounts", f"{sentence}; are they in millions or billions?")
-            )
+            what = f"half of the rows have fewer than {middle:g} {what}"
+            yield Caution("implausible_amounts", f"{what}; are they in millions or billions?")
     if {"N", "D"} <= rows.variables.keys() and (rows.variables["D"] < rows.variables["N"]).all():
-        sentence = "every row has fewer tokens than parameters; are the columns swapped?"
-        found.append(Caution("implausible_amounts", sentence))
-    return found
+        what = "every row has fewer tokens than parameters; are the columns swapped?"
+        yield Caution("implausible_amounts", what)
 
 
-def about_draws(rows: Rows, draws: int) -> tuple[Caution, ...]:
+def about_draws(rows: Rows, draws: int) -> Iterator[Caution]:
     """Resamples that were asked for, but are too few for an interval."""
-    if not 0 < draws < FEWEST_DRAWS or rows.n_runs < FEWEST_RUNS:
-        return ()
-    what = f"{draws} resamples are too few for intervals; {FEWEST_DRAWS} or more give them"
-    return (Caution("few_draws", what),)
+    if 0 < draws < FEWEST_DRAWS and rows.n_runs >= FEWEST_RUNS:
+        what = f"{draws} resamples are too few for intervals; {FEWEST_DRAWS} or more give them"
+        yield Caution("few_draws", what)
 
 
-def about_residuals(rows: Rows, residual: np.ndarray) -> tuple[Caution, ...]:
+def about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
     """Runs far from the law.
 
     residual: log measured − log law, a row each.
@@ -96,17 +84,12 @@ def about_residuals(rows: Rows, residual: np.ndarray) -> tuple[Caution, ...]:
     middle = _middles(residual, rows.run)
     spread = 1.4826 * np.median(np.abs(middle - np.median(middle)))
     far = np.flatnonzero(np.abs(middle) > max(_OUTLYING * spread, 0.03))
-    if not far.size:
-        return ()
-    worst = far[np.argsort(-np.abs(middle[far]))]
-    names = _some([f"{rows.runs[i]} ({np.expm1(middle[i]):+.0%})" for i in worst])
-    return (
-        Caution(
-            "outlying_runs",
-            f"{far.size} of {rows.n_runs} runs lie far from the law: {names}; look whether they "
-            "diverged or are in another unit, and fit without them",
-        ),
-    )
+    if far.size:
+        worst = far[np.argsort(-np.abs(middle[far]))]
+        names = _some([f"{rows.runs[i]} ({np.expm1(middle[i]):+.0%})" for i in worst])
+        what = f"{far.size} of {rows.n_runs} runs lie far from the law: {names}; look whether they "
+        what += "diverged or are in another unit, and fit without them"
+        yield Caution("outlying_runs", what)
 
 
 def _middles(values: np.ndarray, run: np.ndarray) -> np.ndarray:
@@ -123,91 +106,69 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def about_base(rows: Rows, form: Form, base: Law) -> tuple[Caution, ...]:
+def about_base(rows: Rows, form: Form, base: Law) -> Iterator[Caution]:
     """Rows that lie below what the base law allows, and a base without draws."""
-    found = []
     known = form.known(base.params, rows.variables)
     below = np.flatnonzero(rows.loss <= known)
     if below.size:
         runs = _some(list(dict.fromkeys(rows.runs[i] for i in rows.run[below])))
-        found.append(
-            Caution(
-                "below_base",
-                f"{below.size} of {len(rows.loss)} rows have a loss the base law's "
-                f"E + A/N^alpha forbids, of runs {runs}; the base does not fit these runs",
-            )
-        )
+        what = f"{below.size} of {len(rows.loss)} rows have a loss the base law's "
+        what += f"E + A/N^alpha forbids, of runs {runs}; the base does not fit these runs"
+        yield Caution("below_base", what)
     if base.loose:
         codes = ", ".join(dict.fromkeys(caution.code for caution in base.loose))
-        found.append(Caution("loose_base", f"its base is not pinned down either ({codes})"))
+        yield Caution("loose_base", f"its base is not pinned down either ({codes})")
     if not base.draws:
-        found.append(
-            Caution(
-                "base_without_draws",
-                "the base law has no bootstrap draws; intervals leave out its uncertainty",
-            )
-        )
-    return tuple(found)
+        what = "the base law has no bootstrap draws; intervals leave out its uncertainty"
+        yield Caution("base_without_draws", what)
 
 
-def about_optimum(problem: Problem, optimum: Optimum) -> tuple[Caution, ...]:
+def about_optimum(problem: Problem, optimum: Optimum) -> Iterator[Caution]:
     """Parameters at a bound, an E of nothing, a flat valley, or a descent that did not end."""
     theta, names = optimum.theta[0], problem.names
     near = 1e-9 * (problem.high - problem.low)
     pressed = (theta <= problem.low + near) | (theta >= problem.high - near)
-    found = []
     point = problem.params(theta)
     vanished = theta < problem.log_loss.min() + np.log(_NOTHING)
     for index in np.flatnonzero(pressed):
         name = names[index]
         if name in problem.form.exponents:
-            sentence = f"{name} stopped at the edge of what is searched, {float(point[name]):.4g}"
-            found.append(Caution("at_bound", sentence))
-        elif name != "E":
-            found.append(Caution("at_bound", f"the term of {name} vanished; these runs lack it"))
-    if "E" in names and vanished[names.index("E")]:
-        found.append(
-            Caution("zero_E", "E is as good as zero; these runs do not show where loss levels off")
-        )
+            what = f"{name} stopped at the edge of what is searched, {float(point[name]):.4g}"
+            yield Caution("at_bound", what)
+        elif name != problem.form.floor:
+            yield Caution("at_bound", f"the term of {name} vanished; these runs lack it")
+    floor = problem.form.floor
+    if floor in names and vanished[names.index(floor)]:
+        what = f"{floor} is as good as zero; these runs do not show where loss levels off"
+        yield Caution("zero_E", what)
     inner = optimum.curvature[0][np.ix_(~pressed, ~pressed)]
     values = np.linalg.eigvalsh(inner)
     if values.size and values[0] * _ILL_CONDITIONED < values[-1]:
-        found.append(
-            Caution(
-                "ill_conditioned",
-                "very different parameters fit these runs equally well; "
-                "trust the curve within its range, not the single parameters",
-            )
-        )
+        what = "very different parameters fit these runs equally well; "
+        what += "trust the curve within its range, not the single parameters"
+        yield Caution("ill_conditioned", what)
     if optimum.gradient[0] > 1e-6 * problem.delta:
-        found.append(Caution("not_converged", f"the gradient is still {optimum.gradient[0]:.1e}"))
-    return tuple(found)
+        yield Caution("not_converged", f"the gradient is still {optimum.gradient[0]:.1e}")
 
 
-def about_bounds(problem: Problem, interval: dict[str, tuple[float, float]]) -> tuple[Caution, ...]:
+def about_bounds(problem: Problem, interval: Mapping[str, Ends]) -> Iterator[Caution]:
     """Intervals that end where the search does: that end is no finding."""
     low, high = (problem.params(end) for end in (problem.low, problem.high))
-    found = []
     for name in problem.names:
         if name in problem.form.exponents and name in interval:
-            ends = interval[name]
-            if ends[0] <= low[name] * _JUST_ABOVE or ends[1] * _JUST_ABOVE >= high[name]:
-                sentence = f"the interval of {name} ends where the search does; it is open there"
-                found.append(Caution("interval_at_bound", sentence))
-    return tuple(found)
+            least, most = interval[name]
+            if least <= low[name] * _JUST_ABOVE or most * _JUST_ABOVE >= high[name]:
+                what = f"the interval of {name} ends where the search does; it is open there"
+                yield Caution("interval_at_bound", what)
 
 
 def about_intervals(
-    form: Form, params: dict[str, float], interval: dict[str, tuple[float, float]]
-) -> tuple[Caution, ...]:
-    """Exponents whose interval is wider than they are."""
-    return tuple(
-        Caution(
-            "wide_interval",
-            f"{name} is {params[name]:.3g} but may be {interval[name][0]:.3g} to "
-            f"{interval[name][1]:.3g}",
-        )
-        for name in form.exponents
-        if name in interval and form.limits(name)[0] >= 0  # else it may well be 0
-        if np.ptp(interval[name]) > abs(params[name])
-    )
+    form: Form, params: Mapping[str, float], interval: Mapping[str, Ends]
+) -> Iterator[Caution]:
+    """Exponents whose interval is wider than they are, but for those that may well be 0."""
+    for name in form.exponents:
+        if name in interval and form.limits(name)[0] >= 0:
+            low, high = interval[name]
+            if high - low > abs(params[name]):
+                what = f"{name} is {params[name]:.3g} but may be {low:.3g} to {high:.3g}"
+                yield Caution("wide_interval", what)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from tongues.errors import UserError
 from tongues.frames import to_frame
 from tongues.laws import describe
-from tongues.laws.fit import Manner, fit_rows, prepare
+from tongues.laws.fit import Manner, Request, fit_rows, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows
@@ -155,18 +155,9 @@ def compare(
     manner = Manner(delta, draws, seed)
     for strategy, columns in by_strategy.items():
         variables = {name: columns[name] for name in ("N", "D")}
-        _, prepared[strategy], manner = prepare(
-            "chinchilla",
-            variables,
-            columns["loss"],
-            columns.get("runs"),
-            None,
-            delta=delta,
-            draws=draws,
-            seed=seed,
-            fix=None,
-            tie=(),
-        )
+        request = Request(delta=delta, draws=draws, seed=seed)
+        runs = columns.get("runs")
+        _, prepared[strategy], manner = prepare(request, variables, columns["loss"], runs)
     return compare_rows(prepared, base, manner, forms)
 
 

@@ -23,7 +23,7 @@ from tongues.laws.rows import Rows, read_rows
 from tongues.laws.solver import Optimum, Problem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import draw_runs, intervals, refit
 
-__all__ = ["Manner", "fit_rows", "prepare", "records"]
+__all__ = ["Manner", "Request", "fit_rows", "prepare", "records"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,34 @@ class Manner:
     ties: Ties = field(default_factory=Ties)
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which law to fit, and how; as for `tongues.laws.fit`.
+
+    base: the law to stand on. drop_highest: how many of the highest losses to leave out.
+    """
+
+    law: str = "chinchilla"
+    base: Law | None = None
+    drop_highest: int = 0
+    delta: float = 1e-3
+    draws: int = 1000
+    seed: int = 0
+    fix: Mapping[str, float] = field(default_factory=dict)
+    tie: Sequence[tuple[str, str]] = ()
+
+
 def prepare(
-    law: str,
+    request: Request,
     variables: Mapping[str, ArrayLike],
     loss: ArrayLike,
-    runs: ArrayLike | None,
-    base: Law | None,
-    *,
-    delta: float,
-    draws: int,
-    seed: int,
-    fix: Mapping[str, float] | None,
-    tie: Sequence[tuple[str, str]],
+    units: ArrayLike | None,
 ) -> tuple[Form, Rows, Manner]:
-    """Check everything a fit is given; a UserError names what is wrong."""
+    """Check everything a fit is given; a UserError names what is wrong.
+
+    units: what is resampled as one, of each row; None where every row is a run of its own.
+    """
+    law, base, delta, draws = request.law, request.base, request.delta, request.draws
     form = FORMS.find(law)
     check_names(variables)
     if not 0 < delta < np.inf:
@@ -66,20 +80,20 @@ def prepare(
     if base is not None and base.form != form.base:
         wanted = f"is a {form.base} law, not {base.form}" if form.base else "is not needed"
         raise UserError(f"the base of a {law} law {wanted}", where="base")
-    ties = read_ties(form, fix, tie)
-    rows = read_rows(form, variables, loss, runs, len(ties.free(form.free)))
+    ties = read_ties(form, request.fix, request.tie)
+    rows = read_rows(form, variables, loss, units, len(ties.free(form.free)))
     if form.envelope:
         rows = rows.take(np.lexsort((rows.loss, rows.variables["C"])))
-    floor = ties.fixed.get("E", 0.0)
+    floor = ties.fixed.get(form.floor or "", 0.0)
     below = np.flatnonzero(rows.loss <= floor)
     if below.size:
         raise UserError(
-            f"E cannot be {floor:g}: {below.size} rows have a loss at or below it, "
+            f"{form.floor} cannot be {floor:g}: {below.size} rows have a loss at or below it, "
             f"the lowest {rows.loss.min():g}",
-            where="E",
+            where=form.floor or "",
             code="below_floor",
         )
-    return form, rows, Manner(delta, draws, seed, ties)
+    return form, rows, Manner(delta, draws, request.seed, ties)
 
 
 def fit_rows(form: Form, rows: Rows, base: Law | None, manner: Manner) -> Law:
@@ -122,14 +136,16 @@ def fit_rows(form: Form, rows: Rows, base: Law | None, manner: Manner) -> Law:
         range=fitted.range,
         fixed=dict(manner.ties.fixed),
         tied=dict(manner.ties.tied),
-        warnings=about_rows(fitted, form, problem.names)
-        + about_draws(fitted, manner.draws)
-        + about_residuals(fitted, residual)
-        + (about_base(rows, form, base) if base else ())
-        + about_optimum(problem, optimum)
-        + about_bounds(problem, interval)
-        + about_intervals(form, params, interval)
-        + about_allocation(form, params, spread),
+        warnings=(
+            *about_rows(fitted, form, problem.names),
+            *about_draws(fitted, manner.draws),
+            *about_residuals(fitted, residual),
+            *(about_base(rows, form, base) if base else ()),
+            *about_optimum(problem, optimum),
+            *about_bounds(problem, interval),
+            *about_intervals(form, params, interval),
+            *about_allocation(form, params, spread),
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a law of continued training implies beside the law from scratch it stands on."""
+"""What a law of continued training saves against the law from scratch it stands on."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from tongues.errors import Caution
+from tongues.estimate import Estimate
 from tongues.laws.allocation import allocate
 from tongues.laws.frontier import about_saving, implied_saving, implied_saving_interval
 from tongues.laws.law import Law
@@ -23,24 +24,23 @@ class Saved:
     """What is saved at one amount of compute, or one size and number of tokens.
 
     C: FLOPs of training from scratch. N, D: size and tokens; None along the best sizes.
-    share: of the compute, at equal loss. transferred: tokens from scratch it stands in for. Both
-    with the ends of the 95 % interval, None where a law has no draws.
+    share: of the compute, at equal loss. transferred: tokens from scratch it stands in for.
     """
 
     C: float
     N: float | None
     D: float | None
-    share: tuple[float, float | None, float | None]
-    transferred: tuple[float, float | None, float | None] | None
+    share: Estimate
+    transferred: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Implied:
     """Savings along the best sizes, and size by size, with what to doubt."""
 
-    over_compute: tuple[Saved, ...]
-    by_size: tuple[Saved, ...]
-    warnings: tuple[Caution, ...]
+    over_compute: tuple[Saved, ...] = ()
+    by_size: tuple[Saved, ...] = ()
+    warnings: tuple[Caution, ...] = ()
 
     @property
     def sentences(self) -> list[str]:
@@ -51,10 +51,10 @@ class Implied:
             for one in self.over_compute
         ]
         for one in (self.by_size[0], self.by_size[-1]) if self.by_size else ():
-            moved = one.transferred[0] if one.transferred else 0.0
+            tokens = (one.transferred and one.transferred.value) or 0.0
             lines.append(
                 f"saved at {show_count(one.N or 0)} parameters after {show_count(one.D or 0)} "
-                f"tokens: {_percent(one.share)}, or {show_count(moved)} tokens transferred"
+                f"tokens: {_percent(one.share)}, or {show_count(tokens)} tokens transferred"
             )
         return lines
 
@@ -69,7 +69,7 @@ class Implied:
 def implied_by(scratch: Law, cpt: Law) -> Implied:
     """The savings within the range the continued runs cover."""
     if not cpt.range:
-        return Implied((), (), ())
+        return Implied()
     sizes = np.unique(np.geomspace(*cpt.range["N"], _SIZES))
     ratios = np.unique(np.geomspace(*cpt.range["D/N"], _POINTS))
     N, D = (grid.ravel() for grid in np.meshgrid(sizes, ratios, indexing="ij"))
@@ -78,54 +78,46 @@ def implied_by(scratch: Law, cpt: Law) -> Implied:
         return Implied((), by_size, _about_sizes(by_size))
     compute = np.geomspace(*cpt.range["C"], _POINTS)
     share = implied_saving(scratch, cpt, compute)
-    ends = [(None, None)] * _POINTS
+    low = high = np.full(_POINTS, np.nan)
     if scratch.draws and cpt.draws:
         low, high = implied_saving_interval(scratch, cpt, compute)
-        ends = list(zip(low.tolist(), high.tolist(), strict=True))
     along = tuple(
-        Saved(C, None, None, (value, *between), None)
-        for C, value, between in zip(compute.tolist(), share.tolist(), ends, strict=True)
+        Saved(float(C), None, None, _estimate(share[i], low[i], high[i]))
+        for i, C in enumerate(compute)
     )
     return Implied(along, by_size, about_saving(scratch, cpt, compute) or _about_sizes(by_size))
 
 
 def _about_sizes(by_size: Sequence[Saved]) -> tuple[Caution, ...]:
     """A caution where continuing costs more at some size and number of tokens of the runs."""
-    worse = [one for one in by_size if one.share[0] < 0]
+    worse = [one for one in by_size if (one.share.value or 0.0) < 0]
     if not worse:
         return ()
     where = ", ".join(f"{one.N:.2g} parameters after {one.D:.2g} tokens" for one in worse[:3])
     more = f" and {len(worse) - 3} more" if len(worse) > 3 else ""
-    return (
-        Caution(
-            "negative_saving",
-            f"these laws make continued training cost more than training from scratch at {where}"
-            f"{more}",
-        ),
-    )
+    what = "these laws make continued training cost more than training from scratch at"
+    return (Caution("negative_saving", f"{what} {where}{more}"),)
 
 
 def _by_size(scratch: Law, cpt: Law, sizes: np.ndarray, tokens: np.ndarray) -> tuple[Saved, ...]:
-    found = saved_at_size(scratch, cpt, sizes, tokens)
+    saved = saved_at_size(scratch, cpt, sizes, tokens)
     return tuple(
         Saved(
-            C=float(6.0 * N * D),
-            N=float(N),
-            D=float(D),
-            share=_ends([end[i] for end in found["share"]]),
-            transferred=_ends([end[i] for end in found["transferred"]]),
+            float(6.0 * N * D),
+            float(N),
+            float(D),
+            *(_estimate(*(end[i] for end in saved[name])) for name in ("share", "transferred")),
         )
         for i, (N, D) in enumerate(zip(sizes, tokens, strict=True))
     )
 
 
-def _ends(values: Sequence[float]) -> tuple[float, float | None, float | None]:
-    value, low, high = (float(end) for end in values)
-    return value, None if np.isnan(low) else low, None if np.isnan(high) else high
+def _estimate(value: float, low: float, high: float) -> Estimate:
+    if np.isnan(low):
+        return Estimate(float(value))
+    return Estimate(float(value), float(low), float(high))
 
 
-def _percent(ends: tuple[float, float | None, float | None]) -> str:
-    value, low, high = ends
-    return f"{value:.0%}" + (
-        f" [{low:.0%}, {high:.0%}]" if low is not None and high is not None else ""
-    )
+def _percent(of: Estimate) -> str:
+    ends = f" [{of.low:.0%}, {of.high:.0%}]" if of.low is not None else ""
+    return f"{of.value:.0%}{ends}"

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,20 +16,20 @@ from tongues.errors import UserError
 from tongues.laws.allocation import allocate
 from tongues.laws.compare import Comparison, compare
 from tongues.laws.describe import between
+from tongues.laws.fit import Request
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, once, usual_bases
-from tongues.laws.trust import fit
+from tongues.laws.trust import fit_observed
+from tongues.tables import Observations
 
 __all__ = [
     "SETTLED",
-    "Settled",
     "TargetLaws",
     "base_losses",
     "compare_laws",
     "fit_targets",
     "law_rows",
-    "units_of",
 ]
 
 _NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
@@ -91,16 +90,6 @@ class TargetLaws:
         return [caution.sentence for caution in self.laws[strategy].loose]
 
 
-class Settled(NamedTuple):
-    """Losses that a law is about: parameters, tokens, FLOPs, loss and run of each."""
-
-    N: np.ndarray
-    D: np.ndarray
-    C: np.ndarray
-    loss: np.ndarray
-    runs: list[str]
-
-
 def fit_targets(runs: Sequence[RunCurves], draws: int = 400) -> list[TargetLaws]:
     """Fit, for every language that was learned, loss over size and tokens, and the envelope.
 
@@ -124,17 +113,20 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
             name = {"cpt": "CPT"}.get(strategy, strategy)
             refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")
 
-    def law(strategy: str, rows: Settled) -> Law:
-        form, base = ("chinchilla", None) if strategy == "scratch" else ("cpt", laws.get("scratch"))
+    def law(strategy: str, rows: Observations) -> Law:
+        base = None if strategy == "scratch" else laws.get("scratch")
         if strategy == "cpt" and base is None:
             raise UserError("it builds on the scratch law, which is missing")
-        fitted = fit(
-            form, rows.loss, units_of(runs, rows.runs), base=base, draws=draws, N=rows.N, D=rows.D
-        )
-        return replace(fitted, n_runs=len(set(rows.runs)))
+        form = "chinchilla" if strategy == "scratch" else "cpt"
+        return fit_observed(rows, Request(form, base, draws=draws))[0]
 
-    def power(rows: Settled) -> Law:
-        return fit("power", rows.loss, units_of(runs, rows.runs), draws=draws, C=rows.C)
+    def power(rows: Observations) -> Law:
+        return fit_observed(
+            replace(rows, runs=rows.units, units=None), Request("power", draws=draws)
+        )[0]
+
+    def forget(runs: Sequence[RunCurves]) -> Law:
+        return fit_observed(base_losses(runs), Request("forgetting", draws=draws))[0]
 
     by_strategy, ended = law_rows(runs)
     by_ends = {"laws"} if ended else set()
@@ -144,22 +136,10 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
     forgotten: dict[str, Law] = {}
     continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
     if len({run.replay for run in continued}) > 1:
-        attempt(forgotten, "cpt", "law of forgetting", partial(_forgetting, continued, draws))
+        attempt(forgotten, "cpt", "law of forgetting", partial(forget, continued))
         by_ends |= {"forgetting"} if _ends_tell("forgetting", continued) else set()
     forgetting = forgotten.get("cpt")
     return TargetLaws(target, laws, powers, forgetting, tuple(refused), frozenset(by_ends))
-
-
-def _forgetting(runs: Sequence[RunCurves], draws: int) -> Law:
-    D, r, S, loss, names = base_losses(runs)
-    fitted = fit("forgetting", loss, units_of(runs, names), draws=draws, D=D, r=r, S=S)
-    return replace(fitted, n_runs=len(set(names)))
-
-
-def units_of(runs: Iterable[RunCurves], names: Iterable[str]) -> list[str]:
-    """What is resampled as one, by run: all of a shape and seed, of whatever length and replay."""
-    of = {run.name: f"{run.shape}, seed {run.seed}" for run in runs}
-    return [of[name] for name in names]
 
 
 def compare_laws(
@@ -172,7 +152,7 @@ def compare_laws(
     """
     rows, _ = law_rows(runs)
     columns = {
-        name: {"N": own.N, "D": own.D, "loss": own.loss, "runs": units_of(runs, own.runs)}
+        name: {**own.variables, "loss": own.loss, "runs": own.units or []}
         for name, own in rows.items()
     }
     forms = [form.name for form in FORMS if form.compared and form.split]
@@ -182,7 +162,7 @@ def compare_laws(
         return None
 
 
-def law_rows(runs: Sequence[RunCurves]) -> tuple[dict[str, Settled], bool]:
+def law_rows(runs: Sequence[RunCurves]) -> tuple[dict[str, Observations], bool]:
     """What the laws of one target are fitted on, by strategy, and whether on final losses alone.
 
     Runs without replay, on the language they learn; continued ones from the usual base. Of scratch
@@ -215,44 +195,52 @@ def _late(run: RunCurves, tokens: np.ndarray, ended: bool) -> np.ndarray:
     return tokens >= (tokens[-1] if ended else max(SETTLED * run.tokens, 1.0))
 
 
-def _rows(runs: Sequence[RunCurves], ended: bool) -> Settled:
-    columns: list[np.ndarray] = []
-    names: list[str] = []
+def _rows(runs: Sequence[RunCurves], ended: bool) -> Observations:
+    rows: list[tuple[float, ...]] = []
+    whose: list[RunCurves] = []
     for run in runs:
         curve = run.learned
         late = _late(run, curve.tokens, ended)
-        N = np.full(int(late.sum()), float(run.params))
-        columns.append(np.stack([N, curve.tokens[late], curve.compute[late], curve.loss[late]]))
-        names += [run.name] * len(N)
-    N, D, C, loss = np.concatenate(columns, axis=1)
-    return Settled(N, D, C, loss, names)
+        points = (values[late].tolist() for values in (curve.tokens, curve.compute, curve.loss))
+        rows += [(float(run.params), *point) for point in zip(*points, strict=True)]
+        whose += [run] * (len(rows) - len(whose))
+    return _observations(("N", "D", "C"), rows, whose)
 
 
-def base_losses(
-    runs: Sequence[RunCurves],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
-    """Tokens, share of its replay, loss at the start, loss, run: of each base language of a run.
+def base_losses(runs: Sequence[RunCurves]) -> Observations:
+    """Tokens, share of its replay, loss at the start and loss of each base language of a run.
 
     Final losses alone, or all past the warm-up, as for what they learn. Base languages that were
     not evaluated before the first step are left out.
     """
     ended = _ends_tell("forgetting", runs)
-    columns: list[np.ndarray] = []
-    names: list[str] = []
+    rows: list[tuple[float, ...]] = []
+    whose: list[RunCurves] = []
     for run, lang in ((each, lang) for each in once(runs) for lang in each.forgettable):
         curve = run.curves[lang]
         if curve.tokens[0] > 0 or len(curve.tokens) < 2:
             continue
         late = _late(run, curve.tokens, ended)
-        D, loss = curve.tokens[late], curve.loss[late]
-        share, start = np.full(len(D), run.shares[lang]), np.full(len(D), curve.loss[0])
-        columns.append(np.stack([D, share, start, loss]))
-        names += [run.name] * len(D)
-    if not columns:
+        points = zip(curve.tokens[late].tolist(), curve.loss[late].tolist(), strict=True)
+        rows += [(D, run.shares[lang], float(curve.loss[0]), loss) for D, loss in points]
+        whose += [run] * (len(rows) - len(whose))
+    if not rows:
         raise UserError(
             "no continued run was evaluated on a language of its base before its first step",
             where="runs",
             code="empty_selection",
         )
-    D, r, S, loss = np.concatenate(columns, axis=1)
-    return D, r, S, loss, names
+    return _observations(("D", "r", "S"), rows, whose)
+
+
+def _observations(
+    names: Sequence[str], rows: Sequence[tuple[float, ...]], whose: Sequence[RunCurves]
+) -> Observations:
+    """Rows of variables and a loss; all of a shape and seed are resampled as one."""
+    *variables, loss = np.array(rows).T
+    return Observations(
+        dict(zip(names, variables, strict=True)),
+        loss,
+        runs=[run.name for run in whose],
+        units=[f"{run.shape}, seed {run.seed}" for run in whose],
+    )

@@ -8,16 +8,17 @@ from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
 from tongues.laws.allocation import allocate
-from tongues.laws.fit import Manner, fit_rows, prepare, records
+from tongues.laws.fit import Manner, Request, fit_rows, prepare, records
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.rows import Rows
 from tongues.laws.solver import Ties, pose
 from tongues.laws.uncertainty import FEWEST_RUNS, refit
+from tongues.tables import Observations
 from tongues.tables.checks import copies, counted, name_rows
 from tongues.tables.units import other_unit
 
-__all__ = ["fit", "fit_examined", "hold_out", "leverage"]
+__all__ = ["fit", "fit_examined", "fit_observed", "hold_out", "leverage"]
 
 _SHOWN = 5  # runs with the most leverage that are kept
 _HELD = 0.2  # at most this share of the runs is held out, but one value at least
@@ -50,12 +51,26 @@ def fit(
     draws: bootstrap resamples for the intervals. seed: of the resampling.
     variables: the law's, by name: `N=…, D=…`.
     """
-    form, rows, manner = prepare(
-        law, variables, loss, runs, base, delta=delta, draws=draws, seed=seed, fix=fix, tie=tie
-    )
+    request = Request(law, base, 0, delta, draws, seed, fix or {}, tie)
+    form, rows, manner = prepare(request, variables, loss, runs)
     rows, doubts = _checked(rows, named=runs is not None)
     fitted = fit_examined(form, rows, base, manner)
     return replace(fitted, warnings=(*doubts, *fitted.warnings))
+
+
+def fit_observed(
+    observed: Observations, request: Request, base_rows: Rows | None = None
+) -> tuple[Law, Rows]:
+    """Fit a law to rows from a table or from runs; with the rows that it saw.
+
+    base_rows: those of its base, so that the held-out test can hold them out there too.
+    """
+    kept = observed.without_highest(request.drop_highest)
+    form, rows, manner = prepare(request, kept.variables, kept.loss, kept.units or kept.runs)
+    law = fit_examined(form, rows, request.base, manner, base_rows)
+    if kept.units and kept.runs:
+        law = replace(law, n_runs=len(set(kept.runs)))
+    return law, rows
 
 
 def _checked(rows: Rows, *, named: bool) -> tuple[Rows, tuple[Caution, ...]]:

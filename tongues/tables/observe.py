@@ -28,41 +28,43 @@ _WHOSE = ("run", "strategy", "lang")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observations:
-    """Checked rows: numbers by role, and whose they are.
+    """What a law is fitted on: numbers by role, and whose they are.
 
-    `runs` is None where every row is a run of its own. `columns` tells by role which column was
-    read.
+    loss: nats per token. runs: of each row; None where every row is a run of its own. units: what
+    is resampled as one, of each row; the runs where it is None. places: where each row stands.
+    columns: by role the column that was read.
     """
 
-    variables: dict[str, np.ndarray]
-    loss: np.ndarray  # nats per token
-    runs: list[str] | None
-    strategies: list[str] | None
-    langs: list[str] | None
-    places: list[str]
-    columns: dict[str, str]
+    variables: Mapping[str, np.ndarray]
+    loss: np.ndarray
+    runs: Sequence[str] | None = None
+    strategies: Sequence[str] | None = None
+    langs: Sequence[str] | None = None
+    units: Sequence[str] | None = None
+    places: Sequence[str] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Caution, ...] = ()
 
     def __len__(self) -> int:
         """The number of rows."""
-        return len(self.places)
+        return len(self.loss)
 
     def take(self, rows: np.ndarray) -> Self:
         """The rows of an index, in its order, or of a mask."""
         index = np.arange(len(self))[rows]
 
-        def chosen(words: list[str] | None) -> list[str] | None:
-            return None if words is None else [words[i] for i in index]
+        chosen = {
+            name: words and [words[i] for i in index]
+            for name in ("runs", "strategies", "langs", "units", "places")
+            for words in [getattr(self, name)]
+        }
+        variables = {role: values[index] for role, values in self.variables.items()}
+        return replace(self, variables=variables, loss=self.loss[index], **chosen)
 
-        return replace(
-            self,
-            variables={role: values[index] for role, values in self.variables.items()},
-            loss=self.loss[index],
-            runs=chosen(self.runs),
-            strategies=chosen(self.strategies),
-            langs=chosen(self.langs),
-            places=[self.places[i] for i in index],
-        )
+    def without_highest(self, count: int) -> Self:
+        """Without so many of the highest losses, the rest in their order."""
+        order = np.argsort(self.loss, kind="stable")
+        return self.take(np.sort(order[: max(len(order) - count, 0)]))
 
 
 def observe(table: Table, names: Mapping[str, str | None], needs: Sequence[str]) -> Observations:

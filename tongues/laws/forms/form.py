@@ -129,6 +129,11 @@ class Form(ABC):
     def exponents(self) -> tuple[str, ...]:
         """The fitted parameters whose interval a reader looks at."""
 
+    @property
+    def floor(self) -> str | None:
+        """The fitted parameter below which no loss falls, if there is one."""
+        return None
+
     @abstractmethod
     def limits(self, name: str) -> tuple[float, float, bool]:
         """The lowest and highest value of a free parameter, and whether the ends are allowed."""

@@ -78,6 +78,11 @@ class PowerForm(Form):
         return tuple(name for name in _names(self.taken) if name not in self.free)
 
     @property
+    def floor(self) -> str | None:
+        """The coefficient of a fitted term that nothing weakens."""
+        return next((term.coefficient for term in self.fitted if not term.exponents), None)
+
+    @property
     def exponents(self) -> tuple[str, ...]:
         """The fitted exponents."""
         return tuple(self.powers)

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from tongues.laws.forms import PowerForm
-from tongues.laws.solver.problem import emphasis, objective, solve_free
+from tongues.laws.solver.problem import Problem, emphasis, objective, solve_free
 from tongues.laws.solver.ties import Ties, centred_map
 
 __all__ = ["PowerTerms", "pose_terms"]
@@ -24,8 +24,8 @@ _ZONES = 3  # of each exponent's grid, every combination with a start of its own
 _MOST_FINE = 2  # exponents on the whole grid; of more, every other value does
 
 
-@dataclass(frozen=True, slots=True)
-class PowerTerms:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerTerms(Problem):
     """A sum of power terms over rows.
 
     design: the derivative of term t's log at row r by free coordinate p, (terms, rows, free).
@@ -37,21 +37,13 @@ class PowerTerms:
     """
 
     form: PowerForm
-    names: tuple[str, ...]
-    log_loss: np.ndarray
-    variables: Mapping[str, np.ndarray]
     design: np.ndarray
     offset: np.ndarray
     owner: np.ndarray
     pairs: np.ndarray
     products: np.ndarray
     grid: tuple[tuple[float, ...], ...]
-    spread: np.ndarray
-    shift: np.ndarray
     centre: Mapping[str, float]
-    low: np.ndarray
-    high: np.ndarray
-    delta: float
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
         """The loss that taken terms fix, (1 or draws, rows)."""

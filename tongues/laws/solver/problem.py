@@ -1,7 +1,8 @@
 """What the solver needs to know of a law over rows: its log loss, slopes and curvature."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,78 +11,64 @@ from tongues.laws.forms import Form
 __all__ = ["Problem", "emphasis", "objective", "solve_free"]
 
 
-class Problem(Protocol):
-    """Rows and a law, laid out for batched algebra; arrays lead with an axis of starts or draws."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem(ABC):
+    """Rows and a law, laid out for batched algebra; arrays lead with an axis of starts or draws.
 
-    @property
-    def form(self) -> Form:
-        """The law."""
-        ...
+    names: the parameters to be found, the free coordinates in order; low, high: their bounds.
+    log_loss: what was measured, a row each. delta: the Huber threshold, in log loss.
+    spread, shift: from free to full coordinates, `spread @ free + shift`.
+    """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The parameters to be found: the free coordinates, in order."""
-        ...
+    form: Form
+    names: tuple[str, ...]
+    log_loss: np.ndarray
+    variables: Mapping[str, np.ndarray]
+    spread: np.ndarray
+    shift: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    delta: float
 
-    @property
-    def log_loss(self) -> np.ndarray:
-        """What was measured, a row each."""
-        ...
-
-    @property
-    def low(self) -> np.ndarray:
-        """The least each coordinate may be."""
-        ...
-
-    @property
-    def high(self) -> np.ndarray:
-        """The most each coordinate may be."""
-        ...
-
-    @property
-    def delta(self) -> float:
-        """The Huber threshold, in log loss."""
-        ...
-
+    @abstractmethod
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
         """What parameters taken from a base mean for the rows, (1 or draws, …)."""
-        ...
 
+    @abstractmethod
     def predict(self, theta: np.ndarray, context: np.ndarray) -> np.ndarray:
         """The log of the predicted loss."""
-        ...
 
+    @abstractmethod
     def look(self, theta: np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The log of the predicted loss, and what slopes are made of."""
-        ...
 
+    @abstractmethod
     def gradient(self, inner: np.ndarray, pull: np.ndarray) -> np.ndarray:
         """The sum over rows of `pull` times the slope of the log prediction."""
-        ...
 
+    @abstractmethod
     def curvature(self, inner: np.ndarray, pull: np.ndarray, outer: np.ndarray) -> np.ndarray:
         """The sum over rows of `outer` times slope by slope, plus `pull` times the bend."""
-        ...
 
+    @abstractmethod
     def sizes(self, inner: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How the log size of each scaled part moves with the coordinates, and its gradient.
 
         A size is a coefficient in the units of the rows where it matters; the first coordinates
         are their logs. None where a law has no linear part.
         """
-        ...
 
+    @abstractmethod
     def starts(self, weights: np.ndarray, context: np.ndarray) -> np.ndarray:
         """Free coordinates worth starting from, (starts, coordinates)."""
-        ...
 
+    @abstractmethod
     def params(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """Parameters by name, as a user knows them, from free coordinates (last axis)."""
-        ...
 
+    @abstractmethod
     def free(self, params: Mapping[str, float]) -> np.ndarray:
         """The free coordinates of parameters by name."""
-        ...
 
 
 def objective(residual: np.ndarray, weights: np.ndarray, delta: float) -> np.ndarray:

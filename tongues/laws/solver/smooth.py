@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.laws.forms import CurvedForm
-from tongues.laws.solver.problem import objective
+from tongues.laws.solver.problem import Problem, objective
 from tongues.laws.solver.ties import Ties
 
 __all__ = ["Smooth", "pose_smooth"]
@@ -18,19 +18,11 @@ _STARTS = 36
 _STEP = 1e-30  # of the complex derivative; nothing is subtracted, so it can be this small
 
 
-@dataclass(frozen=True, slots=True)
-class Smooth:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smooth(Problem):
     """A curved law over rows; its coordinates are the logs of the parameters."""
 
     form: CurvedForm
-    names: tuple[str, ...]
-    log_loss: np.ndarray
-    variables: Mapping[str, np.ndarray]
-    spread: np.ndarray
-    shift: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    delta: float
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
         """The taken parameters themselves, (1 or draws, taken)."""
@@ -99,4 +91,14 @@ def pose_smooth(
     free, spread, shift = ties.plain_map(form.free)
     spans = form.spans(variables, loss)
     low, high = np.log(np.array([spans[name] for name in free])).T
-    return Smooth(form, free, np.log(loss), variables, spread, shift, low, high, delta)
+    return Smooth(
+        form=form,
+        names=free,
+        log_loss=np.log(loss),
+        variables=variables,
+        spread=spread,
+        shift=shift,
+        low=low,
+        high=high,
+        delta=delta,
+    )

@@ -12,6 +12,7 @@ from tongues.laws.rows import Rows
 from tongues.laws.targets import base_losses, law_rows
 from tongues.report.findings import Findings
 from tongues.report.theme import domain, series
+from tongues.tables import Observations
 
 __all__ = [
     "BEYOND",
@@ -71,19 +72,19 @@ def of_findings(found: Findings) -> list[LawSeries]:
         observed, _ = law_rows(runs)
         for strategy, law in of_target.laws.items():
             own = observed[strategy]
-            rows = _rows({"N": own.N, "D": own.D}, own.loss, own.runs)
+            rows = _rows(own, "N", "D")
             fitted.append(LawSeries(law, rows, series(strategy, 0.0)))
         if of_target.forgetting:
             continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
-            D, r, S, loss, names = base_losses(continued)
-            rows = _rows({"D": D, "r": r, "S": S}, loss, names)
+            rows = _rows(base_losses(continued), "D", "r", "S")
             fitted.append(LawSeries(of_target.forgetting, rows, series("cpt", 0.0)))
     return fitted
 
 
-def _rows(variables: dict[str, np.ndarray], loss: np.ndarray, names: Sequence[str]) -> Rows:
-    runs, run = np.unique(names, return_inverse=True)
-    return Rows(variables, loss, run, tuple(str(name) for name in runs))
+def _rows(observed: Observations, *variables: str) -> Rows:
+    runs, run = np.unique(observed.runs or [], return_inverse=True)
+    columns = {name: observed.variables[name] for name in variables}
+    return Rows(columns, observed.loss, run, tuple(str(name) for name in runs))
 
 
 def all_series(fitted: Iterable[LawSeries]) -> list[str]:
