@@ -239,8 +239,8 @@ def fitted(name: str, rows: Rows, seed: int = 0) -> dict[str, float]:
         summary="",
         formula="",
         curve=curve,
-        fitted=tuple(spans),
-        needs=("N", "D", "r", "S"),
+        free=tuple(spans),
+        variables=("N", "D", "r", "S"),
         spans=lambda variables, loss: spans,
         starts=lambda variables, loss: starts,
     )

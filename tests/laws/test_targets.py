@@ -183,6 +183,7 @@ def test_runs_of_one_shape_and_seed_are_resampled_together():
     (found,) = fit_targets(SEVERAL, draws=40)
     law = found.laws["scratch"]
     assert law.n_runs == 24
+    assert found.powers["scratch"].n_runs <= 6  # of an envelope the shapes and seeds count
     assert {one.run for one in law.leverage} <= {f"{run.shape}, seed 1" for run in SEVERAL}
     same = [replace(run, shape="one", seed=1) for run in SEVERAL]
     (together,) = fit_targets(same, draws=40)

@@ -273,3 +273,18 @@ def test_any_cells_are_observed_or_refused(
         assert all(len(values) == len(found) > 0 for values in numbers)
         assert all(np.isfinite(values).all() for values in numbers)
         assert all((found.variables[role] > 0).all() for role in needs if role != "r")
+
+
+def test_whatever_is_known_of_rows_is_taken_along_with_them() -> None:
+    rows = Observations(
+        {"N": np.arange(3.0)},
+        np.array([2.0, 4.0, 3.0]),
+        runs=["a", "b", "c"],
+        units=["x", "x", "y"],
+        places=["t:1", "t:2", "t:3"],
+    )
+    lower = rows.without_highest(1)
+    assert len(lower) == 2 and lower.strategies is None
+    assert (lower.runs, lower.units, lower.places) == (["a", "c"], ["x", "y"], ["t:1", "t:3"])
+    assert lower.variables["N"].tolist() == [0.0, 2.0]
+    assert len(rows.without_highest(9)) == 0

@@ -68,6 +68,8 @@ class Form(ABC):
     base: the form whose parameters are taken over.
     given: parameters that are not fitted unless a user says otherwise.
     envelope: whether it is fitted to the lowest loss at each compute only.
+    free: the parameters a fit may find. taken_names: those that come from the base.
+    variables: what the law depends on.
     role: what a plan uses it for: `loss` over size and tokens, `compute` (E, A and gamma of
         E + A/C^gamma), `repetition` (R_D and R_N, how fast repeated text and parameters beyond
         the text lose their value), or `forgetting` of the source language.
@@ -82,6 +84,9 @@ class Form(ABC):
     name: str
     summary: str
     formula: str
+    free: tuple[str, ...] = ()
+    taken_names: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
     base: str | None = None
     given: Mapping[str, float] = field(default_factory=dict)
     envelope: bool = False
@@ -105,46 +110,31 @@ class Form(ABC):
             )
 
     @property
-    @abstractmethod
-    def free(self) -> tuple[str, ...]:
-        """The parameters a fit may find."""
-
-    @property
-    @abstractmethod
-    def taken_names(self) -> tuple[str, ...]:
-        """The parameters that come from the base."""
-
-    @property
-    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Every parameter, in the order people write them."""
+        return self.taken_names + self.free
 
     @property
-    @abstractmethod
-    def variables(self) -> tuple[str, ...]:
-        """The variables the law depends on."""
-
-    @property
-    @abstractmethod
     def exponents(self) -> tuple[str, ...]:
         """The fitted parameters whose interval a reader looks at."""
+        return self.free
 
     @property
     def floor(self) -> str | None:
         """The fitted parameter below which no loss falls, if there is one."""
         return None
 
-    @abstractmethod
     def limits(self, name: str) -> tuple[float, float, bool]:
         """The lowest and highest value of a free parameter, and whether the ends are allowed."""
+        return 0.0, np.inf, False
 
-    @abstractmethod
     def finds_size(self, free: Iterable[str]) -> bool:
         """Whether an exponent of N is among the parameters `free` that a fit finds."""
+        return self.base is None
 
-    @abstractmethod
     def known(self, params: Values, variables: Values) -> np.ndarray:
-        """The part of the loss that the base fixes, in nats per token."""
+        """The part of the loss that the base fixes, in nats per token; 0 if it cannot be told."""
+        return np.zeros(1)
 
     @abstractmethod
     def loss(self, params: Values, variables: Values) -> np.ndarray:

@@ -55,27 +55,24 @@ class PowerForm(Form):
     taken: tuple[Term, ...] = ()
 
     def __post_init__(self) -> None:
-        """Find the split and the inverse that the terms allow."""
+        """Read names and variables off the terms, and the split and the inverse they allow."""
+        terms = self.taken + self.fitted
+        free = _names(self.fitted)
+        found = {
+            "free": free,
+            "taken_names": tuple(name for name in _names(self.taken) if name not in free),
+            "variables": tuple(dict.fromkeys(e.variable for t in terms for e in t.exponents)),
+        }
+        two = _two_terms(terms)
+        found |= {"split": self.split or two, "inverse": self.inverse or two}
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
         Form.__post_init__(self)
-        two = _two_terms(self.taken + self.fitted)
-        if two:
-            object.__setattr__(self, "split", self.split or two)
-            object.__setattr__(self, "inverse", self.inverse or two)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every parameter, coefficients first: E A B alpha beta."""
         return _names(self.taken + self.fitted)
-
-    @property
-    def free(self) -> tuple[str, ...]:
-        """The parameters a fit may find."""
-        return _names(self.fitted)
-
-    @property
-    def taken_names(self) -> tuple[str, ...]:
-        """The parameters that come from the base."""
-        return tuple(name for name in _names(self.taken) if name not in self.free)
 
     @property
     def floor(self) -> str | None:
@@ -91,12 +88,6 @@ class PowerForm(Form):
     def powers(self) -> dict[str, Exponent]:
         """The fitted exponents by name."""
         return {one.name: one for term in self.fitted for one in term.exponents}
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The variables the law depends on."""
-        terms = self.taken + self.fitted
-        return tuple(dict.fromkeys(e.variable for term in terms for e in term.exponents))
 
     def limits(self, name: str) -> tuple[float, float, bool]:
         """An exponent within its bounds, a coefficient from zero on."""

@@ -26,7 +26,7 @@ class Smooth(Problem):
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
         """The taken parameters themselves, (1 or draws, taken)."""
-        columns = [np.atleast_1d(taken[name]) for name in self.form.taken]
+        columns = [np.atleast_1d(taken[name]) for name in self.form.taken_names]
         return np.stack(columns, axis=-1) if columns else np.zeros((1, 0))
 
     def predict(self, theta: np.ndarray, context: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ class Smooth(Problem):
 
     def _loss(self, theta: np.ndarray, context: np.ndarray) -> np.ndarray:
         free = {name: value[:, None] for name, value in self.params(theta).items()}
-        taken = dict(zip(self.form.taken, context.T[..., None], strict=True))
+        taken = dict(zip(self.form.taken_names, context.T[..., None], strict=True))
         return self.form.curve(free | taken, self.variables)
 
 
