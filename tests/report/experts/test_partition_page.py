@@ -24,7 +24,7 @@ def test_a_tree_of_languages(tmp_path: Path) -> None:
     partition = by_tree("kinship", DISTANCES, 2, notes=("`qae` is far",))
     page = write_partition_page(partition, TEXT, tmp_path / "page")
     text = page.read_text(encoding="utf-8")
-    assert "The text of 5 languages in 2 parts, by kinship" in text
+    assert "The text of 5 languages in 2 parts, by gradient similarity" in text
     assert '<span class="lang">qae</span> is far' in text
     assert sorted(path.name for path in (page.parent / "figures").glob("*.svg")) == [
         "distances.svg",
