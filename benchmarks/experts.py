@@ -11,7 +11,6 @@ its donor's, and, for the same tokens, both at once to the dense model. The tabl
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+
+from tongues.estimate import Estimate
+from tongues.evaluate.evaluation import read_evaluation
+from tongues.report.experts.outcome import Experts, read_experts
 
 
 @dataclass(frozen=True)
@@ -144,48 +146,44 @@ def tongues(*arguments: str) -> None:
         raise SystemExit(f"{' '.join(arguments)} ended with exit code {done.returncode}")
 
 
-def interval(of: dict[str, float] | None) -> str:
+def interval(of: Estimate) -> str:
     """A difference in nats per token with its interval."""
-    return f"{of['mean']:+.3f} [{of['low']:+.3f}, {of['high']:+.3f}]" if of else ""
+    return f"{of.value:+.3f} [{of.low:+.3f}, {of.high:+.3f}]"
 
 
-def table_of_settings(found: dict[str, Any]) -> list[str]:
+def table_of_settings(found: Experts) -> list[str]:
     """Mean over the languages of each division and routing."""
     lines = [
         f"{'division':<12}{'routing':<11}{'experts run':>12}{'loss':>8}{'perplexity':>12}"
         f"{'bits/byte':>11}  {'lower than the seed by':<26}lower than dense by"
     ]
-    for one in found["settings"]:
-        mean = one["mean"]
-        if mean is None:
-            continue
+    for one in (one for one in found.settings if one.whole):
+        mean = one.mean
+        lower = {name: interval(one.lower(name)) for name in one.versus}
         lines.append(
-            f"{one['division']:<12}{one['routing']:<11}{one['experts_run']:>12.2f}"
-            f"{mean['loss']:>8.3f}{mean['perplexity']:>12.2f}{mean['bits_per_byte']:>11.3f}  "
-            f"{interval(mean.get('less_than_seed')):<26}{interval(mean.get('less_than_dense'))}"
+            f"{one.division:<12}{one.routing:<11}{one.cost.experts_run:>12.2f}"
+            f"{mean.loss:>8.3f}{mean.perplexity:>12.2f}{mean.bits_per_byte:>11.3f}  "
+            f"{lower.get('seed', ''):<26}{lower.get('dense', '')}"
         )
     return lines
 
 
-def table_of_languages(found: dict[str, Any], routings: tuple[str, ...]) -> list[str]:
+def table_of_languages(found: Experts, routings: tuple[str, ...]) -> list[str]:
     """The loss of every language under the settings with these routings."""
-    chosen = [one for one in found["settings"] if one["routing"] in routings]
-    head = [f"{one['division']}/{one['routing']}".strip("/") for one in chosen]
+    chosen = [one for one in found.settings if one.routing in routings]
+    head = [f"{one.division}/{one.routing}".strip("/") for one in chosen]
     lines = [f"{'nats per token':<15}" + "".join(f"{name:>21}" for name in head)]
-    for lang in found["text"]:
-        cells = [one["languages"].get(lang) for one in chosen]
-        lines.append(
-            f"{lang:<15}"
-            + "".join(f"{cell['loss'] if cell else float('nan'):>21.3f}" for cell in cells)
-        )
+    for lang in found.text:
+        cells = [one.loss(lang) if lang in one.losses else float("nan") for one in chosen]
+        lines.append(f"{lang:<15}" + "".join(f"{cell:>21.3f}" for cell in cells))
     return lines
 
 
-def forgetting(found: dict[str, Any]) -> list[str]:
+def forgetting(found: Experts) -> list[str]:
     """How often an expert became worse than the seed, and by how much."""
     lines = []
-    for division in dict.fromkeys(cell["division"] for cell in found["forgetting"]):
-        rises = [c["perplexity_rise"] for c in found["forgetting"] if c["division"] == division]
+    for division in dict.fromkeys(cell.division for cell in found.scores.cells):
+        rises = [c.perplexity_rise for c in found.scores.cells if c.division == division]
         worse = [rise for rise in rises if rise > 0]
         mean = sum(worse) / len(worse) if worse else 0.0
         lines.append(
@@ -219,12 +217,12 @@ def main(world: World, workspace: Path, workers: int) -> None:
         tongues("experts", "measure", grown, *where)
     minutes = (time.monotonic() - started) / 60
     found = {
-        name: json.loads((workspace / "ensembles" / name / "measures.json").read_text())
+        name: read_experts(read_evaluation(workspace / "evaluations" / f"{name}-experts"))
         for name in ("family", "added", "adapted")
     }
     partitions = {
-        label: [" ".join(cluster) for cluster in partition["clusters"]]
-        for label, partition in found["family"]["partitions"].items()
+        label: [" ".join(cluster) for cluster in partition.clusters]
+        for label, partition in found["family"].scores.partitions.items()
     }
     lines = [
         f"{date.today()}  seed of {world.shape} on eight languages, {world.seed} tokens; every "
@@ -234,7 +232,7 @@ def main(world: World, workspace: Path, workers: int) -> None:
         "",
         *table_of_settings(found["family"]),
         "",
-        *table_of_languages(found["family"], ("", "language", "uniform")),
+        *table_of_languages(found["family"], ("", "language")),
         "",
         *forgetting(found["family"]),
         "",
@@ -243,7 +241,7 @@ def main(world: World, workspace: Path, workers: int) -> None:
         *table_of_languages(found["added"], ("", "language", "text", "tfidf")),
         "",
         "the dense model before and after the same tokens (dense LAPT)",
-        *table_of_languages(found["adapted"], ("", "uniform")),
+        *table_of_languages(found["adapted"], ("",)),
     ]
     print("\n".join(lines))
     Path(__file__).with_name(world.kept).write_text("\n".join(lines) + "\n")

@@ -28,11 +28,12 @@ from time import process_time
 
 import numpy as np
 
-from tongues.significance import Difference, holm, paired_mean, sign_test
+from tongues.estimate import LEVEL, Estimate
+from tongues.significance import holm, paired_mean, sign_test
 from tongues.significance.draws import spread
 from tongues.significance.paired import halves
-from tongues.significance.shares import wilson
-from tongues.significance.student import LEVEL, critical, two_sided
+from tongues.significance.signs import wilson
+from tongues.significance.student import critical, two_sided
 
 __all__ = ["main"]
 
@@ -213,7 +214,7 @@ def of_models(count: int, random: np.random.Generator) -> Iterator[Line]:
             apart = np.array([1.0, -1.0, 0.5, -0.5])[:, None]
             own = list(lengths * (apart + random.standard_normal(lengths.shape)))
             found = paired_mean(own, list(np.zeros_like(lengths)), list(lengths))
-            told.append(found.told != 0)
+            told.append(found.significant != 0)
             shares = lengths / lengths.sum(-1, keepdims=True)
             together = cut((own * shares / lengths).reshape(1, -1), shares.reshape(1, -1))
             usual.append(together[0] <= LEVEL)
@@ -231,9 +232,12 @@ def first_told(nats: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.nd
     found = []
     for place, best in enumerate(nats.sum(-1).argmin(0).tolist()):
         beside = [float(of[place]) for pair, of in p.items() if best in pair]
-        each = {n: Difference(1.0, 0.0, 0.0, of) for n, of in enumerate(beside)}
+        each = {n: Estimate(1.0, 0.0, 0.0, p=of) for n, of in enumerate(beside)}
         found.append(
-            [any(of.told for of in holm(each, among).values()) for among in (len(pairs), None)]
+            [
+                any(of.significant for of in holm(each, among).values())
+                for among in (len(pairs), None)
+            ]
         )
     told, usual = np.array(found).T
     return told, usual
@@ -255,8 +259,8 @@ def p_values(
 
 def any_told(table: np.ndarray) -> np.ndarray:
     """Whether any of the comparisons in a row is told after Holm."""
-    rows = [{i: Difference(1.0, 0.0, 0.0, p) for i, p in enumerate(row)} for row in table.tolist()]
-    return np.array([any(of.told for of in holm(row).values()) for row in rows])
+    rows = [{i: Estimate(1.0, 0.0, 0.0, p=p) for i, p in enumerate(row)} for row in table.tolist()]
+    return np.array([any(of.significant for of in holm(row).values()) for row in rows])
 
 
 def of_intervals(count: int, random: np.random.Generator) -> Iterator[Line]:

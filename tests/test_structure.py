@@ -16,6 +16,7 @@ ORDER = (
     "errors",
     "registry",
     "estimate",
+    "jsonable",
     "frames",
     "quantities",
     "hardware",

@@ -33,9 +33,9 @@ def test_accuracies_stand_beside_chance() -> None:
     right = drawn(0.8)
     scores = task_scores({"model": {"fr": answers(right)}}, [], "sum", 0)
     of = scores.accuracies["model"]["fr"]
-    assert of.measured.value == pytest.approx(right.mean())
-    assert of.measured.low is not None
-    assert of.measured.low > of.chance.level == 0.5
+    assert of.share.value == pytest.approx(right.mean())
+    assert of.share.low is not None
+    assert of.share.low > of.chance.level == 0.5
     assert of.chance.error == pytest.approx(0.025)
     assert (of.items, of.draws) == (400, 1)
 
@@ -46,8 +46,8 @@ def test_only_items_that_both_answered_are_compared() -> None:
     found = {"first": {"fr": answers(right)}, "second": {"fr": answers(other)}}
     (compared,) = task_scores(found, [("second", "first")], "sum", 0).compared
     own, theirs = other.mean(), right[:, :60].mean()
-    assert compared.mean.mean == pytest.approx(own - theirs)
-    assert compared.languages["fr"].told == -1
+    assert compared.overall.value == pytest.approx(own - theirs)
+    assert compared.languages["fr"].significant == -1
 
 
 def test_an_item_counts_where_every_draw_answered_it() -> None:
@@ -57,7 +57,7 @@ def test_an_item_counts_where_every_draw_answered_it() -> None:
     scores = task_scores({"model": {"fr": found}}, [], "sum", 8)
     of = scores.accuracies["model"]["fr"]
     assert (of.items, of.draws) == (45, 3)
-    assert of.measured.value == pytest.approx(right[:, 5:].mean())
+    assert of.share.value == pytest.approx(right[:, 5:].mean())
 
 
 def test_translations_are_no_new_items() -> None:
@@ -80,14 +80,14 @@ def test_the_best_is_the_best_of_the_same_items() -> None:
     easy = answers(right[:, :60])  # the hard ones it could not be asked
     scores = task_scores({"all": {"fr": answers(right)}, "few": {"fr": easy}}, [], "sum", 0)
     assert scores.best["all"].shared == scores.best["few"].shared == 1
-    assert scores.accuracies["few"]["fr"].measured.value == pytest.approx(5 / 6)
+    assert scores.accuracies["few"]["fr"].share.value == pytest.approx(5 / 6)
 
 
 def test_the_mean_is_that_of_the_languages_also_where_items_lack() -> None:
     right = drawn(0.6, items=40)
     found = {"model": {"fr": answers(right), "zh": answers(right[:, :31])}}
     scores = task_scores(found, [], "sum", 0)
-    each = [of.measured.value for of in scores.accuracies["model"].values()]
+    each = [of.share.value for of in scores.accuracies["model"].values()]
     assert scores.mean["model"].value == pytest.approx(np.mean(np.array(each, dtype=float)))
 
 
@@ -106,9 +106,9 @@ def test_it_is_said_what_there_are_too_few_of() -> None:
     right = drawn(0.6, items=7)
     found = {"fr": answers(right), "zh": answers(right[:, :5])}
     mean = task_scores({"model": found}, [], "sum", 0).mean["model"]
-    assert mean.lacking == (
+    assert mean.reason == (
         "10 items that are no translations of each other are needed, there are 7"
     )
     apart = {lang: answers(right, [f"{lang}{n}" for n in range(7)]) for lang in ("fr", "zh")}
     mean = task_scores({"model": apart}, [], "sum", 0).mean["model"]
-    assert mean.lacking == "10 items of each language are needed, there are 7 of one"
+    assert mean.reason == "10 items of each language are needed, there are 7 of one"

@@ -48,13 +48,13 @@ def test_models_are_paired_on_their_documents(
     found: dict[str, dict[str, DocumentLosses]],
 ) -> None:
     better, alike = text_scores(found, [("better", "first"), ("alike", "first")], {}).compared
-    for difference in (*better.languages.values(), better.mean):
-        assert difference.told == -1
-        assert difference.mean == pytest.approx(-2 / math.log(2) / 40, rel=0.1)
-    assert alike.mean.told == 0
+    for difference in (*better.languages.values(), better.overall):
+        assert difference.significant == -1
+        assert difference.value == pytest.approx(-2 / math.log(2) / 40, rel=0.1)
+    assert alike.overall.significant == 0
     assert (better.signs.wins, better.signs.losses) == (2, 0)
     assert {difference.among for difference in better.languages.values()} == {4}  # 2 × 2 models
-    assert (better.mean.among, better.signs.among) == (2, 2)
+    assert (better.overall.among, better.signs.among) == (2, 2)
     assert better.signs.translated  # both languages have the same verses
 
 
@@ -63,7 +63,7 @@ def test_forgetting_is_told_against_what_a_model_began_with(
 ) -> None:
     (forgot,) = text_scores(found, [], {"first": "better"}).forgotten
     assert (forgot.model, forgot.other) == ("first", "better")
-    assert forgot.mean.told == 1
+    assert forgot.overall.significant == 1
 
 
 def test_a_perplexity_that_no_number_holds_is_none() -> None:
@@ -98,6 +98,6 @@ def test_translations_are_no_new_documents(
         {"a": {"fr": one, "zh": one}, "b": {"fr": other, "zh": other}}, [("a", "b")], {}
     )
     (single,), (double,) = alone.compared, twice.compared
-    assert double.mean.mean == pytest.approx(single.mean.mean)
-    assert double.mean.low == pytest.approx(single.mean.low)
-    assert double.mean.p == pytest.approx(single.mean.p)
+    assert double.overall.value == pytest.approx(single.overall.value)
+    assert double.overall.low == pytest.approx(single.overall.low)
+    assert double.overall.p == pytest.approx(single.overall.p)

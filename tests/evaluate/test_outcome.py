@@ -12,9 +12,10 @@ from safetensors.torch import load_file, save_file
 
 from tests.records import make_run
 from tongues.errors import UserError
-from tongues.evaluate.conduct import Asked, evaluate, with_seeds
+from tongues.evaluate.conduct import Asked, evaluate, with_bases
+from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.exams import is_task, joined_exams, set_exams
-from tongues.evaluate.outcome import outcome, write_outcome
+from tongues.evaluate.outcome import put_together
 from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.texts import Policy, read_texts
 from tongues.evaluate.units import Unit
@@ -58,16 +59,25 @@ def asked(tmp_path: Path, house: Path) -> Asked:
 
 
 def test_all_is_asked_once_and_put_together(asked: Asked, place: Path, tmp_path: Path) -> None:
-    about, asked, found = evaluate(MODELS, asked, place, tmp_path)
-    assert [one.name for one in about] == list(MODELS)
-    assert about[1].routing == "tfidf:2"
-    assert len(found) == 2 * 2 * (1 + 3)
-    made = outcome(about, asked, found)
+    done = evaluate(MODELS, asked, place, tmp_path)
+    assert [one.name for one in done.models] == list(MODELS)
+    assert done.models[1].routing == "tfidf:2"
+    assert (len(done.texts), len(done.answers)) == (2 * 2, 2 * 2 * 3)
+    made = put_together(done)
     assert set(made.texts["lines"].losses) == set(MODELS)
     assert made.tasks["parts"].shots == 1
     assert made.tasks["parts"].accuracies[MODELS[0]]["qaa"].draws == 3
-    told = write_outcome(made, tmp_path)
-    assert json.loads((tmp_path / "scores.json").read_text()) == json.loads(json.dumps(told))
+    made.write(tmp_path)
+    kept = read_evaluation(tmp_path)
+    assert json.loads((tmp_path / "scores.json").read_text()) == kept.to_json() == made.to_json()
+    assert kept.texts["lines"].losses == made.texts["lines"].losses
+
+
+def test_scores_of_another_version_are_refused(tmp_path: Path) -> None:
+    for damaged in ("{", '{"models": []}', '{"texts": {"a": {"losses": 1}}}'):
+        (tmp_path / "scores.json").write_text(damaged)
+        with pytest.raises(UserError, match="cannot be read as an evaluation"):
+            read_evaluation(tmp_path)
 
 
 def test_what_was_done_is_not_done_again(asked: Asked, place: Path, tmp_path: Path) -> None:
@@ -75,18 +85,18 @@ def test_what_was_done_is_not_done_again(asked: Asked, place: Path, tmp_path: Pa
     first = Unit(MODELS[0], "lines", "qaa")
     first.path(tmp_path).unlink()
     stands = {path: path.stat().st_mtime_ns for path in (tmp_path / "units").rglob("*.json")}
-    _, _, found = evaluate(MODELS[:1], asked, place, tmp_path)
+    found = evaluate(MODELS[:1], asked, place, tmp_path)
     assert first.path(tmp_path).is_file()
     assert {path: path.stat().st_mtime_ns for path in stands} == stands
     shorter = Asked(asked.texts, policy=Policy(window=3))
-    _, _, again = evaluate(MODELS[:1], shorter, place, tmp_path)
-    assert again[first]["nats"] != found[first]["nats"]
+    again = evaluate(MODELS[:1], shorter, place, tmp_path)
+    assert again.texts[first].nats.tolist() != found.texts[first].nats.tolist()
 
 
 def test_a_model_is_named_once_and_its_seed_comes_along(house: Path) -> None:
     with pytest.raises(UserError, match="`small/small` is named twice"):
-        with_seeds(["small/small", "small/small"], house)
-    assert with_seeds(["small/small"], house) == ["small/small"]
+        with_bases(["small/small", "small/small"], house)
+    assert with_bases(["small/small"], house) == ["small/small"]
 
 
 def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) -> None:
@@ -95,12 +105,12 @@ def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) ->
         base = Base(parent, ("qaa",), "p") if parent else None
         write_run(tmp_path / f"runs/{run}", make_run(run=run, fingerprint=run, base=base))
     path = str(tmp_path / "runs/seed")
-    assert with_seeds(["child"], tmp_path) == ["child", "seed"]
-    assert with_seeds(["child", path], tmp_path) == ["child", path]
+    assert with_bases(["child"], tmp_path) == ["child", "seed"]
+    assert with_bases(["child", path], tmp_path) == ["child", path]
     with pytest.raises(UserError, match=f"`{path}` is named twice, as `seed` too"):
-        with_seeds(["seed", path], tmp_path)
-    about, _, _ = evaluate(["child", path], Asked(), tmp_path, tmp_path)
-    assert [one.seed for one in about] == [path, None]
+        with_bases(["seed", path], tmp_path)
+    done = evaluate(["child", path], Asked(), tmp_path, tmp_path)
+    assert [one.base for one in done.models] == [path, None]
 
 
 def test_a_window_is_looked_at_before_anything_is_scored(
@@ -130,7 +140,7 @@ def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -
 def test_a_text_and_a_task_may_have_one_name(asked: Asked, place: Path, tmp_path: Path) -> None:
     fault = ItemFault("de.jsonl", "at 0", "not JSON", "nope")
     both = Asked({"parts": asked.texts["lines"]}, asked.exams, faults=[fault])
-    made = outcome(*evaluate(MODELS[:1], both, place, tmp_path))
+    made = put_together(evaluate(MODELS[:1], both, place, tmp_path))
     assert set(made.texts) == set(made.tasks) == {"parts"}
     assert made.left_out == ["1 left out: not JSON (first de.jsonl, at 0: nope)"]
 
@@ -146,7 +156,7 @@ def test_a_model_that_diverged_is_told(asked: Asked, place: Path, tmp_path: Path
             evaluate([str(folder)], half, place, tmp_path)
     assert not list((tmp_path / "units").rglob("*.json"))
     models = [str(folder), *MODELS]
-    made = outcome(*evaluate(models, Asked(asked.texts), place, tmp_path), models)
+    made = put_together(evaluate(models, Asked(asked.texts), place, tmp_path), models)
     assert [one.name for one in made.models] == list(made.texts["lines"].losses) == list(MODELS)
     (compared,) = made.texts["lines"].compared
     assert (compared.model, compared.other) == (MODELS[1], MODELS[0])
@@ -189,15 +199,15 @@ def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
     (tmp_path / "parts/qab.jsonl").write_text(json.dumps(long))
     task = str(tmp_path / "parts.yaml")
     exams = {"parts": set_exams(task, ["qaa", "qab"], str(tmp_path))}
-    made = outcome(*evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "both"))
+    made = put_together(evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "both"))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     why = "no item suits every model (too long for the model)"
     assert f"`parts` in `qab`: {why}" in made.left_out
     exams = {"parts": set_exams(task, ["qab"], str(tmp_path))}
     with pytest.raises(UserError, match="nothing could be asked of every model") as caught:
-        outcome(*evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "none"))
+        put_together(evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "none"))
     assert f"`parts`: {why}" in caught.value.hint
-    made = outcome(*evaluate(MODELS[:1], Asked(asked.texts, exams), place, tmp_path / "texts"))
+    made = put_together(evaluate(MODELS[:1], Asked(asked.texts, exams), place, tmp_path / "texts"))
     assert set(made.texts) == {"lines"} and not made.tasks and not made.examples
     assert f"`parts`: {why}" in made.left_out
 
@@ -205,13 +215,12 @@ def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
 def test_models_without_an_item_in_common_are_not_compared(
     asked: Asked, place: Path, tmp_path: Path
 ) -> None:
-    about, asked, found = evaluate(MODELS, Asked(exams=asked.exams), place, tmp_path)
-    kept = dict(found)
-    for unit, of in found.items():
+    done = evaluate(MODELS, Asked(exams=asked.exams), place, tmp_path)
+    kept = dict(done.answers)
+    for unit, answers in done.answers.items():
         if unit.language == "qab":
             half = slice(0, 9) if unit.subject == MODELS[0] else slice(9, None)
-            kept[unit] = {**of, "scores": of["scores"][half]}
-    made = outcome(about, asked, kept)
+            kept[unit] = replace(answers, scores=answers.scores[half])
+    made = put_together(replace(done, answers=kept))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     assert made.left_out[0].startswith("`parts` in `qab`: no item suits every model")
-    write_outcome(made, tmp_path)

@@ -25,8 +25,8 @@ def test_each_pair_and_each_reason_is_said_once() -> None:
 
 def test_the_terminal_and_the_page_write_numbers_alike() -> None:
     found = outcome((SOURCE, PLAIN))
-    in_text = loss_rows(found["texts"]["study"])[0][SOURCE]
-    of_task = accuracy_rows(found["tasks"]["xnli"])[0]["chance"]
+    in_text = loss_rows(found.texts["study"])[0][SOURCE]
+    of_task = accuracy_rows(found.tasks["xnli"])[0]["chance"]
     assert in_text.split()[0] in loss_table(found, "study")
     page = re.sub(r"<[^>]+>", " ", accuracy_table(found, "xnli"))
     assert of_task.replace(" %", "") in " ".join(page.split())

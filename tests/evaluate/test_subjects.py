@@ -30,7 +30,7 @@ def test_before_a_text_stands_what_the_model_knows_there(house: Path, tmp_path: 
         assert first_of(subject) == expected
         assert subject.prompted == (expected == "<s>")
         assert subject.kind == "folder"
-        assert subject.seed is None
+        assert subject.base is None
         assert subject.tokenizer.decode(subject.encode("the ban of").tolist()) == "the ban of"
 
 

@@ -1,21 +1,26 @@
 """Held-out text of an ensemble that grew: what nobody was trained on, and what is said of it."""
 
+import json
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.experts.ensemble.making import TEXT, make_tokenizer
 from tests.records import make_run
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.heldout import (
+    base_shares,
     held_out_cautions,
+    same_tokenizer,
     scored_documents,
     tuning_documents,
     unseen_documents,
 )
 from tongues.files import read_json, write_json
-from tongues.runs import write_run
+from tongues.runs import Base, write_run
 from tongues.tokens import Tokens, open_tokens
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
 
@@ -84,3 +89,36 @@ def test_where_nothing_is_left_all_is_taken() -> None:
     assert scored_documents(bounds, 500, none).tolist() == list(range(10))
     assert tuning_documents(bounds, 500, none).tolist() == list(range(10, 15))
     assert tuning_documents(bounds, 1).tolist() == [10]
+
+
+def store_run(workspace: Path, name: str, *, base: str | None = None, **about: Any) -> None:
+    folder = workspace / "runs" / name
+    folder.mkdir(parents=True)
+    of_base = Base(base, ("qaa",), "p") if base else None
+    write_run(folder, make_run(run=name, base=of_base, **about))
+
+
+def test_a_run_has_read_what_those_before_it_read(tmp_path: Path) -> None:
+    store_run(tmp_path, "first", tokens=3000, shares={"qaa": 0.5, "qaz": 0.5})
+    store_run(tmp_path, "seed", tokens=1000, shares={"qaa": 0.2, "qab": 0.8}, base="first")
+    shares = base_shares("seed", ["qaa", "qab", "qac"], tmp_path)
+    assert shares == pytest.approx({"qaa": 1700 / 4000, "qab": 800 / 4000, "qac": 0.0})
+
+
+def test_what_a_model_of_the_hub_read_is_not_known(tmp_path: Path) -> None:
+    hub = tmp_path / "hub"
+    hub.mkdir()
+    (hub / "config.json").write_text("{}")
+    store_run(tmp_path, "seed", tokens=1000, shares={"qaa": 1.0}, base=str(hub))
+    store_run(tmp_path, "orphan", tokens=1000, shares={"qaa": 1.0}, base="gone")
+    for base in ("seed", "orphan", str(hub)):
+        assert base_shares(base, ["qaa"], tmp_path) is None
+
+
+def test_tokenizers_are_the_same_however_their_files_are_written(tmp_path: Path) -> None:
+    one = make_tokenizer(tmp_path / "one")
+    other = make_tokenizer(tmp_path / "other", "многие языки, ਕਈ ਭਾਸ਼ਾਵਾਂ. " + TEXT[::-1])
+    spaced = tmp_path / "spaced.json"
+    spaced.write_text(json.dumps(json.loads(one.read_text()), indent=7))
+    assert same_tokenizer(one, spaced)
+    assert not same_tokenizer(one, other)

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.experts.ensemble.making import LANGUAGES, TEXT, make_router, make_tokenizer
 from tongues.experts.ensemble import Expert, Lineage
-from tongues.experts.routed import routed, spelt
+from tongues.experts.routed import routed_texts, spelt
 from tongues.tokens import load_tokenizer
 
 
@@ -28,15 +28,15 @@ def test_a_text_through_several_experts_and_one_of_each_language(tmp_path: Path)
     ids = np.array(tokenizer.encode(TEXT).ids)
     held_out = {lang: [ids[place:]] for place, lang in enumerate(LANGUAGES)}
     router = make_router(2)
-    found = routed(lineage, router, tokenizer, held_out)
-    assert [one["languages"] for one in found] == [
+    found = routed_texts(lineage, router, tokenizer, held_out)
+    assert [list(one.languages) for one in found] == [
         ["qaa", "qac"],
         *([lang] for lang in LANGUAGES),
     ]
-    first = found[1]["pieces"]
-    assert first[0]["weights"] == dict(zip("01", router.prior.round(3), strict=True))
+    first = found[1].pieces
+    assert first[0].weights == dict(zip("01", router.prior.round(3), strict=True))
     weights = router.document_weights(ids[:40])
     for (count, text), piece in zip(spelt(tokenizer, ids[:40].tolist()), first, strict=True):
-        assert piece["text"] == text
+        assert piece.text == text
         told = [(str(n), round(w, 3)) for n, w in enumerate(weights[count - 1]) if w >= 0.01]
-        assert list(piece["weights"].items()) == told
+        assert list(piece.weights.items()) == told

@@ -4,7 +4,9 @@ import json
 import math
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,18 @@ from click.testing import CliRunner
 
 from tongues.cli.main import command
 from tongues.errors import UserError
+from tongues.evaluate.evaluation import Evaluation, TextScores, read_evaluation
+from tongues.evaluate.experts import evaluate_experts
 from tongues.experts.ensemble import load_router
-from tongues.experts.measures import measure
+from tongues.experts.ensemble.ensemble import open_ensemble
+from tongues.experts.ensemble.routing import parse_routing
+from tongues.experts.ensemble.score import score
+from tongues.experts.heldout import documents_of, scored_documents
 from tongues.files import file_hash
+from tongues.tokens import open_tokens
 from tongues.tokens.tokenizer import train_tokenizer
 
+LANGS = ("qaa", "qab", "qac", "qad")
 RECIPE = """\
 name: fam
 text:
@@ -81,10 +90,14 @@ def copied(family: Path, folder: Path) -> Path:
     return shutil.copytree(family, folder / "copy")
 
 
-def scored(folder: Path, tokens: str, ensembles: dict[str, str]) -> dict:
-    """What measuring some ensembles, by division, gives."""
+def scored(
+    folder: Path, tokens: str, ensembles: dict[str, str], place: str = "some"
+) -> tuple[Evaluation, TextScores]:
+    """An evaluation of some ensembles, by division, and its losses."""
     folders = {label: [folder / "ensembles" / name] for label, name in ensembles.items()}
-    return measure(folders, tokens, folder, scored=300, context=32)
+    kept = folder / "evaluations" / place
+    evaluation = evaluate_experts(folders, tokens, folder, kept, scored=300, context=32)
+    return evaluation, evaluation.texts[tokens]
 
 
 def lineage(folder: Path, name: str) -> dict:
@@ -168,16 +181,20 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     assert [made["made"] for made in after["rounds"]][-1] == "more/grown-s1"
     tongues(family, "experts", "show", "more/grown-s1")
     folders = {"before": "fam/typology-2-s1", "grown": "more/grown-s1"}
-    found = scored(family, "more", folders)
-    settings = {(one["division"], one["routing"]): one for one in found["settings"]}
-    grown, before = settings["grown", "language"], settings["before", "text"]
-    own, way = grown["languages"]["qae"], before["languages"]["qae"]
-    assert own["less_than_before"]["mean"] == pytest.approx(way["loss"] - own["loss"])
-    assert own["less_than_before"]["routing"] == "text"  # nobody was the expert of it
-    assert grown["languages"]["qaa"]["less_than_before"]["routing"] == "language"
-    assert settings["grown", "tfidf"]["mean"]["less_than_before"]["documents"] >= 6
-    assert "less_than_before" not in before["mean"]
-    assert found["seed_shares"]["qae"] == 0.0
+    evaluation, text = scored(family, "more", folders)
+    versus = {one.model: one for one in text.grown}
+    own, way = (text.losses[name]["qae"] for name in ("grown@language", "before@text"))
+    higher = versus["grown@language"]
+    expected = own.nats_per_token - way.nats_per_token
+    assert higher.languages["qae"].value == pytest.approx(expected)
+    assert higher.others["qae"] == "before@text"  # nobody was the expert of it
+    assert higher.others["qaa"] == "before@language"
+    assert "qae" not in text.losses["before@language"]
+    mean = versus["grown@tfidf"].mean
+    assert mean and (mean.n or 0) >= 6
+    assert not any(name.startswith("before") for name in versus)
+    assert evaluation.experts and evaluation.experts.base_shares
+    assert evaluation.experts.base_shares["qae"] == 0.0
 
 
 def test_an_ensemble_is_not_grown_over_itself(family: Path, tmp_path: Path) -> None:
@@ -196,43 +213,109 @@ def test_lost_parts_are_made_again_and_a_part_keeps_its_text(family: Path, tmp_p
     assert {file.relative_to(place): file.read_bytes() for file in place.rglob("*.bin")} == whole
 
 
-def test_measures_are_of_every_division_and_routing(family: Path) -> None:
+def test_an_evaluation_is_of_every_division_and_routing(family: Path) -> None:
     page = tongues(family, "experts", "measure", "experts.yaml", "--scored", "500").strip()
     assert (family / page).is_file()
-    found = json.loads((family / "ensembles/fam/measures.json").read_text())
-    settings = {(one["division"], one["routing"]): one for one in found["settings"]}
-    assert {"seed", "dense", "typology-2", "topics-2"} == {name for name, _ in settings}
-    assert settings["typology-2", "language"]["experts_run"] == 1
-    assert settings["typology-2", "posterior"]["experts_run"] == 2
-    assert settings["typology-2", "tfidf"]["experts_run"] == 2
-    one, two = settings["typology-2", "language"], settings["typology-2", "posterior"]
-    assert one["memory"] == settings["seed", ""]["memory"] == two["memory"] / 2
-    assert 0 < one["seconds_per_token"] < two["seconds_per_token"]
-    assert found["seed_shares"] == pytest.approx(dict.fromkeys(found["text"], 0.25), abs=0.01)
-    assert [text["languages"] for text in found["routed"]["typology-2"]][:2] == [
-        ["qaa", "qac"],
-        ["qaa"],
-    ]
-    cells = [c for c in found["forgetting"] if c["division"] == "typology-2"]
-    assert len(cells) == 2 * 4
+    kept = family / "evaluations/fam-experts"
+    evaluation = read_evaluation(kept)
+    assert json.loads((kept / "scores.json").read_text()) == evaluation.to_json()
+    (text,), models = evaluation.texts.values(), {model.name for model in evaluation.models}
+    assert {"seed", "dense", "typology-2@tfidf", "topics-2@posterior"} <= models
+    costs = text.costs
+    runs = {name: costs[f"typology-2@{name}"].experts_run for name in ("language", "posterior")}
+    assert runs == {"language": 1, "posterior": 2}
+    assert costs["typology-2@tfidf"].experts_run == 2
+    one, two = costs["typology-2@language"], costs["typology-2@posterior"]
+    assert one.memory == costs["seed"].memory == two.memory / 2
+    assert 0 < one.seconds < two.seconds
+    told = evaluation.experts
+    assert told and told.base_shares == pytest.approx(dict.fromkeys(LANGS, 0.25), abs=0.01)
+    languages = [list(one.languages) for one in told.routed["typology-2"]][:2]
+    assert languages == [["qaa", "qac"], ["qaa"]]
+    assert len([cell for cell in told.cells if cell.division == "typology-2"]) == 2 * 4
+
+
+def test_every_expert_reads_every_document_once_and_a_routing_alone_gives_the_same(
+    family: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tongues.evaluate import rows
+
+    read: list[int] = []
+    whole = rows.log_probs
+
+    def counted(model: Any, some: Sequence[rows.Row], *how: Any) -> Any:
+        read.append(len(some))
+        return whole(model, some, *how)
+
+    monkeypatch.setattr(rows, "log_probs", counted)
+    folders = {"typology-2": "fam/typology-2-s1"}
+    _, text = scored(family, "fam", folders, "once")
+    assert len(read) == (1 + 2) * 4  # the seed and two experts, in four languages
+    before = list(read)
+    scored(family, "fam", folders, "once")
+    assert read == before  # resumed: nothing is read again
+    monkeypatch.chdir(family)
+    for way in ("language", "tfidf:1", "posterior"):
+        alone, fam = ("evaluate", f"fam/typology-2-s1@{way}", "--window", "32"), ("--on", "fam")
+        tongues(family, *alone, *fam, "--most", "10", "--name", "alone")
+        (found,) = read_evaluation(family / "evaluations/alone").texts.values()
+        for lang, loss in found.losses[f"fam/typology-2-s1@{way}"].items():
+            expected = text.losses[f"typology-2@{way}"][lang]
+            assert loss.documents == expected.documents
+            assert loss.nats_per_token == pytest.approx(expected.nats_per_token, abs=1e-5)
+
+
+def test_losses_by_routing_are_those_of_scoring_each_document(family: Path) -> None:
+    """The values that a routing's losses had when each was computed by itself."""
+    _, text = scored(family, "fam", {"typology-2": "fam/typology-2-s1"}, "values")
+    ensemble = open_ensemble(family / "ensembles/fam/typology-2-s1", family)
+    tokens = open_tokens(family / "tokens/fam")
+    for lang in LANGS:
+        shard = tokens.shard(lang, "valid")
+        numbers = scored_documents(shard.bounds, 300)
+        documents = documents_of(shard.tokens, shard.bounds, numbers)
+        count = sum(map(len, documents))
+        for way in ("language", "text", "tfidf:1", "tfidf", "posterior", "uniform", "random"):
+            each = score(
+                ensemble, documents, parse_routing(way), [lang] * len(documents), context=32
+            )
+            cost, loss = text.costs[f"typology-2@{way}"], text.losses[f"typology-2@{way}"][lang]
+            nats = sum(float(one.nats.sum()) for one in each)
+            assert (loss.documents, loss.tokens) == (len(documents), count)
+            assert loss.nats_per_token == pytest.approx(nats / count, abs=1e-5)
+            assert cost.experts_run == pytest.approx(
+                1.0 if way in ("language", "random") else cost.experts_run
+            )
+
+
+def test_a_division_of_several_seeds_is_their_mean(family: Path) -> None:
+    folders = [family / f"ensembles/fam/{name}-s1" for name in ("typology-2", "topics-2")]
+    kept = family / "evaluations/mean"
+    both = evaluate_experts({"both": folders}, "fam", family, kept, scored=300, context=32)
+    losses = both.texts["fam"].losses["both@tfidf"]
+    for loss in losses.values():
+        assert len(loss.of_members) == 2
+        assert loss.nats_per_token == pytest.approx(sum(loss.of_members) / 2)
+    (model,) = (model for model in both.models if model.name == "both@tfidf")
+    assert list(model.members) == ["fam/typology-2-s1@tfidf", "fam/topics-2-s1@tfidf"]
 
 
 def test_a_seed_of_another_tokenizer_reads_the_same_text(family: Path, tmp_path: Path) -> None:
     folder = copied(family, tmp_path)
     place, text = folder / "runs/seed/model/tokenizer.json", "the ban of a mal is an art " * 9
-    same = scored(folder, "fam", {"dense": "fam/dense-s1"})
+    first, same = scored(folder, "fam", {"dense": "fam/dense-s1"})
     other = train_tokenizer({"qaa": [text]}, {"qaa": 200}, 280).to_str()
     place.write_text(other)
-    found = scored(folder, "fam", {"dense": "fam/dense-s1"})
-    assert [same["seed_tokenizer"], found["seed_tokenizer"]] == ["same", "own"]
-    for lang, about in found["text"].items():
-        of = found["settings"][0]["languages"][lang]
-        nats = of["bits_per_byte"] * about["bytes"] * math.log(2)
-        assert of["loss"] == pytest.approx(nats / about["tokens"])
-        assert of["loss"] != same["settings"][0]["languages"][lang]["loss"]
-    assert found["settings"][1]["languages"]["qaa"]["loss"] == pytest.approx(
-        same["settings"][1]["languages"]["qaa"]["loss"]
-    )
+    second, found = scored(folder, "fam", {"dense": "fam/dense-s1"})
+    assert first.experts and second.experts
+    assert first.experts.same_tokenizer and not second.experts.same_tokenizer
+    for lang, of in found.losses["seed"].items():
+        nats = of.bits_per_byte.value * of.bytes * math.log(2)
+        assert of.tokens == same.losses["dense"][lang].tokens
+        assert of.nats_per_token == pytest.approx(nats / of.tokens)
+        assert of.nats_per_token != same.losses["seed"][lang].nats_per_token
+    assert found.costs["seed"].experts_run > 1.1  # its own tokens are more
+    assert found.losses["dense"] == same.losses["dense"]
     tokens = folder / "tokens/fam/tokens.json"
     manifest = json.loads(tokens.read_text())
     whole = tokens.with_name("tokenizer.json")

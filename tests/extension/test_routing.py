@@ -66,7 +66,7 @@ def test_it_is_served_with_its_words(house: Path, environment: dict[str, str]) -
 
 def test_it_is_compared_and_reported(house: Path, environment: dict[str, str]) -> None:
     code = (
-        "from tongues.experts.measures import usual_routings\n"
+        "from tongues.evaluate.experts import usual_routings\n"
         "from tongues.report.experts.tables import routings_said\n"
         "names = [str(routing) for routing in usual_routings(2)]\n"
         "rows = [{'routing': name, 'k': 2, 'mean': 1} for name in names]\n"

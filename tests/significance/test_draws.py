@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ def test_one_draw_is_the_paired_t_of_the_items():
     gap = (own - other)[0]
     error = gap.std(ddof=1) / np.sqrt(50)
     found = paired_accuracy(own, other)
-    assert found.mean == pytest.approx(gap.mean())
+    assert found.value == pytest.approx(gap.mean())
     assert found.p == pytest.approx(two_sided(gap.mean() / error, 49))
     assert found.high == pytest.approx(gap.mean() + critical(49) * error)
 
@@ -41,20 +43,20 @@ def test_where_only_items_differ_more_draws_tell_no_more():
 
 
 def test_too_few_items_or_draws_say_so():
-    assert paired_accuracy(np.ones((1, 9)), np.zeros((1, 9))).lacking
+    assert paired_accuracy(np.ones((1, 9)), np.zeros((1, 9))).reason
     two = paired_accuracy(np.ones((2, 90)), np.zeros((2, 90)))
-    assert (two.mean, two.p) == (1.0, None)
-    assert two.lacking == "3 draws are needed, there are 2"
+    assert (two.value, two.p) == (1.0, None)
+    assert two.reason == "3 draws are needed, there are 2"
     same = paired_accuracy(np.ones((3, 90)), np.ones((3, 90)))
-    assert (same.mean, same.p, same.told) == (0.0, 1.0, 0)
+    assert (same.value, same.p, same.significant) == (0.0, 1.0, 0)
 
 
 def test_a_mean_over_languages_shares_its_draws():
     parts = [right(0.5, (5, 60), seed) for seed in range(4)]
     others = [right(0.4, (5, 60), seed) for seed in range(4, 8)]
     found = paired_accuracy(parts, others)
-    each = [paired_accuracy(a, b).mean for a, b in zip(parts, others, strict=True)]
-    assert found.mean == pytest.approx(np.mean(each))
+    each = [paired_accuracy(a, b).value for a, b in zip(parts, others, strict=True)]
+    assert found.value == pytest.approx(np.mean(each))
     of_draw = np.array([[0.0], [0.3], [0.6]])  # moves all languages alike: averaging does not help
     moved = [np.repeat(of_draw, 60, axis=1)] * 4
     assert float(spread(moved)[1]) == pytest.approx(of_draw.std(ddof=1) / np.sqrt(3))
@@ -79,14 +81,14 @@ def test_a_relative_score_is_what_is_above_chance():
     assert found.low < 0.5 < found.high
     itself = relative_score(baseline, baseline, chance=0.5)
     assert (itself.low, itself.value, itself.high) == pytest.approx((1, 1, 1), abs=5e-3)
-    assert relative_score(own, right(0.51, (5, 100)), chance=0.5).lacking
+    assert relative_score(own, right(0.51, (5, 100)), chance=0.5).reason
 
 
 @pytest.mark.parametrize(("level", "of_right"), [(0.5, 15), (0.1, 3), (0.7, 21)])
 def test_there_is_no_ratio_to_chance_itself(level: float, of_right: int):
     at_chance = np.array([[1.0] * of_right + [0.0] * (30 - of_right)])
     found = relative_score(np.ones((1, 30)), at_chance, chance=level)
-    assert (found.value, found.low) == (None, None)
+    assert math.isnan(found.value) and found.low is None
     assert measured_in_words(found) == "not known (the baseline cannot be told from chance)"
 
 

@@ -19,10 +19,10 @@ def losses(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.nd
 def test_the_difference_is_sum_over_sum():
     own, other, units = losses(40)
     found = paired_loss(own, other, units)
-    assert found.mean == pytest.approx((own.sum() - other.sum()) / units.sum())
+    assert found.value == pytest.approx((own.sum() - other.sum()) / units.sum())
     assert found.low is not None
     assert found.high is not None
-    assert found.low < found.mean < found.high
+    assert found.low < found.value < found.high
 
 
 def test_p_is_that_of_all_signs_turned():
@@ -42,15 +42,15 @@ def test_p_and_interval_never_disagree(documents: int, seed: int, less: float):
     assert found.high is not None
     assert found.p is not None
     assert (found.p <= 0.05) == (found.low > 0 or found.high < 0)
-    assert bool(found.told) == (found.p <= 0.05)
+    assert bool(found.significant) == (found.p <= 0.05)
 
 
 def test_of_equals_no_difference_is_told_and_few_documents_say_why_not():
     own, _, units = losses(8)
     assert paired_loss(own, own, units).p == 1.0
     few = paired_loss(own[:5], 2 * own[:5], units[:5])
-    assert (few.low, few.high, few.p, few.told) == (None, None, None, 0)
-    assert few.lacking == "6 documents are needed, there are 5"
+    assert (few.low, few.high, few.p, few.significant) == (None, None, None, 0)
+    assert few.reason == "6 documents are needed, there are 5"
     least = paired_loss(own[:6], 2 * own[:6], units[:6])
     assert least.p == 2 / 2**6
 
@@ -81,19 +81,19 @@ def test_documents_of_one_group_are_cut_as_one():
     mine, theirs, sizes = (np.repeat(values, 4) / 4 for values in (own, other, units))
     pages = [f"page {n // 4}" for n in range(40)]
     whole, cut = paired_loss(own, other, units), paired_loss(mine, theirs, sizes, pages)
-    assert (cut.low, cut.high, cut.documents) == pytest.approx((whole.low, whole.high, 10))
+    assert (cut.low, cut.high, cut.n) == pytest.approx((whole.low, whole.high, 10))
     few = paired_loss(mine[:20], theirs[:20], sizes[:20], groups[:20])
-    assert few.lacking == "6 documents are needed, there are 4, those of one group taken as one"
+    assert few.reason == "6 documents are needed, there are 4, those of one group taken as one"
 
 
 def test_a_mean_over_languages_weighs_each_alike_and_knows_translations():
     own, other, units = losses(30)
     gap = (own - other).sum() / units.sum()
     apart = paired_mean([own, 3 * other], [other, 3 * other], [units, 3 * units])
-    assert apart.mean == pytest.approx(gap / 2)
-    assert apart.documents == 60
+    assert apart.value == pytest.approx(gap / 2)
+    assert apart.n == 60
     few = paired_mean([own[:4], own[4:8]], [other[:4], other[4:8]], [units[:4], units[4:8]])
-    assert few.documents == 8 and few.low is not None
+    assert few.n == 8 and few.low is not None
     names = [str(n) for n in range(30)]
     once = paired_loss(own, other, units)
     twice = paired_mean([own, own], [other, other], [units, units], [names, names])

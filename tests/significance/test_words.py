@@ -1,6 +1,5 @@
+from tongues.estimate import Estimate
 from tongues.significance import (
-    Difference,
-    Measured,
     Signs,
     about_signs,
     chance,
@@ -11,23 +10,21 @@ from tongues.significance import (
 
 
 def test_a_difference_is_told_or_cannot_be_told_apart():
-    assert in_words(Difference(-0.12, -0.16, -0.08, 0.001)) == "lower by 0.12 [0.08, 0.16]"
-    assert in_words(Difference(0.12, 0.08, 0.16, 0.001)) == "higher by 0.12 [0.08, 0.16]"
-    assert in_words(Difference(0.04, -0.01, 0.09, 0.1)) == "cannot be told apart [-0.01, 0.09]"
-    points = in_words(Difference(0.031, 0.01, 0.052, 0.01), lambda v: f"{100 * v:.1f}", "points")
+    assert in_words(Estimate(-0.12, -0.16, -0.08, p=0.001)) == "lower by 0.12 [0.08, 0.16]"
+    assert in_words(Estimate(0.12, 0.08, 0.16, p=0.001)) == "higher by 0.12 [0.08, 0.16]"
+    assert in_words(Estimate(0.04, -0.01, 0.09, p=0.1)) == "cannot be told apart [-0.01, 0.09]"
+    points = in_words(Estimate(0.031, 0.01, 0.052, p=0.01), lambda v: f"{100 * v:.1f}", "points")
     assert points == "higher by 3.1 [1.0, 5.2] points"
 
 
 def test_why_it_cannot_is_said():
-    few = Difference(0.1, None, None, None, lacking="6 documents are needed, there are 2")
+    few = Estimate(0.1, None, None, reason="6 documents are needed, there are 2")
     assert in_words(few) == "too few to tell (6 documents are needed, there are 2)"
-    small = Difference(
-        1.4, 0.87, 1.89, 0.06, among=2, lacking="7 documents are needed, there are 6"
-    )
+    small = Estimate(1.4, 0.87, 1.89, p=0.06, among=2, reason="7 documents are needed, there are 6")
     assert in_words(small) == "too few to tell [0.87, 1.89] (7 documents are needed, there are 6)"
-    many = Difference(0.1, 0.01, 0.19, 0.3, among=16)  # told by itself
+    many = Estimate(0.1, 0.01, 0.19, p=0.3, among=16)  # told by itself
     assert in_words(many) == "cannot be told apart [0.01, 0.19], allowing for 16 comparisons"
-    none = Difference(0.1, -0.01, 0.19, 0.3, among=16)
+    none = Estimate(0.1, -0.01, 0.19, p=0.3, among=16)
     assert in_words(none) == "cannot be told apart [-0.01, 0.19]"
 
 
@@ -36,7 +33,7 @@ def test_an_accuracy_stands_beside_chance():
     assert (guess.level, guess.error) == (0.5, 0.05)
     assert chance([2, 4]).level == 0.375
     said = [
-        measured_in_words(Measured(value, value - 0.1, value + 0.1), chance=guess)
+        measured_in_words(Estimate(value, value - 0.1, value + 0.1), chance=guess)
         for value in (0.7, 0.55, 0.3)
     ]
     assert said == [
@@ -44,10 +41,10 @@ def test_an_accuracy_stands_beside_chance():
         "0.55 [0.45, 0.65], cannot be told from chance (0.50 ± 0.05)",
         "0.30 [0.20, 0.40], below chance (0.50 ± 0.05)",
     ]
-    assert measured_in_words(Measured(2.0, 1.5, 2.5)) == "2.00 [1.50, 2.50]"
-    assert measured_in_words(Measured(0.5, None, None, "10 items are needed, there are 4")) == (
-        "0.50 (10 items are needed, there are 4)"
-    )
+    assert measured_in_words(Estimate(2.0, 1.5, 2.5)) == "2.00 [1.50, 2.50]"
+    assert measured_in_words(
+        Estimate(0.5, None, None, reason="10 items are needed, there are 4")
+    ) == ("0.50 (10 items are needed, there are 4)")
 
 
 def test_counts_say_how_many_would_tell():

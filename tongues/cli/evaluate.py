@@ -1,7 +1,6 @@
 """The verb evaluate: models side by side on texts and tasks."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +11,9 @@ from tongues.cli.options import (
     ranks_option,
     workspace_option,
 )
+
+if TYPE_CHECKING:
+    from tongues.evaluate.evaluation import Evaluation
 
 __all__ = ["evaluate"]
 
@@ -87,27 +89,27 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **asked: Any
     if as_json:
         print_json(made.to_json())
         return
-    _show(made.to_json(), compare)
+    _show(made, compare)
     for line in made.left_out:
         say(line)
     click.echo(asked["workspace"] / "reports" / f"{asked['name']}-evaluation" / "index.html")
 
 
-def _show(told: Mapping[str, Any], compare: bool) -> None:
+def _show(evaluation: "Evaluation", compare: bool) -> None:
     """Tables: a row per language, a column per model."""
     from tongues.evaluate.shown import accuracy_rows, comparison_lines, loss_rows
     from tongues.terminal import print_table
 
-    for text, scores in told["texts"].items():
+    for text, losses in evaluation.texts.items():
         click.echo(f"{text}, bits per byte")
-        print_table(loss_rows(scores))
+        print_table(loss_rows(losses))
         click.echo("")
-    for task, scores in told["tasks"].items():
-        shots = scores["shots"] or "no"
-        behind = f"{shots} demonstration{'' if shots == 1 else 's'}"
-        click.echo(f"{task}, accuracy by {scores['normalisation']}, {behind}")
-        print_table(accuracy_rows(scores))
+    for task, answers in evaluation.tasks.items():
+        shots = answers.shots or "no"
+        demonstrations = f"{shots} demonstration{'' if shots == 1 else 's'}"
+        click.echo(f"{task}, accuracy by {answers.normalisation}, {demonstrations}")
+        print_table(accuracy_rows(answers))
         click.echo("")
     if compare:
-        for line in comparison_lines(told):
+        for line in comparison_lines(evaluation):
             click.echo(line)

@@ -1,19 +1,17 @@
-"""What the answers of several models to a task come to, and which can be told apart."""
+"""What the answers of several models to a task come to, and which models differ."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tongues.evaluate.comparing import corrected, translated
-from tongues.evaluate.leaders import leaders
+from tongues.estimate import Estimate
+from tongues.evaluate.comparing import corrected, leaders, translated
+from tongues.evaluate.evaluation import Accuracy, Comparison, TaskScores
 from tongues.evaluate.tasks import ItemScore, Normalisation, correct
 from tongues.significance import (
     Chance,
-    Difference,
-    Measured,
     Signs,
-    WinRate,
     chance,
     holm,
     measured_accuracy,
@@ -23,52 +21,9 @@ from tongues.significance import (
     win_rates,
 )
 
-__all__ = ["Accuracy", "TaskComparison", "TaskScores", "task_scores"]
+__all__ = ["task_scores"]
 
 Answers = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # model, language, draw
-
-
-@dataclass(frozen=True, slots=True)
-class Accuracy:
-    """How many items of a language a model answers rightly, and how many guessing would."""
-
-    measured: Measured
-    chance: Chance
-    items: int
-    draws: int
-
-
-@dataclass(frozen=True, slots=True)
-class TaskComparison:
-    """How much more of the same items a model answers rightly than another.
-
-    The p-values allow for how many there are of the kind in this task: of all languages and pairs
-    of models, of the means of all pairs, of their counts. relative: the model's score above chance
-    over the other's, in the mean over languages, and in each of them.
-    """
-
-    model: str
-    other: str
-    languages: Mapping[str, Difference]
-    mean: Difference
-    signs: Signs
-    relative: Measured
-    relative_of: Mapping[str, Measured]  # by language
-
-
-@dataclass(frozen=True, slots=True)
-class TaskScores:
-    """A task, as all models answered it."""
-
-    normalisation: Normalisation
-    shots: int
-    accuracies: Mapping[str, Mapping[str, Accuracy]]  # by model and language
-    mean: Mapping[str, Measured]  # over languages
-    chance: Chance  # of the mean
-    translated: bool  # whether most items stand in several languages
-    best: Mapping[str, WinRate]  # in how many languages a model is the best
-    leaders: Mapping[str, Sequence[str]]  # by language: the best and what cannot be told from it
-    compared: Sequence[TaskComparison]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +100,7 @@ def _accuracy(of: _Right) -> Accuracy:
     return Accuracy(measured_accuracy(of.right), chance(of.choices), len(of.ids), len(of.right))
 
 
-def _compared(right: Right, pairs: Sequence[tuple[str, str]]) -> list[TaskComparison]:
+def _compared(right: Right, pairs: Sequence[tuple[str, str]]) -> list[Comparison]:
     """The pairs of models, each allowing for the others."""
     shared = {pair: _shared(right[pair[0]], right[pair[1]]) for pair in pairs}
     languages = corrected(
@@ -164,7 +119,7 @@ def _compared(right: Right, pairs: Sequence[tuple[str, str]]) -> list[TaskCompar
         }
     )
     return [
-        TaskComparison(
+        Comparison(
             model=pair[0],
             other=pair[1],
             languages=languages[pair],
@@ -206,7 +161,7 @@ def _alike(right: Right, language: str) -> dict[str, float]:
 def _leaders(right: Right, language: str, scores: Mapping[str, float]) -> list[str]:
     of = {model: by[language] for model, by in right.items()}
 
-    def compare(model: str, other: str) -> Difference:
+    def compare(model: str, other: str) -> Estimate:
         own, theirs = _in_common(of[model], of[other])
         return paired_accuracy(own.right, theirs.right)
 

@@ -1,27 +1,28 @@
 """All units of an evaluation, model after model; what was done before is not done again."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.evaluate.evaluation import EvaluatedModel, Trained
 from tongues.evaluate.tasks import Exam, ItemFault, Normalisation
 from tongues.evaluate.tasks.items import Unfitting
-from tongues.evaluate.tasks.score import fitted, score_task
-from tongues.evaluate.texts import Policy, resolved
-from tongues.evaluate.texts.scored import text_losses
+from tongues.evaluate.tasks.score import Answers, fitted, score_task
+from tongues.evaluate.texts import DocumentLosses, Policy, resolved
+from tongues.evaluate.texts.scored import routed_losses
 from tongues.evaluate.units import Unit, keep_unit, read_unit
-from tongues.experts.ensemble.model import Model, find_model, open_model, place_of, seed_of
+from tongues.experts.ensemble.model import Model, find_model, open_models, place_of, seed_of
 from tongues.files import fingerprint
-from tongues.roles import Roles
+from tongues.jsonable import from_plain
 from tongues.runs import read_run
 from tongues.text import Document
 
-__all__ = ["About", "Asked", "Trained", "evaluate", "with_seeds"]
+__all__ = ["Asked", "Results", "evaluate", "with_bases"]
 
 _BROKEN = "its weights are broken"
 
@@ -35,11 +36,18 @@ class Asked:
     policy: Policy = field(default_factory=Policy)
     normalisation: Normalisation | None = None  # None: each task's own
     unfit: Unfitting = "skip"
-    faults: Sequence[ItemFault] = ()  # what is no document of the texts, or no model
+    faults: Sequence[ItemFault] = ()  # what is not a document of the texts, or not a model
+    unknown: Mapping[str, Collection[str]] = field(default_factory=dict)  # languages, by model
 
     def units(self, subject: str) -> list[Unit]:
         """All that one model is asked."""
-        texts = [Unit(subject, name, lang) for name, by in self.texts.items() for lang in by]
+        unknown = self.unknown.get(subject, ())
+        texts = [
+            Unit(subject, name, lang)
+            for name, by in self.texts.items()
+            for lang in by
+            if lang not in unknown
+        ]
         return texts + [
             Unit(subject, name, lang, len(demonstrations), draw)
             for name, by in self.exams.items()
@@ -54,34 +62,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
-    """How a run came to be, as its record says."""
+class Results:
+    """What was done: the models, what they were asked, and what each unit gave."""
 
-    run: str
-    fingerprint: str
-    strategy: str
-    roles: Roles
-    shape: str
-    params: int
-    tokens: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What a model is, as far as its numbers depend on it."""
-
-    name: str
-    kind: str
-    seed: str | None
-    routing: str
-    experts: int
-    context: int | None
-    first: str | None  # the token that stands before every text
-    prompted: bool  # and before the prompts of tasks too
-    tokenizer: str  # SHA-256: perplexities compare where it is the same
-    trained: Trained | None  # None where it is no run
-    fingerprint: str
+    models: Sequence[EvaluatedModel]
+    asked: Asked
+    texts: Mapping[Unit, DocumentLosses]
+    answers: Mapping[Unit, Answers]
 
 
 def evaluate(
@@ -92,61 +79,117 @@ def evaluate(
     *,
     memory: int | None = None,
     watch: Callable[..., None] = lambda share, *words: None,
-) -> tuple[list[About], Asked, dict[Unit, dict[str, Any]]]:
-    """Ask every model everything, and keep each answer in `folder` as soon as it is there.
+) -> Results:
+    """Score every model on everything, and keep each result in `folder` as soon as it is there.
 
-    memory: bytes of weights to hold at most, of an ensemble. watch: is told the share done and, in
-    words, what is under way. Returns what the models are, what they were asked, with other items in
-    the place of those that one cannot be asked where not all were wanted, and what each unit found.
-    A model that is amiss, or sees less than a window, is a UserError before anything is scored. One
-    that predicts what is not a number is left out, and told among the faults; where it is the only
-    one left, it is a UserError.
+    memory: bytes of weights to hold at most, of an ensemble. watch: is given the share done and, in
+    words, what is under way. Routings of one ensemble that are named one after the other share what
+    its experts read. The results have other items in the place of those that one model cannot be
+    asked where not all were wanted. A model that cannot be opened, or sees less than a window, is a
+    UserError before anything is scored. One that produces NaN is left out, and told among the
+    faults; where no other is left, it is a UserError.
     """
-    subjects = [open_model(name, workspace, max_memory=memory) for name in models]
+    subjects = open_models(models, workspace, max_memory=memory)
     for subject in subjects if asked.texts else ():
         resolved(asked.policy, subject.ensemble.context, f"`{subject.name}`")
     asked = _fitted(asked, subjects)
-    about = [_about(subject, subjects, workspace) for subject in subjects]
-    found: dict[Unit, dict[str, Any]] = {}
+    about = [_model(subject, subjects, workspace) for subject in subjects]
+    groups = [list(group) for _, group in groupby(subjects, key=lambda one: id(one.ensemble))]
+    subjects.clear()
+    texts: dict[Unit, DocumentLosses] = {}
+    answers: dict[Unit, Answers] = {}
     broken: dict[str, ItemFault] = {}
-    for place, name in enumerate(models):
-        subject = subjects.pop(0)  # let go of once it is asked
+    while groups:
+        group = groups.pop(0)  # the ensemble is let go of once it is scored
+        before = sum(len(left) for left in groups) + len(group)
 
-        def tell(share: float, *words: str, place: int = place) -> None:
-            watch((place + share) / len(models), *words)
+        def tell(share: float, *words: str, left: int = before, own: int = len(group)) -> None:
+            watch((len(models) - left + share * own) / len(models), *words)
 
-        try:
-            found |= _asked_all(subject, asked, folder, tell)
-        except _NoNumberError as error:
-            broken[name] = ItemFault(name, str(error), "predicts what is not a number", _BROKEN)
+        for unit, result in _scored(group, asked, folder, tell):
+            if isinstance(result, ItemFault):
+                broken.setdefault(unit.subject, result)
+            elif isinstance(result, DocumentLosses):
+                texts[unit] = result
+            else:
+                answers[unit] = result
     watch(1.0)
     about = [one for one in about if one.name not in broken]
     if not about:
         fault = next(iter(broken.values()))
         raise UserError(f"{fault.reason}, {fault.place}", where=fault.source, hint=fault.sample)
-    return about, replace(asked, faults=(*asked.faults, *broken.values())), found
+    asked = replace(asked, faults=(*asked.faults, *broken.values()))
+    return Results(about, asked, texts, answers)
 
 
-def _asked_all(
-    subject: Model, asked: Asked, folder: Path, watch: Callable[..., None]
-) -> dict[Unit, dict[str, Any]]:
-    """All units of one model, those that were done before as they were kept."""
-    found: dict[Unit, dict[str, Any]] = {}
-    units = asked.units(subject.name)
-    for number, unit in enumerate(units):
-        share, what = number / len(units), _words(unit)
+def _scored(
+    group: Sequence[Model], asked: Asked, folder: Path, watch: Callable[..., None]
+) -> Iterator[tuple[Unit, DocumentLosses | Answers | ItemFault]]:
+    """All units of one ensemble by its routings; a fault for a model that produces NaN."""
+    named = {subject.name: subject for subject in group}
+    units: dict[Unit, list[Unit]] = {}  # by what is the same for all routings
+    for unit in (unit for name in named for unit in asked.units(name)):
+        units.setdefault(replace(unit, subject=""), []).append(unit)
+    for number, alike in enumerate(units.values()):
+        each = [unit for unit in alike if unit.subject in named]
+        if not each:
+            continue
+        share, what = number / len(units), f"{each[0].subject} {each[0].what} {each[0].language}"
         watch(share, what)
-        made_from = _made_from(subject, asked, unit)
-        kept = read_unit(folder, unit, made_from)
-        if kept is None:
-            kept = _ask(subject, asked, unit, partial(watch, share, what))
-            keep_unit(folder, unit, made_from, kept)
-        found[unit] = kept
-    return found
+        made_from = {unit: _made_from(named[unit.subject], asked, unit) for unit in each}
+        kept = {unit: read_unit(folder, unit, made_from[unit]) for unit in each}
+        wanted = [unit for unit in each if kept[unit] is None and unit.subject in named]
+        routed = [named[unit.subject] for unit in wanted]
+        new = dict(
+            zip(wanted, _ask(routed, asked, wanted, partial(watch, share, what)), strict=True)
+        )
+        for unit in each:
+            if (plain := kept[unit]) is not None:
+                losses = unit.shots is None
+                yield (
+                    unit,
+                    DocumentLosses.from_json(plain) if losses else from_plain(Answers, plain),
+                )
+            elif unit in new and _finite(new[unit]):
+                keep_unit(folder, unit, made_from[unit], new[unit])
+                yield unit, new[unit]
+            else:
+                del named[unit.subject]  # it is asked nothing more
+                place = f"in `{unit.what}`, `{unit.language}`"
+                why = "predicts what is not a number"
+                yield unit, ItemFault(unit.subject, place, why, _BROKEN)
 
 
-def _words(unit: Unit) -> str:
-    return f"{unit.subject} {unit.what} {unit.language}"
+def _ask(
+    subjects: Sequence[Model], asked: Asked, units: Sequence[Unit], tell: Callable[[str], None]
+) -> Sequence[DocumentLosses | Answers]:
+    """The work of units of one ensemble that differ by the routing alone."""
+    if not units:
+        return []
+    first = units[0]
+    if first.shots is None:
+        return routed_losses(
+            subjects, asked.texts[first.what][first.language], asked.policy, tell=tell
+        )
+    return [
+        score_task(
+            subject,
+            asked.exams[unit.what][unit.language],
+            unit.draw,
+            unconditional=asked.pmi(unit.what),
+            unfit=asked.unfit,
+            tell=tell,
+        )
+        for subject, unit in zip(subjects, units, strict=True)
+    ]
+
+
+def _finite(result: DocumentLosses | Answers) -> bool:
+    """Whether no number is missing: nothing follows from a model that diverged."""
+    if isinstance(result, DocumentLosses):
+        return bool(np.isfinite(result.nats).all())
+    sums = [of for one in result.scores for of in (*one.sums, *(one.unconditional or ()))]
+    return bool(np.isfinite(sums).all())
 
 
 def _fitted(asked: Asked, subjects: Sequence[Model]) -> Asked:
@@ -156,40 +199,6 @@ def _fitted(asked: Asked, subjects: Sequence[Model]) -> Asked:
         for name, by in asked.exams.items()
     }
     return replace(asked, exams=exams)
-
-
-def _ask(subject: Model, asked: Asked, unit: Unit, tell: Callable[[str], None]) -> dict[str, Any]:
-    """One unit's work."""
-    if unit.shots is None:
-        documents = asked.texts[unit.what][unit.language]
-        losses = text_losses(subject, documents, asked.policy, tell=tell)
-        _check(unit, losses.nats)
-        told = {name: getattr(losses, name) for name in ("nats", "tokens", "bytes", "missing")}
-        columns = {name: column.tolist() for name, column in told.items()}
-        return {"ids": losses.ids, "segments": losses.segments, **columns}
-    answers = score_task(
-        subject,
-        asked.exams[unit.what][unit.language],
-        unit.draw,
-        unconditional=asked.pmi(unit.what),
-        unfit=asked.unfit,
-        tell=tell,
-    )
-    sums = (of for one in answers.scores for of in (*one.sums, *(one.unconditional or ())))
-    _check(unit, np.array(list(sums)))
-    return {
-        "scores": [asdict(score) for score in answers.scores],
-        "faults": [asdict(fault) for fault in answers.faults],
-    }
-
-
-class _NoNumberError(Exception):
-    """A model that diverged is no model: of what is not a number nothing can be told."""
-
-
-def _check(unit: Unit, found: np.ndarray) -> None:
-    if not np.isfinite(found).all():
-        raise _NoNumberError(f"in `{unit.what}`, `{unit.language}`")
 
 
 def _made_from(subject: Model, asked: Asked, unit: Unit) -> str:
@@ -203,12 +212,12 @@ def _made_from(subject: Model, asked: Asked, unit: Unit) -> str:
     return fingerprint([subject.fingerprint, unit.language, *of_task])
 
 
-def _about(subject: Model, subjects: Sequence[Model], workspace: Path) -> About:
+def _model(subject: Model, subjects: Sequence[Model], workspace: Path) -> EvaluatedModel:
     ensemble = subject.ensemble
-    return About(
+    return EvaluatedModel(
         name=subject.name,
         kind=subject.kind,
-        seed=_seed(subject, subjects, workspace),
+        base=_base(subject, subjects, workspace),
         routing=str(subject.routing) if ensemble.k > 1 else "",
         experts=ensemble.k,
         context=ensemble.context,
@@ -220,8 +229,8 @@ def _about(subject: Model, subjects: Sequence[Model], workspace: Path) -> About:
     )
 
 
-def _seed(subject: Model, subjects: Sequence[Model], workspace: Path) -> str | None:
-    """What a model began with, by the name that the user gave it if it is evaluated too."""
+def _base(subject: Model, subjects: Sequence[Model], workspace: Path) -> str | None:
+    """What a model was trained on from, by the user's name for it if that is evaluated too."""
     if subject.seed is None or seed_of(subject.name, workspace) is None:
         return subject.seed
     place = place_of(subject.seed, workspace)
@@ -243,8 +252,8 @@ def _trained(name: str, workspace: Path) -> Trained:
     )
 
 
-def with_seeds(models: Sequence[str], workspace: Path) -> list[str]:
-    """The models, each once, and behind them the runs that they began with, if they are there."""
+def with_bases(models: Sequence[str], workspace: Path) -> list[str]:
+    """The models, each once, and after them those that they were trained on from, if they exist."""
     named: dict[tuple[Path, str | None], str] = {}
     for name in models:
         place = place_of(name, workspace)
@@ -253,7 +262,7 @@ def with_seeds(models: Sequence[str], workspace: Path) -> list[str]:
             raise UserError(f"`{name}` is named twice{also}", hint="name each model once")
         named[place] = name
     for name in models:
-        seed = seed_of(name, workspace)
-        if seed is not None:
-            named.setdefault(place_of(seed, workspace), seed)
+        base = seed_of(name, workspace)
+        if base is not None:
+            named.setdefault(place_of(base, workspace), base)
     return list(named.values())

@@ -1,8 +1,9 @@
 """How an evaluation's numbers are written: bits per byte, shares and points."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from tongues.significance import Chance, Difference, in_words
+from tongues.estimate import Estimate
+from tongues.significance import Chance, in_words
 
 __all__ = ["BITS", "POINTS", "Show", "Unit", "bits", "guessed", "hundredths", "said", "share_said"]
 
@@ -29,13 +30,12 @@ BITS: Unit = (bits, "bits per byte")
 POINTS: Unit = (hundredths, "points")
 
 
-def said(of: Difference, unit: Unit) -> str:
+def said(of: Estimate, unit: Unit) -> str:
     """A difference in words: `lower by 0.12 [0.08, 0.16] bits per byte`."""
     show, name = unit
     return in_words(of, show, name)
 
 
-def guessed(kept: Mapping[str, float]) -> str:
-    """What guessing gives, as `scores.json` holds it: `33.3 % ± 4.3`."""
-    chance = Chance(**kept)
+def guessed(chance: Chance) -> str:
+    """What guessing gives: `33.3 % ± 4.3`."""
     return f"{share_said(chance.level)} ± {hundredths(chance.error)}"

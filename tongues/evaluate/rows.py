@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import process_time
 
 import numpy as np
 
@@ -41,17 +42,18 @@ def score_rows(
         )
         raise UserError(what, where=subject.name, hint="leave it out, or make it shorter")
     if subject.ensemble.k == 1:
-        alone = each_expert(subject, rows, None, tell=tell)
+        alone, _ = each_expert(subject, rows, None, tell=tell)
         return [Scored(-one.likely[:, 0], one.best[:, 0].astype(float)) for one in alone]
     if subject.routing.learns:
         whole = [Row(row.tokens, 1, row.language, row.family) for row in rows]
         found = []
-        for row, one in zip(rows, each_expert(subject, whole, None, tell=tell), strict=True):
+        each, _ = each_expert(subject, whole, None, tell=tell)
+        for row, one in zip(rows, each, strict=True):
             of = _mixed(expert_weights(subject, row.tokens[1:], row.language, one.likely), one)
             found.append(Scored(of.nats[row.start - 1 :], of.best[row.start - 1 :]))
         return found
     weights = [_weights(subject, row) for row in rows]
-    each = each_expert(subject, rows, weights, tell=tell)
+    each, _ = each_expert(subject, rows, weights, tell=tell)
     return [_mixed(own, one) for own, one in zip(weights, each, strict=True)]
 
 
@@ -67,15 +69,17 @@ def each_expert(
     weights: Sequence[np.ndarray] | None,
     *,
     tell: Callable[[str], None] = lambda line: None,
-) -> list[Reached]:
+) -> tuple[list[Reached], float]:
     """What each row's scored tokens are worth to every expert [scored, k].
 
-    weights: [scored, k] of each row; an expert reads a row up to the last token that it has a
-    weight in, and what lies behind is -inf. None: every expert reads all.
+    And the processor time in seconds that one of these tokens takes one expert. weights:
+    [scored, k] of each row; an expert reads a row up to the last token that it has a weight in, and
+    what lies behind is -inf. None: every expert reads all.
     """
     ensemble = subject.ensemble
     shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
     found = [Reached(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
+    seconds, read = 0.0, 0
     for expert, name in enumerate(ensemble.lineage.names):
         ends = [
             _end(row, None if weights is None else weights[place][:, expert])
@@ -88,13 +92,15 @@ def each_expert(
             Row(rows[n].tokens[: ends[n]], rows[n].start, rows[n].language, rows[n].family)
             for n in numbers
         ]
-        count = _Count(f"`{name}`", len(parts), tell)
-        for number, one in zip(
-            numbers, log_probs(ensemble.models[expert], parts, count.add), strict=True
-        ):
+        count, model = _Count(f"`{name}`", len(parts), tell), ensemble.models[expert]
+        began = process_time()
+        reached = log_probs(model, parts, count.add)
+        seconds += process_time() - began
+        read += sum(len(row.tokens) - row.start for row in parts)
+        for number, one in zip(numbers, reached, strict=True):
             found[number].likely[: len(one.likely), expert] = one.likely
             found[number].best[: len(one.best), expert] = one.best
-    return found
+    return found, seconds / max(read, 1)
 
 
 def expert_weights(

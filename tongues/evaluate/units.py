@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.files import file_name, read_json, write_json
+from tongues.jsonable import to_plain
 
 __all__ = ["Unit", "keep_unit", "read_unit"]
 
@@ -27,16 +28,15 @@ class Unit:
         return place / f"{file_name(self.language)}{shots}.json"
 
 
-def keep_unit(folder: Path, unit: Unit, made_from: str, found: Mapping[str, Any]) -> None:
-    """Keep what a unit found; made_from: the fingerprint of all that it depends on."""
+def keep_unit(folder: Path, unit: Unit, made_from: str, result: object) -> None:
+    """Keep a unit's result; made_from: the fingerprint of all that it depends on."""
     path = unit.path(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    about = {name: getattr(unit, name) for name in Unit.__slots__}
-    write_json(path, {"fingerprint": made_from, "unit": about, **found})
+    write_json(path, {"fingerprint": made_from, "unit": to_plain(unit), "result": to_plain(result)})
 
 
-def read_unit(folder: Path, unit: Unit, made_from: str) -> dict[str, Any] | None:
-    """What a unit found, or None where it is still to be done, or was made from something else."""
+def read_unit(folder: Path, unit: Unit, made_from: str) -> Mapping[str, Any] | None:
+    """A unit's result as JSON, or None where it is still to be done or made from something else."""
     path = unit.path(folder)
     if not path.is_file():
         return None
@@ -44,4 +44,4 @@ def read_unit(folder: Path, unit: Unit, made_from: str) -> dict[str, Any] | None
         kept = read_json(path)
     except ValueError:  # damaged
         return None
-    return kept if kept.get("fingerprint") == made_from else None
+    return kept.get("result") if kept.get("fingerprint") == made_from else None

@@ -15,13 +15,16 @@ from tongues.errors import Caution, UserError
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.quantities import show_count
 from tongues.runs import read_run
-from tongues.tokens import Tokens, open_tokens
+from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.tokens.shards import Shard
 from tongues.tokens.store import read_manifest
+from tongues.train.base import find_base
 
 __all__ = [
+    "base_shares",
     "documents_of",
     "held_out_cautions",
+    "same_tokenizer",
     "scored_documents",
     "tuning_documents",
     "unseen_documents",
@@ -146,3 +149,30 @@ def _whole(shard: Shard) -> list[bytes]:
 
 def _count(shard: Shard) -> int:
     return len(shard.bounds) - 1
+
+
+def base_shares(base: str, languages: Sequence[str], workspace: Path) -> dict[str, float] | None:
+    """Each language's share of all the text that the base model has read, runs before it included.
+
+    None where that is not known: a model of the hub does not say what it read.
+    """
+    read, total, run = dict.fromkeys(languages, 0.0), 0.0, base
+    while run:
+        try:
+            folder = find_base(run, workspace)
+        except UserError:
+            return None
+        if folder is None or not (folder / "run.json").is_file():
+            return None
+        record = read_run(folder)
+        total += record.tokens
+        for lang, share in record.shares.items():
+            if lang in read:
+                read[lang] += share * record.tokens
+        run = record.base_model
+    return {lang: tokens / total for lang, tokens in read.items()}
+
+
+def same_tokenizer(one: Path, other: Path) -> bool:
+    """Whether two tokenizers cut every text alike; their files may be written differently."""
+    return load_tokenizer(one).to_str() == load_tokenizer(other).to_str()

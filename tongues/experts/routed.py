@@ -1,7 +1,7 @@
 """Short texts with the weights that a router gives each of their pieces, to be looked at."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.ensemble.router import Router
 
-__all__ = ["routed", "spelt"]
+__all__ = ["RoutedPiece", "RoutedText", "routed_texts", "spelt"]
 
 _LANGUAGES = 8  # that are shown, at most
 _TOKENS = 40  # of a text
@@ -17,9 +17,25 @@ _TOLD = 0.01  # weights from it on
 _PARTS, _PART_TOKENS = 4, 20  # of the text in several languages
 
 
-def routed(
-    lineage: Lineage, router: Router, tokenizer: Tokenizer, text: Mapping[str, list[np.ndarray]]
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class RoutedPiece:
+    """Letters of a text, and the weights from 1 % on of the experts, by number, that read them."""
+
+    text: str
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedText:
+    """The beginning of a text in one language, or of several one after the other."""
+
+    languages: Sequence[str]
+    pieces: Sequence[RoutedPiece]
+
+
+def routed_texts(
+    lineage: Lineage, router: Router, tokenizer: Tokenizer, text: Mapping[str, Sequence[np.ndarray]]
+) -> list[RoutedText]:
     """Beginnings of held-out texts: one that goes through languages of several experts, then each.
 
     Every piece has the weights of the experts, by number, that follow from the text before it.
@@ -31,12 +47,10 @@ def routed(
     if len(several) > 1:
         shown.insert(0, several)
     return [
-        {
-            "languages": langs,
-            "pieces": list(
-                _weighed(router, tokenizer, [begun[lang] for lang in langs], _length(langs))
-            ),
-        }
+        RoutedText(
+            tuple(langs),
+            tuple(_weighed(router, tokenizer, [begun[lang] for lang in langs], _length(langs))),
+        )
         for langs in shown
     ]
 
@@ -73,7 +87,7 @@ def _length(langs: Sequence[str]) -> int:
 
 def _weighed(
     router: Router, tokenizer: Tokenizer, documents: Sequence[np.ndarray], most: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[RoutedPiece]:
     parts = [document[:most] for document in documents]
     weights = router.document_weights(np.concatenate(parts))
     start = 0
@@ -83,6 +97,6 @@ def _weighed(
             own = weights[start + count - 1].round(3).tolist()
             least = min(_TOLD, max(own))
             told = {str(number): weight for number, weight in enumerate(own) if weight >= least}
-            yield {"text": gap + text.removeprefix(gap), "weights": told}
+            yield RoutedPiece(gap + text.removeprefix(gap), told)
             gap = ""
         start += len(part)

@@ -1,11 +1,9 @@
 """What can be told apart: paired comparisons, single values with intervals, and their words."""
 
-from tongues.significance.difference import Difference, Measured
 from tongues.significance.draws import measured_accuracy, paired_accuracy, relative_score
 from tongues.significance.holm import holm
 from tongues.significance.paired import measured_loss, paired_loss, paired_mean
-from tongues.significance.shares import Chance, chance
-from tongues.significance.signs import Signs, WinRate, sign_test, signs, win_rates
+from tongues.significance.signs import Chance, Signs, WinRate, chance, sign_test, signs, win_rates
 from tongues.significance.words import (
     about_signs,
     in_words,
@@ -15,8 +13,6 @@ from tongues.significance.words import (
 
 __all__ = [
     "Chance",
-    "Difference",
-    "Measured",
     "Signs",
     "WinRate",
     "about_signs",

@@ -9,12 +9,13 @@ often, since draws that happen to agree hide what they do not say.
 """
 
 from collections.abc import Sequence
+from math import nan
 
 import numpy as np
 
-from tongues.significance.difference import Difference, Measured
-from tongues.significance.shares import wilson
-from tongues.significance.student import LEVEL, critical, two_sided
+from tongues.estimate import LEVEL, Estimate
+from tongues.significance.signs import WILSON, wilson
+from tongues.significance.student import critical, two_sided
 
 __all__ = [
     "FEWEST_DRAWS",
@@ -25,6 +26,7 @@ __all__ = [
     "spread",
 ]
 
+_STUDENT = "Student's t over items and draws"
 FEWEST_ITEMS = 10
 FEWEST_DRAWS = 3  # two draws differ by chance too little too often
 _TINY = 1e-300  # keeps 0 / 0 at 0
@@ -34,7 +36,7 @@ _FARTHEST = 2.0**20  # a relative score beyond it is not looked for
 Correct = np.ndarray | Sequence[np.ndarray]  # (draws, items), or one of each language
 
 
-def paired_accuracy(own: Correct, other: Correct, *, items: str = "items") -> Difference:
+def paired_accuracy(own: Correct, other: Correct, *, items: str = "items") -> Estimate:
     """Own accuracy less the other's, on the same items with the same draws of demonstrations.
 
     own, other: whether each item was right (1 or 0), (draws, items), one draw where there are no
@@ -45,13 +47,14 @@ def paired_accuracy(own: Correct, other: Correct, *, items: str = "items") -> Di
     gaps = [a - b for a, b in zip(_languages(own), _languages(other), strict=True)]
     lacking = _lacking(gaps, items)
     if lacking:
-        return Difference(_mean(gaps), None, None, None, lacking=lacking)
+        return Estimate(_mean(gaps), reason=lacking)
     mean, error, freedom = (float(of) for of in spread(gaps))
     half = critical(freedom) * error
-    return Difference(mean, mean - half, mean + half, two_sided(mean / error, freedom))
+    p = two_sided(mean / error, freedom)
+    return Estimate(mean, mean - half, mean + half, method=_STUDENT, p=p)
 
 
-def measured_accuracy(correct: Correct, *, items: str = "items") -> Measured:
+def measured_accuracy(correct: Correct, *, items: str = "items") -> Estimate:
     """The accuracy with its 95 % interval (Wilson's, on as many items as the error is worth).
 
     items: as `paired_accuracy` takes it.
@@ -59,31 +62,31 @@ def measured_accuracy(correct: Correct, *, items: str = "items") -> Measured:
     parts = _languages(correct)
     lacking = _lacking(parts, items)
     if lacking:
-        return Measured(_mean(parts), None, None, lacking)
+        return Estimate(_mean(parts), reason=lacking)
     mean, error, freedom = (float(of) for of in spread(parts))
     count = sum(part.shape[1] for part in parts)
     worth = mean * (1 - mean) / error**2 if 0 < mean < 1 else count
     low, high = wilson(mean, min(worth, sum(part.size for part in parts)), critical(freedom))
-    return Measured(mean, low, high)
+    return Estimate(mean, low, high, method=WILSON)
 
 
 def relative_score(
     own: Correct, baseline: Correct, chance: float = 0.0, *, items: str = "items"
-) -> Measured:
+) -> Estimate:
     """(accuracy - chance) / (the baseline's - chance), with its 95 % interval.
 
     It holds the ratios at which the two scores, one stretched, cannot be told apart. None where
     the baseline itself cannot be told from chance: any ratio might be then. Where it is at chance
-    exactly, there is no ratio either. items: as `paired_accuracy` takes it.
+    exactly, there is no ratio either (NaN). items: as `paired_accuracy` takes it.
     """
     upper, lower = ([part - chance for part in _languages(of)] for of in (own, baseline))
     above, below = _mean(upper), _mean(lower)
-    ratio = above / below if abs(below) > _ROUNDING else None
+    ratio = above / below if abs(below) > _ROUNDING else nan
     lacking = _lacking(upper, items)
     if not lacking and (below <= _ROUNDING or _chance_of(lower) > LEVEL):
         lacking = "the baseline cannot be told from chance"
-    if lacking or ratio is None:
-        return Measured(ratio, None, None, lacking)
+    if lacking:
+        return Estimate(ratio, reason=lacking)
 
     def believed(score: float) -> bool:
         gaps = [a - score * b for a, b in zip(upper, lower, strict=True)]
@@ -95,13 +98,13 @@ def relative_score(
         while believed(ratio + side * step):
             inside, step = ratio + side * step, 2.0 * step
             if step > _FARTHEST:
-                return Measured(ratio, None, None, "the baseline is too near to chance")
+                return Estimate(ratio, reason="the baseline is too near to chance")
         outside = ratio + side * step
         for _ in range(40):
             middle = (inside + outside) / 2
             inside, outside = (middle, outside) if believed(middle) else (inside, middle)
         ends.append(inside)
-    return Measured(ratio, ends[0], ends[1])
+    return Estimate(ratio, ends[0], ends[1], method=_STUDENT)
 
 
 def spread(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -154,7 +157,7 @@ def _languages(correct: Correct) -> list[np.ndarray]:
     return parts
 
 
-def _lacking(parts: Sequence[np.ndarray], counted: str) -> str | None:
+def _lacking(parts: Sequence[np.ndarray], counted: str) -> str:
     """Why nothing can be told of so few items or draws."""
     draws, items = len(parts[0]), min(part.shape[1] for part in parts)
     if items < FEWEST_ITEMS:
@@ -162,4 +165,4 @@ def _lacking(parts: Sequence[np.ndarray], counted: str) -> str | None:
         return f"{FEWEST_ITEMS} {counted}{each} are needed, there are {items}{of}"
     if 1 < draws < FEWEST_DRAWS:
         return f"{FEWEST_DRAWS} draws are needed, there are {draws}"
-    return None
+    return ""

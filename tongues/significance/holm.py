@@ -4,16 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from tongues.significance.difference import Difference
-from tongues.significance.paired import fewest_documents
-from tongues.significance.student import LEVEL
+from tongues.estimate import LEVEL, Estimate
+from tongues.significance.paired import CUTS, fewest_documents
 
 __all__ = ["holm"]
 
 Key = TypeVar("Key")
 
 
-def holm(differences: Mapping[Key, Difference], among: int | None = None) -> dict[Key, Difference]:
+def holm(differences: Mapping[Key, Estimate], among: int | None = None) -> dict[Key, Estimate]:
     """The same differences with p by Holm: that any is told apart by luck happens in 5 % at most.
 
     Those of which nothing can be told are not counted. Intervals stay those of each alone. among:
@@ -32,10 +31,11 @@ def holm(differences: Mapping[Key, Difference], among: int | None = None) -> dic
     return found
 
 
-def _allowing(of: Difference, p: float, count: int) -> Difference:
+def _allowing(of: Estimate, p: float, count: int) -> Estimate:
     """The difference among so many comparisons, at the p that follows."""
-    told = replace(of, p=p, among=count)
-    if p > LEVEL and of.documents is not None and of.documents < fewest_documents(count):
-        needed = f"{fewest_documents(count)} documents are needed for {count} comparisons"
-        return replace(told, lacking=f"{needed}, there are {of.documents}")
-    return told
+    corrected = replace(of, p=p, among=count)
+    needed = fewest_documents(count) if of.method == CUTS and of.n is not None else 0
+    if p > LEVEL and (of.n or 0) < needed:
+        what = f"{needed} documents are needed for {count} comparisons"
+        return replace(corrected, reason=f"{what}, there are {of.n}")
+    return corrected

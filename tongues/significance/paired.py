@@ -15,11 +15,11 @@ from math import exp
 
 import numpy as np
 
+from tongues.estimate import LEVEL, Estimate
 from tongues.randomness import derive_seed
-from tongues.significance.difference import Difference, Measured
-from tongues.significance.student import LEVEL
 
 __all__ = [
+    "CUTS",
     "FEWEST_DOCUMENTS",
     "fewest_documents",
     "halves",
@@ -28,6 +28,7 @@ __all__ = [
     "paired_mean",
 ]
 
+CUTS = "random cuts of the documents"
 FEWEST_DOCUMENTS = 6  # five have 16 cuts, one in which no set is empty too many
 _ALL_CUTS = 13  # of so many documents every cut is made
 _CUTS = 10_000
@@ -41,7 +42,7 @@ Groups = Sequence[str]  # documents of one belong together: they are cut as one
 
 def paired_loss(
     own: np.ndarray, other: np.ndarray, units: np.ndarray, groups: Groups | None = None
-) -> Difference:
+) -> Estimate:
     """Own loss less the other's, a unit of text, sum over sum.
 
     own, other: nats (or bits) of each document by the two. units: tokens or bytes of each; bytes
@@ -55,7 +56,7 @@ def paired_mean(
     other: Sequence[np.ndarray],
     units: Sequence[np.ndarray],
     groups: Sequence[Groups] | None = None,
-) -> Difference:
+) -> Estimate:
     """The mean over languages of own loss less the other's, each language of one weight.
 
     The arguments are those of `paired_loss` for each language; documents of one group, such as
@@ -73,10 +74,9 @@ def paired_mean(
     return _between(sum(float(of.sum()) for of in gaps) / len(gaps), *found, documents=count)
 
 
-def measured_loss(nats: np.ndarray, units: np.ndarray, groups: Groups | None = None) -> Measured:
+def measured_loss(nats: np.ndarray, units: np.ndarray, groups: Groups | None = None) -> Estimate:
     """The loss a unit of text, sum over sum, with its interval over documents."""
-    found = _difference(*_together(np.asarray(nats), np.asarray(units), groups))
-    return Measured(found.mean, found.low, found.high, found.lacking)
+    return replace(_difference(*_together(np.asarray(nats), np.asarray(units), groups)), p=None)
 
 
 def fewest_documents(comparisons: int = 1) -> int:
@@ -102,22 +102,22 @@ def halves(gap: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, np.where(whole, np.maximum(one, other), np.inf)
 
 
-def _difference(gap: np.ndarray, units: np.ndarray, apart: str) -> Difference:
+def _difference(gap: np.ndarray, units: np.ndarray, apart: str) -> Estimate:
     mean, count = float(gap.sum() / units.sum()), len(gap)
     if count < FEWEST_DOCUMENTS:
-        lacking = f"{FEWEST_DOCUMENTS} documents are needed, there are {count}{apart}"
-        return Difference(mean, None, None, None, documents=count, lacking=lacking)
+        reason = f"{FEWEST_DOCUMENTS} documents are needed, there are {count}{apart}"
+        return Estimate(mean, n=count, method=CUTS, reason=reason)
     found = _between(mean, *halves(gap, units), documents=count)
     assert found.p is not None
     return replace(found, p=min(found.p, _bound(gap)))
 
 
-def _between(mean: float, lower: np.ndarray, higher: np.ndarray, *, documents: int) -> Difference:
+def _between(mean: float, lower: np.ndarray, higher: np.ndarray, *, documents: int) -> Estimate:
     """The difference whose interval holds what lies between the two sets of 5 % of the cuts."""
     beyond = int(LEVEL * lower.size)
     low, high = float(np.sort(lower)[beyond]), float(np.sort(higher)[-1 - beyond])
     p = float(np.mean((lower <= 0.0) & (higher >= 0.0)))
-    return Difference(mean, low, high, p, documents=documents)
+    return Estimate(mean, low, high, n=documents, method=CUTS, p=p)
 
 
 def _bound(gap: np.ndarray) -> float:

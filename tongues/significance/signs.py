@@ -1,17 +1,45 @@
-"""In how many languages a setting wins, ties told."""
+"""Counts and shares: languages won, ties told, and what a guesser's share would be."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, sqrt
 
 import numpy as np
 
-from tongues.significance.shares import wilson
-from tongues.significance.student import LEVEL, critical
+from tongues.estimate import LEVEL, Estimate
+from tongues.significance.student import critical
 
-__all__ = ["Signs", "WinRate", "fewest_languages", "fewest_wins", "sign_test", "signs", "win_rates"]
+__all__ = [
+    "WILSON",
+    "Chance",
+    "Signs",
+    "WinRate",
+    "chance",
+    "fewest_languages",
+    "fewest_wins",
+    "sign_test",
+    "signs",
+    "wilson",
+    "win_rates",
+]
+
+WILSON = "Wilson's interval"
 
 _EQUAL = 1e-9  # scores nearer than this are a tie: a sum's order moves the last digits
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The accuracy of one who guesses, and the standard error of that on these items."""
+
+    level: float
+    error: float
+
+
+def chance(choices: Sequence[int] | np.ndarray) -> Chance:
+    """What guessing gives on items with so many choices each."""
+    right = 1.0 / np.asarray(choices, dtype=float)
+    return Chance(float(right.mean()), float(np.sqrt((right * (1 - right)).sum()) / len(right)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +68,13 @@ class Signs:
 class WinRate:
     """In how many languages a setting is best alone, and shares the best place.
 
-    rate: the share of languages of both together, with its 95 % interval (Wilson's).
+    rate: the share of languages of both together (Wilson's interval).
     """
 
     alone: int
     shared: int
     languages: int
-    rate: float
-    low: float
-    high: float
+    rate: Estimate
 
 
 def signs(own: Sequence[float], other: Sequence[float], *, lower_wins: bool = False) -> Signs:
@@ -98,5 +124,18 @@ def win_rates(
         rate = float(won.mean())
         low, high = wilson(rate, languages, critical(float("inf")))
         alone = int((won & ~level).sum())
-        found[setting] = WinRate(alone, int(level.sum()), languages, rate, low, high)
+        found[setting] = WinRate(
+            alone,
+            int(level.sum()),
+            languages,
+            Estimate(rate, low, high, n=languages, method=WILSON),
+        )
     return found
+
+
+def wilson(share: float, count: float, reach: float) -> tuple[float, float]:
+    """Wilson's interval of a share of `count`; reach: how many standard errors it goes."""
+    square = reach**2 / count
+    middle = (share + square / 2) / (1 + square)
+    half = reach * sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
+    return max(0.0, middle - half), min(1.0, middle + half)

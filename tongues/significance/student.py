@@ -3,9 +3,10 @@
 from functools import cache
 from math import erfc, exp, inf, lgamma, log, log1p, sqrt
 
-__all__ = ["LEVEL", "critical", "two_sided"]
+from tongues.estimate import LEVEL
 
-LEVEL = 0.05  # of every test and, as 95 %, of every interval
+__all__ = ["critical", "two_sided"]
+
 _SMALL = 1e-300  # stands for 0 where the next step divides by it
 _EXACT = 1e-15
 

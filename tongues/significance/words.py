@@ -1,11 +1,10 @@
 """Differences, measurements and counts in words: the one place where it is said what was told."""
 
 from collections.abc import Callable, Iterable
+from math import isnan
 
-from tongues.significance.difference import Difference, Measured
-from tongues.significance.shares import Chance
-from tongues.significance.signs import Signs, fewest_languages, fewest_wins
-from tongues.significance.student import LEVEL
+from tongues.estimate import LEVEL, Estimate
+from tongues.significance.signs import Chance, Signs, fewest_languages, fewest_wins
 
 __all__ = [
     "UNTOLD",
@@ -28,7 +27,7 @@ def _plain(value: float) -> str:
 
 
 def in_words(
-    difference: Difference,
+    difference: Estimate,
     show: Show = _plain,
     unit: str = "",
 ) -> str:
@@ -39,36 +38,34 @@ def in_words(
     """
     behind = f" {unit}" if unit else ""
     if difference.low is None or difference.high is None:
-        return f"{_TOO_FEW} ({difference.lacking})"
+        return f"{_TOO_FEW} ({difference.reason})"
     if difference.low == difference.high == 0:
         return "the same"
-    if not difference.told:
+    if not difference.significant:
         ends = f"[{show(difference.low)}, {show(difference.high)}]{behind}"
-        if difference.lacking:
-            return f"{_TOO_FEW} {ends} ({difference.lacking})"
+        if difference.reason:
+            return f"{_TOO_FEW} {ends} ({difference.reason})"
         apart = difference.low > 0 or difference.high < 0  # by itself, not among so many
         among = f", allowing for {difference.among} comparisons" if apart else ""
         return f"{UNTOLD} {ends}{among}"
-    ends = [difference.low, difference.high]
-    if difference.told < 0:
-        ends = [-difference.high, -difference.low]
-    low, high = map(show, ends)
-    way = "lower by" if difference.told < 0 else "higher by"
-    return f"{way} {show(abs(difference.mean))} [{low}, {high}]{behind}"
+    size = difference.times(difference.significant)
+    low, high = show(size.low or 0.0), show(size.high or 0.0)
+    way = "lower by" if difference.significant < 0 else "higher by"
+    return f"{way} {show(size.value)} [{low}, {high}]{behind}"
 
 
-def value_in_words(value: float | None, show: Show) -> str:
+def value_in_words(value: float, show: Show) -> str:
     """A measured value, or that there is none."""
-    return "not known" if value is None else show(value)
+    return "not known" if isnan(value) else show(value)
 
 
 def measured_in_words(
-    measured: Measured, show: Show = _plain, *, chance: Chance | None = None
+    measured: Estimate, show: Show = _plain, *, chance: Chance | None = None
 ) -> str:
     """`0.41 [0.38, 0.44]`; with chance also whether it can be told from guessing."""
     value = value_in_words(measured.value, show)
     if measured.low is None or measured.high is None:
-        return f"{value} ({measured.lacking})"
+        return f"{value} ({measured.reason})"
     said = f"{value} [{show(measured.low)}, {show(measured.high)}]"
     if chance is None:
         return said

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Literal
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate.conduct import Asked, with_seeds
+from tongues.evaluate.conduct import Asked, with_bases
 from tongues.evaluate.conduct import evaluate as ask
+from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.exams import is_task, joined_exams, set_exams
-from tongues.evaluate.outcome import Outcome, outcome, write_outcome
+from tongues.evaluate.outcome import put_together
 from tongues.evaluate.shares import score_apart
 from tongues.evaluate.tasks import Exam, ItemFault, Normalisation, library
 from tongues.evaluate.tasks.items import Unfitting
@@ -51,7 +52,7 @@ def evaluate(
     partition: str | None = None,
     time: str | None = None,
     quiet: bool = False,
-) -> Outcome:
+) -> Evaluation:
     """Score models on texts and tasks, side by side; every model is compared with the first.
 
     What a run or ensemble began with is scored too, for what was forgotten. Writes
@@ -78,7 +79,7 @@ def evaluate(
     except ValueError as error:
         raise UserError(str(error), where="--name") from None
     named = [models] if isinstance(models, str) else list(models)
-    everyone = with_seeds(named, workspace)
+    everyone = with_bases(named, workspace)
     whats = [on] if isinstance(on, str) else list(on)
     places = [data] if isinstance(data, str) else list(data)
     if draws is not None and not shots:
@@ -130,13 +131,13 @@ def evaluate(
             tell=voice.say,
         )
     with voice.progress(name) as show:
-        about, asked, found = ask(everyone, asked, workspace, folder, memory=held, watch=show)
-    made = outcome(about, asked, found, named)
-    told = write_outcome(made, folder)
-    write_cards(told, folder / "cards")
+        done = ask(everyone, asked, workspace, folder, memory=held, watch=show)
+    evaluation = put_together(done, named)
+    evaluation.write(folder)
+    write_cards(evaluation, folder / "cards")
     if page:
-        write_evaluation_report(told, workspace / "reports" / f"{name}-evaluation")
-    return made
+        write_evaluation_report(evaluation, workspace / "reports" / f"{name}-evaluation")
+    return evaluation
 
 
 def _texts(

@@ -153,12 +153,13 @@ def measure(
     memory: int | str | None = None,
     quiet: bool = False,
 ) -> Path:
-    """Score held-out text with all ensembles of a recipe, by every routing; returns the page.
+    """Evaluate all ensembles of a recipe by every routing on held-out text; returns the page.
 
+    The evaluation is kept in `evaluations/NAME-experts`. Safe to interrupt; run it again to resume.
     scored: held-out tokens of each language. memory: for experts' weights, in bytes or as `2GB`.
     """
-    from tongues.experts.measures import measure as measure_all
-    from tongues.experts.measures import write_measures
+    from tongues.evaluate.experts import evaluate_experts
+    from tongues.report.evaluation import write_cards
     from tongues.report.experts import write_experts_report
 
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
@@ -172,17 +173,22 @@ def measure(
         folders["before"] = list(dict.fromkeys(made.grown for made in rounds if made.grown))
     for made in rounds:
         folders.setdefault(made.label, []).append(store / made.name)
-    found = measure_all(
-        folders,
-        loaded.name,
-        workspace,
-        scored=scored,
-        context=loaded.train.context,
-        memory=memory_bytes(memory),
-        tell=voice.say,
-    )
-    write_measures(found, store / loaded.name)
-    return write_experts_report(found, workspace / "reports" / f"{loaded.name}-experts")
+    name = f"{loaded.name}-experts"
+    place = workspace / "evaluations" / name
+    with voice.progress(name) as progress:
+        evaluation = evaluate_experts(
+            folders,
+            loaded.name,
+            workspace,
+            place,
+            scored=scored,
+            context=loaded.train.context,
+            memory=memory_bytes(memory),
+            watch=progress,
+        )
+    evaluation.write(place)
+    write_cards(evaluation, place / "cards")
+    return write_experts_report(evaluation, workspace / "reports" / name)
 
 
 def show(ensemble: str, workspace: Path | str = ".") -> Lineage:

@@ -1,17 +1,15 @@
 """A small outcome of `tongues evaluate`, from losses and answers drawn by a known rule."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from tongues.evaluate.accuracies import task_scores
-from tongues.evaluate.conduct import About, Trained
+from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, Trained
 from tongues.evaluate.losses import text_scores
-from tongues.evaluate.outcome import Outcome
 from tongues.evaluate.tasks import ItemScore
-from tongues.evaluate.texts import DocumentLosses
+from tongues.evaluate.texts import DocumentLosses, Policy
 from tongues.roles import Roles
 
 LANGS = ("qaa", "qab", "qac")
@@ -39,34 +37,44 @@ def outcome(
     shots: int = 0,
     languages: Sequence[str] = LANGS,
     aligned: bool = False,
-) -> dict[str, Any]:
-    """As `scores.json` holds it; every model is compared with the first."""
+) -> Evaluation:
+    """An evaluation; every model is compared with the first."""
     losses = {model: _losses(model, documents, languages, aligned) for model in models}
     answers = {model: _answers(model, items, languages, 3 if shots else 1) for model in models}
     pairs = [(model, models[0]) for model in models[1:]]
     began = {model: SOURCE for model in (PLAIN, MIXED) if model in models and SOURCE in models}
-    made = Outcome(
+    return Evaluation(
+        tongues="0.0.0",
         models=[about(model) for model in models],
-        policy={"window": None, "stride": None, "back": False},
+        policy=Policy(),
         texts={"study": text_scores(losses, pairs, began)},
         tasks={"xnli": task_scores(answers, pairs, "token", shots)},
         examples={"xnli": {"qaa": "Two sleep <here>, right? No, all run."}},
         left_out=["2 left out: empty choice (first xnli/qaa.jsonl, line 3: )"],
     )
-    return {"tongues": "0.0.0", **asdict(made)}
 
 
-def about(model: str, tokenizer: str = "one") -> About:
+def changed(evaluation: Evaluation, value: Any, *path: str | int) -> Evaluation:
+    """The same, but for what is at a place of its JSON."""
+    plain: Any = evaluation.to_json()
+    inner = plain
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return Evaluation.from_json(plain)
+
+
+def about(model: str, tokenizer: str = "one") -> EvaluatedModel:
     """A run as its name says."""
     strategy = model.split("-")[1]
     replay = 0.2 if model == MIXED else 0.0
     target = model.split("/")[1].split("-")[0]
     known = ("qaa",) if strategy == "cpt" else ()
     roles = Roles((target,), known, {"qaa": replay} if replay else {})
-    return About(
+    return EvaluatedModel(
         name=model,
         kind="run",
-        seed=SOURCE if strategy == "cpt" else None,
+        base=SOURCE if strategy == "cpt" else None,
         routing="",
         experts=1,
         context=64,

@@ -8,8 +8,8 @@ def test_a_card_says_scores_comparisons_and_how() -> None:
     found = outcome((SOURCE, PLAIN, MIXED), shots=8)
     said = card_section(found, MIXED)
     assert said.startswith("## Evaluation\n\n### Losses on study\n\n| language | bits per byte |")
-    loss = found["texts"]["study"]["losses"][MIXED]["qaa"]
-    assert f"| qaa | {loss['bits_per_byte']['value']:.3f} [" in said
+    loss = found.texts["study"].losses[MIXED]["qaa"]
+    assert f"| qaa | {loss.bits_per_byte.value:.3f} [" in said
     assert said.count(f"Beside `{SOURCE}`:") == 2  # the first and its seed are one: losses, answers
     assert "33.3 % ± 4.3 | 120 |" in said
     assert "8 demonstrations, mean of 3 draws" in said

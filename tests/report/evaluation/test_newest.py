@@ -7,25 +7,27 @@ from typing import Any
 import pytest
 
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
+from tests.records import make_run
 from tests.report.evaluation.scored import MIXED, SOURCE, outcome
 from tongues.experts.ensemble.model import open_model
 from tongues.report.evaluation import newest_section
+from tongues.runs import write_run
 
 
 def evaluated(workspace: Path, name: str, age: int, *models: str, **about: Any) -> None:
     """An evaluation in the workspace, so many seconds old by the clock; `about` the last model."""
     folder = workspace / "evaluations" / name
     folder.mkdir(parents=True)
-    found = outcome(models, languages=("qaa",))
-    found["models"][-1] |= about
-    (folder / "scores.json").write_text(json.dumps(found))
+    plain = outcome(models, languages=("qaa",)).to_json()
+    plain["models"][-1] |= about
+    (folder / "scores.json").write_text(json.dumps(plain))
     os.utime(folder / "scores.json", (age, age))
 
 
 def run(workspace: Path, name: str, fingerprint: str = "0" * 16) -> Path:
     directory = workspace / "runs" / name
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "run.json").write_text(json.dumps({"run": name, "fingerprint": fingerprint}))
+    write_run(directory, make_run(run=name, fingerprint=fingerprint))
     return directory
 
 

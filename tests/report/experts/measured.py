@@ -1,8 +1,11 @@
-"""A small outcome of `tongues experts measure`, put together by hand from losses."""
+"""A small evaluation of experts, put together by hand from losses."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from tongues.evaluate.evaluation import Evaluation
+from tongues.report.experts.outcome import Experts, read_experts
 
 Losses = Mapping[str, float]
 
@@ -67,7 +70,6 @@ def cells(division: str, experts: Sequence[tuple[str, Losses, Losses]]) -> list[
             "lang": lang,
             "loss": SEED[lang] + rises[lang],
             "seed_loss": SEED[lang],
-            "perplexity_rise": math.exp(SEED[lang] + rises[lang]) - math.exp(SEED[lang]),
         }
         for lang in LANGS
         for name, learned, rises in experts
@@ -129,3 +131,116 @@ def told_apart(mean: float, half: float) -> float:
 
 def average(values: Sequence[float]) -> float:
     return sum(values) / len(values)
+
+
+def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
+    """What `outcome` gives, as an evaluation holds it."""
+    names = {id(one): _name(one) for one in plain["settings"]}
+    nothing = {"wins": 0, "losses": 0, "ties": 0}
+
+    def versus(reference: str, other: str) -> list[dict[str, Any]]:
+        key = f"less_than_{reference}"
+        return [
+            {
+                "model": names[id(one)],
+                "other": other,
+                "languages": {
+                    lang: _higher(of[key]) for lang, of in one["languages"].items() if key in of
+                },
+                "mean": _higher(one["mean"][key]) if one["mean"] and key in one["mean"] else None,
+                "signs": nothing,
+                "others": {
+                    lang: f"before@{of[key]['routing']}"
+                    for lang, of in one["languages"].items()
+                    if key in of and "routing" in of[key]
+                },
+            }
+            for one in plain["settings"]
+            if any(key in of for of in one["languages"].values())
+        ]
+
+    losses = {
+        names[id(one)]: {
+            lang: {
+                "nats_per_token": of["loss"],
+                "perplexity": of["perplexity"],
+                "bits_per_byte": {"value": of["bits_per_byte"]},
+                "of_members": of["by_seed"],
+                **plain["text"][lang],
+            }
+            for lang, of in one["languages"].items()
+        }
+        for one in plain["settings"]
+    }
+    text = {
+        "losses": losses,
+        "unit": "nats/token",
+        "segments": 0,
+        "translated": False,
+        "bits_per_segment": {},
+        "best": {},
+        "leaders": {},
+        "compared": versus("dense", "dense"),
+        "forgotten": versus("seed", "base"),
+        "grown": versus("before", "before@text"),
+        "cautions": [],
+        "costs": {
+            names[id(one)]: {
+                "experts_run": one["experts_run"],
+                "seconds": one["seconds_per_token"],
+                "memory": one["memory"],
+            }
+            for one in plain["settings"]
+        },
+    }
+    about = {"kind": "ensemble", "base": None, "context": 64, "first": "<end>", "prompted": True}
+    models = [
+        {
+            **about,
+            "name": names[id(one)],
+            "routing": one["routing"] if one["k"] > 1 else "",
+            "experts": one["k"],
+            "tokenizer": "one",
+            "trained": None,
+            "fingerprint": "",
+            "division": one["division"],
+        }
+        for one in plain["settings"]
+    ]
+    experts = {
+        "base": plain["seed"],
+        "same_tokenizer": plain["seed_tokenizer"] == "same",
+        "base_shares": plain["seed_shares"],
+        "context": plain["context"],
+        "train_tokens": plain["train"],
+        "cells": [
+            {"language": cell["lang"], "base_loss": cell["seed_loss"]}
+            | {key: cell[key] for key in ("division", "ensemble", "expert", "learned", "loss")}
+            for cell in plain["forgetting"]
+        ],
+        "partitions": {
+            name: {"by": of["by"], "shares": of["shares"]}
+            | {"clusters": [list(share) for share in of["shares"]], "merges": [], "notes": []}
+            for name, of in plain["partitions"].items()
+        },
+        "routed": plain["routed"],
+    }
+    whole = {"tongues": "0.0.0", "models": models, "policy": {}, "texts": {"text": text}}
+    rest = {"tasks": {}, "examples": {}, "left_out": [], "experts": experts}
+    return Evaluation.from_json(whole | rest)
+
+
+def seen(plain: Mapping[str, Any]) -> Experts:
+    """The same as the page takes it."""
+    return read_experts(evaluation_of(plain))
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    alone = one["k"] == 1
+    return one["division"] if alone else f"{one['division']}@{one['routing']}"
+
+
+def _higher(less: Mapping[str, Any]) -> dict[str, Any]:
+    """A difference the other way, as evaluations have it."""
+    ends = {key: None if less[key] is None else -less[key] for key in ("low", "high")}
+    return {"value": -less["mean"], "low": ends["high"], "high": ends["low"], "p": less["p"]}

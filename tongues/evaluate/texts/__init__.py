@@ -3,15 +3,23 @@
 What brings torch is imported by name where it is needed: `scored`.
 """
 
-from tongues.evaluate.texts.losses import DocumentLosses, bits_per_segment, spelling_cautions
+from tongues.evaluate.texts.losses import (
+    DocumentLosses,
+    Reading,
+    bits_per_segment,
+    mean_losses,
+    spelling_cautions,
+)
 from tongues.evaluate.texts.source import read_texts
 from tongues.evaluate.texts.windows import Policy, Window, resolved, windows
 
 __all__ = [
     "DocumentLosses",
     "Policy",
+    "Reading",
     "Window",
     "bits_per_segment",
+    "mean_losses",
     "read_texts",
     "resolved",
     "spelling_cautions",

@@ -1,18 +1,34 @@
 """What documents cost a model, each kept apart, and what follows from their sums."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from tongues.errors import Caution
+from tongues.jsonable import from_plain, to_plain
 from tongues.tokens.fertility import BYTEWISE
 
-__all__ = ["DocumentLosses", "bits_per_segment", "spelling_cautions"]
+__all__ = ["DocumentLosses", "Reading", "bits_per_segment", "mean_losses", "spelling_cautions"]
 
 _LACKING = 0.001  # share of a text's letters that a tokenizer lacks, from which it is told
+_COLUMNS = ("nats", "tokens", "bytes", "missing")
 _HIGHEST = 690.0  # nats of which the perplexity is over 1e299
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What scoring documents took.
+
+    experts_run: tokens read by all experts. seconds: of processor time, to read and to choose among
+    the experts. memory: bytes of the weights of all experts that one document needed, at most.
+    """
+
+    experts_run: float
+    seconds: float
+    memory: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +41,9 @@ class DocumentLosses:
     bytes: np.ndarray  # UTF-8, of the text that was scored
     segments: tuple[str, ...]  # the group of each: translations of one text have one
     missing: np.ndarray  # share of each one's letters that the tokenizer cannot spell
+    cost: Reading = Reading(0, 0.0, 0)
+    of_experts: tuple[float, ...] = ()  # nats of all documents by each, where all read everything
+    of_members: tuple[float, ...] = ()  # nats per token of each, where this is their mean
 
     @property
     def loss(self) -> float:
@@ -40,6 +59,45 @@ class DocumentLosses:
     def bits_per_byte(self) -> float:
         """Comparable between tokenizers on one text, not between languages."""
         return _ratio(self.nats, self.bytes) / math.log(2)
+
+    def to_json(self) -> dict[str, Any]:
+        """As an evaluation keeps it."""
+        columns = {name: getattr(self, name).tolist() for name in _COLUMNS}
+        names = ("ids", "segments", "cost", "of_experts")
+        return columns | {name: to_plain(getattr(self, name)) for name in names}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """The losses that `to_json` gave."""
+        nats, tokens, sizes, missing = (np.array(plain[name]) for name in _COLUMNS)
+        return cls(
+            ids=tuple(plain["ids"]),
+            nats=nats,
+            tokens=tokens,
+            bytes=sizes,
+            segments=tuple(plain["segments"]),
+            missing=missing,
+            cost=from_plain(Reading, plain["cost"]),
+            of_experts=tuple(plain["of_experts"]),
+        )
+
+
+def mean_losses(members: Sequence[DocumentLosses]) -> DocumentLosses:
+    """The losses of the same documents in the mean over models trained with several seeds."""
+    if len(members) == 1:
+        return replace(members[0], of_members=(members[0].loss,))
+    count, costs = len(members), [one.cost for one in members]
+    return replace(
+        members[0],
+        nats=np.mean([one.nats for one in members], axis=0),
+        of_members=tuple(one.loss for one in members),
+        of_experts=(),
+        cost=Reading(
+            experts_run=sum(cost.experts_run for cost in costs) / count,
+            seconds=sum(cost.seconds for cost in costs) / count,
+            memory=max(cost.memory for cost in costs),
+        ),
+    )
 
 
 def bits_per_segment(losses: Mapping[str, DocumentLosses]) -> tuple[int, dict[str, float]]:

@@ -1,9 +1,10 @@
 """Documents by language: the held-out half of prepared tokens, or anybody's files."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from langcodes import tag_is_valid
 
 from tongues.errors import UserError, nearest
@@ -15,7 +16,7 @@ from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 
-__all__ = ["read_texts"]
+__all__ = ["held_out_documents", "read_texts"]
 
 _ALL = 2**62  # tokens
 
@@ -41,7 +42,13 @@ def read_texts(
     if (workspace / "tokens" / said / "tokens.json").is_file():
         tokens = open_tokens(workspace / "tokens" / said)
         wanted = _wanted(said, tokens.languages, languages)
-        return dict(_held_out(tokens, wanted, most, lineages, workspace))
+        unseen = unseen_documents(tokens, lineages, workspace)
+        for lang in wanted:
+            if not unseen[lang].any():
+                what = f"`{lang}`: experts were trained on all text that is held out now"
+                hint = "leave the language out, or name files"
+                raise UserError(what, where=str(tokens.path), hint=hint)
+        return held_out_documents(tokens, unseen, wanted, most=most)
     files = _files(said, workspace)
     found: dict[str, list[Document]] = {}
     for lang in _wanted(said, tuple(files), languages):
@@ -55,35 +62,33 @@ def read_texts(
     return found
 
 
-def _held_out(
-    tokens: Tokens,
-    languages: Sequence[str],
-    most: int | None,
-    lineages: Iterable[Lineage],
-    workspace: Path,
-) -> Iterable[tuple[str, list[Document]]]:
-    """The first half of what a preparation held out, as text."""
-    unseen = unseen_documents(tokens, lineages, workspace)
-    tokenizer = load_tokenizer(tokens.tokenizer_path)
-    for lang in languages:
-        shard, kept = tokens.shard(lang, "valid"), unseen[lang]
-        if not kept.any():
-            what = f"`{lang}`: experts were trained on all text that is held out now"
-            hint = "leave the language out, or name files"
-            raise UserError(what, where=str(tokens.path), hint=hint)
-        numbers = scored_documents(shard.bounds, _ALL, kept)[:most].tolist()
+def held_out_documents(
+    prepared: Tokens,
+    unseen: Mapping[str, np.ndarray],
+    languages: Sequence[str] | None = None,
+    *,
+    tokens: int = _ALL,
+    most: int | None = None,
+) -> dict[str, list[Document]]:
+    """The first half of what a preparation held out, as text.
+
+    unseen: which documents (bool) of a language count; where none does, all do. tokens: of a
+    language, in whole documents, at least ten. most: documents of a language.
+    """
+    tokenizer = load_tokenizer(prepared.tokenizer_path)
+    found = {}
+    for lang in languages or prepared.languages:
+        shard, groups = prepared.shard(lang, "valid"), prepared.groups_of(lang)
+        numbers = scored_documents(shard.bounds, tokens, unseen[lang])[:most].tolist()
         ids = [shard.tokens[shard.bounds[n] : shard.bounds[n + 1] - 1].tolist() for n in numbers]
         texts = tokenizer.decode_batch(ids, skip_special_tokens=False)
-        names = [f"{tokens.path.name}/{lang}/{number}" for number in numbers]
-        groups = tokens.groups_of(lang)
-        yield (
-            lang,
-            [
-                Document(name, lang, text, groups[number], path_text(tokens.path))
-                for name, number, text in zip(names, numbers, texts, strict=True)
-                if text
-            ],
-        )
+        place = path_text(prepared.path)
+        found[lang] = [
+            Document(f"{prepared.path.name}/{lang}/{number}", lang, text, groups[number], place)
+            for number, text in zip(numbers, texts, strict=True)
+            if text
+        ]
+    return found
 
 
 def _files(said: str, workspace: Path) -> dict[str, list[Path]]:

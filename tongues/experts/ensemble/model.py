@@ -1,7 +1,7 @@
 """Anything that scores or generates: a run, a Hugging Face folder or an ensemble, in one type."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +35,7 @@ __all__ = [
     "find_model",
     "lineage_of",
     "open_model",
+    "open_models",
     "place_of",
     "read_settings",
     "seed_of",
@@ -179,6 +180,24 @@ def open_model(
         seed=_seed(kind, folder),
         fingerprint=_fingerprint(ensemble, routing, first, prompted),
     )
+
+
+def open_models(
+    names: Sequence[str], workspace: Path, *, max_memory: int | None = None
+) -> list[Model]:
+    """As `open_model` does; an ensemble that is named with several routings is opened once."""
+    opened: dict[Path, Model] = {}
+    models = []
+    for name in names:
+        plain, way = _parted(name, workspace)
+        place = find_model(plain, workspace)[1]
+        if place not in opened:
+            opened[place] = open_model(name, workspace, max_memory=max_memory)
+        model = opened[place]
+        routing = _routing(name, model.ensemble, way)
+        mark = _fingerprint(model.ensemble, routing, model.first, model.prompted)
+        models.append(replace(model, name=name, routing=routing, fingerprint=mark))
+    return models
 
 
 def find_model(name: str, workspace: Path) -> tuple[Kind, Path]:

@@ -2,26 +2,26 @@
 
 from html import escape
 
+from tongues.estimate import LEVEL, Estimate
 from tongues.evaluate.numbers import Show, hundredths
-from tongues.significance import Chance, Difference, Measured, Signs
-from tongues.significance.student import LEVEL
+from tongues.significance import Chance, Signs
 from tongues.significance.words import value_in_words
 
 __all__ = ["between", "chance_cell", "difference_cell", "measured_cell", "signs_cell", "strong"]
 
 
-def measured_cell(of: Measured, show: Show) -> str:
+def measured_cell(of: Estimate, show: Show) -> str:
     """A value above its interval."""
-    return f"{value_in_words(of.value, show)}<small>{between(of.low, of.high, show)}</small>"
+    return f"{value_in_words(of.value, show)}<small>{between(of, show)}</small>"
 
 
-def difference_cell(of: Difference, show: Show) -> str:
+def difference_cell(of: Estimate, show: Show) -> str:
     """A difference above its interval, and whether nothing was told, or nothing could be."""
-    ends, value = between(of.low, of.high, show), _signed(of.mean, show)
-    if of.told:
+    ends, value = between(of, show), _signed(of.value, show)
+    if of.significant:
         return f"{value}<small>{ends}</small>"
     if of.low is not None:
-        ends += ", too few" if of.lacking else ", not told"
+        ends += ", too few" if of.reason else ", not told"
     return f'<span class="quiet">{value}</span><small>{ends}</small>'
 
 
@@ -44,11 +44,11 @@ def strong(cell: str, is_so: bool) -> str:
     return f"<strong>{value}</strong>{small}{rest}" if is_so else cell
 
 
-def between(low: float | None, high: float | None, show: Show) -> str:
+def between(of: Estimate, show: Show) -> str:
     """`[0.12, 0.16]`, or that there are too few for it."""
-    if low is None or high is None:
+    if of.low is None or of.high is None:
         return "(too few)"
-    return escape(f"[{_set(show(low))}, {_set(show(high))}]")
+    return escape(f"[{_set(show(of.low))}, {_set(show(of.high))}]")
 
 
 def _signed(value: float, show: Show) -> str:

@@ -5,9 +5,11 @@ from typing import Any
 
 import altair as alt
 
+from tongues.estimate import Estimate
+from tongues.evaluate.evaluation import Comparison, Evaluation
 from tongues.files import file_name
 from tongues.report.charts import Figure, colour, data, panel
-from tongues.report.evaluation.found import Found, beside_first, labels
+from tongues.report.evaluation.names import compared_with_first, labels
 
 __all__ = ["accuracy_figure", "figure_name", "forgetting_figure", "loss_figure"]
 
@@ -22,22 +24,22 @@ def figure_name(kind: str, what: str) -> str:
     return f"{kind}-{file_name(what)}"
 
 
-def loss_figure(found: Found, text: str) -> Figure | None:
+def loss_figure(evaluation: Evaluation, text: str) -> Figure | None:
     """Losses by language, and how much higher they are than the first model's."""
-    scores, names = found["texts"][text], labels(found)
+    scores, names = evaluation.texts[text], labels(evaluation)
     rows = [
-        _row(names[model], language, of["bits_per_byte"])
-        for model, by in scores["losses"].items()
+        _row(names[model], language, of.bits_per_byte)
+        for model, by in scores.losses.items()
         for language, of in by.items()
     ]
     if len(rows) < _FEWEST:
         return None
-    panels = [_dots(found, rows, "Loss", "bits per byte")]
+    panels = [_dots(evaluation, rows, "Loss", "bits per byte")]
     caption = f"Bits per byte of {text} with 95 % intervals."
-    if compared := beside_first(scores):
-        first = names[compared[0]["other"]]
+    if compared := compared_with_first(scores):
+        first = names[compared[0].other]
         beside = _differences(compared, names)
-        panels.append(_dots(found, beside, f"Above {first}", "bits per byte", level=0.0))
+        panels.append(_dots(evaluation, beside, f"Above {first}", "bits per byte", level=0.0))
         rows += [{**row, "beside": first} for row in beside]
         caption += (
             f" Right, how much higher than those of `{first}`, document by document: left of the "
@@ -48,13 +50,13 @@ def loss_figure(found: Found, text: str) -> Figure | None:
     )
 
 
-def forgetting_figure(found: Found, text: str) -> Figure | None:
+def forgetting_figure(evaluation: Evaluation, text: str) -> Figure | None:
     """How much higher each language's loss is than that of what a model began with."""
-    compared, names = found["texts"][text]["forgotten"], labels(found)
+    compared, names = evaluation.texts[text].forgotten, labels(evaluation)
     if not compared:
         return None
     rows = _differences(compared, names)
-    chart = _dots(found, rows, "Above its seed", "bits per byte", level=0.0)
+    chart = _dots(evaluation, rows, "Above its seed", "bits per byte", level=0.0)
     caption = (
         f"Bits per byte of {text} above the seed's, with 95 % intervals: right of the line at 0 "
         "something was forgotten; left of it, learned."
@@ -63,57 +65,59 @@ def forgetting_figure(found: Found, text: str) -> Figure | None:
     return Figure(figure_name("forgetting", text), title, caption, (chart,), tuple(rows))
 
 
-def accuracy_figure(found: Found, task: str) -> Figure | None:
+def accuracy_figure(evaluation: Evaluation, task: str) -> Figure | None:
     """Accuracies by language beside chance."""
-    scores, names = found["tasks"][task], labels(found)
+    scores, names = evaluation.tasks[task], labels(evaluation)
     rows = [
-        _row(names[model], language, of["measured"], scale=100.0)
-        for model, by in scores["accuracies"].items()
+        _row(names[model], language, of.share, scale=100.0)
+        for model, by in scores.accuracies.items()
         for language, of in by.items()
     ]
     if len(rows) < _FEWEST:
         return None
-    first = next(iter(scores["accuracies"].values()))
-    levels = {language: of["chance"]["level"] for language, of in first.items()}
+    first = next(iter(scores.accuracies.values()))
+    levels = {language: of.chance.level for language, of in first.items()}
     if len(first) > 1:
-        rows += [_row(names[model], _MEAN, of, 100.0) for model, of in scores["mean"].items()]
-        levels[_MEAN] = scores["chance"]["level"]
+        rows += [_row(names[model], _MEAN, of, 100.0) for model, of in scores.mean.items()]
+        levels[_MEAN] = scores.chance.level
     shown = [{**row, "chance": 100.0 * levels[row["language"]]} for row in rows]
-    panels = [_dots(found, shown, "Accuracy", "% of items answered rightly", chance=levels)]
+    panels = [_dots(evaluation, shown, "Accuracy", "% of items answered rightly", chance=levels)]
     caption = "Accuracy with 95 % intervals; the dashed line is chance."
-    if compared := scores["compared"]:
-        other = names[compared[0]["other"]]
+    if compared := scores.compared:
+        other = names[compared[0].other]
         beside = _differences(compared, names, scale=100.0, mean=len(first) > 1)
-        panels.append(_dots(found, beside, f"Above {other}", "points", level=0.0))
+        panels.append(_dots(evaluation, beside, f"Above {other}", "points", level=0.0))
         caption += f" Right, how many points above `{other}`."
         shown += [{**row, "beside": other} for row in beside]
     title = f"Accuracy in {task}"
     return Figure(figure_name("task", task), title, caption, tuple(panels), tuple(shown))
 
 
-def _row(model: str, language: str, of: Mapping[str, Any], scale: float = 1.0) -> Row:
-    ends = {end: of[end] if of[end] is None else scale * float(of[end]) for end in ("low", "high")}
-    value = of["value"] if "value" in of else of["mean"]
-    return {"language": language, "series": model, "value": scale * value, **ends}
+def _row(model: str, language: str, of: Estimate, scale: float = 1.0) -> Row:
+    of = of.times(scale)
+    row: Row = {"language": language, "series": model, "value": of.value}
+    return row | {"low": of.low, "high": of.high}
 
 
 def _differences(
-    compared: Sequence[Mapping[str, Any]],
+    compared: Sequence[Comparison],
     names: Mapping[str, str],
     scale: float = 1.0,
     *,
     mean: bool = False,
 ) -> list[Row]:
     rows = [
-        _row(names[one["model"]], language, of, scale)
+        _row(names[one.model], language, of, scale)
         for one in compared
-        for language, of in one["languages"].items()
+        for language, of in one.languages.items()
     ]
-    return rows + [_row(names[one["model"]], _MEAN, one["mean"], scale) for one in compared if mean]
+    return rows + [
+        _row(names[one.model], _MEAN, one.mean, scale) for one in compared if mean and one.mean
+    ]
 
 
 def _dots(
-    found: Found,
+    evaluation: Evaluation,
     rows: Sequence[Row],
     title: str,
     unit: str,
@@ -138,7 +142,7 @@ def _dots(
         alt.Tooltip("series:N", title="model"),
         *(alt.Tooltip(f"{end}:Q", format=".4~g") for end in ("value", "low", "high")),
     ]
-    tint = colour(list(labels(found).values()), shown, "circle")
+    tint = colour(list(labels(evaluation).values()), shown, "circle")
     base = alt.Chart(data(rows)).encode(y=y, yOffset=offset, color=tint, tooltip=tips)
     told = base.transform_filter("isValid(datum.low)")
     return panel(

@@ -1,20 +1,19 @@
 """What the newest evaluation found of a model, as it is now."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tongues.errors import UserError
+from tongues.evaluate.evaluation import SCORES, EvaluatedModel, read_evaluation
 from tongues.experts.ensemble.lineage import ENSEMBLE
-from tongues.files import read_json
 from tongues.report.evaluation.card import card_section
 from tongues.runs import read_run
 
 __all__ = ["newest_section"]
 
-Same = Callable[[Mapping[str, Any]], bool]
+Same = Callable[[EvaluatedModel], bool]
 
 
 def newest_section(place: Path, workspace: Path) -> str:
@@ -23,14 +22,14 @@ def newest_section(place: Path, workspace: Path) -> str:
     place: a run's directory, an ensemble's or a Hugging Face folder. An evaluation counts that
     the very model was a part of, whatever it was called then, an ensemble by any routing.
     """
-    kept = (workspace / "evaluations").glob("*/scores.json")
+    kept = (workspace / "evaluations").glob(f"*/{SCORES}")
     same = _same(place, workspace)
     for path in sorted(kept, key=lambda path: -path.stat().st_mtime_ns):
-        with suppress(ValueError, KeyError, TypeError):  # damaged, or of another version
-            found = read_json(path)
-            for about in found["models"]:
+        with suppress(UserError):  # damaged, or of another version
+            evaluation = read_evaluation(path.parent)
+            for about in evaluation.models:
                 if same(about):
-                    return card_section(found, about["name"])
+                    return card_section(evaluation, about.name)
     return ""
 
 
@@ -39,8 +38,8 @@ def _same(place: Path, workspace: Path) -> Same:
     if (place / "run.json").is_file():
         record = read_run(place)
         return lambda about: (
-            bool(about["trained"])
-            and all(about["trained"][key] == getattr(record, key) for key in ("run", "fingerprint"))
+            about.trained is not None
+            and (about.trained.run, about.trained.fingerprint) == (record.run, record.fingerprint)
         )
     kind = "ensemble" if (place / ENSEMBLE).is_file() else "folder"
 
@@ -53,6 +52,4 @@ def _same(place: Path, workspace: Path) -> Same:
         except UserError:  # a routing of another ensemble
             return None
 
-    return lambda about: (
-        about["kind"] == kind and about["fingerprint"] == fingerprint(about["routing"])
-    )
+    return lambda about: about.kind == kind and about.fingerprint == fingerprint(about.routing)

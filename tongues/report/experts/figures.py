@@ -8,9 +8,10 @@ import altair as alt
 from tongues.report.charts import Figure, colour, data, label, panel
 from tongues.report.experts.forgetting_figures import forgetting, shares, unlearned
 from tongues.report.experts.language_figures import added, gains, languages
-from tongues.report.experts.numbers import setting_name
+from tongues.report.experts.numbers import drawn, setting_name
 from tongues.report.experts.outcome import (
-    Found,
+    Experts,
+    Setting,
     best,
     dense_setting,
     expert_divisions,
@@ -31,7 +32,7 @@ _SHAPES = {
 _LOSS = "mean loss (nats per token)"
 
 
-def expert_figures(found: Found) -> dict[str, Figure]:
+def expert_figures(found: Experts) -> dict[str, Figure]:
     """Every figure that there is something to show in, by its name, in the page's order."""
     drawn = (
         _settings(found),
@@ -46,17 +47,17 @@ def expert_figures(found: Found) -> dict[str, Figure]:
     return {figure.name: figure for figure in drawn if figure}
 
 
-def _settings(found: Found) -> Figure | None:
+def _settings(found: Experts) -> Figure | None:
     """How much lower than the seed and dense each setting's loss is, with intervals."""
-    shown = sorted(expert_settings(found), key=lambda one: one["mean"]["loss"])
+    shown = sorted(expert_settings(found), key=lambda one: one.mean.loss)
     if not shown:
         return None
     rows = [
         {
             "setting": setting_name(one),
-            "series": one["division"],
+            "series": one.division,
             "against": name,
-            **one["mean"][f"less_than_{name}"],
+            **drawn(one.lower(name)),
         }
         for name in reversed(references(found))
         for one in shown
@@ -106,25 +107,25 @@ def _intervals(
     )
 
 
-def _cost(found: Found) -> Figure | None:
+def _cost(found: Experts) -> Figure | None:
     """The loss of each setting against the experts that it runs, and of tfidf against its m."""
-    shown = [one for one in expert_settings(found) if one["k"] > 1]
+    shown = [one for one in expert_settings(found) if one.k > 1]
     if not shown:
         return None
     names, dense = models(found), dense_setting(found)
     rows = [
         {
-            "series": one["division"],
-            "routing": one["routing"],
-            "way": one["routing"].partition(":")[0],
-            "experts run": one["experts_run"],
-            "milliseconds": one["seconds_per_token"] * 1e3,
-            "megabytes": one["memory"] / 1e6,
-            "k": one["k"],
+            "series": one.division,
+            "routing": one.routing,
+            "way": one.routing.partition(":")[0],
+            "experts run": one.cost.experts_run,
+            "milliseconds": one.cost.seconds * 1e3,
+            "megabytes": one.cost.memory / 1e6,
+            "k": one.k,
             "m": _kept(one),
-            "loss": one["mean"]["loss"],
+            "loss": one.mean.loss,
         }
-        for one in [*shown, *([dense] if dense and dense["mean"] else [])]
+        for one in [*shown, *([dense] if dense else [])]
     ]
     losses = [row["loss"] for row in rows]
     panels = [_runs(rows, names, losses)]
@@ -154,10 +155,10 @@ def _shapes_said(rows: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(f"{way} {shape}" for way, (_, shape) in _SHAPES.items() if way in ways)
 
 
-def _kept(one: Mapping[str, Any]) -> int:
+def _kept(one: Setting) -> int:
     """How many experts may have a weight."""
-    _, _, m = one["routing"].partition(":")
-    return int(m) if m else int(one["k"])
+    _, _, m = one.routing.partition(":")
+    return int(m) if m else one.k
 
 
 def _runs(
@@ -206,13 +207,13 @@ def _sparse(
     )
 
 
-def _by_k(found: Found) -> list[dict[str, Any]]:
+def _by_k(found: Experts) -> list[dict[str, Any]]:
     """The best of every way to divide that was tried with several numbers of parts."""
     rows: list[dict[str, Any]] = []
     for name in expert_divisions(found):
-        top, way = best(expert_settings(found, name)), found["partitions"][name]["by"]
+        top, way = best(expert_settings(found, name)), found.scores.partitions[name].by
         if top and name not in ("before", "grown"):
-            rows.append({"series": way, "parts": top["k"], "loss": top["mean"]["loss"]})
+            rows.append({"series": way, "parts": top.k, "loss": top.mean.loss})
     ways = [row["series"] for row in rows]
     return [row for row in rows if ways.count(row["series"]) > 1]
 

@@ -12,7 +12,7 @@ from tongues.report.experts.correlation import correlate
 from tongues.report.experts.named import apart
 from tongues.report.experts.outcome import (
     Cell,
-    Found,
+    Experts,
     averaged,
     expert_divisions,
     frequencies,
@@ -30,7 +30,7 @@ _SEEN = 0.0005  # shares below it are not drawn
 _KINDS = ["worse", "better"]
 
 
-def forgetting(found: Found) -> Figure | None:
+def forgetting(found: Experts) -> Figure | None:
     """A heat map for each division: the loss of its experts less the seed's."""
     cells = averaged(found)
     if not cells:
@@ -38,7 +38,7 @@ def forgetting(found: Found) -> Figure | None:
     most = max(abs(cell.rise) for cell in cells)
     divisions = list(dict.fromkeys(cell.division for cell in cells))
     panels = [
-        _heat([cell for cell in cells if cell.division == name], name, most, list(found["text"]))
+        _heat([cell for cell in cells if cell.division == name], name, most, list(found.text))
         for name in divisions
     ]
     caption = (
@@ -91,7 +91,7 @@ def _heat(cells: Sequence[Cell], title: str, most: float, langs: list[str]) -> a
     return panel(title, *layers, height=_ROW * len(order) + 20)
 
 
-def unlearned(found: Found) -> Figure | None:
+def unlearned(found: Experts) -> Figure | None:
     """What became of languages that an expert did not learn, against how frequent they were."""
     frequency, rows, said = frequencies(found), [], []
     for name in expert_divisions(found):
@@ -105,7 +105,7 @@ def unlearned(found: Found) -> Figure | None:
             said.append(f"{name}, {related}")
     if not spread(frequency) or not said:
         return None
-    names, known = models(found), bool(found["seed_shares"])
+    names, known = models(found), bool(found.scores.base_shares)
     title = "share of the seed's training" if known else "training tokens of the language"
     x = _frequency([row["frequency"] for row in rows], title, known=known)
     scale = alt.Scale(padding=8)
@@ -149,13 +149,13 @@ def _frequency(values: Sequence[float], title: str, *, known: bool) -> alt.X:
     )
 
 
-def shares(found: Found) -> Figure | None:
+def shares(found: Experts) -> Figure | None:
     """How every partition that puts languages together spreads their text over its experts."""
     divided = {
-        name: partition["shares"]
-        for name, partition in found["partitions"].items()
-        if len(partition["shares"]) > 1
-        and any(sum(part >= _SEEN for part in of.values()) > 1 for of in partition["shares"])
+        name: partition.shares
+        for name, partition in found.scores.partitions.items()
+        if len(partition.shares) > 1
+        and any(sum(part >= _SEEN for part in of.values()) > 1 for of in partition.shares)
     }
     if not divided:
         return None

@@ -8,9 +8,9 @@ import altair as alt
 from tongues.report.charts import COUNT, Figure, colour, data, label, log_axis, log_scale, panel
 from tongues.report.experts.correlation import correlate
 from tongues.report.experts.named import apart
-from tongues.report.experts.numbers import is_told, setting_name, sign
+from tongues.report.experts.numbers import drawn, setting_name
 from tongues.report.experts.outcome import (
-    Found,
+    Experts,
     Setting,
     best,
     best_of_each,
@@ -26,7 +26,7 @@ from tongues.report.experts.outcome import (
 __all__ = ["added", "gains", "languages"]
 
 
-def languages(found: Found) -> Figure | None:
+def languages(found: Experts) -> Figure | None:
     """Losses by language, and how much lower than the reference they are."""
     tops, dense = best_of_each(found), dense_setting(found)
     if not tops and not dense:
@@ -38,14 +38,14 @@ def languages(found: Found) -> Figure | None:
             "language": lang,
             "series": key,
             "setting": setting_name(one),
-            "loss": of["loss"],
-            **of.get(f"less_than_{name}", {}),
+            "loss": one.loss(lang),
+            **(drawn(one.lower(name, lang)) if name in one.versus else {}),
         }
         for key, one in shown.items()
-        for lang in found["text"]
-        if (of := one["languages"].get(lang))
+        for lang in found.text
+        if lang in one.losses
     ]
-    tint, langs = colour(models(found), shown, "circle"), list(found["text"])
+    tint, langs = colour(models(found), shown, "circle"), list(found.text)
     compared = [row for row in rows if row["series"] in tops or ("mean" in row and name == "seed")]
     panels = [_losses(rows, tint, langs, len(tops))]
     if compared:
@@ -106,20 +106,20 @@ def _lower(
     )
 
 
-def gains(found: Found) -> Figure | None:
+def gains(found: Experts) -> Figure | None:
     """What each language gained, against its amount of text."""
     top, dense = best(expert_settings(found)), dense_setting(found)
-    if top is None or not spread(found["train"]):
+    if top is None or not spread(found.scores.train_tokens):
         return None
     panels, rows, said = [], [], []
     for name in references(found):
         shown = [top, *([dense] if dense and name == "seed" else [])]
         own = [row for one in shown for row in _gained(one, name, found)]
         against = "the seed" if name == "seed" else "dense"
-        panels.append(_against_text(own, f"Gain over {against}", top["division"], models(found)))
+        panels.append(_against_text(own, f"Gain over {against}", top.division, models(found)))
         rows += own
         for one in shown:
-            of_one = [row for row in own if row["series"] == one["division"]]
+            of_one = [row for row in own if row["series"] == one.division]
             related = correlate([row["tokens"] for row in of_one], [row["mean"] for row in of_one])
             if related:
                 said.append(f"{setting_name(one)} over {against}: {related}")
@@ -132,17 +132,17 @@ def gains(found: Found) -> Figure | None:
     return Figure("gains", title, caption.strip(), tuple(panels), tuple(rows))
 
 
-def _gained(one: Setting, name: str, found: Found) -> list[dict[str, Any]]:
+def _gained(one: Setting, name: str, found: Experts) -> list[dict[str, Any]]:
     return [
         {
             "language": lang,
-            "series": one["division"],
+            "series": one.division,
             "setting": setting_name(one),
             "over": name,
-            "tokens": float(found["train"][lang]),
-            **of[f"less_than_{name}"],
+            "tokens": float(found.scores.train_tokens[lang]),
+            **drawn(one.lower(name, lang)),
         }
-        for lang, of in one["languages"].items()
+        for lang in one.losses
     ]
 
 
@@ -168,7 +168,9 @@ def _against_text(
         *(alt.Tooltip(f"{end}:Q", format=".3f") for end in ("mean", "low", "high")),
     ]
     base = alt.Chart(data(rows)).encode(x=x, color=tint, tooltip=tips)
-    none = [{"mean": 0.0}] if any(is_told(row) and not sign(row) for row in rows) else []
+    none = (
+        [{"mean": 0.0}] if any(row["low"] is not None and not row["told"] for row in rows) else []
+    )
     told = base.transform_filter("isValid(datum.low)")
     zero = alt.Chart(data(none)).mark_rule(strokeDash=[4, 4], style="quiet")
     layers = [
@@ -181,7 +183,7 @@ def _against_text(
     return panel(title, *layers, *label(at, "language:N", "ink", align="left", dx=7, dy=-2))
 
 
-def added(found: Found) -> Figure | None:
+def added(found: Experts) -> Figure | None:
     """Added languages and their donors, before and after."""
     made = grown(found)
     if made is None:
@@ -208,18 +210,18 @@ def added(found: Found) -> Figure | None:
     return Figure("added", "Languages added", caption, (chart,), tuple(rows))
 
 
-def _through(found: Found, lang: str) -> dict[str, float]:
+def _through(found: Experts, lang: str) -> dict[str, float]:
     """Losses on a language: of the seed, then by its own expert or else the nearest."""
-    losses = {"seed": seed_setting(found)["languages"][lang]["loss"]}
+    losses = {"seed": seed_setting(found).loss(lang)}
     for division in ("before", "grown"):
         of = {
-            one["routing"]: one["languages"]
-            for one in found["settings"]
-            if one["division"] == division and lang in one["languages"]
+            one.routing or "uniform": one.loss(lang)
+            for one in found.settings
+            if one.division == division and lang in one.losses
         }
         for routing in ("language", "text", "uniform"):
             if routing in of:
-                losses[division] = of[routing][lang]["loss"]
+                losses[division] = of[routing]
                 break
     return losses
 

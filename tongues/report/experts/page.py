@@ -4,17 +4,18 @@ from collections.abc import Mapping
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
+from tongues.evaluate.evaluation import Evaluation
 from tongues.report.charts import Figure
 from tongues.report.experts.figures import expert_figures
 from tongues.report.experts.growth import added_table
 from tongues.report.experts.numbers import between, nats, perplexity, setting_name
 from tongues.report.experts.outcome import (
-    Found,
+    Experts,
     best,
     expert_settings,
     grown,
+    read_experts,
     references,
     spread,
 )
@@ -32,12 +33,13 @@ from tongues.report.html import figure, footer, items, number_card, prose
 __all__ = ["write_experts_report"]
 
 
-def write_experts_report(found: Mapping[str, Any], folder: Path) -> Path:
-    """Write the page of what `tongues experts measure` found; returns its `index.html`.
+def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
+    """Write the page of an evaluation of experts; returns its `index.html`.
 
     An earlier report at `folder` is replaced, any other filled folder refused.
     """
     title = f"Language experts: {folder.name.removesuffix('-experts')}"
+    found = read_experts(evaluation)
     figures, said = expert_figures(found), findings(found)
     versions = {name: version(name) for name in ("tongues", "altair")}
     told = "".join(f"<h3>{escape(topic)}</h3>{items(lines)}" for topic, lines in said.items())
@@ -46,35 +48,35 @@ def write_experts_report(found: Mapping[str, Any], folder: Path) -> Path:
         f'{_numbers(found)}<div class="found">{told}</div>'
         f"{_sections(found, figures)}{footer(versions)}"
     )
-    numbers = {"title": title, "versions": versions, "findings": said, **found}
+    numbers = {"title": title, "versions": versions, "findings": said, **evaluation.to_json()}
     drawn = list(figures.values())
     return write_folder(folder, title, body, drawn, numbers, lambda line: None)
 
 
-def _numbers(found: Found) -> str:
+def _numbers(found: Experts) -> str:
     """The few numbers to remember."""
     top = best(expert_settings(found))
     if top is None:
         return ""
-    mean, name = top["mean"], setting_name(top)
+    mean, name = top.mean, setting_name(top)
     cards = [
-        number_card(perplexity(mean["perplexity"]), name, "perplexity of the best experts"),
+        number_card(perplexity(mean.perplexity), name, "perplexity of the best experts"),
     ]
     for other in reversed(references(found)):
-        less = mean[f"less_than_{other}"]
-        lower = less["mean"] >= 0
+        less = top.lower(other)
+        lower = less.value >= 0
+        size = less if lower else -less
         than = "the seed" if other == "seed" else "the dense model"
         what = f"nats per token {'lower' if lower else 'higher'} than {than}"
-        number = nats(abs(less["mean"]))
-        cards.append(number_card(number, between(less, turned=not lower), what))
-    if top["division"] in {cell["division"] for cell in found["forgetting"]}:
-        of_all, count = forgotten_share(found, top["division"])
+        cards.append(number_card(nats(size.value), between(size), what))
+    if top.division in {cell.division for cell in found.scores.cells}:
+        of_all, count = forgotten_share(found, top.division)
         what = "of the pairs of its experts and languages became worse than the seed"
         cards.append(number_card(of_all, count, what))
     return f'<div class="numbers">{"".join(cards)}</div>'
 
 
-def _sections(found: Found, figures: Mapping[str, Figure]) -> str:
+def _sections(found: Experts, figures: Mapping[str, Figure]) -> str:
     """Tables and figures in reading order."""
     about_languages = (
         "The loss, nats per token, of every division by its best routing in the mean; the lowest "
@@ -87,7 +89,7 @@ def _sections(found: Found, figures: Mapping[str, Figure]) -> str:
         + (
             "Last, how the rise on languages that an expert did not learn goes with their shares "
             "of the seed's training."
-            if found["seed_shares"] and spread(found["seed_shares"])
+            if found.scores.base_shares and spread(found.scores.base_shares)
             else ""
         )
     )
@@ -102,7 +104,7 @@ def _sections(found: Found, figures: Mapping[str, Figure]) -> str:
         parts += _drawn(figures, "added")
     parts.append(_section("Languages", about_languages, language_table(found)))
     parts += _drawn(figures, "languages", "gains", "shares")
-    if found["forgetting"]:
+    if found.scores.cells:
         parts.append(_section("Forgetting", forgot, forgetting_table(found)))
         parts += _drawn(figures, "forgetting", "unlearned")
     return "".join(parts)

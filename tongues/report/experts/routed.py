@@ -1,12 +1,13 @@
 """Texts coloured by the expert that weighs most at each piece."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from itertools import groupby
-from typing import Any
 
+from tongues.experts.routed import RoutedPiece, RoutedText
 from tongues.pages.theme import PALETTES
-from tongues.report.experts.outcome import Found, averaged, best, expert_settings
+from tongues.report.experts.outcome import Experts, averaged, best, expert_settings
 from tongues.report.html import prose
 
 __all__ = ["routed_texts"]
@@ -25,13 +26,13 @@ gap: 4px 22px; font-size: 0.9rem; }
 """
 
 
-def routed_texts(found: Found) -> str:
+def routed_texts(found: Experts) -> str:
     """Short held-out texts as the best division routes them, with a legend; nothing without one."""
-    shown = found["routed"]
-    top = best(one for one in expert_settings(found) if one["division"] in shown)
+    shown = found.scores.routed
+    top = best(one for one in expert_settings(found) if one.division in shown)
     if top is None:
         return ""
-    division = top["division"]
+    division = top.division
     names = _names(found, division)
     legend = "".join(
         f'<li><b data-e="{number}">{escape(name)}</b></li>' for number, name in enumerate(names)
@@ -49,7 +50,7 @@ def routed_texts(found: Found) -> str:
     )
 
 
-def _names(found: Found, division: str) -> list[str]:
+def _names(found: Experts, division: str) -> list[str]:
     """The experts by the languages that they learned."""
     names: dict[int, str] = {}
     for cell in averaged(found):
@@ -71,29 +72,29 @@ def _rules(colours: Sequence[str], k: int) -> str:
     )
 
 
-def _text(one: Mapping[str, Any]) -> str:
+def _text(one: RoutedText) -> str:
     """One text, a stretch for as long as one expert leads."""
-    stretches = groupby(one["pieces"], key=_leader)
+    stretches = groupby(one.pieces, key=_leader)
     shown = "".join(_stretch(number, list(pieces)) for number, pieces in stretches)
-    langs = one["languages"]
+    langs = one.languages
     lang = f' lang="{escape(langs[0])}"' if len(langs) == 1 else ""
     several = f"{', '.join(langs)}, one after the other" if len(langs) > 1 else langs[0]
     return f'<small>{escape(several)}</small><p dir="auto"{lang}>{shown}</p>'
 
 
-def _stretch(number: str, pieces: Sequence[Mapping[str, Any]]) -> str:
+def _stretch(number: str, pieces: Sequence[RoutedPiece]) -> str:
     """Pieces of one expert; the number stands before their first letter."""
     first, *others = pieces
-    letters = first["text"].lstrip()
-    space = first["text"].removesuffix(letters) if letters else ""
-    shown = [_piece({**first, "text": letters or first["text"]}), *map(_piece, others)]
+    letters = first.text.lstrip()
+    space = first.text.removesuffix(letters) if letters else ""
+    shown = [_piece(replace(first, text=letters or first.text)), *map(_piece, others)]
     return f'{space}<b data-e="{number}">{"".join(shown)}</b>'
 
 
-def _leader(piece: Mapping[str, Any]) -> str:
-    return max(piece["weights"], key=piece["weights"].__getitem__)
+def _leader(piece: RoutedPiece) -> str:
+    return max(piece.weights, key=piece.weights.__getitem__)
 
 
-def _piece(piece: Mapping[str, Any]) -> str:
-    said = [f"{number}: {weight:.0%}" for number, weight in piece["weights"].items()]
-    return f'<i title="{", ".join(said)}">{escape(piece["text"])}</i>'
+def _piece(piece: RoutedPiece) -> str:
+    said = [f"{number}: {weight:.0%}" for number, weight in piece.weights.items()]
+    return f'<i title="{", ".join(said)}">{escape(piece.text)}</i>'

@@ -13,7 +13,7 @@ from tongues.report.experts.numbers import (
     short_time,
 )
 from tongues.report.experts.outcome import (
-    Found,
+    Experts,
     Setting,
     best,
     best_of_each,
@@ -35,28 +35,28 @@ from tongues.report.html import table, word
 __all__ = ["forgetting_table", "language_table", "routings_said", "setting_table"]
 
 
-def setting_table(found: Found) -> str:
+def setting_table(found: Experts) -> str:
     """A row per division and routing: losses in the mean over languages, and what they cost."""
     top = best(expert_settings(found))
     names = references(found)
     rows = []
-    for one in found["settings"]:
-        mean = one["mean"]
-        first = "" if one["division"] in ("seed", "dense") else escape(one["routing"])
-        cells = [word(_strong(escape(one["division"]), one is top)), word(first), str(one["k"])]
+    for one in found.settings:
+        mean = one.mean
+        first = "" if one.division in ("seed", "dense") else escape(one.routing)
+        cells = [word(_strong(escape(one.division), one is top)), word(first), str(one.k)]
         cells += [
-            f"{one['experts_run']:.2f}",
-            short_time(one["seconds_per_token"]),
-            show_bytes(one["memory"]),
+            f"{one.cost.experts_run:.2f}",
+            short_time(one.cost.seconds),
+            show_bytes(one.cost.memory),
         ]
-        if mean is None:
+        if not one.whole:
             cells += ["", "", "", *("" for _ in names)]
         else:
             cells += [
-                _strong(nats(mean["loss"]), one is top),
-                perplexity(mean["perplexity"]),
-                nats(mean["bits_per_byte"]),
-                *(compared(mean.get(f"less_than_{name}")) for name in names),
+                _strong(nats(mean.loss), one is top),
+                perplexity(mean.perplexity),
+                nats(mean.bits_per_byte),
+                *(compared(one.lower(name) if name in one.versus else None) for name in names),
             ]
         rows.append(cells)
     head = [word("division"), word("routing"), "k", "experts run", "time", "weights"]
@@ -64,12 +64,12 @@ def setting_table(found: Found) -> str:
     return table([*head, "loss", "perplexity", "bits per byte", *lower], rows)
 
 
-def routings_said(found: Found) -> str:
+def routings_said(found: Experts) -> str:
     """What the routings of the table are, and what its numbers mean, in a few sentences."""
-    names = (one["routing"] for one in found["settings"] if one["k"] > 1)
+    names = (one.routing for one in found.settings if one.k > 1)
     kinds = dict.fromkeys(name.partition(":")[0] for name in names)
     said = "; ".join(f"`{kind}`: {ROUTINGS.find(kind).summary}" for kind in kinds)
-    gaps = any(one["mean"] is None for one in found["settings"])
+    gaps = not all(one.whole for one in found.settings)
     return (
         "Held-out text, the mean over languages; loss and differences in nats per token. For a "
         "token that is scored: how many experts read one, and the processor time of that and of "
@@ -80,7 +80,7 @@ def routings_said(found: Found) -> str:
     )
 
 
-def language_table(found: Found) -> str:
+def language_table(found: Experts) -> str:
     """A row per language: losses of seed, dense and the best setting of every division."""
     columns = {"seed": seed_setting(found)}
     if dense := dense_setting(found):
@@ -88,8 +88,8 @@ def language_table(found: Found) -> str:
     columns |= best_of_each(found)
     name = references(found)[-1]
     rows = []
-    for lang in found["text"]:
-        losses = {key: one["languages"][lang]["loss"] for key, one in columns.items()}
+    for lang in found.text:
+        losses = {key: one.loss(lang) for key, one in columns.items()}
         least = min(losses.values())
         top = lowest(found, lang, models(found))
         experts = lowest(found, lang, expert_divisions(found))
@@ -99,7 +99,7 @@ def language_table(found: Found) -> str:
                 *(_strong(nats(loss), loss == least) for loss in losses.values()),
                 word(_best_k(top)),
                 word(escape(setting_name(experts)) if experts else ""),
-                compared(experts["languages"][lang][f"less_than_{name}"] if experts else None),
+                compared(experts.lower(name, lang) if experts else None),
             ]
         )
     lower = f"lower than {'the seed' if name == 'seed' else name}"
@@ -107,7 +107,7 @@ def language_table(found: Found) -> str:
     return table(head, rows)
 
 
-def forgetting_table(found: Found) -> str:
+def forgetting_table(found: Experts) -> str:
     """A row per division: how many pairs of expert and language became worse, and by how much."""
     amounts = frequencies(found)
     rows = []
@@ -128,21 +128,21 @@ def forgetting_table(found: Found) -> str:
             ]
         )
     head = [word("division"), "became worse", "share", "mean rise of perplexity"]
-    by = "the seed's share of it" if found["seed_shares"] else "amount of text"
+    by = "the seed's share of it" if found.scores.base_shares else "amount of text"
     last = [f"against {by}"] if spread(amounts) else []
     return table([*head, "mean rise of loss", *last], rows)
 
 
 def _heads(columns: dict[str, Setting]) -> list[str]:
     return [
-        escape(key) + ("" if one["k"] == 1 else f"<br><small>{escape(one['routing'])}</small>")
+        escape(key) + ("" if one.k == 1 else f"<br><small>{escape(one.routing)}</small>")
         for key, one in columns.items()
     ]
 
 
 def _best_k(top: Setting | None) -> str:
     """The number of parts that serves a language best, and how they were divided."""
-    return f'{top["k"]}<small class="beside">{escape(top["division"])}</small>' if top else ""
+    return f'{top.k}<small class="beside">{escape(top.division)}</small>' if top else ""
 
 
 def _strong(cell: str, is_so: bool) -> str:

@@ -1,0 +1,265 @@
+"""An evaluation: models on texts and tasks, what each scored, and which differ.
+
+It is kept as `scores.json`, from which tables, pages and cards are made without a model.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp
+from pathlib import Path
+from typing import Any, Self
+
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.evaluate.tasks import Normalisation
+from tongues.evaluate.texts.windows import Policy
+from tongues.experts.partition.partition import Partition
+from tongues.experts.routed import RoutedText
+from tongues.files import read_json, write_json
+from tongues.jsonable import from_plain, to_plain
+from tongues.roles import Roles
+from tongues.significance import Chance, Signs, WinRate
+
+__all__ = [
+    "BITS_PER_BYTE",
+    "NATS_PER_TOKEN",
+    "SCORES",
+    "Accuracy",
+    "Comparison",
+    "Cost",
+    "EvaluatedModel",
+    "Evaluation",
+    "ExpertCell",
+    "ExpertScores",
+    "Loss",
+    "TaskScores",
+    "TextScores",
+    "Trained",
+    "read_evaluation",
+]
+
+SCORES = "scores.json"
+BITS_PER_BYTE, NATS_PER_TOKEN = "bits/byte", "nats/token"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """How a run came to be, as its record says."""
+
+    run: str
+    fingerprint: str
+    strategy: str
+    roles: Roles
+    shape: str
+    params: int
+    tokens: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedModel:
+    """What a model is, as far as its numbers depend on it."""
+
+    name: str
+    kind: str  # run, folder or ensemble
+    base: str | None  # what it was trained on from
+    routing: str  # of an ensemble
+    experts: int
+    context: int | None
+    first: str | None  # the token before every text
+    prompted: bool  # and before the prompts of tasks too
+    tokenizer: str  # SHA-256: perplexities compare where it is the same
+    trained: Trained | None  # None where it is not a run
+    fingerprint: str
+    division: str = ""  # of a recipe of experts
+    members: Sequence[str] = ()  # trained with several random seeds, scored as their mean
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a token that is scored takes."""
+
+    experts_run: float  # tokens that experts read for it
+    seconds: float  # of processor time: reading, and choosing among the experts
+    memory: int  # bytes of the weights of all experts that one text needed, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A model's loss on a text in a language: sums over documents over sums."""
+
+    nats_per_token: float
+    perplexity: float | None  # None: over 1e299
+    bits_per_byte: Estimate
+    documents: int
+    tokens: int
+    bytes: int
+    of_members: Sequence[float] = ()  # nats per token
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A model's score minus another's, on the same documents or items.
+
+    Of a text: how much higher its loss is; of a task: how many more items it answers rightly. The
+    p-values allow for how many there are of the kind: of all languages and pairs of models, of the
+    means of all pairs, of their counts. mean: over languages; None where a language is missing.
+    others: the other model of a language, where that is not the same in all. relative: of a task,
+    the score above chance over the other's, in the mean and by language.
+    """
+
+    model: str
+    other: str
+    languages: Mapping[str, Estimate]
+    mean: Estimate | None
+    signs: Signs
+    others: Mapping[str, str] = field(default_factory=dict)
+    relative: Estimate | None = None
+    relative_of: Mapping[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def overall(self) -> Estimate:
+        """Of the mean over languages, or of the only one."""
+        if len(self.languages) == 1 or self.mean is None:
+            return next(iter(self.languages.values()))
+        return self.mean
+
+
+@dataclass(frozen=True, slots=True)
+class TextScores:
+    """All models on one text."""
+
+    losses: Mapping[str, Mapping[str, Loss]]  # by model and language
+    unit: str  # of the comparisons: bits/byte or nats/token
+    segments: int  # that all languages have, as translations of each other
+    translated: bool  # whether most documents are of a group that is in several languages
+    bits_per_segment: Mapping[str, Mapping[str, float]]  # by model and language
+    best: Mapping[str, WinRate]  # in how many languages a model's loss is the lowest
+    leaders: Mapping[str, Sequence[str]]  # by language: the best, and those not worse than it
+    compared: Sequence[Comparison]  # with the first model
+    forgotten: Sequence[Comparison]  # with the base of each model
+    grown: Sequence[Comparison]  # with an ensemble before languages were added
+    cautions: Sequence[str]
+    costs: Mapping[str, Cost]  # by model
+
+    @property
+    def languages(self) -> list[str]:
+        """Of the text; a model may have no loss in one of them."""
+        return list(dict.fromkeys(lang for by in self.losses.values() for lang in by))
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """The share of items of a language that a model answers rightly, and that of guessing."""
+
+    share: Estimate
+    chance: Chance
+    items: int
+    draws: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScores:
+    """All models on one task."""
+
+    normalisation: Normalisation
+    shots: int
+    accuracies: Mapping[str, Mapping[str, Accuracy]]  # by model and language
+    mean: Mapping[str, Estimate]  # over languages
+    chance: Chance  # of the mean
+    translated: bool  # whether most items are in several languages
+    best: Mapping[str, WinRate]  # in how many languages a model is the best
+    leaders: Mapping[str, Sequence[str]]  # by language: the best, and those not worse than it
+    compared: Sequence[Comparison]
+
+    @property
+    def languages(self) -> list[str]:
+        """Of the task, alike for all models."""
+        return list(next(iter(self.accuracies.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertCell:
+    """One expert by itself on one language."""
+
+    division: str
+    ensemble: str
+    expert: str
+    learned: float  # share of the language's text that it was trained on
+    language: str
+    loss: float  # nats per token
+    base_loss: float
+
+    @property
+    def rise(self) -> float:
+        """Of its loss above the base's."""
+        return self.loss - self.base_loss
+
+    @property
+    def perplexity_rise(self) -> float:
+        """Of its perplexity above the base's."""
+        return exp(self.loss) - exp(self.base_loss)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertScores:
+    """What an evaluation of language experts tells besides its models' losses."""
+
+    base: str
+    same_tokenizer: bool  # whether the base model has the experts' tokenizer
+    base_shares: Mapping[str, float] | None  # of each language in all that the base read
+    context: int
+    train_tokens: Mapping[str, int]  # by language
+    cells: Sequence[ExpertCell]
+    partitions: Mapping[str, Partition]  # by division
+    routed: Mapping[str, Sequence[RoutedText]]  # by division
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """All that an evaluation measured, and what follows from it."""
+
+    tongues: str  # the version that made it
+    models: Sequence[EvaluatedModel]
+    policy: Policy  # how texts were cut into windows
+    texts: Mapping[str, TextScores]
+    tasks: Mapping[str, TaskScores]
+    examples: Mapping[str, Mapping[str, str]]  # by task and language: an item, rightly answered
+    left_out: Sequence[str]  # documents and items that were not scored, counted by reason
+    experts: ExpertScores | None = None
+
+    @property
+    def comparisons(self) -> Iterator[Comparison]:
+        """Every model versus another, on all texts and tasks."""
+        for scores in self.texts.values():
+            yield from (*scores.compared, *scores.forgotten, *scores.grown)
+        for scores in self.tasks.values():
+            yield from scores.compared
+
+    def model(self, name: str) -> EvaluatedModel:
+        """The model of that name."""
+        return next(model for model in self.models if model.name == name)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `scores.json` holds it."""
+        return {name: to_plain(getattr(self, name)) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """The evaluation that `to_json` gave."""
+        return from_plain(cls, plain)
+
+    def write(self, folder: Path) -> Path:
+        """Keep it as `scores.json` in an evaluation's folder; returns the file."""
+        write_json(folder / SCORES, self.to_json())
+        return folder / SCORES
+
+
+def read_evaluation(folder: Path) -> Evaluation:
+    """The evaluation in a folder; a UserError where it is damaged or of another version."""
+    try:
+        return Evaluation.from_json(read_json(folder / SCORES))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        what = f"cannot be read as an evaluation ({error!r})"
+        hint = "run `tongues evaluate` again"
+        raise UserError(what, where=str(folder / SCORES), hint=hint) from None
