@@ -30,14 +30,14 @@ def test_before_a_text_stands_what_the_model_knows_there(house: Path, tmp_path: 
         assert first_of(subject) == expected
         assert subject.prompted == (expected == "<s>")
         assert subject.kind == "folder"
-        assert subject.base is None
+        assert subject.seed is None
         assert subject.tokenizer.decode(subject.encode("the ban of").tolist()) == "the ban of"
 
 
 def test_a_run_begins_every_text_as_it_was_trained(house: Path, tmp_path: Path) -> None:
     run = tmp_path / "runs/study/one"
     hub_model(run / "model", house, {"add_bos_token": True, "bos_token": "<s>"}, template=True)
-    write_json(run / "run.json", {"status": "finished", "parent": "hub-model"})
+    write_run(run, make_run(run="study/one", base=Base("hub-model", ("qaa",), "p")))
     by_name = open_model("study/one", tmp_path)
     assert (by_name.kind, by_name.seed, first_of(by_name)) == ("run", "hub-model", "</s>")
     for path in (run, run / "model"):
