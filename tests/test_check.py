@@ -125,7 +125,8 @@ def test_a_base_that_is_not_there_is_refused_with_the_way_to_get_it(
         check_recipe(make_recipe(f"train.base={base}"), tmp_path)
     assert caught.value.where == "train.base"
     assert advice in caught.value.hint
-    assert check_recipe(make_recipe(f"train.base={base}"), tmp_path, training=False).runs
+    declared = make_recipe(f"train.base={{model: {base}, languages: [qab]}}")
+    assert check_recipe(declared, tmp_path, training=False).runs
 
 
 def test_gpus_are_checked_instead_of_this_machine(make_recipe: MakeRecipe, tmp_path: Path) -> None:
