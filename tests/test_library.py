@@ -175,7 +175,7 @@ def test_a_recipe_is_a_file_a_mapping_or_itself(recipe_file: Path, tmp_path: Pat
         (lambda path: tongues.check({"name": "x"}), "is missing"),
         (lambda path: tongues.study(path), "no `study`"),
         (lambda path: tongues.experts.train(path), "no `experts`"),
-        (lambda path: tongues.fit("nowhere"), "is not there"),
+        (lambda path: tongues.fit("nowhere"), "no such file"),
         (lambda path: tongues.report("nowhere"), "no directory of runs"),
         (lambda path: tongues.plan("nowhere.json", flops=1e21), "no such file"),
         (lambda path: tongues.evaluate("none", "xcopa"), "neither|no ensemble"),
