@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.records import make_run
 from tongues.files import write_json
 from tongues.laws import Law
 from tongues.randomness import derive_seed
 from tongues.recipe import Recipe, load_recipe
+from tongues.runs import Base, write_run
 from tongues.study.pilot import belief
 from tongues.train import RunPlan, derive
 
@@ -88,16 +90,22 @@ def train(workspace: Path) -> Trainer:
             losses[plan.roles.base_languages[0]] = (S, kept)
         directory = workspace / "runs" / plan.name
         directory.mkdir(parents=True, exist_ok=True)
-        record = plan.to_json() | {
-            "run": plan.name,
-            "status": "finished",
-            "shape": plan.shape and plan.shape.name,
-            "seed": plan.settings.seed,
-            "tokens_fingerprint": "made",
-            "params": derived.parameters,
-            "tokens": derived.tokens,
-        }
-        write_json(directory / "run.json", record)
+        start = plan.base and Base(plan.base, plan.roles.base_languages, "made")
+        record = make_run(
+            run=plan.name,
+            strategy=plan.strategy,
+            base=start,
+            targets=plan.roles.targets,
+            replay=dict(plan.roles.replay),
+            shape=plan.shape.name if plan.shape else "",
+            seed=plan.settings.seed,
+            tokens_fingerprint="made",
+            params=derived.parameters,
+            tokens=derived.tokens,
+            flops=derived.flops,
+            shares=dict(plan.shares),
+        )
+        write_run(directory, record)
         rows = [
             {"step": at * derived.steps, "lang": lang, "loss": loss[at], "bits_per_byte": 1.0}
             | {"tokens": at * derived.tokens, "flops": at * derived.flops}

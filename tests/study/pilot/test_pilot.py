@@ -4,11 +4,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.records import make_run
 from tests.study.pilot.conftest import TRUTH, Trainer
 from tongues.errors import UserError
-from tongues.files import read_json, write_json
+from tongues.files import read_json
 from tongues.models import of_shape
 from tongues.recipe import Recipe, load_recipe
+from tongues.runs import write_run
 from tongues.study.pilot import plan_pilot, run_pilot
 from tongues.study.pilot.page import write_plan
 from tongues.study.pilot.rounds import conduct
@@ -85,7 +87,8 @@ def test_a_run_that_diverged_is_left_out_and_another_takes_its_place(
         if len(asked) == 1:
             directory = workspace / "runs" / lost.name
             directory.mkdir(parents=True)
-            write_json(directory / "run.json", {"status": "diverged", "settings": lost.identity()})
+            diverged = make_run(run=lost.name, status="diverged", settings=lost.identity())
+            write_run(directory, diverged)
             raise UserError("1 of 9 runs failed", code="runs_failed")
         train([lost])
         train(plans)
