@@ -59,7 +59,7 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
     assert real.train.mixture == {"qab": 1.0}
     assert real.model.shape
     if found["strategy"] == "cpt":
-        assert real.train.base == "PUT-YOUR-BASE-HERE"
+        assert real.train.base_model == "PUT-YOUR-BASE-HERE"
         assert real.train.replay.keys() == {"qaa"}
 
 
