@@ -8,6 +8,7 @@ __all__ = ["Caution", "Stopped", "UserError", "nearest"]
 
 _SHOWN = 12  # words that a suggestion names
 _LEAST = 3  # letters from which the beginning of a word means it
+_SLIP = 0.9  # of likeness, from which a word is meant, whatever else begins like it
 
 # What people who come from other tools write, and our words for it; the first that fits counts.
 _SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -126,6 +127,8 @@ def nearest(word: str, choices: Iterable[str]) -> str:
         begun = [one for one in plain if _begins(one, asked) or _begins(asked, one)]
         close = get_close_matches(asked, plain, n=1, cutoff=0.6)
         best = max(begun, key=likeness, default=close[0] if close else None)
+        if close and likeness(close[0]) >= _SLIP:
+            best = close[0]
         near = plain[best] if best is not None else None
     if near is not None:
         return f"did you mean `{near}`?"

@@ -69,8 +69,9 @@ def test_it_is_compared_and_reported(house: Path, environment: dict[str, str]) -
         "from tongues.evaluate.experts import usual_routings\n"
         "from tongues.report.experts.tables import routings_said\n"
         "names = [str(routing) for routing in usual_routings(2)]\n"
-        "rows = [{'routing': name, 'k': 2, 'mean': 1} for name in names]\n"
-        "print(names, routings_said({'settings': rows}))"
+        "from types import SimpleNamespace as Some\n"
+        "rows = [Some(routing=name, k=2, whole=True) for name in names]\n"
+        "print(names, routings_said(Some(settings=rows)))"
     )
     said = ask(house, environment, "-c", code)
     assert "'turns'" in said
