@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
-from tongues.evaluate.tasks import Exam, Task, find_languages, library, load_task, set_exam
+from tongues.evaluate.tasks import TASKS, Exam, Task, find_languages, load_task, set_exam
 from tongues.evaluate.tasks.places import languages_in
 
 __all__ = ["is_task", "joined_exams", "set_exams"]
 
 
 def is_task(said: str) -> bool:
-    """Whether a task is meant: one that comes along, or a task's file."""
-    return said in library() or said.endswith((".yaml", ".yml"))
+    """Whether a task is meant: a registered one, or a task's file."""
+    return said in TASKS.names() or said.endswith((".yaml", ".yml"))
 
 
 def set_exams(

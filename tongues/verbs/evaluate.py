@@ -11,7 +11,7 @@ from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.exams import is_task, joined_exams, set_exams
 from tongues.evaluate.outcome import put_together
 from tongues.evaluate.shares import score_apart
-from tongues.evaluate.tasks import Exam, ItemFault, Normalisation, library
+from tongues.evaluate.tasks import TASKS, Exam, ItemFault, Normalisation
 from tongues.evaluate.tasks.items import Unfitting
 from tongues.evaluate.texts import Policy, read_texts
 from tongues.experts.ensemble.model import lineage_of
@@ -153,7 +153,7 @@ def _texts(
     def note(one: Fault) -> None:
         faults.append(ItemFault(one.source, f"at {one.place:,}", one.reason, one.sample))
 
-    hint = nearest(what.partition(":")[0], library())
+    hint = nearest(what.partition(":")[0], TASKS.names())
     there = Path(what).exists() or (workspace / "tokens" / what).exists()
     if not there and hint.startswith("did you mean"):
         raise UserError(f"there is no task and no text `{what}`", where="--on", hint=hint)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tongues.errors import UserError
-from tongues.evaluate.tasks import library, load_task, read_items
+from tongues.evaluate.tasks import TASKS, load_task, read_items
 
 TEN_LINES = """\
 name: weather
@@ -111,8 +111,8 @@ def test_a_task_is_a_file_of_ten_lines(tmp_path: Path) -> None:
 
 
 def test_the_library_holds_what_it_says() -> None:
-    assert set(library()) == set(ROWS) == set(MADE)
-    assert all(load_task(name).name == name for name in library())
+    assert set(TASKS.names()) == set(ROWS) == set(MADE)
+    assert all(load_task(task.name).name == task.name and task.summary for task in TASKS)
 
 
 @pytest.mark.parametrize("name", ROWS)

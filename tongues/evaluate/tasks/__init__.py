@@ -8,23 +8,31 @@ from tongues.evaluate.tasks.demonstrations import Exam, set_exam
 from tongues.evaluate.tasks.faults import ItemFault, count_faults
 from tongues.evaluate.tasks.items import Item, read_items
 from tongues.evaluate.tasks.places import find_languages
-from tongues.evaluate.tasks.task import NORMALISATIONS, Normalisation, Task, library, load_task
+from tongues.evaluate.tasks.task import (
+    NORMALISATIONS,
+    TASKS,
+    Normalisation,
+    Task,
+    TaskFile,
+    load_task,
+)
 
 __all__ = [
     "NORMALISATIONS",
+    "TASKS",
     "Exam",
     "Item",
     "ItemFault",
     "ItemScore",
     "Normalisation",
     "Task",
+    "TaskFile",
     "accuracy",
     "chance",
     "choose",
     "correct",
     "count_faults",
     "find_languages",
-    "library",
     "load_task",
     "read_items",
     "set_exam",

@@ -1,4 +1,8 @@
-"""Tasks: a small file says where the items lie, how one becomes prompts, and which one is right."""
+"""Tasks: what the items are, how one becomes prompts, and which choice is right.
+
+A task is an open kind. Each built-in one is a YAML file in `library/`; another package adds a task
+by an entry point of the group `tongues.tasks`, whose value is a `Task` or a `TaskFile`.
+"""
 
 import re
 from collections.abc import Mapping
@@ -13,8 +17,17 @@ from tongues.errors import UserError, nearest
 from tongues.evaluate.tasks.templates import check_template
 from tongues.recipe.base import Section, readable_name
 from tongues.recipe.loading import load_section
+from tongues.registry import Registry
 
-__all__ = ["NORMALISATIONS", "Normalisation", "Task", "Wording", "library", "load_task"]
+__all__ = [
+    "NORMALISATIONS",
+    "TASKS",
+    "Normalisation",
+    "Task",
+    "TaskFile",
+    "Wording",
+    "load_task",
+]
 
 Normalisation: TypeAlias = Literal["token", "character", "byte", "sum", "pmi"]
 NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
@@ -89,6 +102,15 @@ class Task(Section):
 
     _named = field_validator("name")(readable_name)
 
+    @property
+    def summary(self) -> str:
+        """What the items ask."""
+        return self.about
+
+    def load(self) -> "Task":
+        """The task itself: a registered task is one, or a file of one."""
+        return self
+
     @model_validator(mode="after")
     def _fits_together(self) -> "Task":
         for translation in (Translation(), *self.translated.values()):
@@ -140,21 +162,41 @@ class Task(Section):
         )
 
 
-def library() -> dict[str, Path]:
-    """The files of the tasks that come along, by name."""
-    folder = Path(str(resources.files("tongues.evaluate.tasks"))) / "library"
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """A task in a YAML file, which is read when the task is used."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """That of the file."""
+        return self.path.stem
+
+    @property
+    def summary(self) -> str:
+        """What the items ask."""
+        return self.load().summary
+
+    def load(self) -> Task:
+        """The task; a UserError where the file is wrong."""
+        return load_section(self.path, Task, "task")
 
 
-def load_task(said: str | Path) -> Task:
-    """A task of the library by its name, or one of the user's by its file's path."""
-    known, path = library(), Path(said)
-    if str(said) in known:
-        path = known[str(said)]
-    elif path.suffix not in (".yaml", ".yml") and not path.is_file():
-        hint = f"{nearest(str(said), known)}; your own is named by its file, such as `mine.yaml`"
-        raise UserError(f"there is no task `{said}`", hint=hint)
-    return load_section(path, Task, "task")
+TASKS: Registry[Task | TaskFile] = Registry("task", "tongues.tasks")
+for _path in sorted(Path(str(resources.files("tongues.evaluate.tasks"))).glob("library/*.yaml")):
+    TASKS.add(TaskFile(_path))
+
+
+def load_task(name: str | Path) -> Task:
+    """A registered task by its name, or one of the user's by its file's path."""
+    path = Path(name)
+    if str(name) in TASKS.names():
+        return TASKS.find(str(name)).load()
+    if path.suffix not in (".yaml", ".yml") and not path.is_file():
+        hint = f"{nearest(str(name), TASKS.names())}; your own is named by its file, such as"
+        raise UserError(f"there is no task `{name}`", hint=f"{hint} `mine.yaml`")
+    return TaskFile(path).load()
 
 
 def _listed(templates: str | list[str]) -> list[str]:

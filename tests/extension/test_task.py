@@ -1,0 +1,40 @@
+"""A task of another package: scored by the real command, on the page and in the card."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.experts.ensemble.making import make_expert, make_tokenizer
+
+WORDS = ("ban", "mal", "art", "end", "here", "that", "go", "on", "said", "word", "is", "of")
+
+
+def test_it_is_scored_and_reported(tmp_path: Path, environment: dict[str, str]) -> None:
+    tokenizer = make_tokenizer(tmp_path / "tokens")
+    for number in range(2):
+        make_expert(tmp_path / f"models/e{number}", tokenizer, seed=number)
+    items = [
+        {"said": word, "other": other, "label": 0}
+        for word, other in zip(WORDS, WORDS[::-1], strict=True)
+    ]
+    (tmp_path / "items/echo").mkdir(parents=True)
+    (tmp_path / "items/echo/qaa.jsonl").write_text("\n".join(map(json.dumps, items)))
+
+    def tongues(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tongues", *words]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    models = ("models/e0", "models/e1")
+    done = tongues("evaluate", *models, "--on", "echo", "--data", "items")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("echo, accuracy by token, no demonstrations")
+    scores = json.loads((tmp_path / "evaluations/evaluation/scores.json").read_text())
+    assert scores["tasks"]["echo"]["accuracies"]["models/e0"]["qaa"]["items"] == len(WORDS)
+    (card, _) = sorted((tmp_path / "evaluations/evaluation/cards").iterdir())
+    assert "### Accuracy in echo" in card.read_text()
+    assert "echo" in (tmp_path / done.stdout.splitlines()[-1]).read_text()
+    wrong = tongues("evaluate", "models/e0", "--on", "ecko")
+    assert "did you mean `echo`?" in wrong.stderr
