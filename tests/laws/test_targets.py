@@ -12,7 +12,9 @@ from tongues.laws.targets import base_losses, compare_laws, fit_targets, law_row
 TOKENS = np.concatenate([[0.0], np.geomspace(1e5, 4e7, 14)])
 
 
-def run_of(size, strategy="scratch", target="xx", replay=0.0, seed=1, wrong=1.0, length=1.0):
+def run_of(
+    size, strategy="scratch", target="xx", replay=0.0, seed=1, wrong=1.0, length=1.0, also=()
+):
     tokens = length * TOKENS
     law = Law("cpt", SMALL_CPT) if strategy == "cpt" else Law("chinchilla", SMALL)
     error = np.exp(0.002 * np.random.default_rng([int(size), seed]).standard_normal(15))
@@ -28,7 +30,7 @@ def run_of(size, strategy="scratch", target="xx", replay=0.0, seed=1, wrong=1.0,
         name=f"{strategy}-{target}-{size:g}-{seed}-{replay:g}-{length:g}",
         strategy=strategy,
         lang=target,
-        targets=(target,),
+        targets=(target, *also),
         base_languages=("home",) if strategy == "cpt" else (),
         replay=replay,
         shares={target: 1 - replay, "home": replay},

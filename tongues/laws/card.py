@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tongues.laws.describe import law_title, parameter_rows, sentences
+from tongues.laws.describe import law_title, parameter_rows, runs_line, sentences
 from tongues.laws.forms import VARIABLES
 from tongues.laws.law import Law
 from tongues.pages import Table, as_markdown
@@ -25,6 +25,8 @@ def _law(law: Law) -> Iterator[str]:
     meanings = ", ".join(f"{name} {VARIABLES[name]}" for name in law.equation.variables)
     yield f"`{law_title(law).partition(': ')[2]}`, in nats per token; {meanings}."
     yield from ("", as_markdown([Table.of(parameter_rows(law))]), "")
+    if law.roles:
+        yield f"- {runs_line(law)}"
     if law.source:
         yield f"- from {law.source}"
     if law.n_runs:

@@ -27,6 +27,7 @@ __all__ = [
     "law_title",
     "parameter_rows",
     "parameters",
+    "runs_line",
     "sentences",
     "short",
     "summary",
@@ -105,6 +106,13 @@ def sentences(law: "Law", *, brief: bool = False) -> list[str]:
     return lines
 
 
+def runs_line(law: "Law") -> str:
+    """What the languages of its runs are to them, such as `runs: en → tr + he, no replay`."""
+    assert law.roles
+    several = "r" in law.equation.variables  # of shares of replay
+    return f"runs: {law.roles}".removesuffix(", no replay" if several else "")
+
+
 def short(law: "Law") -> str:
     """A few lines: the formula with its numbers, their intervals, and how far to trust them."""
     about = " ".join(
@@ -123,6 +131,7 @@ def short(law: "Law") -> str:
         held = f"; held out: off by {law.holdout.error:.2%}" if law.holdout else ""
         lines.append(f"fitted to {law.n_rows} rows of {law.n_runs} runs{held}")
     lines += [f"from {law.source}"] if law.source else []
+    lines += [runs_line(law)] if law.roles else []
     codes = ", ".join(dict.fromkeys(caution.code for caution in law.warnings))
     return "\n".join([*lines, *([f"cautions: {codes}"] if codes else [])])
 
@@ -131,6 +140,7 @@ def summary(law: "Law") -> str:
     """The title, the parameters, what follows, and every caution."""
     lines = [law_title(law), text_table(parameter_rows(law))]
     lines += sentences(law) if law.n_rows else [f"from {law.source}"] * bool(law.source)
+    lines += [runs_line(law)] if law.roles else []
     return "\n".join([*lines, *(f"caution: {caution}" for caution in law.warnings)])
 
 

@@ -14,6 +14,7 @@ from tongues.laws import describe
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.uncertainty import percentiles, upright
+from tongues.roles import Roles
 
 __all__ = ["HoldOut", "Law", "Leverage"]
 
@@ -79,6 +80,7 @@ class Law:
     leverage: the runs the law hangs on most, the worst first.
     holdout: how well the small ones predict the largest.
     source: where a printed law comes from. strategy, target: which runs it is the law of.
+    roles: base languages and targets of these runs, where it was fitted on runs.
     """
 
     form: str
@@ -100,6 +102,7 @@ class Law:
     source: str = ""
     strategy: str = ""
     target: str = ""
+    roles: Roles | None = None
 
     def __post_init__(self) -> None:
         """Refuse a form or parameters that do not belong together."""
@@ -186,6 +189,7 @@ class Law:
             "law": self.form,
             "strategy": self.strategy,
             "target": self.target,
+            "roles": self.roles.to_json() if self.roles else None,
             "source": self.source,
             "n_rows": self.n_rows,
             "n_runs": self.n_runs,
@@ -230,6 +234,7 @@ class Law:
                 source=_text("source", data["source"]),
                 strategy=_text("strategy", data["strategy"]),
                 target=_text("target", data["target"]),
+                roles=Roles.from_json(data["roles"]) if data.get("roles") else None,
             )
         except UserError:
             raise

@@ -21,6 +21,7 @@ from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, once, usual_bases
 from tongues.laws.trust import fit_observed
+from tongues.roles import Roles
 from tongues.tables import Observations
 
 __all__ = [
@@ -101,6 +102,12 @@ def fit_targets(runs: Sequence[RunCurves], draws: int = 400) -> list[TargetLaws]
     return [_fit(target, [r for r in runs if r.target == target], draws) for target in targets]
 
 
+def _roles(runs: Sequence[RunCurves], strategy: str) -> Roles:
+    """Base languages and targets of the runs of a law, which is fitted on those without replay."""
+    first = next(run for run in runs if run.strategy == strategy)
+    return Roles(first.targets, first.base_languages)
+
+
 def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
     laws: dict[str, Law] = {}
     powers: dict[str, Law] = {}
@@ -108,7 +115,8 @@ def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
 
     def attempt(found: dict[str, Law], strategy: str, what: str, fitted: Callable[[], Law]) -> None:
         try:
-            found[strategy] = replace(fitted(), strategy=strategy, target=target)
+            law = replace(fitted(), strategy=strategy, target=target)
+            found[strategy] = replace(law, roles=_roles(runs, strategy))
         except UserError as error:
             name = {"cpt": "CPT"}.get(strategy, strategy)
             refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")
