@@ -45,7 +45,8 @@ def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
     """A recipe of experts, each of the same small model."""
 
     def asked(experts: str, *overrides: str) -> Recipe:
-        start = () if "grow" in experts else (f"train.base={seed_model}",)
+        base = f"train.base={{model: {seed_model}, languages: [qaa]}}"
+        start = () if "grow" in experts else (base,)
         train = ("train.mixture={}", "train.budget=4k tokens", "train.evaluations=1")
         return make_recipe("model={}", *train, *start, *overrides, f"experts={experts}")
 

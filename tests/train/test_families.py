@@ -82,7 +82,7 @@ def test_a_context_longer_than_the_parent_has_positions_is_refused(
     own = workspace / "tokens/small/tokenizer.json"
     parent = save_tiny(tiny("gpt2", PIECES), workspace / "parent", own)
     longer = child_of(make_recipe, parent, "train.context=128 tokens")
-    with pytest.raises(UserError, match="longer than the parent's 64") as caught:
+    with pytest.raises(UserError, match="longer than the base's 64") as caught:
         train(longer, workspace)
     assert caught.value.where == "train.context"
 
