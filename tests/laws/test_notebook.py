@@ -74,7 +74,9 @@ def test_as_data_frames(law: Law, comparison: Comparison) -> None:
     assert frame["note"][0] == "fixed"
     compared = comparison.to_frame()
     assert len(compared) == len(comparison.entries)
-    assert compared["gamma_low"][1] == comparison.entries[1].gamma[1]  # type: ignore[index]
+    gamma = comparison.entries[1].gamma
+    assert gamma is not None
+    assert compared["gamma_low"][1] == gamma[1]
 
 
 def test_without_a_data_frame_library_it_says_what_to_install(
