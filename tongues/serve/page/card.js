@@ -1,29 +1,29 @@
-// What one token cost and who spoke it, beside the text.
+// The card of a token: its probability, experts and alternatives.
 
 import { ink } from "./marks.js";
-import { speaker } from "./told.js";
-import { counted, percent, visible } from "./words.js";
+import { activeExpert } from "./completion.js";
+import { counted, percent, visible } from "./format.js";
 
-const SHOWN = 5; // experts, at most: those that counted most
+const SHOWN = 5; // experts at most, by weight
 
 const card = /** @type {HTMLElement} */ (document.getElementById("card"));
-const said = /** @type {HTMLElement} */ (document.getElementById("said"));
+const announcement = /** @type {HTMLElement} */ (document.getElementById("announcement"));
 
 /**
- * An element with a class and what it holds.
+ * An element with a class and children.
  *
  * @param {string} tag
  * @param {string} name
- * @param {...(Node | string)} held
+ * @param {...(Node | string)} children
  */
-export function element(tag, name, ...held) {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  made.append(...held);
-  return made;
+export function element(tag, name, ...children) {
+  const node = document.createElement(tag);
+  if (name) node.className = name;
+  node.append(...children);
+  return node;
 }
 
-/** Experts and what each counted for, most first. @param {number[]} weights @param {string[]} names */
+/** Experts by weight, highest first. @param {number[]} weights @param {string[]} names */
 function ranked(weights, names) {
   const all = weights.map((weight, i) => ({ weight, name: names[i] }));
   return all.sort((a, b) => b.weight - a.weight).slice(0, SHOWN).filter((one) => one.weight > 0);
@@ -37,7 +37,7 @@ function line(/** @type {Node} */ name, /** @type {number} */ share, colour = "v
   return element("li", "", name, element("span", "number", percent(share)), drawn);
 }
 
-/** @param {import("./told.js").Token} token @param {string[]} names */
+/** @param {import("./completion.js").Token} token @param {string[]} names */
 function experts(token, names) {
   const lines = ranked(token.weights ?? [], names).map(({ weight, name }) => {
     const { colour, pattern } = ink(name);
@@ -50,7 +50,7 @@ function experts(token, names) {
 }
 
 /** @param {[string, number][]} alternatives @param {string} chosen */
-function instead(alternatives, chosen) {
+function alternativesList(alternatives, chosen) {
   const lines = alternatives.map(([name, logProb]) => {
     const label = element("bdi", name === chosen ? "chosen" : "", visible(name));
     return line(element("span", "word", label), Math.exp(logProb));
@@ -58,7 +58,7 @@ function instead(alternatives, chosen) {
   return element("ul", "", ...lines);
 }
 
-/** What a token cost, in words. @param {import("./told.js").Token[]} tokens */
+/** A token's probability, as text. @param {import("./completion.js").Token[]} tokens */
 function cost(tokens) {
   if (tokens.some((token) => token.logProb === null)) return "";
   const nats = tokens.reduce((sum, token) => sum + /** @type {number} */ (token.logProb), 0);
@@ -66,25 +66,25 @@ function cost(tokens) {
 }
 
 /**
- * Show the card of a stretch of text below its box.
+ * Show the card of a span of text below its box.
  *
- * @param {import("./told.js").Token[]} tokens  that make the stretch
- * @param {string} text  of the stretch
+ * @param {import("./completion.js").Token[]} tokens  of the span
+ * @param {string} text  of the span
  * @param {string[]} names  of the experts
  * @param {DOMRect} box
- * @param {number} edge  of the window's width, which the card does not cross
+ * @param {number} edge  right limit of the card, in pixels
  */
 export function showCard(tokens, text, names, box, edge) {
   const [token] = tokens;
   const title = visible(tokens.length > 1 ? text : token.name);
-  const pieces = tokens.length > 1 ? `${counted(tokens.length, "token")} of one character · ` : "";
+  const several = tokens.length > 1 ? `${counted(tokens.length, "token")} of one character · ` : "";
   const parts = [
     element("p", "title", element("bdi", "", title)),
-    element("p", "quiet", `${token.given ? "read" : "written"} · ${pieces}${cost(tokens)}`),
+    element("p", "quiet", `${token.given ? "prompt" : "generated"} · ${several}${cost(tokens)}`),
   ];
   if (names.length > 1 && token.weights) parts.push(experts(token, names));
   if (tokens.length === 1 && token.alternatives.length)
-    parts.push(element("p", "quiet", "likeliest here"), instead(token.alternatives, token.name));
+    parts.push(element("p", "quiet", "most likely here"), alternativesList(token.alternatives, token.name));
   card.replaceChildren(...parts);
   card.hidden = false;
   place(box, edge);
@@ -99,22 +99,22 @@ function place(box, edge) {
   card.style.setProperty("--top", `${Math.max(12, top)}px`);
 }
 
-/** Take the card away. */
+/** Hide the card. */
 export function hideCard() {
   card.hidden = true;
-  said.textContent = "";
+  announcement.textContent = "";
 }
 
 /**
- * Say what the card shows to those who listen.
+ * Announce the card's content to screen readers.
  *
- * @param {import("./told.js").Token[]} tokens
+ * @param {import("./completion.js").Token[]} tokens
  * @param {string} text
  * @param {string[]} names
  */
 export function say(tokens, text, names) {
   const [token] = tokens;
   const share = token.weights ? percent(Math.max(...token.weights)) : "";
-  const by = names.length > 1 && token.weights ? `, by ${names[speaker(token)]}, ${share}` : "";
-  said.textContent = `${visible(text)}${by}; ${cost(tokens)}`;
+  const by = names.length > 1 && token.weights ? `, by ${names[activeExpert(token)]}, ${share}` : "";
+  announcement.textContent = `${visible(text)}${by}; ${cost(tokens)}`;
 }

@@ -1,14 +1,14 @@
-// The text one writes in: a plain text area, over a layer that shows its text with colours.
+// The text one writes in: a plain text area, over a layer that displays its text with colours.
 
-import { Reading } from "./reading.js";
+import { MarkedText } from "./marked.js";
 
 /** The one text of the page. */
 export class Editor {
-  /** @param {() => void} edited  called after every change by the reader */
+  /** @param {() => void} edited  called after every edit by the user */
   constructor(edited) {
     this.area = /** @type {HTMLTextAreaElement} */ (document.getElementById("text"));
     this.sheet = /** @type {HTMLElement} */ (document.getElementById("sheet"));
-    this.reading = new Reading(/** @type {HTMLElement} */ (document.getElementById("layer")));
+    this.marked = new MarkedText(/** @type {HTMLElement} */ (document.getElementById("layer")));
     this.area.addEventListener("input", edited);
   }
 
@@ -16,28 +16,28 @@ export class Editor {
     return this.area.value;
   }
 
-  /** Show the text being written behind what stands in the area. @param {boolean} on */
+  /** Show the layer's text while it is generated. @param {boolean} on */
   set writing(on) {
     this.area.readOnly = on;
     this.sheet.classList.toggle("writing", on);
   }
 
   /**
-   * Show a text with its colours; the window follows its end where the end was in sight.
+   * Show a text in colour; the window follows its end if the end was visible.
    *
    * @param {string} text
-   * @param {import("./told.js").Telling | null} telling
+   * @param {import("./completion.js").Completion | null} completion
    */
-  show(text, telling) {
+  show(text, completion) {
     const before = this.sheet.getBoundingClientRect().bottom;
-    this.reading.show(text, telling);
+    this.marked.show(text, completion);
     const after = this.sheet.getBoundingClientRect().bottom;
     if (this.area.readOnly && before <= innerHeight && after > before)
       scrollBy({ top: after - before, behavior: "instant" });
   }
 
   /**
-   * Make the area hold a text, as one step that the reader can undo where the browser lets us.
+   * Set the area's text as one step that the user can undo.
    *
    * @param {string} text
    */

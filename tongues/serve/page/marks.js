@@ -1,8 +1,8 @@
-// Colours on text, by custom highlights: the text stays one run, so letters join as they should.
+// Colours on text by custom highlights: the text stays one node, so letters join correctly.
 
 const COLOURS = 9;
-const PATTERNS = ["solid", "dashed", "dotted"]; // for those who do not tell colours apart
-const STRENGTHS = [6, 11, 16]; // of a tint, in percent: as sure as the router is
+const PATTERNS = ["solid", "dashed", "dotted"]; // for colour-blind readers
+const STRENGTHS = [6, 11, 16]; // of a tint, in percent, by the router's weight
 
 const sheet = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
@@ -11,7 +11,7 @@ document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 const numbers = new Map();
 
 /**
- * The colour and the line an expert has everywhere on the page.
+ * The colour and line pattern of an expert, the same everywhere on the page.
  *
  * @param {string} expert
  */
@@ -34,7 +34,7 @@ export function ink(expert) {
 /** @typedef {{run: Run, highlight: any, range: Range}[]} Marks */
 
 /**
- * Mark stretches of a text, in place of what was marked before.
+ * Mark spans of a text and remove the marks of before.
  *
  * @param {Text} node
  * @param {Run[]} runs
@@ -44,7 +44,7 @@ export function ink(expert) {
 export function mark(node, runs, before) {
   if (!CSS.highlights) return [];
   let kept = 0;
-  while (kept < before.length && kept < runs.length && stands(before[kept], runs[kept])) kept += 1;
+  while (kept < before.length && kept < runs.length && isCurrent(before[kept], runs[kept])) kept += 1;
   for (const { highlight, range } of before.slice(kept)) highlight.delete(range);
   const added = runs.slice(kept).map((run) => {
     const range = new Range();
@@ -57,14 +57,14 @@ export function mark(node, runs, before) {
   return [...before.slice(0, kept), ...added];
 }
 
-/** Whether a mark is still as it should be. @param {Marks[number]} mark @param {Run} run */
-function stands({ run: { expert, given, weight }, range }, run) {
+/** Whether a mark is up to date. @param {Marks[number]} mark @param {Run} run */
+function isCurrent({ run: { expert, given, weight }, range }, run) {
   const placed = range.startOffset === run.start && range.endOffset === run.end;
   const looks = expert === run.expert && given === run.given;
   return placed && looks && strength(weight) === strength(run.weight);
 }
 
-/** Which of the tints a weight calls for. @param {number} weight */
+/** The index of a weight's tint. @param {number} weight */
 export function strength(weight) {
   return weight >= 0.9 ? 2 : weight >= 0.6 ? 1 : 0;
 }
@@ -75,23 +75,23 @@ function highlightOf({ expert, given, weight }) {
   const name = given ? `given-${number}` : `written-${number}-${strength(weight)}`;
   const found = CSS.highlights.get(name);
   if (found) return found;
-  const made = new Highlight();
-  CSS.highlights.set(name, made);
+  const highlight = new Highlight();
+  CSS.highlights.set(name, highlight);
   const tint = `color-mix(in srgb, ${colour} ${STRENGTHS[strength(weight)]}%, transparent)`;
   const line = given ? `underline ${pattern} 1px` : `underline ${pattern} 2px`;
   const rest = given ? "" : `background-color: ${tint};`;
   sheet.insertRule(
     `::highlight(${name}) { ${rest} text-decoration: ${line} ${colour}; text-underline-offset: 0.3em; }`,
   );
-  return made;
+  return highlight;
 }
 
-/** Mark the one stretch that is looked at, or none. @param {Range | null} range */
+/** Highlight the inspected span, or none. @param {Range | null} range */
 export function look(range) {
   if (!CSS.highlights) return;
   if (range) {
     const highlight = new Highlight(range);
     highlight.priority = 1;
-    CSS.highlights.set("looked", highlight);
-  } else CSS.highlights.delete("looked");
+    CSS.highlights.set("inspected", highlight);
+  } else CSS.highlights.delete("inspected");
 }

@@ -1,62 +1,62 @@
-// The page: one text, one or two that continue it, and what the reader does.
+// The page: one text, one or two panels that continue it, and the user's actions.
 
 import { Editor } from "./editor.js";
-import { copyLink, readLink, writeLink } from "./link.js";
-import { byKeys, byPointer, isLooking, lookAt, lookAway } from "./looking.js";
-import { asked, onSetting, pointAt, setSettings, settings } from "./sampling.js";
+import { copyLink, readLink, writeLink } from "./address.js";
+import { byKeys, byPointer, isInspecting, inspect, closeInspector } from "./inspect.js";
+import { samplingRequest, onSetting, pointAt, setSettings, settings } from "./sampling.js";
 import { models, Problem, useKey } from "./server.js";
-import { Voice } from "./voice.js";
-import { counted } from "./words.js";
+import { Panel } from "./panel.js";
+import { counted } from "./format.js";
 
 /** @param {string} id */
 const by = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
-const [write, read, back] = ["write", "read", "back"].map(
+const [generateButton, scoreButton, undoButton] = ["generate", "score", "undo"].map(
   (id) => /** @type {HTMLButtonElement} */ (by(id)),
 );
 const secret = /** @type {HTMLInputElement} */ (by("secret"));
 
 /** @type {import("./server.js").Model[]} */
 let served = [];
-/** @type {Voice[]} */
-let voices = [];
+/** @type {Panel[]} */
+let panels = [];
 /** @type {AbortController | null} */
 let running = null;
 /** @type {string[]} */
-const before = []; // the text as it was, each time something was written
-let again = start; // what to do once there is a key
+const before = []; // the text before each generation
+let again = start; // what to repeat once there is a key
 
-let typed = 0; // waits until the reader pauses
+let typed = 0; // a timer until the user pauses
 
 const editor = new Editor(() => {
-  lookAway();
+  closeInspector();
   show();
   clearTimeout(typed);
-  typed = setTimeout(remember, 800);
+  typed = setTimeout(saveState, 800);
 });
 
-let figured = 0; // when facts and legends were shown last
+let figured = 0; // when facts and legends were last updated
 
-/** Show every text as it stands; while it grows, the figures beside it less often. */
+/** Show every text; facts and legends are updated at most five times a second. */
 function show() {
-  if (!voices.length) return;
+  if (!panels.length) return;
   const figures = !running || performance.now() - figured > 200;
   if (figures) figured = performance.now();
-  const [first] = voices;
-  const alone = voices.length === 1;
-  const writing = alone && running && first.fresh ? first.telling : null;
+  const [first] = panels;
+  const alone = panels.length === 1;
+  const writing = alone && running && first.fresh ? first.completion : null;
   const written = writing?.text ?? editor.text;
-  editor.show(written, alone ? first.telling : null);
-  for (const voice of voices) {
-    const told = voice.telling?.text ?? "";
-    if (!alone) voice.own.show(told, voice.telling);
-    if (figures) voice.tell(alone ? written : told, alone ? editor.reading : voice.own);
-    voice.keep.hidden = alone || running !== null || told.length <= (voice.telling?.prompt ?? "").length;
+  editor.show(written, alone ? first.completion : null);
+  for (const panel of panels) {
+    const text = panel.completion?.text ?? "";
+    if (!alone) panel.marked.show(text, panel.completion);
+    if (figures) panel.showFacts(alone ? written : text, alone ? editor.marked : panel.marked);
+    panel.keep.hidden = alone || running !== null || text.length <= (panel.completion?.prompt ?? "").length;
   }
 }
 
 let waiting = 0;
 
-/** Show once the screen is drawn next, however much came. */
+/** Show at the next animation frame. */
 function showSoon() {
   waiting ||= requestAnimationFrame(() => {
     waiting = 0;
@@ -65,68 +65,68 @@ function showSoon() {
 }
 
 /**
- * Let every voice continue the text, or only read it.
+ * Let every panel continue the text, or only score it.
  *
- * @param {boolean} writes
+ * @param {boolean} generates
  */
-async function run(writes) {
-  const sampling = asked();
-  if (running || !voices.length || !sampling) return;
-  again = () => run(writes);
+async function run(generates) {
+  const sampling = samplingRequest();
+  if (running || !panels.length || !sampling) return;
+  again = () => run(generates);
   const prompt = editor.text;
-  const wanted = writes ? sampling : { ...sampling, max_tokens: 0 };
+  const wanted = generates ? sampling : { ...sampling, max_tokens: 0 };
   const { signal } = (running = new AbortController());
   const began = performance.now();
-  lookAway();
+  closeInspector();
   report(null);
-  busy(writes ? "Writing …" : "Reading …");
+  busy(generates ? "Generating …" : "Scoring …");
   const ends = await Promise.allSettled(
-    voices.map((voice) => voice.write(prompt, wanted, signal, showSoon)),
+    panels.map((panel) => panel.generate(prompt, wanted, signal, showSoon)),
   );
   const stopped = signal.aborted;
   running = null;
   busy(null);
-  if (voices.length === 1 && voices[0].fresh) settle(voices[0].telling?.text ?? prompt);
+  if (panels.length === 1 && panels[0].fresh) settle(panels[0].completion?.text ?? prompt);
   show();
   const failed = ends.find((end) => end.status === "rejected");
   if (failed) report(failed.reason);
-  say(failed ? "" : summary(writes, stopped, performance.now() - began));
-  remember();
+  say(failed ? "" : summary(generates, stopped, performance.now() - began));
+  saveState();
 }
 
-/** What was written becomes text like any other. @param {string} text */
+/** Make the generated text editable. @param {string} text */
 function settle(text) {
   if (text === editor.text) return;
   before.push(editor.text);
-  back.disabled = false;
+  undoButton.disabled = false;
   editor.put(text);
 }
 
-/** The text as it was before something was written. */
-function takeBack() {
+/** Undo the last generation. */
+function undo() {
   editor.put(before.pop() ?? editor.text);
-  back.disabled = !before.length;
+  undoButton.disabled = !before.length;
   show();
-  remember();
+  saveState();
 }
 
-/** What a run came to. @param {boolean} writes @param {boolean} stopped @param {number} time  ms */
-function summary(writes, stopped, time) {
-  const tokens = voices.flatMap((voice) => (voice.fresh && voice.telling?.tokens) || []);
-  const count = tokens.filter((token) => token.given !== writes).length;
+/** The status line after a request. @param {boolean} generates @param {boolean} stopped @param {number} time  ms */
+function summary(generates, stopped, time) {
+  const tokens = panels.flatMap((panel) => (panel.fresh && panel.completion?.tokens) || []);
+  const count = tokens.filter((token) => token.given !== generates).length;
   const seconds = (time / 1000).toFixed(1);
-  const ended = voices.length === 1 && voices[0].telling?.reason === "stop" ? ", to its end" : "";
+  const ended = panels.length === 1 && panels[0].completion?.reason === "stop" ? ", finished" : "";
   const how = stopped ? "; stopped" : ended;
-  return `${counted(count, "token")} ${writes ? "written" : "read"} in ${seconds} s${how}`;
+  return `${counted(count, "token")} ${generates ? "generated" : "scored"} in ${seconds} s${how}`;
 }
 
 /** @param {string | null} doing */
 function busy(doing) {
   editor.writing = doing !== null;
   document.body.classList.toggle("busy", doing !== null);
-  write.textContent = doing ? "Stop" : "Write";
-  read.disabled = doing !== null;
-  back.disabled = doing !== null || !before.length;
+  generateButton.textContent = doing ? "Stop" : "Generate";
+  scoreButton.disabled = doing !== null;
+  undoButton.disabled = doing !== null || !before.length;
   if (doing) say(doing);
 }
 
@@ -135,64 +135,64 @@ function say(words) {
   by("status").textContent = words;
 }
 
-/** Tell what went wrong, or that nothing did. @param {unknown} problem */
+/** Show an error, or none. @param {unknown} problem */
 function report(problem) {
   const known = problem instanceof Problem ? problem : null;
   const wantsKey = known?.status === 401;
-  const wrongKey = wantsKey && !by("key").hidden ? "The server does not know this key." : "";
+  const wrongKey = wantsKey && !by("key").hidden ? "The server rejected this key." : "";
   by("problem").textContent = wantsKey ? wrongKey : String(known?.message ?? problem ?? "");
   pointAt(known?.field ?? null);
   by("key").hidden = !wantsKey;
   if (wantsKey) secret.focus();
 }
 
-/** How many write. @param {number} count */
-function setVoices(count) {
-  voices = voices.slice(0, count);
-  while (voices.length < count) {
-    const voice = new Voice(served, () => (show(), remember()));
-    voice.keep.addEventListener("click", () => goOn(voice));
-    byPointer(voice.own.element, () => voice.own);
-    byKeys(voice.own);
-    if (voices.length) voice.differ(voices[0]);
-    voices.push(voice);
+/** Set the number of panels. @param {number} count */
+function setPanels(count) {
+  panels = panels.slice(0, count);
+  while (panels.length < count) {
+    const panel = new Panel(served, () => (show(), saveState()));
+    panel.keep.addEventListener("click", () => continueWith(panel));
+    byPointer(panel.marked.element, () => panel.marked);
+    byKeys(panel.marked);
+    if (panels.length) panel.differ(panels[0]);
+    panels.push(panel);
   }
-  by("voices").replaceChildren(...voices.map((voice) => voice.element));
-  document.body.classList.toggle("beside", count > 1);
+  by("panels").replaceChildren(...panels.map((panel) => panel.element));
+  document.body.classList.toggle("compare", count > 1);
   by("compare").setAttribute("aria-pressed", String(count > 1));
 }
 
-/** The text becomes what one of two wrote. @param {Voice} voice */
-function goOn(voice) {
-  settle(voice.telling?.text ?? editor.text);
+/** Continue with one panel's text. @param {Panel} panel */
+function continueWith(panel) {
+  settle(panel.completion?.text ?? editor.text);
   editor.area.focus();
   show();
-  remember();
+  saveState();
 }
 
-/** Keep the page's state in its address; false where it is too long for one. */
-function remember() {
+/** Write the page's state to its address; false if it is too long. */
+function saveState() {
   clearTimeout(typed);
-  const [first, second] = voices.map((voice) => voice.chosen());
+  const [first, second] = panels.map((panel) => panel.chosen());
   const other = second && Object.entries(second).map(([name, value]) => [`${name}2`, value]);
   return writeLink({ text: editor.text, ...first, ...Object.fromEntries(other ?? []), ...settings() });
 }
 
-/** Take the page's state from its address. */
-function recall() {
+/** Read the page's state from its address. */
+function restore() {
   const { text = "", model, routing, language, model2, routing2, language2, ...rest } = readLink();
-  setVoices(model2 ? 2 : 1);
+  setPanels(model2 ? 2 : 1);
   setSettings(rest);
   const unknown = [
-    voices[0].choose({ model, routing, language }),
-    voices[1]?.choose({ model: model2, routing: routing2, language: language2 }),
+    panels[0].choose({ model, routing, language }),
+    panels[1]?.choose({ model: model2, routing: routing2, language: language2 }),
   ].find((name) => name !== undefined);
   editor.area.value = text;
   say(unknown === undefined ? "" : `The link names ${unknown}, which is not served here.`);
   show();
 }
 
-/** Ask what is served. */
+/** Load the list of models. */
 async function start() {
   again = start;
   editor.area.value ||= readLink().text ?? "";
@@ -204,24 +204,24 @@ async function start() {
   }
   report(null);
   by("compare").hidden = served.length < 2 && served[0].experts.length < 2;
-  write.disabled = read.disabled = false;
-  recall();
+  generateButton.disabled = scoreButton.disabled = false;
+  restore();
   editor.area.focus({ preventScroll: true });
 }
 
-write.addEventListener("click", () => (running ? running.abort() : run(true)));
-read.addEventListener("click", () => run(false));
-for (const button of [write, read, back])
-  button.addEventListener("pointerdown", (event) => event.preventDefault()); // the cursor stays
-back.addEventListener("click", takeBack);
+generateButton.addEventListener("click", () => (running ? running.abort() : run(true)));
+scoreButton.addEventListener("click", () => run(false));
+for (const button of [generateButton, scoreButton, undoButton])
+  button.addEventListener("pointerdown", (event) => event.preventDefault()); // keep the cursor
+undoButton.addEventListener("click", undo);
 by("compare").addEventListener("click", () => {
   if (running) return;
-  setVoices(voices.length === 1 ? 2 : 1);
+  setPanels(panels.length === 1 ? 2 : 1);
   show();
-  remember();
+  saveState();
 });
 by("share").addEventListener("click", async () => {
-  const fits = remember();
+  const fits = saveState();
   const copied = fits && (await copyLink());
   const found = copied ? "Link copied" : "The link is this page's address.";
   say(fits ? found : "The text is too long for a link.");
@@ -231,37 +231,37 @@ by("key").addEventListener("submit", (event) => {
   useKey(secret.value);
   again();
 });
-onSetting(remember);
-addEventListener("hashchange", () => !running && served.length && recall());
+onSetting(saveState);
+addEventListener("hashchange", () => !running && served.length && restore());
 
-byPointer(editor.area, () => editor.reading);
+byPointer(editor.area, () => editor.marked);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     run(!event.shiftKey);
   } else if (event.key === "Escape") {
     if (running) running.abort();
-    else lookAway();
+    else closeInspector();
   } else if (event.altKey && event.key === "ArrowDown" && event.target === editor.area) {
     event.preventDefault();
     explain();
   }
 });
-let following = false; // whether the card goes where the cursor goes
+let following = false; // whether the card follows the cursor
 
-/** Look at the token before the cursor. */
+/** Show the token before the cursor. */
 function explain() {
   following = true;
-  const { reading, area } = editor;
+  const { marked, area } = editor;
   const at = area.selectionDirection === "backward" ? area.selectionStart : area.selectionEnd;
-  lookAt(reading, reading.partAt(Math.max(0, at - 1)), true);
+  inspect(marked, marked.partAt(Math.max(0, at - 1)), true);
 }
 document.addEventListener("selectionchange", () => {
-  following &&= isLooking();
+  following &&= isInspecting();
   if (following && document.activeElement === editor.area) explain();
 });
-addEventListener("scroll", () => !following && lookAway(), { passive: true });
+addEventListener("scroll", () => !following && closeInspector(), { passive: true });
 if (/Mac|iPhone|iPad/.test(navigator.platform))
   for (const key of document.querySelectorAll(".command")) key.textContent = "⌘";
-write.disabled = read.disabled = true;
+generateButton.disabled = scoreButton.disabled = true;
 start();

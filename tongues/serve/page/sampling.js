@@ -1,14 +1,11 @@
-// The settings of writing: a form, what the server is asked, what a link says.
+// The sampling settings: a form, as a request, and in a link.
 
-import { unescaped } from "./words.js";
+import { unescaped } from "./format.js";
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("sampling"));
 const details = /** @type {HTMLDetailsElement} */ (form.closest("details"));
 const inputs = [...form.querySelectorAll("input")];
 const narrow = matchMedia("(max-width: 760px)");
-
-/** What each setting is called in a request, where not as here. */
-const NAMES = /** @type {Record<string, string>} */ ({ most: "max_tokens" });
 
 if (narrow.matches) details.open = false;
 
@@ -22,40 +19,40 @@ export function onSetting(changed) {
 }
 
 /**
- * The settings as a request has them; null where one cannot be, which is then pointed at.
+ * The settings as fields of a request; null if one is invalid, which is then highlighted.
  *
  * @returns {any}
  */
-export function asked() {
+export function samplingRequest() {
   if (!form.checkValidity()) details.open = true;
   if (!form.reportValidity()) return null;
   const filled = inputs.filter((input) => input.value !== "");
   return Object.fromEntries(
     filled.map(({ name, type, value }) => [
-      NAMES[name] ?? name,
+      name,
       type === "number" ? Number(value) : unescaped(value),
     ]),
   );
 }
 
-/** Point at the setting that the server would not have. @param {string | null} field */
+/** Highlight the setting that the server rejected. @param {string | null} field */
 export function pointAt(field) {
   for (const input of inputs) {
-    const meant = (NAMES[input.name] ?? input.name) === field;
+    const meant = input.name === field;
     if (meant) input.setAttribute("aria-invalid", "true");
     else input.removeAttribute("aria-invalid");
     if (meant) details.open = true;
   }
 }
 
-/** The settings by name, empty where they are as a new page has them. */
+/** The settings by name, empty where they are the defaults. */
 export function settings() {
   return Object.fromEntries(
     inputs.map(({ name, value, defaultValue }) => [name, value === defaultValue ? "" : value]),
   );
 }
 
-/** @param {Record<string, string>} said */
-export function setSettings(said) {
-  for (const input of inputs) input.value = said[input.name] ?? input.defaultValue;
+/** @param {Record<string, string>} values */
+export function setSettings(values) {
+  for (const input of inputs) input.value = values[input.name] ?? input.defaultValue;
 }

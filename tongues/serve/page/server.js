@@ -1,16 +1,16 @@
-// What the page asks of the server it came from, in OpenAI's form.
+// Requests to the server of this page, in OpenAI's format.
 
 /**
  * @typedef {object} Model
  * @property {string} id
  * @property {{name: string, languages: string[]}[]} experts
  * @property {string[]} languages
- * @property {string} routing  its own
+ * @property {string} routing  the default
  * @property {number | null} context  tokens that it sees
- * @property {{routing: string, title: string}[]} routings  that it can be asked by, its own first
+ * @property {{routing: string, title: string}[]} routings  that it can be asked by, the default first
  */
 
-/** Something the server, or the way to it, would not do. */
+/** An error of the server or the connection. */
 export class Problem extends Error {
   /**
    * @param {string} message
@@ -26,7 +26,7 @@ export class Problem extends Error {
 
 let key = sessionStorage.getItem("key") ?? "";
 
-/** Send this key from now on. @param {string} secret */
+/** Use this API key from now on. @param {string} secret */
 export function useKey(secret) {
   key = secret;
   sessionStorage.setItem("key", secret);
@@ -34,8 +34,8 @@ export function useKey(secret) {
 
 /** The models that are served. @returns {Promise<Model[]>} */
 export async function models() {
-  const answer = await ask("v1/models", {});
-  const { data } = await answer.json();
+  const response = await request("v1/models", {});
+  const { data } = await response.json();
   return data.map((/** @type {any} */ one) => ({
     id: one.id,
     experts: one.tongues.experts,
@@ -47,20 +47,20 @@ export async function models() {
 }
 
 /**
- * The chunks of one answer as they come; ends early, with no error, when aborted.
+ * The chunks of a streamed response; ends early, without error, when aborted.
  *
  * @param {object} body  of the request, without `stream`
  * @param {AbortSignal} signal
  */
 export async function* complete(body, signal) {
   try {
-    const answer = await ask("v1/completions", {
+    const response = await request("v1/completions", {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ ...body, stream: true }),
       signal,
     });
-    for await (const data of events(answer)) {
+    for await (const data of events(response)) {
       if (data === "[DONE]") return;
       const chunk = JSON.parse(data);
       if (chunk.error) throw new Problem(chunk.error.message, { status: 500 });
@@ -70,12 +70,12 @@ export async function* complete(body, signal) {
     if (signal.aborted) return;
     if (error instanceof Problem) throw error;
   }
-  throw new Problem("The connection broke off. What was written stays.");
+  throw new Problem("The connection was lost. The generated text was kept.");
 }
 
-/** The data of each event of a stream. @param {Response} answer */
-async function* events(answer) {
-  const reader = /** @type {ReadableStream} */ (answer.body).getReader();
+/** The data of each event of a stream. @param {Response} response */
+async function* events(response) {
+  const reader = /** @type {ReadableStream} */ (response.body).getReader();
   const decoder = new TextDecoder();
   for (let rest = ""; ; ) {
     const { done, value } = await reader.read();
@@ -87,26 +87,26 @@ async function* events(answer) {
 }
 
 /** @param {string} path @param {RequestInit} options */
-async function ask(path, options) {
+async function request(path, options) {
   const headers = new Headers(options.headers);
   if (key) headers.set("authorization", `Bearer ${key}`);
-  let answer;
+  let response;
   try {
-    answer = await fetch(path, { ...options, headers });
+    response = await fetch(path, { ...options, headers });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new Problem("The server does not answer. Is it still running?");
+    throw new Problem("The server does not response. Is it still running?");
   }
-  if (!answer.ok) throw await refusal(answer);
-  return answer;
+  if (!response.ok) throw await refusal(response);
+  return response;
 }
 
-/** @param {Response} answer */
-async function refusal(answer) {
-  const told = await answer.json().catch(() => ({}));
-  let message = told.error?.message ?? `The server answered ${answer.status}.`;
-  const wait = answer.headers.get("retry-after");
+/** @param {Response} response */
+async function refusal(response) {
+  const body = await response.json().catch(() => ({}));
+  let message = body.error?.message ?? `The server answered ${response.status}.`;
+  const wait = response.headers.get("retry-after");
   if (wait && /^\d+$/.test(wait)) message += ` Try again in ${wait} s.`;
-  const { param: field = null, code = null } = told.error ?? {};
-  return new Problem(message, { status: answer.status, field, code });
+  const { param: field = null, code = null } = body.error ?? {};
+  return new Problem(message, { status: response.status, field, code });
 }

@@ -1,13 +1,13 @@
-// How things are called and counted on the page.
+// Names and numbers as the page shows them.
 
-/** A model's name; of a folder's path its last part. @param {string} id */
+/** A model's name; for a path, the name of the folder. @param {string} id */
 export function modelName(id) {
   return /^[./~]/.test(id) ? (id.split("/").findLast((part) => part !== "") ?? id) : id;
 }
 
 const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
 
-/** A language's English name, or its tag where it has none. @param {string} tag */
+/** A language's English name, or its tag if it has none. @param {string} tag */
 export function languageName(tag) {
   try {
     return names.of(tag) ?? tag;
@@ -28,21 +28,21 @@ export function percent(share) {
   return `${hundred >= 10 || hundred === 0 ? Math.round(hundred) : hundred.toFixed(1)} %`;
 }
 
-/** A token's text with what is not seen made visible. @param {string} name */
+/** A token's text with white space made visible. @param {string} name */
 export function visible(name) {
-  const text = /^bytes:(\\x[0-9a-f]{2})+$/.test(name) ? spelt(name.slice(6)) : name;
+  const text = /^bytes:(\\x[0-9a-f]{2})+$/.test(name) ? decoded(name.slice(6)) : name;
   return text.replaceAll(" ", "␣").replaceAll("\n", "⏎").replaceAll("\t", "⇥") || "∅";
 }
 
-/** Bytes as far as they are letters; where none is, the bytes. @param {string} escaped */
-function spelt(escaped) {
+/** Bytes decoded as UTF-8; the bytes themselves if nothing decodes. @param {string} escaped */
+function decoded(escaped) {
   const bytes = escaped.split("\\x").slice(1);
   const text = new TextDecoder().decode(Uint8Array.from(bytes, (byte) => parseInt(byte, 16)));
   return /[^\ufffd]/.test(text) ? text.replaceAll(/\ufffd+/g, "\ufffd") : bytes.join("\u2009");
 }
 
-/** `\n` and `\t` as one writes them in a field, and back. @param {string} written */
-export function unescaped(written) {
-  const meant = { n: "\n", t: "\t", "\\": "\\" };
-  return written.replaceAll(/\\([nt\\])/g, (_, letter) => meant[/** @type {"n"} */ (letter)]);
+/** Replace the escapes `\n`, `\t` and `\\` by their characters. @param {string} text */
+export function unescaped(text) {
+  const characters = { n: "\n", t: "\t", "\\": "\\" };
+  return text.replaceAll(/\\([nt\\])/g, (_, letter) => characters[/** @type {"n"} */ (letter)]);
 }

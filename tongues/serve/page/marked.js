@@ -1,42 +1,42 @@
-// A text with its tokens marked, and the way from a place on the screen to a token.
+// A text with its tokens marked; finds the token under a point of the screen.
 
 import { look, mark, strength } from "./marks.js";
-import { speaker, stretches } from "./told.js";
+import { activeExpert, spans } from "./completion.js";
 
-/** @typedef {ReturnType<typeof stretches>[number]} Part */
+/** @typedef {ReturnType<typeof spans>[number]} Part */
 
 /** One text on the page. */
-export class Reading {
+export class MarkedText {
   /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
     this.node = new Text("");
-    element.replaceChildren(this.node, "\u200b"); // the last line stands also while it is empty
+    element.replaceChildren(this.node, "\u200b"); // keeps an empty last line
     /** @type {Part[]} */
     this.parts = [];
-    /** @type {import("./told.js").Telling | null} */
-    this.telling = null;
+    /** @type {import("./completion.js").Completion | null} */
+    this.completion = null;
     /** @type {import("./marks.js").Marks} */
     this.marks = [];
   }
 
   /**
-   * Show a text, marked as far as it was told.
+   * Show a text with its known tokens marked.
    *
    * @param {string} text
-   * @param {import("./told.js").Telling | null} telling
+   * @param {import("./completion.js").Completion | null} completion
    */
-  show(text, telling) {
+  show(text, completion) {
     if (text !== this.node.data) {
       if (text.startsWith(this.node.data)) this.node.appendData(text.slice(this.node.length));
       else this.node.data = text;
     }
-    this.telling = telling;
-    this.parts = telling ? stretches(telling, text) : [];
-    this.marks = mark(this.node, telling ? runs(this.parts, telling.experts) : [], this.marks);
+    this.completion = completion;
+    this.parts = completion ? spans(completion, text) : [];
+    this.marks = mark(this.node, completion ? runs(this.parts, completion.experts) : [], this.marks);
   }
 
-  /** The token that covers a place in the text. @param {number} at */
+  /** The index of the token at an offset, or -1. @param {number} at */
   partAt(at) {
     let [low, high] = [0, this.parts.length];
     while (low < high) {
@@ -73,40 +73,40 @@ export class Reading {
     return range;
   }
 
-  /** Let a token stand out. @param {number} part */
+  /** Highlight a token. @param {number} part */
   look(part) {
     look(this.range(part));
   }
 }
 
 /**
- * Neighbouring tokens of one look, joined.
+ * Neighbouring tokens of the same style, joined.
  *
  * @param {Part[]} parts
  * @param {string[]} experts
  */
 function runs(parts, experts) {
   /** @type {import("./marks.js").Run[]} */
-  const found = [];
+  const joined = [];
   for (const { start, end, tokens } of parts) {
     const token = tokens[tokens.length - 1];
-    const expert = experts[speaker(token)];
+    const expert = experts[activeExpert(token)];
     if (expert === undefined || start === end) continue;
     const weight = token.weights ? Math.max(...token.weights) : 1;
-    const last = found[found.length - 1];
+    const last = joined[joined.length - 1];
     const joins =
       last?.expert === expert &&
       last.end === start &&
       last.given === token.given &&
       (token.given || strength(last.weight) === strength(weight));
     if (joins) last.end = end;
-    else found.push({ start, end, expert, given: token.given, weight });
+    else joined.push({ start, end, expert, given: token.given, weight });
   }
-  return found;
+  return joined;
 }
 
 /**
- * The place in a text node under a point of the window.
+ * The offset in a text node under a point of the window.
  *
  * @param {number} x
  * @param {number} y
@@ -114,9 +114,9 @@ function runs(parts, experts) {
  */
 function placeUnder(x, y, node) {
   if (document.caretPositionFromPoint) {
-    const found = document.caretPositionFromPoint(x, y);
-    return found?.offsetNode === node ? found.offset : null;
+    const joined = document.caretPositionFromPoint(x, y);
+    return joined?.offsetNode === node ? joined.offset : null;
   }
-  const found = document.caretRangeFromPoint(x, y);
-  return found?.startContainer === node ? found.startOffset : null;
+  const joined = document.caretRangeFromPoint(x, y);
+  return joined?.startContainer === node ? joined.startOffset : null;
 }

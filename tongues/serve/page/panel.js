@@ -1,21 +1,21 @@
-// One that writes: a model with a routing, what it found, and its experts.
+// A panel: a model with a routing, its results, and its experts.
 
 import { element } from "./card.js";
 import { ink } from "./marks.js";
-import { Reading } from "./reading.js";
-import { begin, bitsPerByte, hear, spoken, stretches } from "./told.js";
+import { MarkedText } from "./marked.js";
+import { newCompletion, bitsPerByte, addChunk, tokensByExpert, spans } from "./completion.js";
 import { complete, Problem } from "./server.js";
-import { counted, languageName, modelName } from "./words.js";
+import { counted, languageName, modelName } from "./format.js";
 
 /** @typedef {import("./server.js").Model} Model */
 
-const pattern = /** @type {HTMLTemplateElement} */ (document.getElementById("voice"));
+const pattern = /** @type {HTMLTemplateElement} */ (document.getElementById("panel"));
 
 /** A model and a routing that continue the page's text. */
-export class Voice {
+export class Panel {
   /**
    * @param {Model[]} models
-   * @param {() => void} chosen  called when the reader chooses another
+   * @param {() => void} chosen  called when the user changes a choice
    */
   constructor(models, chosen) {
     const copy = /** @type {DocumentFragment} */ (pattern.content.cloneNode(true));
@@ -25,14 +25,14 @@ export class Voice {
     this.routing = this.choice("routing");
     this.language = this.choice("language");
     this.keep = /** @type {HTMLButtonElement} */ (this.element.querySelector(".keep"));
-    this.own = new Reading(/** @type {HTMLElement} */ (this.element.querySelector(".written")));
-    /** @type {import("./told.js").Telling | null} */
-    this.telling = null;
-    this.fresh = false; // whether the telling is of the latest request
+    this.marked = new MarkedText(/** @type {HTMLElement} */ (this.element.querySelector(".written")));
+    /** @type {import("./completion.js").Completion | null} */
+    this.completion = null;
+    this.fresh = false; // whether the completion belongs to the latest request
     offer(this.model, models.map((one) => [one.id, modelName(one.id)]));
     this.element.addEventListener("change", (event) => {
       if (event.target === this.model) this.offerRoutings();
-      this.telling = null;
+      this.completion = null;
       this.settle();
       chosen();
     });
@@ -44,12 +44,12 @@ export class Voice {
     return /** @type {HTMLSelectElement} */ (this.element.querySelector(`[name=${name}]`));
   }
 
-  /** The model that is chosen. @returns {Model} */
+  /** The selected model. @returns {Model} */
   get served() {
     return this.models[this.model.selectedIndex];
   }
 
-  /** Offer what the model can do. */
+  /** List the routings and languages of the model. */
   offerRoutings() {
     const { served } = this;
     offer(this.routing, served.routings.map(({ routing, title }) => [routing, title]));
@@ -58,9 +58,9 @@ export class Voice {
   }
 
   /**
-   * Choose another than this one has: the next model, or of one model the next routing.
+   * Select another model than the first panel, or with one model another routing.
    *
-   * @param {Voice} first
+   * @param {Panel} first
    */
   differ(first) {
     const next = (first.model.selectedIndex + 1) % this.models.length;
@@ -69,7 +69,7 @@ export class Voice {
     this.settle();
   }
 
-  /** Show only the choices that there are. */
+  /** Hide the choices with one option. */
   settle() {
     hide(this.model, this.models.length < 2);
     hide(this.routing, this.served.experts.length < 2);
@@ -77,25 +77,25 @@ export class Voice {
   }
 
   /**
-   * Choose by name; what is not served stays as it is.
+   * Select by name; unknown names change nothing.
    *
    * @param {{model?: string, routing?: string, language?: string}} names
-   * @returns {string | undefined} the first name that is not known here
+   * @returns {string | undefined} the first unknown name
    */
   choose(names) {
     const unknown = [];
     for (const field of /** @type {const} */ (["model", "routing", "language"])) {
-      const wanted = names[field];
-      const known = [...this[field].options].some((option) => option.value === wanted);
-      if (known) this[field].value = /** @type {string} */ (wanted);
-      else if (wanted) unknown.push(wanted);
+      const value = names[field];
+      const known = [...this[field].options].some((option) => option.value === value);
+      if (known) this[field].value = /** @type {string} */ (value);
+      else if (value) unknown.push(value);
       if (field === "model" && known) this.offerRoutings();
     }
     this.settle();
     return unknown[0];
   }
 
-  /** What is chosen, less what goes without saying. */
+  /** The selection, without defaults. */
   chosen() {
     const routing = this.routing.value === this.served.routing ? "" : this.routing.value;
     const language = this.routing.value === "language" ? this.language.value : "";
@@ -103,88 +103,88 @@ export class Voice {
   }
 
   /**
-   * How many tokens to ask for, of so many: no more than the model has room for, as far as one can
-   * tell from here, where a token of a text not yet told is taken to be so many bytes.
+   * The number of tokens to request: at most `limit` and what fits the model's context. A token of text
+   * without known tokens counts as `bytes` bytes.
    *
    * @param {string} text
-   * @param {number} most
+   * @param {number} limit
    * @param {number} bytes
    */
-  room(text, most, bytes) {
-    const parts = this.telling ? stretches(this.telling, text) : [];
-    const told = parts.reduce((sum, part) => sum + part.tokens.length, 0);
+  room(text, limit, bytes) {
+    const parts = this.completion ? spans(this.completion, text) : [];
+    const known = parts.reduce((sum, part) => sum + part.tokens.length, 0);
     const rest = new TextEncoder().encode(text.slice(parts.at(-1)?.end ?? 0)).length;
-    const left = (this.served.context ?? Infinity) - told - Math.ceil(rest / bytes);
-    return left >= 1 ? Math.min(most, left) : most;
+    const left = (this.served.context ?? Infinity) - known - Math.ceil(rest / bytes);
+    return left >= 1 ? Math.min(limit, left) : limit;
   }
 
   /**
-   * Continue a text, and tell after every chunk.
+   * Continue a text; call `onChunk` after every chunk.
    *
    * @param {string} text
    * @param {{max_tokens: number}} sampling
    * @param {AbortSignal} signal
-   * @param {() => void} told
+   * @param {() => void} onChunk
    */
-  async write(text, sampling, signal, told) {
-    const [hoped, sure] = [2, 1].map((bytes) => this.room(text, sampling.max_tokens, bytes));
+  async generate(text, sampling, signal, onChunk) {
+    const [optimistic, safe] = [2, 1].map((bytes) => this.room(text, sampling.max_tokens, bytes));
     try {
-      await this.ask(text, { ...sampling, max_tokens: hoped }, signal, told);
+      await this.request(text, { ...sampling, max_tokens: optimistic }, signal, onChunk);
     } catch (problem) {
       const long = problem instanceof Problem && problem.code === "context_length_exceeded";
-      if (!long || sure >= hoped) throw problem;
-      await this.ask(text, { ...sampling, max_tokens: sure }, signal, told);
+      if (!long || safe >= optimistic) throw problem;
+      await this.request(text, { ...sampling, max_tokens: safe }, signal, onChunk);
     }
   }
 
   /**
-   * Have the server continue a text.
+   * Send one request for a continuation.
    *
    * @param {string} text
    * @param {{max_tokens: number}} sampling
    * @param {AbortSignal} signal
-   * @param {() => void} told
+   * @param {() => void} onChunk
    */
-  async ask(text, sampling, signal, told) {
+  async request(text, sampling, signal, onChunk) {
     const { model, routing, language } = this.chosen();
-    const asked = { ...(routing && { routing }), ...(language && { language }) };
-    const telling = begin(text);
+    const options = { ...(routing && { routing }), ...(language && { language }) };
+    const completion = newCompletion(text);
     this.fresh = false;
-    const beside = { echo: true, logprobs: 5, weights: true };
-    const body = { model, prompt: text, ...asked, ...sampling, ...beside };
+    const details = { echo: true, logprobs: 5, weights: true };
+    const body = { model, prompt: text, ...options, ...sampling, ...details };
     for await (const chunk of complete(body, signal)) {
-      hear(telling, chunk);
-      if (telling.end === null) continue; // it still reads the prompt
-      this.telling = telling;
+      addChunk(completion, chunk);
+      if (completion.end === null) continue; // the prompt is still being read
+      this.completion = completion;
       this.fresh = true;
-      told();
+      onChunk();
     }
   }
 
   /**
-   * Tell what was found in a text and who spoke it.
+   * Show the facts and the tokens per expert.
    *
    * @param {string} text
-   * @param {Reading | null} reading  that shows it
+   * @param {MarkedText | null} marked  that displays it
    */
-  tell(text, reading) {
+  showFacts(text, marked) {
     const facts = /** @type {HTMLElement} */ (this.element.querySelector(".facts"));
     const experts = /** @type {HTMLElement} */ (this.element.querySelector(".experts"));
-    const parts = reading?.parts ?? [];
+    const parts = marked?.parts ?? [];
     const bits = [true, false].map((given) => bitsPerByte(parts, text, given));
-    const [read, written] = bits.map((one) => (one === null ? "–" : one.toFixed(2)));
-    const language = parts.length ? this.telling?.language : null;
+    const [prompt, generated] = bits.map((one) => (one === null ? "–" : one.toFixed(2)));
+    const language = parts.length ? this.completion?.language : null;
     facts.replaceChildren(
-      ...(language ? [fact("Language found", languageName(language))] : []),
-      fact("Bits per byte, read", read),
-      fact("Bits per byte, written", written),
+      ...(language ? [fact("Detected language", languageName(language))] : []),
+      fact("Bits per byte, prompt", prompt),
+      fact("Bits per byte, generated", generated),
     );
     facts.hidden = !parts.length;
     const { served } = this;
-    const counts = spoken(parts, served.experts.length);
-    const most = Math.max(1, ...counts.map((one) => one.given + one.written));
+    const counts = tokensByExpert(parts, served.experts.length);
+    const limit = Math.max(1, ...counts.map((one) => one.given + one.written));
     experts.replaceChildren(
-      ...served.experts.map((expert, i) => legend(expert, counts[i], most, parts.length > 0)),
+      ...served.experts.map((expert, i) => legend(expert, counts[i], limit, parts.length > 0)),
     );
     experts.hidden = served.experts.length < 2;
   }
@@ -195,24 +195,24 @@ export class Voice {
  *
  * @param {Model["experts"][number]} expert
  * @param {{given: number, written: number}} count
- * @param {number} most  tokens that any expert spoke
- * @param {boolean} told
+ * @param {number} limit  the highest number of tokens of any expert
+ * @param {boolean} scored  whether the text has known tokens
  */
-function legend({ name, languages }, { given, written }, most, told) {
+function legend({ name, languages }, { given, written }, limit, scored) {
   const { colour, pattern: line } = ink(name);
   const swatch = element("i", "swatch");
-  const item = element("li", given + written || !told ? "" : "silent");
+  const item = element("li", given + written || !scored ? "" : "silent");
   item.style.setProperty("--colour", colour);
   item.style.setProperty("--pattern", line);
-  const spoke = element("i", "share");
-  spoke.style.setProperty("--share", String((given + written) / most));
+  const share = element("i", "share");
+  share.style.setProperty("--share", String((given + written) / limit));
   const names = languages.map(languageName).filter((one) => one !== name);
   const label = element("span", "name", swatch, element("bdi", "", name));
-  const tokens = element("span", "number", told ? String(given + written) : "");
-  tokens.title = told ? `${counted(given, "token")} read, ${written} written` : "";
+  const tokens = element("span", "number", scored ? String(given + written) : "");
+  tokens.title = scored ? `${counted(given, "token")} of the prompt, ${written} generated` : "";
   item.append(label, tokens);
   if (names.length) item.append(element("span", "quiet", names.join(", ")));
-  if (told) item.append(spoke);
+  if (scored) item.append(share);
   return item;
 }
 
