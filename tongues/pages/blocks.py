@@ -30,6 +30,7 @@ __all__ = [
     "Paragraph",
     "Quote",
     "Section",
+    "Spans",
     "Table",
     "Terms",
     "Topics",
@@ -89,6 +90,18 @@ class Quote:
     """Text from outside, shown as it is; lang: its tag, empty where nobody knows."""
 
     text: str
+    lang: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Text of which every piece has the colour of a series; lang: as of a quote.
+
+    pieces: each with the number of its series, and what is shown under the pointer.
+    """
+
+    pieces: Sequence[tuple[str, int, str]]
+    about: str = ""
     lang: str = ""
 
 
@@ -245,6 +258,7 @@ Block = (
     | Topics
     | Terms
     | Quote
+    | Spans
     | Details
     | Section
     | Cards

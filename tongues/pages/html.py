@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import groupby
 
 from tongues.pages.blocks import (
     Block,
@@ -21,6 +22,7 @@ from tongues.pages.blocks import (
     Paragraph,
     Quote,
     Section,
+    Spans,
     Table,
     Terms,
     Topics,
@@ -38,6 +40,8 @@ _MARKS = (
     (re.compile(r"(?<![\w.])-(?=\d)"), "−"),
     (re.compile(r"(?<=\d) (?=%)"), "\u00a0"),
 )
+
+_LEADING_SPACE = re.compile(r"^(<b[^>]*><i[^>]*>)(\s+)(?=[^<\s])")
 
 
 def page_as_html(page: Page) -> str:
@@ -105,6 +109,8 @@ def _block(block: Block) -> str:
         case Quote():
             tags = f'lang="{escape(block.lang)}" dir="auto"'
             return f"<blockquote {tags}>{escape(block.text)}</blockquote>"
+        case Spans():
+            return _spans(block)
         case Details():
             count = f' <span class="quiet">{escape(block.count)}</span>' if block.count else ""
             head = f"<summary>{escape(block.summary)}{count}</summary>"
@@ -127,6 +133,18 @@ def _card(card: Card) -> str:
         f"<div><strong>{prose(card.number)}</strong>"
         f'<span class="between">{escape(card.below)}</span>{prose(card.what)}</div>'
     )
+
+
+def _spans(spans: Spans) -> str:
+    """The number of a series stands before the first letter of each stretch of it."""
+    stretches = []
+    for series, pieces in groupby(spans.pieces, key=lambda piece: piece[1]):
+        text = "".join(f'<i title="{escape(t)}">{escape(piece)}</i>' for piece, _, t in pieces)
+        head = f'<b data-e="{series}" style="--e:var(--s{series % 9})">'
+        stretches.append(_LEADING_SPACE.sub(r"\2\1", f"{head}{text}</b>"))
+    about = f"<small>{prose(spans.about)}</small>" if spans.about else ""
+    lang = f' lang="{escape(spans.lang)}"' if spans.lang else ""
+    return f'<div class="spans">{about}<p dir="auto"{lang}>{"".join(stretches)}</p></div>'
 
 
 def _table(table: Table) -> str:

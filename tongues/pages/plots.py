@@ -238,13 +238,20 @@ def heat(
     height: float,
     said: Sequence[str],
     written: str = "",
+    outlined: str = "",
 ) -> alt.LayerChart:
-    """A matrix, a cell as deep as its value; written: Vega's words for the number on it."""
+    """A matrix, a cell as deep as its value; written: Vega's words for the number on it.
+
+    outlined: the field of cells that have a frame.
+    """
     cells = _at(rows, x, y).encode(tooltip=tips(*said))
     deep = alt.Opacity(f"{depth}:Q", scale=alt.Scale(**scale), legend=None)
     numbers = cells.transform_calculate(short=written).encode(text="short:N")
     shown = numbers.mark_text(style="ink", fontSize=11) if written else None
-    return panel(title, cells.mark_rect().encode(opacity=deep, color=tint), shown, height=height)
+    framed = cells.transform_filter(f"datum.{outlined}")
+    frames = framed.mark_rect(filled=False, strokeWidth=1.8, style="step") if outlined else None
+    filled = cells.mark_rect().encode(opacity=deep, color=tint)
+    return panel(title, filled, frames, shown, height=height)
 
 
 def _at(

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 from tongues.estimate import Estimate
@@ -20,6 +21,7 @@ from tongues.pages.blocks import (
     Paragraph,
     Quote,
     Section,
+    Spans,
     Table,
     Terms,
     Topics,
@@ -94,6 +96,8 @@ def _markdown(block: Block, level: int) -> str:
             return "\n".join(f"- {name}: {value}" for name, value in block.values.items())
         case Quote():
             return "\n".join(f"> {line}" for line in block.text.splitlines())
+        case Spans():
+            return f"{block.about}\n\n{_in_stretches(block)}".lstrip()
         case Details():
             return f"{'#' * (level + 1)} {block.summary}\n\n{as_markdown(block.blocks, level + 1)}"
         case Section():
@@ -106,6 +110,12 @@ def _markdown(block: Block, level: int) -> str:
         case Figure():
             head = f"{'#' * level} {block.title}\n\n{_marked(block.caption)}"
             return f"{head}\n\n![{block.title}](figures/{block.name}.svg)"
+
+
+def _in_stretches(spans: Spans) -> str:
+    """`[0] some text [1] more`."""
+    stretches = groupby(spans.pieces, key=lambda piece: piece[1])
+    return " ".join(f"[{n}] {''.join(p[0] for p in pieces).strip()}" for n, pieces in stretches)
 
 
 def _markdown_table(table: Table) -> str:

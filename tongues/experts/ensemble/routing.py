@@ -73,6 +73,7 @@ class Routing:
     needs_router: ClassVar[bool] = False
     needs_language: ClassVar[bool] = False
     learns: ClassVar[bool] = False  # whether weights follow from the experts' log-probabilities
+    baseline: ClassVar[bool] = False  # whether it ignores the text and is there to compare with
     by_prompt: ClassVar[bool] = False  # whether an item's choices get the weights of their prompt
 
     def __str__(self) -> str:
@@ -331,6 +332,7 @@ class _Uniform(_OneForAText):
     name = "uniform"
     summary = "all experts with equal weights, to compare with"
     label = "all alike"
+    baseline = True
 
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         return np.full(about.k, 1 / about.k)
@@ -340,6 +342,7 @@ class _Random(_OneForAText):
     name = "random"
     summary = "one expert a text at random, to compare with"
     label = "one at random"
+    baseline = True
     by_prompt = True
 
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
