@@ -21,7 +21,7 @@ import altair as alt
 from tongues.launch import open_launcher
 from tongues.pages.theme import config
 from tongues.recipe import load_recipe
-from tongues.runs import table
+from tongues.runs import run_rows
 from tongues.study import run_all
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan, run_of_recipe
@@ -101,7 +101,7 @@ def main(workspace: Path) -> None:
     path.write_text(RECIPE)
     prepare_tokens(load_recipe(path), workspace, print)
     run_all(list(plans(path)), workspace, launcher=open_launcher(workers=1))
-    rows = table([workspace / "runs"])
+    rows = run_rows([workspace / "runs"])
     lines = list(told(rows))
     print("\n".join(lines))
     Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")

@@ -24,7 +24,7 @@ from tongues.laws.forms.forgetting import FORGETTING, highest, least_replay
 from tongues.laws.observed import RunCurves, gather
 from tongues.laws.solver import Ties, pose, solve
 from tongues.recipe import load_recipe
-from tongues.runs import table
+from tongues.runs import run_rows
 from tongues.study import plan_runs, run_all
 from tongues.tokens import prepare_tokens
 
@@ -383,7 +383,7 @@ def main() -> None:
     ]
     print("\n".join(lines))
     for number, place in enumerate(places, start=1):
-        runs = [run for run in gather(table([place])) if run.strategy == "cpt"]
+        runs = [run for run in gather(run_rows([place])) if run.strategy == "cpt"]
         for line in tables(f"study {number}, ", runs):
             print(line, flush=True)
             lines.append(line)

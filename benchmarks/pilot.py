@@ -26,7 +26,7 @@ import numpy as np
 from tongues.launch import open_launcher
 from tongues.laws.uncertainty import percentiles
 from tongues.recipe import Study, load_recipe
-from tongues.runs import read_run, table
+from tongues.runs import read_run, run_rows
 from tongues.study import plan_runs, run_all
 from tongues.study.pilot.belief import learn
 from tongues.study.pilot.design import with_parents
@@ -131,7 +131,7 @@ def real_runs(pilot: Pilot) -> list[RunPlan]:
 
 def compare(pilot: Pilot, plans: Sequence[RunPlan], workspace: Path) -> list[Foretold]:
     """The losses of the real runs against those foretold at their exact sizes and tokens."""
-    rows = table([workspace / "runs" / pilot.recipe.name])
+    rows = run_rows([workspace / "runs" / pilot.recipe.name])
     ends, starts = {}, {}
     for row in rows:
         key = row["run"], row["lang"]

@@ -19,7 +19,7 @@ import numpy as np
 from tongues.launch import open_launcher
 from tongues.models import find_shape, of_shape
 from tongues.recipe import load_recipe
-from tongues.runs import table
+from tongues.runs import run_rows
 from tongues.study import run_all
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan, run_of_recipe
@@ -79,7 +79,7 @@ def trained(path: Path, points: list[Point], workers: int) -> Losses:
     """The loss on held-out text at the end of the run of each point."""
     plans = [plan_of(path, point) for point in points]
     run_all(plans, path.parent, launcher=open_launcher(workers=workers))
-    last = {row["run"]: row["loss"] for row in table([path.parent / "runs"])}
+    last = {row["run"]: row["loss"] for row in run_rows([path.parent / "runs"])}
     return {point: last[name_of(point)] for point in points}
 
 

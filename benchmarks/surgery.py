@@ -40,7 +40,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, set_up
 from tongues.train.engine.scorer import Scorer
 from tongues.train.schedule import embeddings_alone, rate_at
-from tongues.train.validation import held_out, validate
+from tongues.train.validation import cut_windows, validate
 
 SOURCES = {"en": ("bible", "mdn"), "sw": ("bible", "freecodecamp"), "el": ("ms_beginners",)}
 SHAPE, VOCABULARY, PIECES = "0.6M", 2048, 1024
@@ -97,7 +97,7 @@ def bits_per_byte(
 ) -> dict[str, float]:
     """The loss of each language's held-out text."""
     windows = {
-        lang: held_out(tokens_of(tokenizer, some)[:HELD_OUT], token_bytes(tokenizer), CONTEXT)
+        lang: cut_windows(tokens_of(tokenizer, some)[:HELD_OUT], token_bytes(tokenizer), CONTEXT)
         for lang, some in texts.items()
     }
     found = validate(scorer, windows, Processes())

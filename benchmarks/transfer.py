@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tongues.recipe import Recipe, load_recipe
 from tongues.report import Findings, findings
-from tongues.runs import table
+from tongues.runs import run_rows
 from tongues.study import plan_runs, run_all
 from tongues.text.made import Drift, World, make_family, shared_order, shared_words
 from tongues.tokens import prepare_tokens
@@ -33,7 +33,7 @@ def study(seed: int, workspace: Path) -> tuple[Recipe, Findings]:
         recipe = load_recipe(path, [*changes, f"study.seeds=[{seed}]"])
     prepare_tokens(recipe, workspace, lambda line: None)
     run_all(plan_runs(recipe), workspace)
-    return recipe, findings(table([workspace / "runs" / recipe.name]))
+    return recipe, findings(run_rows([workspace / "runs" / recipe.name]))
 
 
 def forgotten(found: Findings, target: str, replay: float) -> float:

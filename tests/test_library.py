@@ -183,6 +183,8 @@ def test_a_recipe_is_a_file_a_mapping_or_itself(recipe_file: Path, tmp_path: Pat
         (lambda path: tongues.export("none", "out"), "no ensemble, run"),
         (lambda path: tongues.serve(["a", "a"]), "named twice"),
         (lambda path: tongues.check(path, gpus=8), "--gpus says nothing"),
+        (lambda path: tongues.prepare(path, path.parent), "not an override"),
+        (lambda path: tongues.train(path, "demo"), "not an override"),
     ],
 )
 def test_mistakes_are_user_errors(

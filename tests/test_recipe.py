@@ -82,7 +82,7 @@ def test_overrides_change_one_value(good: Path) -> None:
         ("train.mixture={qaa: 50%}", "adds up to 0.5"),
         ("text.made.languages.qab.distance=2", "less than or equal to 1"),
         ("name=../../etc", "letters, digits"),
-        ("train", "no override"),
+        ("train", "not an override"),
         ("name.x=1", "holds a value"),
         ("train.seed=many", "valid integer"),
     ],

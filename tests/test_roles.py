@@ -18,7 +18,7 @@ from tongues.laws.card import laws_section
 from tongues.laws.observed import gather
 from tongues.laws.targets import fit_targets
 from tongues.roles import Roles
-from tongues.runs import read_run, table
+from tongues.runs import read_run, run_rows
 
 BOTH = {"tr": "80%", "he": "20%"}
 
@@ -72,14 +72,14 @@ def test_the_record_names_base_targets_and_replay(workspace: Path) -> None:
         key for key in record["settings"] if record["settings"][key] != replayed["settings"][key]
     }
     assert differing == {"replay"}
-    roles = {row["lang"]: row["role"] for row in table([workspace / "runs/two"])}
+    roles = {row["lang"]: row["role"] for row in run_rows([workspace / "runs/two"])}
     assert roles == {"en": "base", "tr": "target", "he": "target"}
 
 
 def test_each_target_is_seen_by_itself_and_what_the_base_knew_is_forgotten_once(
     workspace: Path,
 ) -> None:
-    views = gather(table([workspace / "runs/two"]))
+    views = gather(run_rows([workspace / "runs/two"]))
     assert [view.target for view in views] == ["tr (with he)", "he (with tr)"]
     assert {view.forgettable for view in views} == {("en",)}
 

@@ -7,7 +7,7 @@ import pytest
 from tests.records import BASE, make_run
 from tongues.errors import UserError
 from tongues.files import write_json
-from tongues.runs import read_run, table, write_run
+from tongues.runs import read_run, run_rows, write_run
 from tongues.states import state_of
 
 
@@ -29,7 +29,7 @@ def test_a_foreign_or_old_record_is_named_by_every_reader(
     tmp_path: Path, record: object, code: str, says: str
 ) -> None:
     write_json(tmp_path / "run.json", record)
-    for read in (read_run, lambda place: table([place])):
+    for read in (read_run, lambda place: run_rows([place])):
         with pytest.raises(UserError, match=says) as caught:
             read(tmp_path)
         assert caught.value.code == code

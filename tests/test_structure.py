@@ -4,6 +4,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,65 @@ ORDER = (
     "cli",
     "__main__",
 )
+
+
+# Public names that two modules still give to different things. The list only ever gets shorter.
+CLASHES = {
+    "Advice",
+    "Answer",
+    "Axis",
+    "Base",
+    "Block",
+    "Cell",
+    "Comparison",
+    "Cost",
+    "Counts",
+    "Experts",
+    "Fault",
+    "Job",
+    "Language",
+    "Means",
+    "Measured",
+    "Page",
+    "Part",
+    "Pilot",
+    "Problem",
+    "Reading",
+    "Request",
+    "Scored",
+    "Table",
+    "Text",
+    "Topics",
+    "advise",
+    "between",
+    "by_language",
+    "chance",
+    "chart",
+    "choose",
+    "colour",
+    "copies",
+    "draw",
+    "embed",
+    "findings",
+    "forgetting",
+    "frame",
+    "gather",
+    "hold_out",
+    "intervals",
+    "label",
+    "log_probs",
+    "lowest",
+    "number",
+    "panel",
+    "percent",
+    "routed_texts",
+    "select",
+    "sentences",
+    "share",
+    "short",
+    "spread",
+    "text_table",
+}
 
 
 def modules() -> list[Path]:
@@ -129,3 +189,18 @@ def test_files_are_short_and_say_what_they_offer(path: Path) -> None:
     assigned = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
     names = {name.id for node in assigned for name in node.targets if isinstance(name, ast.Name)}
     assert "__all__" in names or path.name == "__main__.py"
+
+
+def test_a_public_name_means_one_thing() -> None:
+    """No class or function name twice, but for the verbs, whose commands have their names."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    names = Counter(
+        node.name
+        for path in modules()
+        if path.relative_to(PACKAGE).parts[0] not in ("cli", "verbs")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, kinds) and not node.name.startswith("_")
+    )
+    twice = {name for name, count in names.items() if count > 1}
+    assert not twice - CLASHES, "give one of them a better name"
+    assert not CLASHES - twice, "these are unique now: take them out of the list"

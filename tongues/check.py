@@ -15,7 +15,7 @@ from tongues.recipe import Recipe
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
-from tongues.train.base import find_base
+from tongues.train.base import find_base, is_run_name
 from tongues.train.rules import check_batch, rate_at_size, what_would_fit
 
 __all__ = ["Checked", "check_recipe"]
@@ -206,8 +206,9 @@ def _base(
     try:
         return find_base(plan.base, workspace)
     except UserError:
+        later = not training and is_run_name(plan.base, workspace)
         begun = plan.base and (workspace / "runs" / plan.base / "run.json").is_file()
-        if (begun or not training) and plan.shape is not None:
+        if (begun or later) and plan.shape is not None:
             return None
         raise
 

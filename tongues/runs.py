@@ -29,8 +29,8 @@ __all__ = [
     "Surgery",
     "find_runs",
     "read_run",
+    "run_rows",
     "status_of",
-    "table",
     "write_run",
 ]
 
@@ -182,7 +182,7 @@ def find_runs(places: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def table(places: Iterable[Path]) -> list[Cells]:
+def run_rows(places: Iterable[Path]) -> list[Cells]:
     """One row per run, evaluation and language, of finished runs.
 
     Columns: run, strategy, target (`tr+he` of several), base_languages (likewise), replay (share

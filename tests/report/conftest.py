@@ -14,7 +14,7 @@ import pytest
 from tests.records import make_run
 from tongues import runs as run_store
 from tongues.report import Findings, findings
-from tongues.runs import Base, Parameters, table
+from tongues.runs import Base, Parameters, run_rows
 
 SHAPES = {"0.1M": 137_000, "0.2M": 295_000, "0.4M": 571_000, "0.6M": 940_000}
 TRUTH = SimpleNamespace(
@@ -209,9 +209,9 @@ def made_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def made_findings(made_study: Path) -> Findings:
-    return findings(table([made_study]))
+    return findings(run_rows([made_study]))
 
 
 @pytest.fixture(scope="session")
 def long_findings(long_study: Path) -> Findings:
-    return findings(table([long_study]))
+    return findings(run_rows([long_study]))

@@ -13,7 +13,7 @@ from tongues.report.tables import claim_tables
 from tongues.report.verdicts import Claim, Part, above, below, within
 from tongues.report.view import study_page
 from tongues.report.words import sentences
-from tongues.runs import table
+from tongues.runs import run_rows
 
 
 def asked(found: Findings) -> dict[str, Claim]:
@@ -21,7 +21,7 @@ def asked(found: Findings) -> dict[str, Claim]:
 
 
 def of(place: Path) -> dict[str, Claim]:
-    return asked(findings(table([place])))
+    return asked(findings(run_rows([place])))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def saturated(
     place = tmp_path_factory.mktemp("saturated")
     shapes = ("0.1M", "0.2M", "0.6M")
     make_study(place, shapes=shapes, seeds=(1,), replay=(0.0,), apart=0.3)
-    return findings(table([place]))
+    return findings(run_rows([place]))
 
 
 def test_where_all_is_saved_nothing_is_told_of_how_much(saturated: Findings):

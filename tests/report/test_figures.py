@@ -12,7 +12,7 @@ from tongues.report.figures import figures
 from tongues.report.findings import Findings, findings
 from tongues.report.theme import domain, ranked, series
 from tongues.report.words import sentences
-from tongues.runs import table
+from tongues.runs import run_rows
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_data_of_the_loss_figure_are_the_runs(drawn: dict[str, Figure], made_stu
     rows = [row for row in drawn["loss-against-compute"].rows if "tokens" in row]
     measured = {
         (row["run"], row["tokens"]): row["loss"]
-        for row in table([made_study])
+        for row in run_rows([made_study])
         if row["lang"] == row["target"] and row["tokens"] and not row["replay"]
         if row["strategy"] != "source"
     }
@@ -110,7 +110,7 @@ def test_residuals_are_as_small_as_the_noise(drawn: dict[str, Figure]):
 
 
 def test_scratch_alone_draws_what_it_can(make_study: Callable[..., Path], tmp_path: Path):
-    found = findings(table([make_study(tmp_path, strategies=("scratch",), seeds=(1,))]))
+    found = findings(run_rows([make_study(tmp_path, strategies=("scratch",), seeds=(1,))]))
     assert [f.name for f in figures(found)] == [
         "loss-against-compute",
         "equal-loss",
@@ -124,7 +124,7 @@ def test_one_run_is_enough_to_draw(make_study: Callable[..., Path], tmp_path: Pa
     place = make_study(
         tmp_path, strategies=("scratch",), shapes=("0.1M",), seeds=(1,), targets=("near",)
     )
-    assert [f.name for f in figures(findings(table([place])))] == ["loss-against-compute"]
+    assert [f.name for f in figures(findings(run_rows([place])))] == ["loss-against-compute"]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def _contrast(one: float, other: float) -> float:
 def test_a_law_that_is_not_pinned_down_draws_no_contours(
     make_study: Callable[..., Path], tmp_path: Path
 ):
-    found = findings(table([make_study(tmp_path, noise=0.05, shapes=("0.1M", "0.2M"))]))
+    found = findings(run_rows([make_study(tmp_path, noise=0.05, shapes=("0.1M", "0.2M"))]))
     loose = {fitted.target for fitted in found.laws if fitted.loose("scratch")}
     assert loose
     contours = [figure for figure in figures(found) if figure.name == "equal-loss"]

@@ -9,7 +9,7 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.laws.observed import gather, twin
 from tongues.report.findings import Findings, findings
-from tongues.runs import table
+from tongues.runs import run_rows
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def found(made_findings: Findings) -> Findings:
 
 
 def of(place: Path) -> Findings:
-    return findings(table([place]))
+    return findings(run_rows([place]))
 
 
 def near(estimate: Estimate | None, truth: float, within: float) -> bool:
@@ -131,7 +131,7 @@ def test_a_refused_fit_is_a_sentence(make_study: Callable[..., Path], tmp_path: 
 
 
 def test_sources_do_not_mix(make_study: Callable[..., Path], tmp_path: Path):
-    rows = table([make_study(tmp_path, shapes=("0.1M",), targets=("near",))])
+    rows = run_rows([make_study(tmp_path, shapes=("0.1M",), targets=("near",))])
     continued = [row for row in rows if row["strategy"] == "cpt"]
     other = {"home": "abroad", "near": "near"}
     odd = [
@@ -148,7 +148,7 @@ def test_no_runs_is_an_error():
 
 
 def test_a_twin_of_the_same_study_comes_first(make_study: Callable[..., Path], tmp_path: Path):
-    rows = table([make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",))])
+    rows = run_rows([make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",))])
     other = [row | {"run": row["run"].replace("study/", "another/")} for row in rows]
     runs = gather(rows + other)
     for run in runs:
@@ -175,7 +175,7 @@ def test_a_twin_of_another_length_is_read_up_to_the_shorter(
     few: dict[str, Any] = {"shapes": ("0.1M", "0.6M"), "targets": ("near",)}
     make_study(tmp_path / "a", strategies=("scratch",), lengths=(8_000_000,), **few)
     make_study(tmp_path / "b", strategies=("cpt",), replay=(0.0,), **few)
-    found = findings(table([tmp_path / "a", tmp_path / "b"]))
+    found = findings(run_rows([tmp_path / "a", tmp_path / "b"]))
     transfer = found.transfer("near")
     assert transfer
     assert near(transfer.saved, truth.saved["near"] - 0.01, 0.03)
@@ -190,9 +190,9 @@ def test_unequal_twins_are_left_out_where_there_are_equal_ones(
     make_study(tmp_path / "a", replay=(0.0,), seeds=(1,), **few)
     make_study(tmp_path / "b", strategies=("scratch",), seeds=(2,), lengths=(8_000_000,), **few)
     make_study(tmp_path / "c", strategies=("cpt",), replay=(0.0,), seeds=(2,), **few)
-    unequal = findings(table([tmp_path / "b", tmp_path / "c"])).transfer("near")
+    unequal = findings(run_rows([tmp_path / "b", tmp_path / "c"])).transfer("near")
     assert unequal and not unequal.equally_long
-    mixed = findings(table([tmp_path / "a", tmp_path / "b", tmp_path / "c"])).transfer("near")
+    mixed = findings(run_rows([tmp_path / "a", tmp_path / "b", tmp_path / "c"])).transfer("near")
     assert mixed and mixed.equally_long
     assert {pair.cpt.seed for pair in mixed.pairs} == {1}
 

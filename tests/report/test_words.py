@@ -8,11 +8,11 @@ from tongues.estimate import Estimate
 from tongues.report import Findings, findings, sentences
 from tongues.report.verdicts import above, below
 from tongues.report.words import nats, percent, with_stop
-from tongues.runs import table
+from tongues.runs import run_rows
 
 
 def said(place: Path) -> str:
-    return "\n".join(sentences(findings(table([place]))))
+    return "\n".join(sentences(findings(run_rows([place]))))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tongues.pages import page_as_html
 from tongues.report import Findings, write_report
 from tongues.report.claims import claims
 from tongues.report.view import study_page
-from tongues.runs import find_runs, read_run, table, write_run
+from tongues.runs import find_runs, read_run, run_rows, write_run
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_page_says_what_was_found(report: Path, made_study: Path):
     assert "56 runs · 4 sizes, 0.1M to 0.6M · 2 seeds · up to 2M tokens · replay 0 %, 20 %" in words
     assert "fewer tokens with CPT on near" in words
     assert "torch 2.13.0" in words
-    last = table([made_study])[-1]
+    last = run_rows([made_study])[-1]
     assert f"{last['loss']:.3f}" in words
 
 

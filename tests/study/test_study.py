@@ -12,7 +12,7 @@ from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.recipe import Recipe
-from tongues.runs import find_runs, read_run, table
+from tongues.runs import find_runs, read_run, run_rows
 from tongues.study import State, plan_runs, run_all
 
 STUDY = (
@@ -57,7 +57,7 @@ def test_a_study_trains_all_its_runs_and_is_then_left_alone(study: Recipe, works
     assert states[-1].share == pytest.approx(1)
     runs = find_runs([workspace / "runs"])
     assert {read_run(run).strategy for run in runs} == {"source", "scratch", "cpt"}
-    rows = table([workspace / "runs"])
+    rows = run_rows([workspace / "runs"])
     assert {row["replay"] for row in rows} == {0.0, 0.25}
     before = {run: (run / "run.json").stat().st_mtime_ns for run in runs}
     run_all(plan_runs(study), workspace)

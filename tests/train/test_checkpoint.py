@@ -23,7 +23,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import kept_buffers
-from tongues.train.hold import Held
+from tongues.train.hold import HoldHistory
 from tongues.train.spikes import Recent
 
 Course = tuple[Scorer, torch.optim.Optimizer]
@@ -75,7 +75,7 @@ def test_everything_comes_back_as_it_was(trained: Course, tmp_path: Path) -> Non
         went_back=1,
         recent=Recent([3.2, 1 / 7], [0.1, 0.3]),
         stages=[Stage(3, {"qaa": 1 / 3, "qab": 2 / 3})],
-        held=Held({"qaa": [2.1, 1 / 7]}, {"qaa": [[3, 0.1, 1 / 3]]}),
+        held=HoldHistory({"qaa": [2.1, 1 / 7]}, {"qaa": [[3, 0.1, 1 / 3]]}),
     )
     with checkpoints(tmp_path, trained) as saved:
         saved.save(left)

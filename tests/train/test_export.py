@@ -24,7 +24,7 @@ from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
 from tongues.train.export import export_run, new_folder
 from tongues.train.run import train
-from tongues.train.validation import held_out, validate
+from tongues.train.validation import cut_windows, validate
 
 
 def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
@@ -59,7 +59,7 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
         None,
         chunked=True,
     )
-    text = {"qab": held_out(tokens.valid("qab"), tokens.token_bytes, 64)}
+    text = {"qab": cut_windows(tokens.valid("qab"), tokens.token_bytes, 64)}
     loss = validate(scorer, text, Processes())["qab"].nats_per_token
     assert rows[-1]["loss"] < loss < rows[0]["loss"]
     with pytest.raises(UserError, match="no checkpoint of step 3") as caught:

@@ -24,7 +24,7 @@ from tongues.recipe import Train, load_recipe
 from tongues.runs import read_run
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, loop, run_of_recipe
-from tongues.train.hold import check_steps, next_share, parts_of
+from tongues.train.hold import check_steps, cut_parts, next_share
 from tongues.train.run import train
 from tongues.train.schedule import rate_at
 from tongues.train.step import Dealer, Gradient
@@ -121,7 +121,7 @@ def test_checks_are_even_and_there_are_few_in_a_short_run() -> None:
 @pytest.mark.parametrize("budget", [10_000, 400_000, 10**7])
 def test_parts_cover_the_text_evenly_at_a_small_cost(budget: int) -> None:
     text = HeldOut(torch.arange(96)[:, None].expand(96, 65), 7)
-    parts = parts_of(text, np.full(96, 3), budget)
+    parts = cut_parts(text, np.full(96, 3), budget)
     windows = torch.cat([part.windows[:, 0] for part in parts]).tolist()
     assert len(set(windows)) == len(windows)
     assert len(windows) == 96 if len(parts) < 20 else max(windows) > 80

@@ -20,7 +20,7 @@ from tests.conftest import MakeRecipe
 from tongues.errors import Stopped, UserError
 from tongues.files import only_one, read_json, read_lines, write_json
 from tongues.roles import Roles
-from tongues.runs import read_run, table
+from tongues.runs import read_run, run_rows
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
@@ -76,7 +76,7 @@ def test_a_run_learns_and_leaves_all_it_should(make_recipe: MakeRecipe, workspac
     assert not (directory / "checkpoints").exists()
     tokenizer = AutoTokenizer.from_pretrained(directory / "model")
     assert len(tokenizer) == 400
-    assert len(table([workspace / "runs"])) == len(evals)
+    assert len(run_rows([workspace / "runs"])) == len(evals)
 
 
 def test_the_held_out_loss_is_that_of_a_plain_loop(

@@ -14,7 +14,7 @@ from tongues.plan.options import Option
 from tongues.plan.plan import Plan
 from tongues.plan.recommend import ADVISED_REPLAY
 from tongues.quantities import show_bytes, show_count
-from tongues.recipe import Drift, Made, Model, Recipe, Text, TokenSettings, Train
+from tongues.recipe import Ancestry, Made, ModelShape, Recipe, Text, TokenSettings, Train
 from tongues.runs import read_run
 from tongues.train.rules import (
     batch_by_size,
@@ -126,7 +126,7 @@ def _compose(
         name=like.name if like else "plan",
         text=text,
         tokens=like.tokens if like else TokenSettings.model_validate({"vocabulary": vocabulary}),
-        model=Model(shape=shape.name),
+        model=ModelShape(shape=shape.name),
         train=Train.model_validate(train),
     )
     return recipe, {code: sentence for code, sentence in remarks.items() if sentence}
@@ -185,9 +185,9 @@ def _start(option: Option) -> tuple[str, str]:
 def _placeholder(option: Option, tokens: int) -> Text:
     """Made languages: the source, where the option has one, and the target."""
     size = max(1, math.ceil(tokens / _READINGS / 1e6))
-    languages = {"qaa": Drift()}
+    languages = {"qaa": Ancestry()}
     if option.way.strategy == "cpt":
-        languages["qab"] = Drift(mother="qaa", distance=0.2)
+        languages["qab"] = Ancestry(mother="qaa", distance=0.2)
     made = {"size": f"{size} MB", "languages": languages}
     return Text(made=Made.model_validate(made))
 

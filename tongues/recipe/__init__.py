@@ -4,9 +4,9 @@ from tongues.recipe.experts import Division, Experts
 from tongues.recipe.loading import Overrides, RecipeSource, load_recipe, show_recipe
 from tongues.recipe.studies import Grid, Pilot, Study, Sweep
 from tongues.recipe.texts import (
+    Ancestry,
     Clean,
     Columns,
-    Drift,
     Extend,
     Files,
     Hub,
@@ -14,22 +14,22 @@ from tongues.recipe.texts import (
     Text,
     TokenSettings,
 )
-from tongues.recipe.training import BaseChoice, Model, Schedule, Span, Train
+from tongues.recipe.training import BaseChoice, ModelShape, Schedule, Span, Train
 from tongues.recipe.whole import Recipe
 
 __all__ = [
+    "Ancestry",
     "BaseChoice",
     "Clean",
     "Columns",
     "Division",
-    "Drift",
     "Experts",
     "Extend",
     "Files",
     "Grid",
     "Hub",
     "Made",
-    "Model",
+    "ModelShape",
     "Overrides",
     "Pilot",
     "Recipe",

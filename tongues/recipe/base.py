@@ -11,20 +11,20 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 from tongues.errors import UserError, nearest
 from tongues.registry import registry
 
-__all__ = ["UNKNOWN", "Chosen", "Section", "readable_name", "refuse"]
+__all__ = ["NAME", "UNKNOWN", "Chosen", "RecipeSection", "readable_name", "refuse"]
 
 UNKNOWN = "unknown_word"  # the type of an error whose context has a `hint`
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
 
 def readable_name(name: str) -> str:
     """The name, when it is fit for a folder."""
-    if not _NAME.match(name):
+    if not NAME.match(name):
         raise ValueError("a name is made of letters, digits, dot, dash and underscore")
     return name
 
 
-class Section(BaseModel):
+class RecipeSection(BaseModel):
     """A part of a recipe."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -43,8 +43,8 @@ class Section(BaseModel):
 class Chosen:
     """Marks a field whose section is that of an object from a registry, chosen by name.
 
-    The object is a subclass of `Section`; its fields are its settings. A name alone stands for
-    the object with its defaults: `schedule: wsd` is `schedule: {name: wsd}`.
+    The object is a subclass of `RecipeSection`; its fields are its settings. A name alone
+    stands for the object with its defaults: `schedule: wsd` is `schedule: {name: wsd}`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Chosen:
 
     def read(self, value: Any) -> Any:
         """The section that a recipe's value stands for."""
-        if isinstance(value, Section):
+        if isinstance(value, RecipeSection):
             return value
         settings = {self.key: value} if isinstance(value, str) else value
         if not isinstance(settings, Mapping) or not isinstance(settings.get(self.key), str):
@@ -69,7 +69,7 @@ class Chosen:
             refuse(error.what, error.hint, place, settings[self.key])
         return section.model_validate({k: v for k, v in settings.items() if k != self.key})
 
-    def show(self, section: Section, info: SerializationInfo) -> str | dict[str, Any]:
+    def show(self, section: RecipeSection, info: SerializationInfo) -> str | dict[str, Any]:
         """The value that `read` takes; a name alone where there are no settings."""
         name = type(section).name  # type: ignore[attr-defined]
         settings = section.model_dump(

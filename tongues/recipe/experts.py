@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator, SerializeAsAny, field_validator, model_validator
 
 from tongues.errors import UserError
-from tongues.recipe.base import Section, readable_name, refuse
+from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.registry import registry
 
 __all__ = ["Division", "Experts"]
@@ -14,7 +14,7 @@ __all__ = ["Division", "Experts"]
 _TAKEN = ("seed", "before", "grown", "dense")  # what measures and ensembles call other things
 
 
-class Division(Section):
+class Division(RecipeSection):
     """One way to divide the text into parts, of which each gets an expert.
 
     Each way (`tongues.experts.partition`) has a subclass, whose fields are its settings.
@@ -53,7 +53,7 @@ def _read_division(value: Any) -> Any:
     return method.section.model_validate(value)
 
 
-class Experts(Section):
+class Experts(RecipeSection):
     """Language experts: `train.budget` is that of all experts of a division together.
 
     They branch from `train.base`, or from the experts of an ensemble that grows.

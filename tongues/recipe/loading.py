@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from tongues.errors import UserError, nearest
-from tongues.recipe.base import UNKNOWN, Section
+from tongues.recipe.base import UNKNOWN, RecipeSection
 from tongues.recipe.whole import Recipe
 
 __all__ = ["Overrides", "RecipeSource", "load_recipe", "load_section", "show_recipe"]
 
-T = TypeVar("T", bound=Section)
+T = TypeVar("T", bound=RecipeSection)
 
 RecipeSource = Path | str | Mapping[str, Any] | Recipe  # a YAML file, its content, or a recipe
 # `section.key=value` with the value in YAML, or values by `section.key`.
@@ -47,14 +47,14 @@ def load_section(
     if not isinstance(raw, Mapping):
         raise UserError(f"a {name} is a YAML mapping of keys", where=str(path))
     plain = _plain(raw)
-    if isinstance(overrides, str):
-        overrides = (overrides,)
+    if isinstance(overrides, str | Path):
+        overrides = (str(overrides),)
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
             _set(plain, key, value, where=key)
     else:
         for override in overrides:
-            _override(plain, override)
+            _override(plain, str(override))
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
@@ -119,7 +119,8 @@ def _plain(value: Any) -> Any:
 def _override(plain: dict[str, Any], override: str) -> None:
     key, equals, value = override.partition("=")
     if not equals or not key:
-        raise UserError("is no override", where=override, hint="write `section.key=value`")
+        hint = "write `section.key=value`; name a workspace by `--in`, or `workspace=` in Python"
+        raise UserError("is not an override", where=override, hint=hint)
     _set(plain, key, _parse(value, where=override), where=override)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from tongues.quantities import Budget, Share
-from tongues.recipe.base import Section
+from tongues.recipe.base import RecipeSection
 
 __all__ = ["Grid", "Pilot", "Study", "Sweep"]
 
@@ -24,7 +24,7 @@ _Seeds = Annotated[list[int], Field(min_length=1)]
 _Rates = Annotated[list[Annotated[float, Field(gt=0, lt=1)]], Field(min_length=3)]
 
 
-class Grid(Section):
+class Grid(RecipeSection):
     """A further grid of a study: the study's own but for the keys that are given here."""
 
     targets: _Names | None = None
@@ -36,14 +36,14 @@ class Grid(Section):
     seeds: _Seeds | None = None
 
 
-class Sweep(Section):
+class Sweep(RecipeSection):
     """Peak rates tried on source models of small shapes; all other rates follow from the best."""
 
     shapes: _Names
     rates: _Rates
 
 
-class Study(Section):
+class Study(RecipeSection):
     """Many runs: every target, shape, strategy, replay ratio, budget and seed."""
 
     source: str
@@ -59,7 +59,7 @@ class Study(Section):
     workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
 
 
-class Pilot(Section):
+class Pilot(RecipeSection):
     """Small runs from which the one of this recipe, with its whole budget, is decided."""
 
     source: str

@@ -15,13 +15,13 @@ from pydantic import (
 
 from tongues.errors import nearest
 from tongues.quantities import Amount, Bytes, Tokens
-from tongues.recipe.base import Section, refuse
+from tongues.recipe.base import RecipeSection, refuse
 from tongues.registry import registry
 
 __all__ = [
+    "Ancestry",
     "Clean",
     "Columns",
-    "Drift",
     "Extend",
     "Files",
     "Hub",
@@ -33,22 +33,22 @@ __all__ = [
 Off = Literal["off"]
 
 
-class Drift(Section):
+class Ancestry(RecipeSection):
     """How a made language came to be: its mother and how far it drifted from her."""
 
     mother: str | None = None
     distance: float = Field(default=0.0, ge=0, le=1, strict=False)
 
 
-class Made(Section):
+class Made(RecipeSection):
     """A family of made languages that speak about one made-up world."""
 
     seed: int = Field(default=1, ge=0)
     size: Bytes = 6_000_000  # of text, per language
-    languages: dict[str, Drift]
+    languages: dict[str, Ancestry]
 
 
-class Columns(Section):
+class Columns(RecipeSection):
     """What a source calls the parts of a document; `id` and `group` may be missing there."""
 
     text: str = "text"
@@ -56,7 +56,7 @@ class Columns(Section):
     group: str = "group"
 
 
-class Files(Section):
+class Files(RecipeSection):
     """The files of a language."""
 
     paths: list[str] = Field(min_length=1)  # files, directories and globs
@@ -70,7 +70,7 @@ class Files(Section):
         return [value] if isinstance(value, str) else value
 
 
-class Hub(Section):
+class Hub(RecipeSection):
     """A data set of the hub, or a folder laid out like one, read as a stream."""
 
     dataset: str
@@ -80,7 +80,7 @@ class Hub(Section):
     at_most: Amount | None = None
 
 
-class Clean(Section):
+class Clean(RecipeSection):
     """What is dropped: documents beyond these thresholds; `off` switches one off.
 
     The keys are those of the signals (`tongues.text.signals`) of this package, and of those of
@@ -127,7 +127,7 @@ def _clean_of(others: frozenset[str]) -> type[Clean]:
     return create_model("Clean", __base__=Clean, **fields)
 
 
-class Text(Section):
+class Text(RecipeSection):
     """Where the text of each language comes from, and what of it is kept."""
 
     made: Made | None = None
@@ -164,7 +164,7 @@ class Text(Section):
         return {lang: {"paths": x} if isinstance(x, list) else x for lang, x in lists.items()}
 
 
-class Extend(Section):
+class Extend(RecipeSection):
     """New pieces for some languages, which leave the segmentation of others as it is."""
 
     pieces: int = Field(ge=1, le=1_000_000)
@@ -172,7 +172,7 @@ class Extend(Section):
     keep: list[str] = Field(min_length=1)  # whose segmentation must not change
 
 
-class TokenSettings(Section):
+class TokenSettings(RecipeSection):
     """How text becomes tokens."""
 
     base: str | None = None  # a tokenizer to take: a Hugging Face folder or a tokenizer.json

@@ -7,15 +7,15 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from tongues.quantities import Budget, Seconds, Share, Tokens
-from tongues.recipe.base import Chosen, Section, readable_name
+from tongues.recipe.base import Chosen, RecipeSection, readable_name
 
-__all__ = ["BaseChoice", "Model", "Schedule", "Span", "Train"]
+__all__ = ["BaseChoice", "ModelShape", "Schedule", "Span", "Train"]
 
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
 
 
-class Model(Section):
+class ModelShape(RecipeSection):
     """The model of a run."""
 
     shape: str | None = None  # a name from `tongues.models.SHAPES`
@@ -32,7 +32,7 @@ class Span:
     final: float  # of the peak rate, at the end
 
 
-class Schedule(Section):
+class Schedule(RecipeSection):
     """How the rate goes from its peak to its end: a subclass for each, whose fields are settings.
 
     The warm-up comes before and is the same for all.
@@ -52,14 +52,14 @@ class Schedule(Section):
         """
 
 
-class BaseChoice(Section):
+class BaseChoice(RecipeSection):
     """The model to continue from; a bare name stands for `{model: NAME}`."""
 
     model: str  # a run of the store, or a Hugging Face folder
     languages: list[str] = Field(default=[])  # what it knows; a run of the store knows its own
 
 
-class Train(Section):
+class Train(RecipeSection):
     """One run, or what all runs of a study have in common."""
 
     run: str | None = None  # its name; by default the recipe's

@@ -2,22 +2,22 @@
 
 from pydantic import field_validator, model_validator
 
-from tongues.recipe.base import Section, readable_name
+from tongues.recipe.base import RecipeSection, readable_name
 from tongues.recipe.experts import Experts
 from tongues.recipe.studies import Pilot, Study
 from tongues.recipe.texts import Text, TokenSettings
-from tongues.recipe.training import Model, Train
+from tongues.recipe.training import ModelShape, Train
 
 __all__ = ["Recipe"]
 
 
-class Recipe(Section):
+class Recipe(RecipeSection):
     """All of it. `name` becomes the folder of what is made."""
 
     name: str
     text: Text
     tokens: TokenSettings = TokenSettings()
-    model: Model = Model()
+    model: ModelShape = ModelShape()
     train: Train
     study: Study | None = None
     pilot: Pilot | None = None

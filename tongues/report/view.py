@@ -45,7 +45,7 @@ from tongues.report.words import (
     unmeasured,
 )
 from tongues.roles import list_languages
-from tongues.runs import find_runs, read_run, table
+from tongues.runs import find_runs, read_run, run_rows
 
 __all__ = ["study_page", "write_report"]
 
@@ -110,7 +110,7 @@ def write_report(
     """
     check_folder(out)
     progress("reading runs")
-    found = findings(table(places))
+    found = findings(run_rows(places))
     tested, drawn = claims(found), figures(found)
     page = study_page(found, tested, drawn, title or _title(found), *_common(places))
     return write_page(page, out, progress)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.recipe import Recipe
-from tongues.runs import status_of, table
+from tongues.runs import run_rows, status_of
 from tongues.study.grid import plan_runs, plan_source
 from tongues.train import RunPlan
 
@@ -96,4 +96,4 @@ def _final_loss(directory: Path) -> float:
     """On held-out text at the end; infinite of a run that is not finished."""
     if status_of(directory) != "finished":
         return math.inf
-    return max(table([directory]), key=lambda row: row["step"])["loss"]
+    return max(run_rows([directory]), key=lambda row: row["step"])["loss"]

@@ -88,7 +88,7 @@ def _read(path: Path) -> Table:
 
 def _of_runs(path: Path) -> Table:
     try:
-        rows = runs.table([path])
+        rows = runs.run_rows([path])
         places = [f"{row['run']} step {row['step']} {row['lang']}" for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
         hint = "make that run anew, or move it away"

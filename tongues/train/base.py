@@ -6,6 +6,7 @@ from pathlib import Path
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, fingerprint
 from tongues.recipe import BaseChoice, Train
+from tongues.recipe.base import NAME
 from tongues.roles import Roles, list_languages
 from tongues.runs import read_run
 from tongues.states import state_of
@@ -29,6 +30,14 @@ def find_base(base: str | None, workspace: Path) -> Path | None:
         return Path(base)
     what = f"`{base}` is neither a run in {store} nor a Hugging Face folder"
     raise UserError(what, where="train.base", hint=_how_to_get(base, store))
+
+
+def is_run_name(base: str | None, workspace: Path) -> bool:
+    """Whether a base that is not there may become a run of the store: no path, no id of the hub."""
+    if base is None or Path(base).exists():
+        return False
+    words, place = base.split("/"), workspace / "runs" / base
+    return all(map(NAME.match, words)) and (len(words) == 1 or place.parent.is_dir())
 
 
 def _how_to_get(base: str, store: Path) -> str:

@@ -12,7 +12,7 @@ from tongues.quantities import show_bytes, show_count
 from tongues.runs import Run, read_run
 from tongues.tokens.store import Counts, Manifest, read_manifest
 
-__all__ = ["DATA", "data_section", "tokens_read"]
+__all__ = ["DATA", "data_section", "find_tokens"]
 
 DATA = "## Data"
 _PATHS = 5  # of a language's files, named
@@ -21,7 +21,7 @@ _INSIDE = 0.01  # share of another language in a language's text that is worth a
 
 def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
     """Languages, amounts, where the text came from and what was dropped, as Markdown."""
-    place = tokens_read(record, workspace)
+    place = find_tokens(record, workspace)
     manifest = read_manifest(place) if place else None
     counts = _counts(record, place, manifest) if place and manifest else {}
     lines = [
@@ -47,7 +47,7 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
     return "\n".join(lines) + "\n"
 
 
-def tokens_read(record: Run, workspace: Path) -> Path | None:
+def find_tokens(record: Run, workspace: Path) -> Path | None:
     """The folder of the tokens that a run read; None where they are gone."""
     for place in sorted(workspace.glob("tokens/*/tokens.json")):
         with suppress(UserError):  # others' damage is not this run's business

@@ -36,7 +36,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import kept_buffers, reshard
 from tongues.train.engine.storage import SharesWriter
-from tongues.train.hold import Held
+from tongues.train.hold import HoldHistory
 from tongues.train.spikes import Recent
 
 __all__ = [
@@ -69,7 +69,7 @@ class Position:
     went_back: int = 0  # times, after a spike
     recent: Recent = field(default_factory=Recent)
     stages: list[Stage] = field(default_factory=list)  # shares that were changed
-    held: Held = field(default_factory=Held)
+    held: HoldHistory = field(default_factory=HoldHistory)
 
     @property
     def batch(self) -> int:
@@ -301,7 +301,7 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
         if stored.pop("fingerprint") != fingerprint(stored):
             return None, {}
         position = stored["position"]
-        recent, held = Recent(**position.pop("recent")), Held(**position.pop("held", {}))
+        recent, held = Recent(**position.pop("recent")), HoldHistory(**position.pop("held", {}))
         stages = [Stage(**stage) for stage in position.pop("stages", [])]
         return Position(**position, recent=recent, stages=stages, held=held), stored["files"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -20,7 +20,7 @@ from tongues.pages import CARD
 from tongues.runs import Run, read_run
 from tongues.tokens import tokenizer_files
 from tongues.train.card import add_sections, write_card
-from tongues.train.card_data import DATA, tokens_read
+from tongues.train.card_data import DATA, find_tokens
 from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
 
 __all__ = ["copy_files", "copy_model", "export_run", "new_folder", "write_model"]
@@ -60,7 +60,7 @@ def export_run(
             add_sections(aside, laws, evaluated)
             return record.steps
         place, model = _checkpoint(directory, step)
-        tokens = tokens_read(record, workspace)
+        tokens = find_tokens(record, workspace)
         if tokens is None:
             what, hint = "holds no longer the tokens that the run read", "name its place by `--in`"
             raise UserError(what, where=str(workspace / "tokens"), hint=hint)

@@ -17,7 +17,7 @@ from tongues.train.schedule import rate_at
 from tongues.train.step import Setup
 from tongues.train.validation import HeldOut, validate
 
-__all__ = ["Held", "begin", "check", "check_steps", "next_share", "parts_of"]
+__all__ = ["HoldHistory", "check", "check_steps", "cut_parts", "first_losses", "next_share"]
 
 _CHECKS = 20  # parts of a run, between which there is a check
 _COST = 0.015  # of the run's operations, for all checks; and at most as much before the first step
@@ -39,7 +39,7 @@ Check = Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HoldHistory:
     """What was seen of the languages that are held, by language; goes into a checkpoint.
 
     starts: nats per token of each part of its text before the first step.
@@ -56,7 +56,7 @@ def check_steps(steps: int) -> list[int]:
     return sorted({round(steps * n / _CHECKS) for n in range(1, _CHECKS)} - {0, steps})
 
 
-def parts_of(text: HeldOut, token_bytes: np.ndarray, budget: int) -> tuple[HeldOut, ...]:
+def cut_parts(text: HeldOut, token_bytes: np.ndarray, budget: int) -> tuple[HeldOut, ...]:
     """A language's held-out text in parts, which the checks of a run score by turns.
 
     It is one part where a run of `budget` tokens is long enough for that, else parts so small that
@@ -70,15 +70,15 @@ def parts_of(text: HeldOut, token_bytes: np.ndarray, budget: int) -> tuple[HeldO
     return tuple(HeldOut(part, int(token_bytes[part[:, 1:].numpy()].sum())) for part in parts)
 
 
-def begin(setup: Setup) -> Held:
+def first_losses(setup: Setup) -> HoldHistory:
     """Score all parts before the first step."""
     starts = {lang: _losses(setup, parts) for lang, parts in setup.checked.items()}
-    return Held(starts, {lang: [] for lang in starts})
+    return HoldHistory(starts, {lang: [] for lang in starts})
 
 
 def check(
-    setup: Setup, held: Held, step: int, shares: Mapping[str, float]
-) -> tuple[Held, Mapping[str, float]]:
+    setup: Setup, held: HoldHistory, step: int, shares: Mapping[str, float]
+) -> tuple[HoldHistory, Mapping[str, float]]:
     """Look at what is held after `step`; returns what was seen, and the shares from here on.
 
     shares: of all tokens by language, since the check before.
@@ -91,7 +91,7 @@ def check(
         checks[lang] = [*checks[lang], [step, rise, shares[lang]]]
     # One process decides: another machine may round otherwise.
     changed = setup.processes.once(lambda: _changed(setup, checks, shares))
-    return Held(held.starts, checks), changed
+    return HoldHistory(held.starts, checks), changed
 
 
 def _losses(setup: Setup, parts: Sequence[HeldOut]) -> list[float]:
@@ -118,7 +118,7 @@ def _changed(
 def next_share(checks: Sequence[Check], tolerance: float, settings: Train, steps: int) -> float:
     """The share of a language's replay from its last check on.
 
-    checks: of this language, as in `Held`. tolerance: rise of its loss at the end, 0.01 for 1 %.
+    checks: as in `HoldHistory`. tolerance: rise of its loss at the end, 0.01 for 1 %.
     """
     last, _, share = checks[-1]
     settled = [number for number, check in enumerate(checks) if check[0] >= _SETTLED * steps]

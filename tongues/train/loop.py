@@ -10,7 +10,7 @@ from tongues.files import newest_lines
 from tongues.tokens.mixture import Stage
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling
-from tongues.train.hold import begin, check, check_steps
+from tongues.train.hold import check, check_steps, first_losses
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.record import roll_back
 from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
@@ -57,7 +57,7 @@ def train_steps(
     if position is None:
         position = Position(step=0, seconds=0.0, loss_sum=0.0)
         losses = _evaluate(setup, position)
-        position = replace(position, held=begin(setup))
+        position = replace(position, held=first_losses(setup))
     else:
         losses = _last_losses(setup)
     meter = Meter(

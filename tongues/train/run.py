@@ -16,8 +16,8 @@ from tongues.runs import FAILURE, Run, read_run, write_run
 from tongues.tokens import Tokens, load_tokenizer, open_part, open_tokens
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, Position, remove_passing
-from tongues.train.engine.processes import Processes, join, leave, lost_another
-from tongues.train.engine.sharding import gather
+from tongues.train.engine.processes import Processes, join_processes, leave, lost_another
+from tongues.train.engine.sharding import gather_model
 from tongues.train.export import write_model
 from tongues.train.loop import dealt, train_steps
 from tongues.train.plan import Derived, RunPlan, derive
@@ -58,7 +58,7 @@ def train(
     by torchrun, all its processes call this and train the one run together.
     """
     check_tracker(plan.settings.track)
-    processes = join("cuda" if torch.cuda.is_available() else "cpu")
+    processes = join_processes("cuda" if torch.cuda.is_available() else "cpu")
     if not processes.first:
         watch, tell = _silent, _silent
     try:
@@ -157,7 +157,7 @@ def _go_on(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
         raise
     if setup.plan.settings.hold:
         run = _as_dealt(run, setup, ended)
-    model = gather(setup.scorer, processes)
+    model = gather_model(setup.scorer, processes)
     if model is not None:
         write_model(model, setup.tokens.path, run, directory / "model")
         seconds = round(ended.seconds, 3)

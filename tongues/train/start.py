@@ -25,11 +25,11 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import shard
-from tongues.train.hold import parts_of
+from tongues.train.hold import cut_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.rules import compile_pays
 from tongues.train.step import Dealer, Setup, gradient, update
-from tongues.train.validation import HeldOut, held_out, validate
+from tongues.train.validation import HeldOut, cut_windows, validate
 
 __all__ = [
     "Assembled",
@@ -107,13 +107,13 @@ def assemble(
         tell=tell,
     )
     texts = {
-        lang: held_out(
+        lang: cut_windows(
             tokens.valid(lang), tokens.token_bytes, settings.context, at_most=settings.scored
         )
         for lang in settings.evaluate or tokens.languages
     }
     checked = {
-        lang: parts_of(texts[lang], tokens.token_bytes, derived.tokens) for lang in settings.hold
+        lang: cut_parts(texts[lang], tokens.token_bytes, derived.tokens) for lang in settings.hold
     }
     surgery = None
     if task.lacked and not operated:

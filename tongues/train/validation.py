@@ -12,7 +12,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import reshard
 
-__all__ = ["HeldOut", "Loss", "held_out", "validate"]
+__all__ = ["HeldOut", "HeldOutLoss", "cut_windows", "validate"]
 
 _TOKENS = 8192  # scored at a time, about
 
@@ -26,14 +26,14 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class HeldOutLoss:
     """Loss on one language's held-out text."""
 
     nats_per_token: float
     bits_per_byte: float
 
 
-def held_out(
+def cut_windows(
     tokens: np.ndarray, token_bytes: np.ndarray, context: int, at_most: int | None = None
 ) -> HeldOut:
     """Cut a language's held-out tokens into whole windows: each token is predicted once.
@@ -50,7 +50,9 @@ def held_out(
     return HeldOut(torch.from_numpy(windows.astype(np.int64)), int(token_bytes[scored].sum()))
 
 
-def validate(scorer: Scorer, texts: Mapping[str, HeldOut], processes: Processes) -> dict[str, Loss]:
+def validate(
+    scorer: Scorer, texts: Mapping[str, HeldOut], processes: Processes
+) -> dict[str, HeldOutLoss]:
     """The loss of each language: the sum over its tokens over their number, or their bytes.
 
     Documents are kept apart or not as the scorer does in training.
@@ -60,10 +62,10 @@ def validate(scorer: Scorer, texts: Mapping[str, HeldOut], processes: Processes)
         nats = processes.sum([_nats(scorer, text, processes) for text in texts.values()])
     reshard(scorer)
     scorer.train()
-    losses: dict[str, Loss] = {}
+    losses: dict[str, HeldOutLoss] = {}
     for (lang, text), total in zip(texts.items(), nats, strict=True):
         tokens = text.windows.shape[0] * (text.windows.shape[1] - 1)
-        losses[lang] = Loss(total / tokens, total / math.log(2) / text.text_bytes)
+        losses[lang] = HeldOutLoss(total / tokens, total / math.log(2) / text.text_bytes)
     return losses
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tongues.errors import UserError
-from tongues.train.engine.processes import Processes, join
+from tongues.train.engine.processes import Processes, join_processes
 
 Two = tuple[Path, list[dict[str, Any]]]
 
@@ -18,7 +18,8 @@ WAITING = """
 import os, subprocess, sys, time
 environment = dict(WORLD_SIZE="2", RANK="1", LOCAL_RANK="1", LOCAL_WORLD_SIZE="2",
                    MASTER_ADDR="127.0.0.1", MASTER_PORT="9")
-code = "from tongues.train.engine.processes import join; print('here', flush=True); join('cpu')"
+code = ("from tongues.train.engine.processes import join_processes as join; "
+        "print('here', flush=True); join('cpu')")
 child = subprocess.Popen([sys.executable, "-c", code], env=os.environ | environment,
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 child.stdout.readline()
@@ -30,7 +31,7 @@ time.sleep(60)
 
 def test_alone_nothing_is_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    processes = join("cpu")
+    processes = join_processes("cpu")
     assert processes == Processes()
     assert processes.first
     assert processes.sum([1.5, 2.0]) == [1.5, 2.0]
@@ -60,7 +61,7 @@ def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     with pytest.raises(UserError, match="2 processes on a machine of 1 GPUs"):
-        join("cuda")
+        join_processes("cuda")
 
 
 def test_no_process_outlives_its_torchrun() -> None:

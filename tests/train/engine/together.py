@@ -17,11 +17,11 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from tongues.errors import UserError
 from tongues.train.checkpoint import Checkpoints, Position
-from tongues.train.engine.compiling import blocks
-from tongues.train.engine.processes import Processes, join
+from tongues.train.engine.compiling import decoder_layers
+from tongues.train.engine.processes import Processes, join_processes
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import gather, reshard, shard, synchronize, whole
+from tongues.train.engine.sharding import gather_model, reshard, shard, synchronize, whole
 
 ROOT = Path(__file__).parents[3]
 STEPS, SAMPLES, CONTEXT, VOCABULARY = 4, 8, 16, 61
@@ -84,7 +84,7 @@ def course(scorer: Scorer, processes: Processes, directory: Path) -> list[float]
 
 def weights(scorer: Scorer, processes: Processes) -> list[str]:
     """The bytes of each weight, in the first process."""
-    model = gather(scorer, processes)
+    model = gather_model(scorer, processes)
     return (
         []
         if model is None
@@ -122,7 +122,7 @@ def _differences(processes: Processes, tied: bool, compiled: bool) -> list[float
     alone, shared = make_scorer(tied), make_scorer(tied)
     backward(alone, 0, Processes(), parts=1)
     if compiled:
-        for block in blocks(shared.model):
+        for block in decoder_layers(shared.model):
             block.compile(backend="aot_eager")  # quickly: the order of things is what matters
     shard(shared, processes, bfloat16=False)
     backward(shared, 0, processes, parts=2)
@@ -148,7 +148,7 @@ def _refuse() -> None:
 def main(folder: Path) -> None:
     """Find out all that the tests ask of several processes, in one start of them."""
     torch.set_num_threads(1)
-    processes = join("cpu")
+    processes = join_processes("cpu")
     rank = processes.rank
     refusal = ""
     try:

@@ -15,7 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tongues.errors import UserError, nearest
 from tongues.evaluate.tasks.templates import check_template
-from tongues.recipe.base import Section, readable_name
+from tongues.recipe.base import RecipeSection, readable_name
 from tongues.recipe.loading import load_section
 from tongues.registry import Registry
 
@@ -35,7 +35,7 @@ NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 Tables: TypeAlias = dict[str, dict[str, str]]
 
 
-class OnHub(Section):
+class OnHub(RecipeSection):
     """A task's data set on the hub; `{language}` stands for the language's name there."""
 
     dataset: str
@@ -44,7 +44,7 @@ class OnHub(Section):
     demonstrations: str | None = None  # their split; None: among the items
 
 
-class InFiles(Section):
+class InFiles(RecipeSection):
     """A task's files inside a folder, packed or not; `{language}` stands for the language."""
 
     items: str | None = None  # None: `NAME/{language}.jsonl`
@@ -58,7 +58,7 @@ class InFiles(Section):
         return said
 
 
-class Translation(Section):
+class Translation(RecipeSection):
     """What of a task's wording is another in a language."""
 
     prompt: str | list[str] | None = None
@@ -75,7 +75,7 @@ class Wording:
     words: Tables
 
 
-class Task(Section):
+class Task(RecipeSection):
     """Items of several choices, of which the likeliest is the answer.
 
     `choices` are scored behind `prompt`; of a list of prompts, what the one choice tells is

@@ -10,7 +10,7 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.experts.partition.partition import Distances
-from tongues.recipe import Drift
+from tongues.recipe import Ancestry
 
 __all__ = ["cosine_distances", "donors", "family_distances", "named", "read_distances"]
 
@@ -34,7 +34,7 @@ def donors(distances: Distances, known: Sequence[str], new: Sequence[str]) -> di
     return chosen
 
 
-def family_distances(languages: Mapping[str, Drift]) -> Distances:
+def family_distances(languages: Mapping[str, Ancestry]) -> Distances:
     """1 - the share that was kept on the way from one to the other; 1 without a common mother."""
     kept = {lang: _kept(lang, languages) for lang in languages}
     return {
@@ -42,7 +42,7 @@ def family_distances(languages: Mapping[str, Drift]) -> Distances:
     }
 
 
-def _kept(lang: str, languages: Mapping[str, Drift]) -> dict[str, float]:
+def _kept(lang: str, languages: Mapping[str, Ancestry]) -> dict[str, float]:
     """What a language shares with itself and with each of its mothers."""
     found, share = {}, 1.0
     at: str | None = lang

@@ -12,7 +12,7 @@ from tongues.laws.observed import gather
 from tongues.laws.uncertainty import percentiles
 from tongues.quantities import show_count
 from tongues.recipe import Recipe
-from tongues.runs import read_run, status_of, table
+from tongues.runs import read_run, run_rows, status_of
 from tongues.study.pilot.advice import Advice, Settled, advise, around, first_guess, settle
 from tongues.study.pilot.belief import Belief, learn
 from tongues.study.pilot.candidates import Candidate, Means, candidates, means_of
@@ -226,7 +226,7 @@ def read_losses(runs: Sequence[Candidate], folder: Path) -> list[Measured]:
     Losses on the way there carry what the learning rate has still to give, and are left out.
     """
     names = {run.name: run for run in runs}
-    rows = [row for row in table([folder]) if row["run"] in names]
+    rows = [row for row in run_rows([folder]) if row["run"] in names]
     found = {run.name: run for run in gather(rows)}
     missing = names.keys() - found.keys()
     if missing:

@@ -8,10 +8,10 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-__all__ = ["blocks", "compile_blocks", "uncompiled"]
+__all__ = ["compile_blocks", "decoder_layers", "uncompiled"]
 
 
-def blocks(model: PreTrainedModel) -> list[nn.Module]:
+def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:
     """The decoder's layers, in order."""
     return [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
 
@@ -23,7 +23,7 @@ def compile_blocks(model: PreTrainedModel) -> str | None:
         torch.compile(torch.sin)(torch.ones(64, device=model.device))
     except Exception as error:  # a compiler, its headers, a place for its cache: all may lack
         return str(error).strip().splitlines()[0]
-    for block in blocks(model):
+    for block in decoder_layers(model):
         block.compile(dynamic=False)
     return None
 

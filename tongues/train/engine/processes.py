@@ -13,7 +13,7 @@ from torch import distributed
 from tongues.errors import UserError
 from tongues.ranks import stop_after
 
-__all__ = ["Processes", "join", "leave", "lost_another"]
+__all__ = ["Processes", "join_processes", "leave", "lost_another"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -99,7 +99,7 @@ def lost_another(error: RuntimeError) -> bool:
     return isinstance(error, distributed.DistError) or "gloo" in str(error)
 
 
-def join(device_type: str) -> Processes:
+def join_processes(device_type: str) -> Processes:
     """Meet the other processes that torchrun started; alone where it started none, or one.
 
     device_type: `cuda` (NCCL) or `cpu` (gloo). The process ends when its torchrun is gone.

@@ -12,11 +12,11 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 from transformers import PreTrainedModel
 
-from tongues.train.engine.compiling import blocks
+from tongues.train.engine.compiling import decoder_layers
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["gather", "kept_buffers", "reshard", "shard", "synchronize", "whole"]
+__all__ = ["gather_model", "kept_buffers", "reshard", "shard", "synchronize", "whole"]
 
 
 def shard(scorer: Scorer, processes: Processes, bfloat16: bool) -> None:
@@ -31,7 +31,7 @@ def shard(scorer: Scorer, processes: Processes, bfloat16: bool) -> None:
     mesh = init_device_mesh(processes.device.type, (processes.count,))
     exact = MixedPrecisionPolicy(reduce_dtype=torch.float32, cast_forward_inputs=False)
     narrow = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
-    for block in blocks(scorer.model):
+    for block in decoder_layers(scorer.model):
         fully_shard(block, mesh=mesh, mp_policy=narrow if bfloat16 else exact)
     fully_shard(scorer, mesh=mesh, mp_policy=exact)
     for module in _shared(scorer):
@@ -59,7 +59,7 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def gather(scorer: Scorer, processes: Processes) -> PreTrainedModel | None:
+def gather_model(scorer: Scorer, processes: Processes) -> PreTrainedModel | None:
     """The whole model in the first process, None in the others."""
     reshard(scorer)
     model = scorer.model
