@@ -8,21 +8,8 @@ from typing import Any
 
 import altair as alt
 
-__all__ = [
-    "COUNT",
-    "PLAIN",
-    "SCIENTIFIC",
-    "Axis",
-    "Row",
-    "categories",
-    "colour",
-    "decades",
-    "linear",
-    "logs",
-    "ranks",
-    "shade",
-    "tips",
-]
+__all__ = ["COUNT", "PLAIN", "SCIENTIFIC", "Axis", "Row", "categories", "colour", "decades"]
+__all__ += ["linear", "logs", "ranks", "shade", "tips"]
 
 Row = dict[str, Any]
 
@@ -31,14 +18,12 @@ PLAIN = "format(datum.value, '~r')"
 SCIENTIFIC = "replace(format(datum.value, '.0e'), '+', '')"  # 2e12, as people write FLOPs
 _FEW = 6  # values that a legend names one by one
 _NAME = 240  # pixels of a series' name
+_FINER = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
 _STEPS = (
     (1,),
     (1, 2, 5),
     (1, 1.5, 2, 3, 4, 5, 6, 7, 8),
-    *(
-        [float(f"{1 + step * i:.4g}") for i in range(round(9 / step))]
-        for step in (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
-    ),
+    *([float(f"{1 + step * i:.4g}") for i in range(round(9 / step))] for step in _FINER),
 )
 
 
@@ -104,40 +89,42 @@ def linear(
 ) -> Axis:
     """A straight axis around the values it holds, with room as a share of their span.
 
-    low, high: where the axis ends instead; without any of these Vega chooses. The rest is as
-    altair's axes take it.
+    low, high: where the axis ends instead; without any of these Vega chooses. axis: as altair's
+    axes take it.
     """
-    ends = sorted(holds or ())
     scale = alt.Scale(zero=False)
-    if ends:
+    if ends := sorted(holds or ()):
         span = ends[-1] - ends[0] or 0.1
         below, above = (room, room) if isinstance(room, int | float) else room
         low = ends[0] - below * span if low is None else low
         high = ends[-1] + above * span if high is None else high
     if low is not None and high is not None:
-        more: Row = {"clamp": True} if clamp else {}
+        more = Row(clamp=True) if clamp else {}
         scale = alt.Scale(domain=[low, high], nice=nice, **more)
-    drawn: Row = {"tickCount": 5} | axis
-    return Axis(field, title, scale, alt.Axis(**drawn))
+    return Axis(field, title, scale, alt.Axis(**Row(tickCount=5) | axis))
 
 
 def categories(field: str, order: Sequence[str], *, size: float = 13, **axis: Any) -> Axis:
     """An axis of names, without lines."""
-    drawn: Row = {"domain": False, "ticks": False, "grid": False, "labelFontSize": size}
-    drawn |= {"labelPadding": 8, "labelLimit": 130} | axis
+    drawn = Row(domain=False, ticks=False, grid=False, labelFontSize=size)
+    drawn |= Row(labelPadding=8, labelLimit=130) | axis
     return Axis(field, None, None, alt.Axis(**drawn), "N", order)
 
 
 def tips(*fields: str) -> list[alt.Tooltip]:
     """What stands under the pointer: `run`, `tokens:.3s`, `compute:.2e=FLOPs`."""
-    found = []
-    for written in fields:
-        field, _, title = written.partition("=")
+    tooltips = []
+    for field in fields:
+        field, _, title = field.partition("=")
         name, _, form = field.partition(":")
-        more: Row = {"format": form} if form else {}
-        more |= {"title": title} if title else {}
-        found.append(alt.Tooltip(f"{name}:{'Q' if form else 'N'}", **more))
-    return found
+        more = Row(format=form) if form else {}
+        more |= Row(title=title) if title else {}
+        tooltips.append(alt.Tooltip(f"{name}:{'Q' if form else 'N'}", **more))
+    return tooltips
+
+
+def _symbols(symbol: str, **legend: Any) -> Row:
+    return Row(symbolType=symbol, symbolSize=200 if symbol == "stroke" else 70) | legend
 
 
 def colour(
@@ -151,48 +138,43 @@ def colour(
     scale = alt.Scale(domain=list(domain))
     if shown is None:
         return alt.Color(f"{field}:N", scale=scale, legend=None)
-    found = set(shown)
-    names = [name for name in domain if name in found]
-    drawn: Row = {"values": names, "columns": 2 if len(names) > 3 else 0, "labelLimit": _NAME}
-    drawn |= {"symbolType": symbol, "symbolSize": 200 if symbol == "stroke" else 70}
-    drawn |= legend
-    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(**drawn))
+    shown = set(shown)
+    names = [name for name in domain if name in shown]
+    drawn = Row(values=names, columns=2 if len(names) > 3 else 0, labelLimit=_NAME)
+    return alt.Color(
+        f"{field}:N", scale=scale, legend=alt.Legend(**drawn | _symbols(symbol, **legend))
+    )
 
 
 def shade(field: str, title: str, values: Iterable[float], symbol: str = "circle") -> alt.Color:
     """From pale for the least to dark for the most, evenly in logs; few values have names."""
-    found = sorted(set(values))
-    few, ticks = len(found) <= _FEW, decades(found[0], found[-1])
-    legend = alt.Legend(
+    ends = sorted(set(values))
+    few, ticks = len(ends) <= _FEW, decades(ends[0], ends[-1])
+    legend = _symbols(
+        symbol,
         title=title,
         titleOrient="left",
         type="symbol" if few else "gradient",
-        symbolType=symbol,
-        symbolSize=200 if symbol == "stroke" else 70,
         gradientLength=190,
         gradientThickness=10,
-        values=found if few else ticks[:: 1 + len(ticks) // _FEW],
+        values=ends if few else ticks[:: 1 + len(ticks) // _FEW],
         labelExpr=COUNT,
-        columns=3 if few and len(found) > 3 else 0,  # wider ones leave a narrow page
+        columns=3 if few and len(ends) > 3 else 0,  # wider ones leave a narrow page
     )
-    least = found[0] if len(found) > 1 else found[0] / 2  # one alone is dark
-    scale = alt.Scale(type="log", domain=[least, found[-1]])
-    return alt.Color(f"{field}:Q", scale=scale, legend=legend)
+    least = ends[0] if len(ends) > 1 else ends[0] / 2  # one alone is dark
+    scale = alt.Scale(type="log", domain=[least, ends[-1]])
+    return alt.Color(f"{field}:Q", scale=scale, legend=alt.Legend(**legend))
 
 
 def ranks(order: Sequence[str], symbol: str = "stroke", *, legend: bool = True) -> alt.Color:
     """A colour for each of some names in order, pale to dark, by the field `rank`."""
-    named = alt.Legend(
-        type="symbol",
-        values=list(range(len(order))),
-        labelExpr=f"{json.dumps(list(order))}[datum.value]",
-        symbolType=symbol,
-        symbolSize=200 if symbol == "stroke" else 70,
-        columns=4 if len(order) > 5 else 0,  # wider ones leave a narrow page
-    )
+    names = f"{json.dumps(list(order))}[datum.value]"
+    columns = 4 if len(order) > 5 else 0  # wider ones leave a narrow page
+    named = _symbols(symbol, type="symbol", values=list(range(len(order))), labelExpr=names)
     least = 0 if len(order) > 1 else -1  # one alone is dark
     scale = alt.Scale(domain=[least, len(order) - 1], range="ramp")
-    return alt.Color("rank:Q", scale=scale, legend=named if legend else None)
+    drawn = alt.Legend(**named, columns=columns) if legend else None
+    return alt.Color("rank:Q", scale=scale, legend=drawn)
 
 
 def decades(low: float, high: float) -> list[float]:

@@ -14,33 +14,14 @@ from tongues.estimate import Estimate
 if TYPE_CHECKING:  # altair takes a second to import
     import altair as alt
 
-__all__ = [
-    "Block",
-    "Callout",
-    "Card",
-    "Cards",
-    "Cell",
-    "Column",
-    "Details",
-    "Entry",
-    "Figure",
-    "Heading",
-    "Items",
-    "Page",
-    "Paragraph",
-    "Quote",
-    "Section",
-    "Spans",
-    "Table",
-    "Terms",
-    "Topics",
-    "figures_in",
-]
+__all__ = ["Block", "Callout", "Card", "Cards", "Cell", "Column", "Details", "Entry", "Figure"]
+__all__ += ["Heading", "Items", "Page", "Paragraph", "Quote", "Section", "Spans", "Table", "Terms"]
+__all__ += ["Topics", "figures_in"]
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A title within a section; `kind` is as of a section."""
+    """A title within a section."""
 
     text: str
     level: int = 3
@@ -175,21 +156,11 @@ Entry = str | int | Cell | None  # as rows are written; a count gets its thousan
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as renderers draw it: its head, its cells, and whether they are numbers."""
+    """A column as renderers draw it: its head, its cells, and whether it is set to the right."""
 
     head: Cell
     cells: tuple[Cell, ...]
-    left: bool = False
-
-    @property
-    def numbers(self) -> bool:
-        """Whether it stands to the right."""
-        if self.left or any(cell.value is not None for cell in self.cells):
-            return not self.left
-        texts = [cell.text for cell in self.cells]
-        return any(texts) and all(
-            not text or text[0].isdigit() or text[0] in "-−+[" for text in texts
-        )
+    numbers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +181,9 @@ class Table:
     @property
     def columns(self) -> list[Column]:
         """The same by columns."""
-        columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.head)
+        columns = list(zip(*self.cells, strict=True)) or [()] * len(self.head)
         return [
-            Column(_cell(head), tuple(map(_cell, cells)), self.left)
+            Column(_cell(head), cells, not self.left and _are_numbers(cells))
             for head, cells in zip(self.head, columns, strict=True)
         ]
 
@@ -222,12 +193,17 @@ class Table:
         return [[_cell(entry) for entry in row] for row in self.rows]
 
 
+def _are_numbers(cells: Sequence[Cell]) -> bool:
+    texts = [cell.text for cell in cells if cell.text]
+    return any(cell.value is not None for cell in cells) or (
+        bool(texts) and all(text[0].isdigit() or text[0] in "-−+[" for text in texts)
+    )
+
+
 def _cell(entry: Entry) -> Cell:
-    if isinstance(entry, Cell):
-        return entry
     if isinstance(entry, int):
         return Cell(f"{entry:,}", entry)
-    return Cell(entry or "")
+    return entry if isinstance(entry, Cell) else Cell(entry or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,21 +226,8 @@ class Figure:
         return min(count, 3) if count % 2 else 2
 
 
-Block = (
-    Heading
-    | Paragraph
-    | Items
-    | Callout
-    | Topics
-    | Terms
-    | Quote
-    | Spans
-    | Details
-    | Section
-    | Cards
-    | Table
-    | Figure
-)
+Words = Heading | Paragraph | Items | Callout | Terms | Quote | Spans
+Block = Words | Topics | Details | Section | Cards | Table | Figure
 
 
 @dataclass(frozen=True, slots=True)

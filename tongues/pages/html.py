@@ -8,25 +8,8 @@ from html import escape
 from importlib.resources import files
 from itertools import groupby
 
-from tongues.pages.blocks import (
-    Block,
-    Callout,
-    Card,
-    Cards,
-    Cell,
-    Details,
-    Figure,
-    Heading,
-    Items,
-    Page,
-    Paragraph,
-    Quote,
-    Section,
-    Spans,
-    Table,
-    Terms,
-    Topics,
-)
+from tongues.pages import blocks as b
+from tongues.pages.blocks import Block, Cell, Figure, Page, Table
 from tongues.pages.theme import config
 
 __all__ = ["as_html", "frame", "page_as_html", "prose"]
@@ -40,15 +23,15 @@ _MARKS = (
     (re.compile(r"(?<![\w.])-(?=\d)"), "−"),
     (re.compile(r"(?<=\d) (?=%)"), "\u00a0"),
 )
-
 _LEADING_SPACE = re.compile(r"^(<b[^>]*><i[^>]*>)(\s+)(?=[^<\s])")
 
 
 def page_as_html(page: Page) -> str:
     """The whole page in one file; its figures' files are expected in `figures/` next to it."""
+    made = " · ".join(f"{name} {version}" for name, version in page.versions.items())
     body = (
-        f"<header><h1>{escape(page.title)}</h1>{as_html(page.lead)}</header>"
-        f"{as_html(page.blocks)}{_footer(page)}"
+        f"<header><h1>{escape(page.title)}</h1>{as_html(page.lead)}</header>{as_html(page.blocks)}"
+        f'<footer>{escape(made)} · <a href="report.json">all numbers as JSON</a></footer>'
     )
     return frame(page.title, body, page.figures)
 
@@ -59,12 +42,13 @@ def frame(title: str, body: str, figures: Sequence[Figure]) -> str:
         "palettes": {palette: config(palette) for palette in ("light", "dark")},
         "panels": [panel.to_dict() for figure in figures for panel in figure.panels],
     }
+    data = json.dumps(drawing, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_file('page.css')}</style></head>"
         f"<body><main>{body}</main>"
-        f'<script type="application/json" id="drawing">{_json(drawing)}</script>'
+        f'<script type="application/json" id="drawing">{data}</script>'
         f"<script>{_library()}</script>"
         f'<script type="module">{_file("page.js")}</script></body></html>\n'
     )
@@ -85,66 +69,59 @@ def prose(sentence: str) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Heading():
+        case b.Heading():
             return f"<h{block.level}>{prose(block.text)}</h{block.level}>"
-        case Paragraph():
+        case b.Paragraph():
             return f"<p{_kind(block.kind)}>{prose(block.text)}</p>"
-        case Items():
+        case b.Items():
             lines = "".join(f"<li>{prose(sentence)}</li>" for sentence in block.sentences)
             return f"<ul{_kind(block.kind)}>{lines}</ul>"
-        case Callout(title=""):
+        case b.Callout(title=""):
             return "".join(f'<p class="doubt">{prose(line)}</p>' for line in block.sentences)
-        case Callout():
-            inside = as_html([Items(block.sentences)])
+        case b.Callout():
+            inside = as_html([b.Items(block.sentences)])
             return f'<div class="found"><h3>{escape(block.title)}</h3>{inside}</div>'
-        case Topics():
+        case b.Topics():
             rows = (
                 f"<h3>{prose(name)}</h3><div>{as_html(inside)}</div>"
                 for name, inside in block.blocks.items()
             )
             return f'<div class="found {block.kind}">{"".join(rows)}</div>'
-        case Terms():
+        case b.Terms():
             rows = (f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in block.values.items())
             return f"<dl>{''.join(rows)}</dl>"
-        case Quote():
+        case b.Quote():
             tags = f'lang="{escape(block.lang)}" dir="auto"'
             return f"<blockquote {tags}>{escape(block.text)}</blockquote>"
-        case Spans():
-            return _spans(block)
-        case Details():
+        case b.Spans():  # the number of a series is before the first letter of each stretch of it
+            stretches = []
+            for series, pieces in groupby(block.pieces, key=lambda piece: piece[1]):
+                text = "".join(f'<i title="{escape(t)}">{escape(p)}</i>' for p, _, t in pieces)
+                head = f'<b data-e="{series}" style="--e:var(--s{series % 9})">'
+                stretches.append(_LEADING_SPACE.sub(r"\2\1", f"{head}{text}</b>"))
+            about = f"<small>{prose(block.about)}</small>" if block.about else ""
+            lang = f' lang="{escape(block.lang)}"' if block.lang else ""
+            text = f'<p dir="auto"{lang}>{"".join(stretches)}</p>'
+            return f'<div class="spans">{about}{text}</div>'
+        case b.Details():
             count = f' <span class="quiet">{escape(block.count)}</span>' if block.count else ""
             head = f"<summary>{escape(block.summary)}{count}</summary>"
             return f"<details{' open' * block.open}>{head}{as_html(block.blocks)}</details>"
-        case Section():
+        case b.Section():
             head = f"<h2>{prose(block.title)}</h2>" if block.title else ""
             place = f' id="{escape(block.place)}"' if block.place else ""
             return f"<section{place}{_kind(block.kind)}>{head}{as_html(block.blocks)}</section>"
-        case Cards():
-            cards = "".join(map(_card, block.cards))
+        case b.Cards():
+            cards = "".join(
+                f"<div><strong>{prose(card.number)}</strong>"
+                f'<span class="between">{escape(card.below)}</span>{prose(card.what)}</div>'
+                for card in block.cards
+            )
             return f'<div class="numbers">{cards}</div>' if cards else ""
-        case Table():
+        case b.Table():
             return _table(block)
-        case Figure():
+        case b.Figure():
             return _figure(block)
-
-
-def _card(card: Card) -> str:
-    return (
-        f"<div><strong>{prose(card.number)}</strong>"
-        f'<span class="between">{escape(card.below)}</span>{prose(card.what)}</div>'
-    )
-
-
-def _spans(spans: Spans) -> str:
-    """The number of a series stands before the first letter of each stretch of it."""
-    stretches = []
-    for series, pieces in groupby(spans.pieces, key=lambda piece: piece[1]):
-        text = "".join(f'<i title="{escape(t)}">{escape(piece)}</i>' for piece, _, t in pieces)
-        head = f'<b data-e="{series}" style="--e:var(--s{series % 9})">'
-        stretches.append(_LEADING_SPACE.sub(r"\2\1", f"{head}{text}</b>"))
-    about = f"<small>{prose(spans.about)}</small>" if spans.about else ""
-    lang = f' lang="{escape(spans.lang)}"' if spans.lang else ""
-    return f'<div class="spans">{about}<p dir="auto"{lang}>{"".join(stretches)}</p></div>'
 
 
 def _table(table: Table) -> str:
@@ -189,23 +166,12 @@ def _figure(figure: Figure) -> str:
     )
 
 
-def _footer(page: Page) -> str:
-    """What made the page, and where its numbers are."""
-    made = " · ".join(f"{name} {version}" for name, version in page.versions.items())
-    return f'<footer>{escape(made)} · <a href="report.json">all numbers as JSON</a></footer>'
-
-
 def _kind(kind: str) -> str:
     return f' class="{escape(kind)}"' if kind else ""
 
 
 def _file(name: str) -> str:
     return (files("tongues.pages") / name).read_text(encoding="utf-8")
-
-
-def _json(thing: object) -> str:
-    """JSON that cannot end the script element it is in."""
-    return json.dumps(thing, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 @cache

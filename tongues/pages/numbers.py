@@ -7,21 +7,8 @@ from math import isnan
 from tongues.estimate import Estimate
 from tongues.pages.blocks import Card, Cell
 
-__all__ = [
-    "Show",
-    "compact",
-    "estimate_card",
-    "estimate_cell",
-    "fixed",
-    "interval",
-    "minus",
-    "number",
-    "percent",
-    "percent_cell",
-    "share",
-    "short",
-    "signed",
-]
+__all__ = ["Show", "compact", "estimate_card", "estimate_cell", "fixed", "interval", "minus"]
+__all__ += ["number", "percent", "percent_cell", "share", "short", "signed"]
 
 Show = Callable[[float], str]
 
@@ -78,9 +65,8 @@ def estimate_card(
 ) -> Card:
     """A value in large, its interval below; below: more, behind the interval."""
     value = signed(of.value, show) if plus else minus(show(of.value))
-    return Card(
-        value + unit, " · ".join(filter(None, (interval(of, show) or of.reason, below))), what
-    )
+    notes = filter(None, (interval(of, show) or of.reason, below))
+    return Card(value + unit, " · ".join(notes), what)
 
 
 def share(part: float, whole: float) -> float:

@@ -11,22 +11,8 @@ import altair as alt
 
 from tongues.pages.axes import Axis, Row, tips
 
-__all__ = [
-    "HEIGHT",
-    "area",
-    "band",
-    "bars",
-    "beyond",
-    "chart",
-    "dots",
-    "formula",
-    "heat",
-    "intervals",
-    "line",
-    "panel",
-    "rule",
-    "words",
-]
+__all__ = ["HEIGHT", "area", "band", "bars", "beyond", "chart", "dots", "formula", "heat"]
+__all__ += ["intervals", "line", "panel", "rule", "words"]
 
 HEIGHT = 290
 _DASHED = (4, 4)
@@ -85,24 +71,16 @@ def dots(
     base = _at(rows, x, y, tint)
     base = base.encode(tooltip=tips(*said)) if said else base
     if ring:
-        drawn: Row = {"size": size, "filled": False, "strokeWidth": 2, "opacity": 1} | mark
-        return base.mark_point(**drawn)
-    drawn: Row = {"size": size, "opacity": 1} | mark
-    return base.mark_circle(**drawn)
+        return base.mark_point(**Row(size=size, filled=False, strokeWidth=2, opacity=1) | mark)
+    return base.mark_circle(**Row(size=size, opacity=1) | mark)
 
 
 def band(
-    rows: Iterable[Row],
-    x: Axis,
-    low: Axis,
-    high: str,
-    tint: alt.Color | None = None,
-    **mark: Any,
+    rows: Iterable[Row], x: Axis, low: Axis, high: str, tint: alt.Color | None = None, **mark: Any
 ) -> alt.Chart:
     """The area between two fields."""
     base = _at(rows, x, low, tint).encode(y2=high)
-    drawn: Row = {"opacity": 0.2, "clip": True} | mark
-    return base.mark_area(**drawn)
+    return base.mark_area(**Row(opacity=0.2, clip=True) | mark)
 
 
 def rule(
@@ -118,10 +96,9 @@ def rule(
         return None
     axis = x or y
     assert axis
-    base = _at([{axis.field: at}], x, y)
-    drawn: Row = {"strokeWidth": 1.2, "style": "quiet"}
-    drawn |= ({"strokeDash": list(dash)} if dash else {}) | mark
-    return base.mark_rule(**drawn)
+    dashes = Row(strokeDash=list(dash)) if dash else {}
+    drawn = Row(strokeWidth=1.2, style="quiet") | dashes | mark
+    return _at([{axis.field: at}], x, y).mark_rule(**drawn)
 
 
 def area(
@@ -140,7 +117,7 @@ def beyond(x: Axis, start: float | None) -> tuple[alt.Chart, ...]:
     if start is None:
         return ()
     return (
-        area((x, "width"), **dict[str, Any]({x.field: start})),
+        area((x, "width"), **Row({x.field: start})),
         *words("projection", "width", 0, "note", align="right", baseline="top", dx=-6, dy=6),
     )
 
@@ -189,13 +166,13 @@ def intervals(
     side_by_side: the series that share a category's row. singles: what the points are means of.
     lower: pixels below the middle of a row.
     """
-    offset: Row = {}
+    offset = Row()
     if side_by_side:
-        scale: Row = {} if padding is None else {"scale": alt.Scale(paddingOuter=padding)}
-        offset = {"yOffset": alt.YOffset("series:N", sort=list(side_by_side), **scale)}
+        scale = {} if padding is None else Row(scale=alt.Scale(paddingOuter=padding))
+        offset = Row(yOffset=alt.YOffset("series:N", sort=list(side_by_side), **scale))
     ranged = [row for row in rows if row.get("low") is not None]
     ends = _at(ranged, x.of("low"), y, tint).encode(x2="high:Q", **offset)
-    down: Row = {"yOffset": lower} if lower else {}
+    down = Row(yOffset=lower) if lower else {}
     return panel(
         title,
         *under,
@@ -261,7 +238,7 @@ def _at(
     for name, place, make in (("x", x, alt.X), ("y", y, alt.Y)):
         if place is not None:
             value = place.channel(make) if isinstance(place, Axis) else alt.value(place)
-            base = base.encode(**dict[str, Any]({name: value}))
+            base = base.encode(**Row({name: value}))
     return base if tint is None else base.encode(color=tint)
 
 

@@ -8,24 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from tongues.estimate import Estimate
-from tongues.pages.blocks import (
-    Block,
-    Callout,
-    Cards,
-    Cell,
-    Details,
-    Figure,
-    Heading,
-    Items,
-    Page,
-    Paragraph,
-    Quote,
-    Section,
-    Spans,
-    Table,
-    Terms,
-    Topics,
-)
+from tongues.pages import blocks as b
+from tongues.pages.blocks import Block, Cell, Page, Table
 
 __all__ = ["CARD", "as_json", "as_markdown", "as_text", "card_head"]
 
@@ -48,7 +32,7 @@ def as_text(blocks: Sequence[Block]) -> str:
 def as_json(page: Page) -> dict[str, Any]:
     """A page as plain values: its title, its blocks by kind, and its numbers."""
     head = {"title": page.title, "versions": dict(page.versions)}
-    return {**head, "blocks": [_plain(b) for b in (*page.lead, *page.blocks)], **page.numbers}
+    return {**head, "blocks": [_plain(x) for x in (*page.lead, *page.blocks)], **page.numbers}
 
 
 def card_head(library: str, languages: Iterable[str], base_model: str | None = None) -> str:
@@ -62,76 +46,51 @@ def card_head(library: str, languages: Iterable[str], base_model: str | None = N
     return "\n".join(["---", *lines, "---"])
 
 
-def _table_lines(table: Table) -> list[str]:
-    """The lines of an aligned table."""
-    columns = [[_one_line(column.head), *map(_one_line, column.cells)] for column in table.columns]
-    widths = [max(map(len, cells)) for cells in columns]
-    right = [column.numbers for column in table.columns]
-    return [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in zip(*columns, strict=True)
-    ]
-
-
 def _markdown(block: Block, level: int) -> str:
+    title = "#" * level
     match block:
-        case Heading():
+        case b.Heading():
             return f"{'#' * (level + block.level - 2)} {_marked(block.text)}"
-        case Paragraph():
+        case b.Paragraph():
             return _marked(block.text)
-        case Items():
+        case b.Items():
             return "\n".join(f"- {_marked(sentence)}" for sentence in block.sentences)
-        case Callout():
-            title = [f"**{block.title}**"] if block.title else []
-            return "> " + " ".join([*title, *map(_marked, block.sentences)])
-        case Topics():
-            return "\n\n".join(
-                f"**{_marked(name)}**\n\n{as_markdown(inside, level)}"
-                for name, inside in block.blocks.items()
-            )
-        case Terms():
+        case b.Callout():
+            head = [f"**{block.title}**"] if block.title else []
+            return "> " + " ".join([*head, *map(_marked, block.sentences)])
+        case b.Topics():
+            topics = block.blocks.items()
+            return "\n\n".join(f"**{_marked(k)}**\n\n{as_markdown(v, level)}" for k, v in topics)
+        case b.Terms():
             return "\n".join(f"- {name}: {value}" for name, value in block.values.items())
-        case Quote():
+        case b.Quote():
             return "\n".join(f"> {line}" for line in block.text.splitlines())
-        case Spans():
-            return f"{block.about}\n\n{_in_stretches(block)}".lstrip()
-        case Details():
-            return f"{'#' * (level + 1)} {block.summary}\n\n{as_markdown(block.blocks, level + 1)}"
-        case Section():
-            return f"{'#' * level} {_marked(block.title)}\n\n{as_markdown(block.blocks, level + 1)}"
-        case Cards():
+        case b.Spans():
+            stretches = groupby(block.pieces, key=lambda piece: piece[1])
+            texts = (f"[{n}] {''.join(p[0] for p in pieces).strip()}" for n, pieces in stretches)
+            return f"{block.about}\n\n{' '.join(texts)}".lstrip()
+        case b.Details():
+            return f"{title}# {block.summary}\n\n{as_markdown(block.blocks, level + 1)}"
+        case b.Section():
+            return f"{title} {_marked(block.title)}\n\n{as_markdown(block.blocks, level + 1)}"
+        case b.Cards():
             lines = (f"- **{c.number}** {c.below} {_marked(c.what)}" for c in block.cards)
             return "\n".join(line.replace("  ", " ") for line in lines)
+        case b.Figure():
+            image = f"![{block.title}](figures/{block.name}.svg)"
+            return f"{title} {block.title}\n\n{_marked(block.caption)}\n\n{image}"
         case Table():
-            return _markdown_table(block)
-        case Figure():
-            head = f"{'#' * level} {block.title}\n\n{_marked(block.caption)}"
-            return f"{head}\n\n![{block.title}](figures/{block.name}.svg)"
-
-
-def _in_stretches(spans: Spans) -> str:
-    """`[0] some text [1] more`."""
-    stretches = groupby(spans.pieces, key=lambda piece: piece[1])
-    return " ".join(f"[{n}] {''.join(p[0] for p in pieces).strip()}" for n, pieces in stretches)
-
-
-def _markdown_table(table: Table) -> str:
-    columns = table.columns
-    if not columns:
-        return ""
-    sides = ["---:" if column.numbers else "---" for column in columns]
-    rows = [[_in_markdown(column.head) for column in columns], sides]
-    rows += [[_in_markdown(cell) for cell in row] for row in table.cells]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+            if not block.head:
+                return ""
+            sides = ["---:" if column.numbers else "---" for column in block.columns]
+            rows = [[_in_markdown(column.head) for column in block.columns], sides]
+            rows += [[_in_markdown(cell) for cell in row] for row in block.cells]
+            return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _in_markdown(cell: Cell) -> str:
     text = f"**{cell.text}**" if cell.strong and cell.text else cell.text
-    rest = cell.plain[len(cell.text) :]
-    return (text + rest).replace("|", r"\|").replace("\n", " ")
+    return (text + cell.plain[len(cell.text) :]).replace("|", r"\|").replace("\n", " ")
 
 
 def _marked(text: str) -> str:
@@ -142,22 +101,30 @@ def _marked(text: str) -> str:
 def _text(block: Block) -> str:
     match block:
         case Table():
-            return "\n".join(_table_lines(block)) if block.head else ""
-        case Section():
+            return _aligned(block) if block.head else ""
+        case b.Section():
             return f"{_bare(block.title)}\n\n{as_text(block.blocks)}".lstrip()
-        case Topics():
-            return "\n\n".join(
-                f"{_bare(name)}\n{as_text(inside)}" for name, inside in block.blocks.items()
-            )
-        case Details():
+        case b.Topics():
+            topics = block.blocks.items()
+            return "\n\n".join(f"{_bare(name)}\n{as_text(inside)}" for name, inside in topics)
+        case b.Details():
             return f"{block.summary}\n\n{as_text(block.blocks)}"
-        case Figure():
+        case b.Figure():
             return f"{block.title}: figures/{block.name}.svg"
-        case Callout():
+        case b.Callout():
             lines = map(_bare, block.sentences)
             return "\n".join([f"{block.title}:", *lines] if block.title else lines)
         case _:
             return _bare(_markdown(block, 2).lstrip("# "))
+
+
+def _aligned(table: Table) -> str:
+    columns = []
+    for column in table.columns:
+        texts = [_one_line(cell) for cell in (column.head, *column.cells)]
+        width, side = max(map(len, texts)), ">" if column.numbers else "<"
+        columns.append([f"{text:{side}{width}}" for text in texts])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
 def _bare(text: str) -> str:
@@ -173,18 +140,16 @@ def _plain(block: Block) -> dict[str, Any]:
     kind = {"kind": type(block).__name__.lower()}
     match block:
         case Table():
-            rows = [
-                {_one_line(c.head): _value(c.cells[i]) for c in block.columns}
-                for i in range(len(block.rows))
-            ]
+            names = [_one_line(column.head) for column in block.columns]
+            rows = [dict(zip(names, map(_value, row), strict=True)) for row in block.cells]
             return kind | {"rows": rows}
-        case Section() | Details():
-            title = block.title if isinstance(block, Section) else block.summary
+        case b.Section() | b.Details():
+            title = block.title if isinstance(block, b.Section) else block.summary
             return kind | {"title": title, "blocks": [_plain(inside) for inside in block.blocks]}
-        case Topics():
-            topics = {name: [_plain(b) for b in inside] for name, inside in block.blocks.items()}
+        case b.Topics():
+            topics = {name: [_plain(x) for x in inside] for name, inside in block.blocks.items()}
             return kind | {"blocks": topics}
-        case Figure():
+        case b.Figure():
             return kind | {"name": block.name, "title": block.title, "caption": block.caption}
         case _:
             return kind | asdict(block)

@@ -45,42 +45,37 @@ def write_page(page: Page, out: Path, progress: Callable[[str], None] = lambda _
 
 
 def write_figures(
-    figures: Iterable[Figure],
-    folder: Path,
-    progress: Callable[[str], None] = lambda _: None,
+    figures: Iterable[Figure], folder: Path, progress: Callable[[str], None] = lambda _: None
 ) -> list[Path]:
     """Write each figure as NAME.svg, NAME.png and NAME.csv; returns the SVG files.
 
     Files of these names are replaced, each whole or not at all; others stay. `progress` is told in
     a few words what is being done.
     """
+    import vl_convert
+
     if folder.is_file():
         raise UserError("is a file, and figures need a folder", where=str(folder))
     written = []
     for figure in figures:
         progress(f"drawing {figure.title.lower()}")
-        written.append(_write(figure, folder / f"{figure.name}.svg"))
+        spec = chart_of(figure).to_dict(validate=False)  # panels were checked when they were made
+        spec["config"] = config("light", paper=True)
+        svg = _renumbered(vl_convert.vegalite_to_svg(spec))
+        path = folder / f"{figure.name}.svg"
+        write_text(path, svg)
+        with whole_file(path.with_suffix(".png")) as aside:
+            aside.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+        with (
+            whole_file(path.with_suffix(".csv")) as aside,
+            aside.open("w", encoding="utf-8", newline="") as file,
+        ):
+            names = dict.fromkeys(name for row in figure.rows for name in row)
+            writer = csv.DictWriter(file, list(names))
+            writer.writeheader()
+            writer.writerows(figure.rows)
+        written.append(path)
     return written
-
-
-def _write(figure: Figure, path: Path) -> Path:
-    import vl_convert
-
-    spec = chart_of(figure).to_dict(validate=False)  # panels were checked when they were made
-    spec["config"] = config("light", paper=True)
-    svg = _renumbered(vl_convert.vegalite_to_svg(spec))
-    write_text(path, svg)
-    with whole_file(path.with_suffix(".png")) as aside:
-        aside.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
-    names = list(dict.fromkeys(name for row in figure.rows for name in row))
-    with (
-        whole_file(path.with_suffix(".csv")) as aside,
-        aside.open("w", encoding="utf-8", newline="") as file,
-    ):
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        writer.writerows(figure.rows)
-    return path
 
 
 def chart_of(figure: Figure) -> Any:
@@ -97,8 +92,4 @@ def chart_of(figure: Figure) -> Any:
 def _renumbered(svg: str) -> str:
     """The same picture with ids counted from 0, so that one figure always gives the same bytes."""
     names: dict[str, str] = {}
-
-    def counted(found: re.Match[str]) -> str:
-        return found[1] + names.setdefault(found[2], f"part{len(names)}")
-
-    return _NUMBERED.sub(counted, svg)
+    return _NUMBERED.sub(lambda m: m[1] + names.setdefault(m[2], f"part{len(names)}"), svg)
