@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test test-slow check format clean
+.PHONY: setup demo test test-slow check docs format clean
 
 setup: $(VENV)/.develop  ## a virtual environment in .venv with all that development needs
 
@@ -26,15 +26,18 @@ test: $(VENV)/.develop  ## all tests but the slow ones, a file a core at a time
 test-slow: $(VENV)/.develop  ## the slow ones
 	$(BIN)/python -m pytest -m slow
 
-check: $(VENV)/.develop  ## format, lint, types, import directions, public names
+check: $(VENV)/.develop docs  ## format, lint, types, import directions, public names, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/python -m pytest tests/test_structure.py
+
+docs: $(VENV)/.develop  ## the documentation site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 format: $(VENV)/.develop
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:  ## what `make` and the demo made
-	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) build demo .pytest_cache .ruff_cache .hypothesis *.egg-info
