@@ -25,8 +25,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tongues.experts.partition.balanced import assign, least
-from tongues.experts.partition.means import balanced_means, squared_distances
+from tongues.experts.partition.balanced import assign, balanced_means, least, squared_distances
 
 __all__ = ["main"]
 

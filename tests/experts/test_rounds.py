@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tongues.errors import UserError
-from tongues.experts.partition.languages import by_language, dense
+from tongues.experts.partition.methods import dense, one_each
 from tongues.experts.partition.partition import of_languages
 from tongues.experts.rounds import Member, plan_added, plan_divided
 from tongues.recipe import Recipe
@@ -41,7 +41,7 @@ def test_experts_share_the_budget_and_train_on_their_languages_by_text() -> None
 
 def test_any_number_of_parts_costs_the_same_in_all() -> None:
     asked = recipe({"divisions": [{"by": "languages"}, {"by": "dense"}]})
-    for partition in (by_language(tuple(AMOUNTS)), dense(tuple(AMOUNTS))):
+    for partition in (one_each(tuple(AMOUNTS)), dense(tuple(AMOUNTS))):
         made = plan_divided(asked, "any", partition, AMOUNTS, 1, KNOWN)
         assert sum(run.settings.budget.amount for run in made.runs) == 400_000
 

@@ -182,7 +182,7 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
 
 def _show_partition(found: "Partition", amounts: dict[str, float] | None) -> None:
     """Its parts, with their text where that is known, and its tree."""
-    from tongues.experts.partition.shown import part_rows, tree_lines
+    from tongues.experts.partition.partition import part_rows, tree_lines
     from tongues.terminal import print_table
 
     rows = part_rows(found, amounts or dict.fromkeys(found.languages, 1.0))

@@ -14,9 +14,9 @@ from tongues.experts.ensemble.lineage import (
     read_lineage,
     verify,
 )
-from tongues.experts.partition.distances import donors
-from tongues.experts.partition.languages import dense
+from tongues.experts.partition.distances import nearest_donors
 from tongues.experts.partition.methods import (
+    dense,
     divide,
     guess,
     language_distances,
@@ -181,7 +181,7 @@ def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> d
             raise UserError(what, where=where, hint="give the donors' text by `text` too")
         if way == "typology":
             distances, _ = language_distances(recipe)
-            found |= donors(distances, known, [lang])
+            found |= nearest_donors(distances, known, [lang])
         elif way == "loss":
             found[lang] = _by_loss(recipe, lang, known, workspace) if make else known[0]
         elif way in known:

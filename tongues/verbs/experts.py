@@ -76,7 +76,7 @@ def partition_languages(
     distances. distances: a file of them, or of features.
     """
     from tongues.experts.partition.distances import read_distances
-    from tongues.experts.partition.languages import by_language
+    from tongues.experts.partition.methods import one_each
     from tongues.experts.partition.tree import by_tree
     from tongues.experts.partition.typology import by_typology
 
@@ -88,7 +88,7 @@ def partition_languages(
     if by == "languages" and (k or distances):
         raise UserError("every language by itself needs no `-k` and no distances", where="--by")
     if by == "languages":
-        return by_language(languages)
+        return one_each(languages)
     if by != "typology":
         hint = "`typology` or `languages`; other divisions need a recipe and its text"
         raise UserError(f"languages alone are not divided by {by}", where="--by", hint=hint)

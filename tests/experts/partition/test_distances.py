@@ -5,7 +5,12 @@ import numpy as np
 import pytest
 
 from tongues.errors import UserError
-from tongues.experts.partition.distances import cosine_distances, donors, named, read_distances
+from tongues.experts.partition.distances import (
+    cosine_distances,
+    named,
+    nearest_donors,
+    read_distances,
+)
 
 MATRIX = "x,a,b,c\na,0,1,2\nb,1,0,3\nc,2,3,0\n"
 
@@ -124,6 +129,6 @@ def test_a_missing_file(tmp_path: Path) -> None:
 def test_donors_are_the_nearest_known() -> None:
     places = {"a": 0, "b": 5, "c": 1, "d": 8}
     distances = {x: {y: float(abs(places[x] - places[y])) for y in places} for x in places}
-    assert donors(distances, ["a", "b"], ["c", "d"]) == {"c": "a", "d": "b"}
+    assert nearest_donors(distances, ["a", "b"], ["c", "d"]) == {"c": "a", "d": "b"}
     with pytest.raises(UserError, match="no language to be a donor"):
-        donors(distances, [], ["a"])
+        nearest_donors(distances, [], ["a"])

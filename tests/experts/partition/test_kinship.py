@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from tongues.errors import UserError
 from tongues.experts.partition import kinship
-from tongues.experts.partition.kinship import distances_of, draw, kinship_distances
+from tongues.experts.partition.kinship import draw_windows, gradient_distances, kinship_distances
 from tongues.experts.partition.tree import by_tree
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
@@ -25,7 +25,7 @@ def prepared(tokens: Path) -> Tokens:
 
 
 @pytest.fixture(scope="module")
-def seed_model(prepared: Tokens, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base_model(prepared: Tokens, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("seed")
     model = build_model(find_shape("0.05M"), prepared.vocabulary_size, 64, seed=1)
     save_model(model, folder)
@@ -34,14 +34,14 @@ def seed_model(prepared: Tokens, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def test_the_same_every_time_and_another_with_other_windows(
-    prepared: Tokens, seed_model: Path
+    prepared: Tokens, base_model: Path
 ) -> None:
     found, notes = kinship_distances(
-        seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
+        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
     )
-    again, _ = kinship_distances(seed_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)
+    again, _ = kinship_distances(base_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)
     other, _ = kinship_distances(
-        seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT, seed=1
+        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT, seed=1
     )
     assert found["qaa"]["qab"] == pytest.approx(again["qaa"]["qab"], abs=1e-6)
     assert found["qaa"]["qab"] != other["qaa"]["qab"]
@@ -49,10 +49,10 @@ def test_the_same_every_time_and_another_with_other_windows(
     assert "16 windows of 32 tokens" in notes[0]
 
 
-def test_a_partition_by_kinship(prepared: Tokens, seed_model: Path) -> None:
+def test_a_partition_by_kinship(prepared: Tokens, base_model: Path) -> None:
     partition = by_tree(
         "kinship",
-        kinship_distances(seed_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)[0],
+        kinship_distances(base_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)[0],
         1,
     )
     assert (partition.by, partition.clusters) == ("kinship", (("qab", "qaa"),))
@@ -61,11 +61,11 @@ def test_a_partition_by_kinship(prepared: Tokens, seed_model: Path) -> None:
 
 
 def test_distances_are_what_gradients_of_transformers_give(
-    prepared: Tokens, seed_model: Path
+    prepared: Tokens, base_model: Path
 ) -> None:
-    found, _ = kinship_distances(seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
-    drawn = {lang: draw(prepared, lang, FEW, SHORT, seed=0) for lang in ("qaa", "qab")}
-    model = AutoModelForCausalLM.from_pretrained(seed_model, dtype=torch.float32)
+    found, _ = kinship_distances(base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
+    drawn = {lang: draw_windows(prepared, lang, FEW, SHORT, seed=0) for lang in ("qaa", "qab")}
+    model = AutoModelForCausalLM.from_pretrained(base_model, dtype=torch.float32)
 
     def gradient(windows: torch.Tensor) -> torch.Tensor:
         model.zero_grad()
@@ -88,9 +88,9 @@ def with_little_text(tokens: Tokens, lang: str, count: int) -> Tokens:
     return replace(tokens, shards={**tokens.shards, (lang, "train"): shard})
 
 
-def test_little_text_gives_as_many_windows_as_there_are(prepared: Tokens, seed_model: Path) -> None:
+def test_little_text_gives_as_many_windows_as_there_are(prepared: Tokens, base_model: Path) -> None:
     few = with_little_text(prepared, "qab", 20 * SHORT + 1)
-    _, notes = kinship_distances(seed_model, few, ["qaa", "qab"], context=SHORT)
+    _, notes = kinship_distances(base_model, few, ["qaa", "qab"], context=SHORT)
     assert "20 windows of 32 tokens" in notes[0]
 
 
@@ -99,28 +99,28 @@ def test_noise_adds_no_distance() -> None:
     one, other = chance.standard_normal((2, 20_000))
     true = np.stack([one, one, 0.8 * one + 0.6 * other])  # at distances 0 and 0.2
     halves = (true + 2 * chance.standard_normal((2, *true.shape))).astype(np.float32)
-    found = distances_of(["a", "b", "c"], halves)
+    found = gradient_distances(["a", "b", "c"], halves)
     assert found["a"]["b"] == pytest.approx(0, abs=0.05)
     assert found["a"]["c"] == pytest.approx(0.2, abs=0.05)
     with pytest.raises(UserError, match="`a`: too few windows"):
-        distances_of(["a"], np.stack([np.ones((1, 5)), -np.ones((1, 5))]))
+        gradient_distances(["a"], np.stack([np.ones((1, 5)), -np.ones((1, 5))]))
 
 
 def test_large_models_are_sampled(
-    prepared: Tokens, seed_model: Path, monkeypatch: pytest.MonkeyPatch
+    prepared: Tokens, base_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, _ = kinship_distances(seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
+    whole, _ = kinship_distances(base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
     monkeypatch.setattr(kinship, "_KEPT", 20_000)
-    sampled, _ = kinship_distances(seed_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
+    sampled, _ = kinship_distances(base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
     assert sampled["qaa"]["qab"] == pytest.approx(whole["qaa"]["qab"], abs=0.05)
 
 
-def test_what_is_wrong_is_named(prepared: Tokens, seed_model: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_named(prepared: Tokens, base_model: Path, tmp_path: Path) -> None:
     few = with_little_text(prepared, "qab", 2 * SHORT + 1)
     with pytest.raises(UserError, match="`qab` has 2 windows of 32 tokens") as caught:
-        kinship_distances(seed_model, few, ["qaa", "qab"], context=SHORT)
+        kinship_distances(base_model, few, ["qaa", "qab"], context=SHORT)
     assert "lower `train.context`" in caught.value.hint
-    shutil.copytree(seed_model, tmp_path / "model")
+    shutil.copytree(base_model, tmp_path / "model")
     (tmp_path / "model" / "tokenizer.json").unlink()
     with pytest.raises(UserError, match="holds no tokenizer"):
         kinship_distances(tmp_path / "model", prepared, ["qaa"], windows=FEW, context=SHORT)

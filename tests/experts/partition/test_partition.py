@@ -9,11 +9,13 @@ from tongues.experts.partition.partition import (
     Partition,
     amounts,
     balance,
+    leaves,
     of_languages,
+    part_rows,
     read_partition,
+    tree_lines,
     write_partition,
 )
-from tongues.experts.partition.shown import leaves, part_rows, tree_lines
 from tongues.experts.partition.tree import by_tree
 
 PLACES = {"ab": 0, "c": 7, "d": 1, "e": 9, "f": 30}

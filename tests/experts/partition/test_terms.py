@@ -3,12 +3,16 @@ import math
 import numpy as np
 import pytest
 
-from tongues.experts.partition.sparse import Sparse, count_rows, join, principal_directions, times
 from tongues.experts.partition.terms import (
+    Sparse,
     Terms,
+    count_terms,
     inverse_frequencies,
+    principal_directions,
+    stack_rows,
     term_count,
     term_reader,
+    times,
     weigh,
 )
 from tongues.tokens import load_tokenizer, open_tokens
@@ -27,7 +31,7 @@ def dense(matrix: Sparse) -> np.ndarray:
 
 
 def test_counting_and_weighing_by_hand() -> None:
-    counts = count_rows(documents([1, 2, 1], [], [2, 0]), 4)
+    counts = count_terms(documents([1, 2, 1], [], [2, 0]), 4)
     assert dense(counts).tolist() == [[0, 2, 1, 0], [0, 0, 0, 0], [1, 0, 1, 0]]
     weights = inverse_frequencies(counts, end_id=0)
     once, twice, never = (math.log(4 / (1 + found)) + 1 for found in (1, 2, 0))
@@ -40,8 +44,8 @@ def test_counting_and_weighing_by_hand() -> None:
 def test_products_and_directions_are_those_of_the_dense_matrix() -> None:
     random = np.random.default_rng(0)
     rows = [random.zipf(1.5, random.integers(1, 60)) % 80 for _ in range(120)]
-    parts = [count_rows(documents(*map(list, rows[i : i + 40])), 80) for i in (0, 40, 80)]
-    matrix = join(parts)
+    parts = [count_terms(documents(*map(list, rows[i : i + 40])), 80) for i in (0, 40, 80)]
+    matrix = stack_rows(parts)
     table = random.normal(size=(80, 7)).astype(np.float32)
     assert times(matrix, table) == pytest.approx(dense(matrix) @ table, abs=1e-3)
     found = principal_directions(matrix, 10, seed=1)

@@ -4,18 +4,16 @@ import numpy as np
 import pytest
 
 from tongues.errors import UserError
-from tongues.experts.partition import documents
+from tongues.experts.partition import terms as documents
 from tongues.experts.partition import topics as room
-from tongues.experts.partition.documents import batches, draw
-from tongues.experts.partition.parts import write_parts
-from tongues.experts.partition.terms import TERMS
+from tongues.experts.partition.terms import TERMS, batches, draw_documents
 from tongues.experts.partition.topics import (
-    embed,
-    label,
+    TopicModel,
+    cluster_by_topics,
     load_topics,
-    make_topics,
     partition_by_topics,
     save_topics,
+    write_parts,
 )
 from tongues.files import read_json
 from tongues.tokens import Tokens, open_part, open_tokens
@@ -71,15 +69,19 @@ def test_documents_come_in_order_and_alike_from_all_languages(monkeypatch) -> No
         ]
         bounds = shard.bounds
         assert got == [shard.tokens[bounds[i] : bounds[i + 1]].tolist() for i in chosen]
-    drawn = draw({"a": 9000, "b": 0, "c": 1000}, 1000, seed=1)
+    drawn = draw_documents({"a": 9000, "b": 0, "c": 1000}, 1000, seed=1)
     assert 850 < len(drawn["a"]) < 950 and len(drawn["a"]) + len(drawn["c"]) == 1000
     assert all((np.diff(numbers) > 0).all() for numbers in drawn.values())
-    assert draw({"a": 2, "c": 1}, 5, seed=1)["a"].tolist() == [0, 1]
+    assert draw_documents({"a": 2, "c": 1}, 5, seed=1)["a"].tolist() == [0, 1]
+
+
+def label(topics: TopicModel, documents: Shard) -> np.ndarray:
+    return topics.clusters(topics.directions(documents))
 
 
 def test_topics_are_found_across_languages(topical) -> None:
     made, about = topical
-    topics = make_topics(made, TOPICS)
+    topics = cluster_by_topics(made, TOPICS)
     for lang in made.languages:
         pairs = np.stack([label(topics, made.shard(lang, "train")), about[lang]])
         common = np.unique(pairs, axis=1, return_counts=True)[1]
@@ -117,24 +119,24 @@ def test_prices_of_a_sample_divide_all_text_evenly(topical, monkeypatch) -> None
     made, _ = topical
     for name, count in (("_WEIGHED", 300), ("_CENTRED", 600), ("_PRICED", 1600)):
         monkeypatch.setattr(room, name, count)
-    topics = make_topics(made, 4)
+    topics = cluster_by_topics(made, 4)
     labels = np.concatenate([label(topics, made.shard(x, "train")) for x in made.languages])
     assert np.abs(np.bincount(labels) / 500 - 1).max() < 0.05
 
 
 def test_the_direction_of_a_text_is_a_running_sum_of_its_terms(topical) -> None:
     made, _ = topical
-    topics = make_topics(made, 3)
+    topics = cluster_by_topics(made, 3)
     document = one_by_one(made.shard("qaa", "train"))[0]
     total = np.zeros(topics.projection.shape[1])
     for token in document.tokens:
         total += topics.weights[token] * topics.projection[token]
-    assert embed(topics, document)[0] == pytest.approx(total / np.linalg.norm(total), abs=1e-5)
+    assert topics.directions(document)[0] == pytest.approx(total / np.linalg.norm(total), abs=1e-5)
 
 
 def test_topics_come_back_from_their_file_and_damage_is_named(topical, tmp_path) -> None:
     made, _ = topical
-    topics = make_topics(made, 3)
+    topics = cluster_by_topics(made, 3)
     path = tmp_path / "topics.safetensors"
     save_topics(topics, path)
     again, shard = load_topics(path), made.shard("qab", "train")
@@ -144,7 +146,7 @@ def test_topics_come_back_from_their_file_and_damage_is_named(topical, tmp_path)
     with pytest.raises(UserError, match="no whole topics"):
         load_topics(path)
     with pytest.raises(UserError, match="cannot be divided"):
-        make_topics(made, 3000)
+        cluster_by_topics(made, 3000)
 
 
 @pytest.mark.parametrize("terms", TERMS)

@@ -5,7 +5,7 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.experts.partition import typology
-from tongues.experts.partition.distances import donors
+from tongues.experts.partition.distances import nearest_donors
 from tongues.experts.partition.typology import by_typology, typology_distances
 
 needs_data = pytest.mark.skipif(find_spec("lang2vec") is None, reason="lang2vec is not installed")
@@ -40,7 +40,7 @@ def test_the_published_clusters(k: int, clusters: str) -> None:
 def test_the_published_donors() -> None:
     new = ["az", "he", "pl", "sv"]
     distances, _ = typology_distances([*PUBLISHED, *new])
-    chosen = donors(distances, PUBLISHED, new)
+    chosen = nearest_donors(distances, PUBLISHED, new)
     assert chosen == {"az": "tr", "he": "ar", "pl": "ru", "sv": "en"}
 
 
@@ -76,7 +76,7 @@ def test_unknown_languages_and_unknown_features_are_two_things() -> None:
         typology_distances(["en", "turkish"])
     assert named.value.hint == "did you mean `tr`?"
     with pytest.raises(UserError, match="all languages are equally far from `nn`"):
-        donors(distances, ["en", "de"], ["nn"])
+        nearest_donors(distances, ["en", "de"], ["nn"])
 
 
 def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

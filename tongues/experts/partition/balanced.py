@@ -1,77 +1,107 @@
-"""Balanced assignment: every point to one of k parts of one size, at the least cost in all.
+"""Balanced clusters: every point to one of k clusters of one size, at the least cost in all.
 
-One price a part is enough: a point takes the part where its cost and the part's price come to the
-least, and a part that is asked for too much grows dearer. At the right prices the sizes come out
-even but for a few points at the borders, which are moved one by one. The prices also give
-balanced parts to points that come later.
+One price a cluster is enough: a point takes the cluster of least cost and price, and a cluster with
+too much demand grows dearer. The right prices are where a concave function with a kink at every
+point is greatest. It is smoothed, each point taking all clusters by softened shares, climbed by
+Newton's steps, and the softness is taken away by and by. (Setting one price after the other stalls
+where clusters are in a row.) The few points left uneven at the borders are moved one by one
+(`repair`). The prices also give balanced clusters to points that come later.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.experts.partition.prices import even_prices, rough_prices
 from tongues.experts.partition.repair import repair
 
-__all__ = ["Assigned", "assign", "least"]
+__all__ = [
+    "Assignment",
+    "BalancedMeans",
+    "assign",
+    "balanced_means",
+    "least",
+    "squared_distances",
+]
+
+# Prices (tuned in benchmarks/balanced.txt)
+_ENOUGH = 16_384  # points to find rough prices from,
+_EVERY = 8  # or every eighth if that is more
+_LEVELS = 6  # of softness
+_SHARPER = 8  # times from one to the next
+_WARM = 3  # the level to begin at when the prices are nearly right
+_POOR = 5e-3  # the share of points left uneven that is worth another climb from the foot
+_EVEN = 5e-4  # the same when a level is done
+_STEPS = 8  # at each level, at most
+_CUTS = 8  # of a step too long, to a quarter each
+_CACHED = 8192  # points that stay in the processor's cache
+
+# K-means
+_FEW = 8192  # points among which the centres are found first
+_STARTS = 5  # of which the best goes on
+_SETTLED = 2e-4  # the gain, in parts of the cost, that is worth no further round
+_BLOCK = 65_536  # points in memory at a time, when they are in a file
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assigned:
-    """Points in parts of one size."""
+class Assignment:
+    """Points in clusters of one size."""
 
-    labels: np.ndarray  # of each point, the number of its part
-    prices: np.ndarray  # of each part, with mean 0: a label is the least of cost + price
+    labels: np.ndarray  # of each point, the number of its cluster
+    prices: np.ndarray  # of each cluster, with mean 0: a label is the least of cost + price
     total: float  # cost of all points, each as often as it weighs
     bound: float  # what the prices prove: no balanced assignment costs less
 
 
 def assign(
-    costs: np.ndarray,
-    weights: np.ndarray | None = None,
-    *,
-    prices: np.ndarray | None = None,
-) -> Assigned:
-    """Assign n points to k parts so that the parts' sizes differ by one at the most.
+    costs: np.ndarray, weights: np.ndarray | None = None, *, prices: np.ndarray | None = None
+) -> Assignment:
+    """Assign n points to k clusters whose sizes differ by one at most.
 
-    costs: (n, k), what each point costs in each part; of equal speed for either memory order,
-        but a transposed (k, n) array is not copied.
-    weights: of the points, such as the tokens of documents: then the parts' weights are equal as
+    costs: (n, k), what each point costs in each cluster; a transposed (k, n) array is not copied.
+    weights: of the points, such as the tokens of documents: then the clusters' weights are equal as
         nearly as whole points allow, and a point counts as often as it weighs. The last points
         are moved greedily then; without weights no balanced assignment costs less.
     prices: where to start, such as those of a similar assignment.
     """
     columns = np.ascontiguousarray(costs.T)
-    found = even_prices(columns, weights, rough_prices(columns, weights, prices))
-    labels = least(columns, found)
+    k, n = columns.shape
+    dual = _even_prices(columns, weights, _rough_prices(columns, weights, prices))
+    labels = least(columns, dual)
     if weights is None:
-        labels, found = repair(columns, labels, found)
-        found = found - found.mean()
+        labels, dual = repair(columns, labels, dual)
+        dual = dual - dual.mean()
+        # the dearest clusters are the ones that are larger by one
+        sizes = n // k + (np.argsort(np.argsort(-dual, kind="stable")) < n % k)
+        weight = np.ones(n)
     else:
-        labels = _mend(columns, labels, weights)
-    return Assigned(labels, found, *_account(columns, labels, weights, found))
+        labels, weight = _fill(columns, labels, weights), weights
+        sizes = np.full(k, weight.sum() / k)
+    lowest = np.full(n, np.inf)
+    for column, price in zip(columns, dual, strict=True):
+        np.minimum(lowest, column + price, out=lowest)
+    total = columns[labels, np.arange(n)].astype(np.float64) @ weight
+    return Assignment(labels, dual, float(total), float(lowest @ weight - sizes @ dual))
 
 
 def least(columns: np.ndarray, prices: np.ndarray) -> np.ndarray:
-    """The part of least cost and price for each point; `columns` are the costs as (k, n)."""
+    """The cluster of least cost and price for each point; `columns` are the costs as (k, n)."""
     labels = np.zeros(columns.shape[1], np.int64)
     best = columns[0] + prices[0]
-    for part in range(1, len(columns)):
-        cost = columns[part] + prices[part]
-        better = cost < best
-        labels[better] = part
+    for number in range(1, len(columns)):
+        cost = columns[number] + prices[number]
+        labels[cost < best] = number
         np.minimum(best, cost, out=best)
     return labels
 
 
-def _mend(columns: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Move the points that regret it least from parts too heavy to parts too light."""
+def _fill(columns: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Move the points that regret it least from clusters too heavy to clusters too light."""
     labels, k = labels.copy(), len(columns)
     sizes = np.bincount(labels, weights, k)
     wanted = sizes.mean()
     for target in np.argsort(sizes, kind="stable"):
         missing = wanted - sizes[target]
-        spare = np.minimum(sizes - wanted, missing)  # of each other part
+        spare = np.minimum(sizes - wanted, missing)  # of each other cluster
         members = np.flatnonzero(weights <= spare[labels])
         regret = columns[target, members] - columns[labels[members], members]
         members = members[np.argsort(regret, kind="stable")]
@@ -86,17 +116,162 @@ def _mend(columns: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.nd
     return labels
 
 
-def _account(
-    columns: np.ndarray, labels: np.ndarray, weights: np.ndarray | None, prices: np.ndarray
-) -> tuple[float, float]:
-    """What an assignment costs, and the least that the prices allow."""
+def _rough_prices(
+    columns: np.ndarray, weights: np.ndarray | None, start: np.ndarray | None
+) -> np.ndarray:
+    """Prices at which the clusters are even but for chance, from some of the points."""
+    step = min(max(columns.shape[1] // _ENOUGH, 1), _EVERY)
+    some = None if weights is None else weights[::step]
+    return _even_prices(np.ascontiguousarray(columns[:, ::step]), some, start)
+
+
+def _even_prices(
+    columns: np.ndarray, weights: np.ndarray | None, start: np.ndarray | None
+) -> np.ndarray:
+    """Prices at which nearly a k-th of the points takes each cluster.
+
+    start: prices that are nearly right, if such are known.
+    """
+    weights = np.ones(columns.shape[1]) if weights is None else weights
+    shares = (weights / weights.sum()).astype(columns.dtype)
+    spread = float((columns.mean(axis=0) - columns.min(axis=0)).mean()) or 1.0
+    if start is not None:
+        prices, uneven = _climb(columns, shares, start, spread, _WARM)
+        if uneven < _POOR:
+            return prices
+    return _climb(columns, shares, np.zeros(len(columns)), spread, 0)[0]
+
+
+def _climb(
+    columns: np.ndarray, shares: np.ndarray, prices: np.ndarray, spread: float, begin: int
+) -> tuple[np.ndarray, float]:
+    """Better prices, and the share of the points that would still have to change their cluster."""
+    k, slope = len(columns), np.zeros(len(columns))
+    for level in range(begin, _LEVELS):
+        softness = spread / _SHARPER**level
+        value, slope, bend = _softened(columns, shares, prices, softness)
+        for _ in range(_STEPS):
+            if np.abs(slope).sum() / 2 < _EVEN:
+                break
+            ridge = 1e-7 * np.trace(bend) / k + 1e-12
+            step = np.linalg.solve(bend + ridge * np.eye(k), slope)
+            step *= min(1.0, spread / np.abs(step).max())
+            for _ in range(_CUTS):
+                new = _softened(columns, shares, prices + step, softness)
+                if new[0] >= value:
+                    break
+                step /= 4
+            else:
+                break
+            prices = prices + step
+            value, slope, bend = new
+    return prices - prices.mean(), float(np.abs(slope).sum()) / 2
+
+
+def _softened(
+    columns: np.ndarray, shares: np.ndarray, prices: np.ndarray, softness: float
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The smoothed function of the prices, its slope, and its bend downwards."""
     k, n = columns.shape
-    weight = np.ones(n) if weights is None else weights
-    asked = np.full(n, np.inf)
-    for column, price in zip(columns, prices, strict=True):
-        np.minimum(asked, column + price, out=asked)
-    sizes = np.full(k, weight.sum() / k)
-    if weights is None:  # the dearest parts are the ones that are larger by one
-        sizes = n // k + (np.argsort(np.argsort(-prices, kind="stable")) < n % k)
-    total = columns[labels, np.arange(n)].astype(np.float64) @ weight
-    return float(total), float(asked @ weight - sizes @ prices)
+    value, sizes, both = -float(prices.mean()), np.zeros(k), np.zeros((k, k))
+    raised = prices[:, None].astype(columns.dtype)
+    for begin in range(0, n, _CACHED):
+        cost = columns[:, begin : begin + _CACHED] + raised
+        share = shares[begin : begin + _CACHED]
+        lowest = cost.min(axis=0)
+        np.subtract(lowest, cost, out=cost)
+        cost /= softness
+        taken = np.exp(cost, out=cost)
+        total = taken.sum(axis=0)
+        value += float(share @ (lowest - softness * np.log(total)))
+        taken /= total
+        weighted = taken * share
+        sizes += weighted.sum(axis=1)
+        both += weighted @ taken.T
+    return value, sizes - 1 / k, (np.diag(sizes) - both) / softness
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BalancedMeans:
+    """Points in k clusters of one size, each around its centre."""
+
+    centres: np.ndarray  # (k, d), the mean of each cluster
+    labels: np.ndarray  # of each point, the number of its cluster
+    prices: np.ndarray  # of each cluster: a label is the least of squared distance + price
+    total: float  # squared distances of all points to their centres, as often as they weigh
+
+
+def balanced_means(
+    points: np.ndarray, k: int, weights: np.ndarray | None = None, *, seed: int = 0
+) -> BalancedMeans:
+    """Cluster n points around k centres, as many points to each.
+
+    points: (n, d), in memory or mapped from a file: they are read in blocks.
+    weights: of the points; then the clusters' weights are equal, as nearly as whole points allow.
+    """
+    if not 1 <= k <= len(points):
+        raise ValueError(f"{len(points)} points cannot be divided into {k} clusters")
+    step = -(-len(points) // _FEW)
+    few = np.ascontiguousarray(points[::step])
+    few_weights = None if weights is None else weights[::step]
+    random = np.random.default_rng(seed)
+    starts = [_settle(few, few_weights, _far_apart(few, k, random)) for _ in range(_STARTS)]
+    _, centres, prices = min(starts, key=lambda start: start[0])
+    _, centres, prices = _settle(points, weights, centres, prices)
+    assigned = assign(squared_distances(points, centres).T, weights, prices=prices)
+    return BalancedMeans(centres, assigned.labels, assigned.prices, assigned.total)
+
+
+def squared_distances(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Squared distances of n points to k centres, as (k, n)."""
+    distances = np.empty((len(centres), len(points)), np.float32)
+    norms = (centres**2).sum(axis=1)[:, None]
+    for begin in range(0, len(points), _BLOCK):
+        block, out = points[begin : begin + _BLOCK], distances[:, begin : begin + _BLOCK]
+        np.matmul(-2 * centres, block.T, out=out)
+        out += norms
+        out += np.einsum("nd,nd->n", block, block)
+    return np.maximum(distances, 0, out=distances)
+
+
+def _settle(
+    points: np.ndarray,
+    weights: np.ndarray | None,
+    centres: np.ndarray,
+    prices: np.ndarray | None = None,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Move centres to the means of nearly even clusters until that gains little.
+
+    Returns the cost of the points, the centres and the prices.
+    """
+    before, k = np.inf, len(centres)
+    while True:
+        costs = squared_distances(points, centres)
+        prices = _rough_prices(costs, weights, prices)
+        labels = least(costs, prices)
+        cost = costs[labels, np.arange(len(labels))]
+        total = float(cost.sum(dtype=np.float64) if weights is None else cost @ weights)
+        if total >= before * (1 - _SETTLED):
+            return total, centres, prices
+        before = total
+        sums, sizes = np.zeros((k, points.shape[1])), np.zeros(k)
+        for begin in range(0, len(points), _BLOCK):
+            some = slice(begin, begin + _BLOCK)
+            member = (np.arange(k)[:, None] == labels[some]).astype(np.float32)
+            if weights is not None:
+                member *= weights[some]
+            sums += member @ points[some]
+            sizes += member.sum(axis=1)
+        centres = (sums / np.maximum(sizes, 1e-12)[:, None]).astype(np.float32)
+
+
+def _far_apart(points: np.ndarray, k: int, random: np.random.Generator) -> np.ndarray:
+    """K of the points, each drawn by its squared distance to those before it (k-means++)."""
+    chosen = [int(random.integers(len(points)))]
+    nearest = squared_distances(points, points[chosen])[0].astype(np.float64)
+    while len(chosen) < k:
+        total = nearest.sum()
+        odds = nearest / total if total > 0 else np.full(len(points), 1 / len(points))
+        chosen.append(int(random.choice(len(points), p=odds)))
+        np.minimum(nearest, squared_distances(points, points[chosen[-1:]])[0], out=nearest)
+    return points[chosen].astype(np.float32)

@@ -1,4 +1,4 @@
-"""The partition by kinship: languages together whose updates of the seed model help each other."""
+"""The partition by kinship: languages together whose updates of the base model help each other."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["distances_of", "draw", "kinship_distances"]
+__all__ = ["draw_windows", "gradient_distances", "kinship_distances"]
 
 _KEPT = 1_000_000  # numbers of a gradient, about
 _TOKENS = 4096  # of a backward pass, about
@@ -43,12 +43,18 @@ def kinship_distances(
     two halves, and its gradient's own length is taken from the product of the halves. It costs one
     backward pass over the windows of each language and no training.
 
-    model_folder: a Hugging Face model of the tokens' own tokenizer, usually the seed. windows: of
+    model_folder: a Hugging Face model of the tokens' own tokenizer, usually the base. windows: of
     training tokens, drawn by `seed`, for each language; as many as the one with least text has.
     context: tokens of a window.
     """
     _check_tokenizer(model_folder, tokens)
-    windows = min(windows, _fewest(tokens, languages, context))
+    there = {lang: _windows(tokens.train(lang), context) for lang in languages}
+    least = min(there, key=there.__getitem__)
+    if there[least] < _LEAST:
+        what = f"`{least}` has {there[least]} windows of {context} tokens; kinship needs {_LEAST}"
+        hint = "lower `train.context`, give it more text, or divide by `typology` or `topics`"
+        raise UserError(what, where="experts.divisions", hint=hint)
+    windows = min(windows, there[least])
     processor = set_up("float32", torch.get_num_threads())
     model = load_model(model_folder)
     torch.nn.Module.to(model, processor.device)
@@ -61,23 +67,25 @@ def kinship_distances(
         compiled=False,
         tell=progress,
     )
-    kept = _sample(scorer, seed)
+    ends = (scorer.model.get_input_embeddings(), scorer.model.get_output_embeddings())
+    embeddings = {id(weight) for end in ends if end is not None for weight in end.parameters()}
+    layers = [weight for weight in scorer.parameters() if id(weight) not in embeddings]
+    kept = _sample(layers, seed)
     halves = np.empty((2, len(languages), sum(map(len, kept))), np.float32)
     for i, lang in enumerate(languages):
         progress(f"reading `{lang}`")
-        drawn = draw(tokens, lang, windows, context, seed)
+        drawn = draw_windows(tokens, lang, windows, context, seed)
         for half in (0, 1):
-            halves[half, i] = _gradient(scorer, drawn[half::2], kept)
+            halves[half, i] = _gradient(scorer, drawn[half::2], layers, kept)
     about = f"by the gradients of {model_folder}, {windows} windows of {context} tokens a language"
-    return distances_of(languages, halves), (about,)
+    return gradient_distances(languages, halves), (about,)
 
 
-def distances_of(languages: Sequence[str], halves: np.ndarray) -> Distances:
+def gradient_distances(languages: Sequence[str], halves: np.ndarray) -> Distances:
     """From two gradients [2, languages, numbers] of each language, each of its own windows."""
     scale = np.sqrt(np.square(halves).mean(axis=(0, 1)))  # as Adam's: √ of the mean square
-    first, second = halves / np.sqrt(
-        scale + _FLOOR * scale.mean()
-    )  # in products the scale is whole
+    # the root, so that in products the scale is whole
+    first, second = halves / np.sqrt(scale + _FLOOR * scale.mean())
     lengths = (first * second).sum(axis=1, dtype=np.float64)
     for lang, length in zip(languages, lengths, strict=True):
         if length <= 0:
@@ -95,62 +103,47 @@ def _check_tokenizer(model_folder: Path, tokens: Tokens) -> None:
         what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
         raise UserError(what, where=str(model_folder), hint=hint)
     if load_tokenizer(path).to_str() != load_tokenizer(tokens.tokenizer_path).to_str():
+        what = "has another tokenizer than these tokens"
         hint = f"prepare with its own: `tokens.base: {model_folder}`"
-        raise UserError(
-            "has another tokenizer than these tokens", where=str(model_folder), hint=hint
-        )
+        raise UserError(what, where=str(model_folder), hint=hint)
 
 
-def _fewest(tokens: Tokens, languages: Sequence[str], context: int) -> int:
-    """Windows of the language with least text, which must be enough for two halves."""
-    there = {lang: (len(tokens.train(lang)) - 1) // context for lang in languages}
-    least = min(there, key=there.__getitem__)
-    if there[least] < _LEAST:
-        what = f"`{least}` has {there[least]} windows of {context} tokens; kinship needs {_LEAST}"
-        hint = "lower `train.context`, give it more text, or divide by `typology` or `topics`"
-        raise UserError(what, where="experts.divisions", hint=hint)
-    return there[least]
+def _windows(text: np.ndarray, context: int) -> int:
+    return (len(text) - 1) // context
 
 
-def draw(tokens: Tokens, lang: str, windows: int, context: int, seed: int) -> Tensor:
+def draw_windows(tokens: Tokens, lang: str, windows: int, context: int, seed: int) -> Tensor:
     """Windows [windows, context + 1] of a language's training tokens, none twice."""
     text = tokens.train(lang)
-    there = (len(text) - 1) // context
-    chance = np.random.default_rng(derive_seed(seed, "kinship", lang))
-    starts = context * np.sort(chance.choice(there, windows, replace=False))
+    random = np.random.default_rng(derive_seed(seed, "kinship", lang))
+    starts = context * np.sort(random.choice(_windows(text, context), windows, replace=False))
     return torch.from_numpy(np.stack([text[i : i + context + 1] for i in starts]).astype(np.int64))
 
 
-def _layers(scorer: Scorer) -> list[Tensor]:
-    """The weights of the layers: all but the embeddings of input and output."""
-    ends = (scorer.model.get_input_embeddings(), scorer.model.get_output_embeddings())
-    apart = {id(weight) for end in ends if end is not None for weight in end.parameters()}
-    return [weight for weight in scorer.parameters() if id(weight) not in apart]
-
-
-def _sample(scorer: Scorer, seed: int) -> list[Tensor]:
+def _sample(weights: Sequence[Tensor], seed: int) -> list[Tensor]:
     """Which numbers of each weight's gradient are kept: as large a share of each, by chance."""
-    weights = _layers(scorer)
     share = min(1.0, _KEPT / sum(weight.numel() for weight in weights))
-    chance = torch.Generator().manual_seed(derive_seed(seed, "kinship"))
+    random = torch.Generator().manual_seed(derive_seed(seed, "kinship"))
     return [
-        torch.randint(weight.numel(), (round(share * weight.numel()),), generator=chance)
+        torch.randint(weight.numel(), (round(share * weight.numel()),), generator=random)
         if share < 1
         else torch.arange(weight.numel())
         for weight in weights
     ]
 
 
-def _gradient(scorer: Scorer, windows: Tensor, kept: Sequence[Tensor]) -> np.ndarray:
+def _gradient(
+    scorer: Scorer, windows: Tensor, layers: Sequence[Tensor], kept: Sequence[Tensor]
+) -> np.ndarray:
     """The kept numbers of the gradient of the mean nats per token."""
     device = scorer.processor.device
     scorer.zero_grad(set_to_none=True)
-    for part in windows.split(max(1, _TOKENS // windows.shape[1])):
-        objective, _ = scorer(part.to(device))
+    for some in windows.split(max(1, _TOKENS // windows.shape[1])):
+        objective, _ = scorer(some.to(device))
         (objective / windows[:, 1:].numel()).backward()
-    found = [
+    numbers = [
         weight.grad.flatten()[places.to(device)] if weight.grad is not None else places * 0.0
-        for weight, places in zip(_layers(scorer), kept, strict=True)
+        for weight, places in zip(layers, kept, strict=True)
     ]
     scorer.zero_grad(set_to_none=True)
-    return torch.cat([part.float().cpu() for part in found]).numpy()
+    return torch.cat([part.float().cpu() for part in numbers]).numpy()

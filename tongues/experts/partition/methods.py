@@ -3,19 +3,22 @@
 Another package adds a way by the entry-point group `tongues.partitions`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, TypeAdapter, field_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
-from tongues.errors import UserError
+from tongues.errors import UserError, nearest
 from tongues.experts.partition.distances import family_distances, read_distances
-from tongues.experts.partition.languages import by_language, dense, from_file
 from tongues.experts.partition.partition import (
     Distances,
     Partition,
+    of_languages,
     read_partition,
     write_partition,
 )
@@ -32,9 +35,12 @@ __all__ = [
     "Method",
     "Parts",
     "Source",
+    "dense",
     "divide",
+    "from_file",
     "guess",
     "language_distances",
+    "one_each",
     "parts_of",
     "text_amounts",
 ]
@@ -44,12 +50,12 @@ D = TypeVar("D", bound=Division)
 
 
 class Parts(Division):
-    """A division into a number of parts."""
+    """A division into a number of clusters."""
 
     k: Annotated[int, Field(ge=1, le=1000)]
 
     def variant(self) -> Sequence[str]:
-        """The number of parts."""
+        """The number of clusters."""
         return (str(self.k),)
 
 
@@ -86,7 +92,7 @@ class Method(Generic[D]):
 
     name: the recipe's `by`. summary: follows "The text of so many languages in k parts, ".
     section: what a division by it may say. needs_tokens: whether the text must be prepared.
-    divides_documents: whether the documents of one language may go to several parts.
+    divides_documents: whether the documents of one language may go to several clusters.
     """
 
     name: str
@@ -104,7 +110,7 @@ class Method(Generic[D]):
         return []
 
     def write_parts(self, source: Source, folder: Path, place: Path) -> None:
-        """Write the tokens of each part, where documents are divided, as `write_parts` does."""
+        """Write the tokens of each cluster, where documents are divided, as `write_parts` does."""
 
 
 class _Dense(Method[Division]):
@@ -128,11 +134,11 @@ class _Languages(Method[Division]):
     section = Division
 
     def make(self, division: Division, source: Source, folder: Path) -> Partition:
-        return by_language(source.languages)
+        return one_each(source.languages)
 
 
 class _InFile(Division):
-    file: str  # the languages of each part
+    file: str  # the languages of each cluster
 
 
 class _File(Method[_InFile]):
@@ -192,10 +198,10 @@ class _Kinship(Method[Parts]):
 
 class _ByTopics(Parts):
     terms: Literal["pieces", "words", "characters"] = "pieces"  # that documents are compared by
-    balance: Literal["documents", "tokens"] = "documents"  # what parts have equally many of
+    balance: Literal["documents", "tokens"] = "documents"  # what clusters have equally many of
 
     def variant(self) -> Sequence[str]:
-        """The number of parts, and what is not as usual."""
+        """The number of clusters, and what is not as usual."""
         terms = [] if self.terms == "pieces" else [self.terms]
         return (str(self.k), *terms, *(["tokens"] if self.balance == "tokens" else []))
 
@@ -222,8 +228,7 @@ class _Topics(Method[_ByTopics]):
         return [source.seed]
 
     def write_parts(self, source: Source, folder: Path, place: Path) -> None:
-        from tongues.experts.partition.parts import write_parts
-        from tongues.experts.partition.topics import load_topics
+        from tongues.experts.partition.topics import load_topics, write_parts
 
         write_parts(source.tokens, load_topics(folder / "topics.safetensors"), place)
 
@@ -231,6 +236,55 @@ class _Topics(Method[_ByTopics]):
 PARTITIONS: Registry[Method[Any]] = Registry("partition", "tongues.partitions")
 for _method in (_Typology(), _Kinship(), _Topics(), _Languages(), _File(), _Dense()):
     PARTITIONS.add(_method)
+
+
+def one_each(languages: Sequence[str]) -> Partition:
+    """A cluster for every language: monolingual experts."""
+    return of_languages("languages", [(lang,) for lang in languages])
+
+
+def dense(languages: Sequence[str]) -> Partition:
+    """All languages in one cluster: the dense model that experts are compared with."""
+    return of_languages("dense", [tuple(languages)])
+
+
+def from_file(path: Path, languages: Sequence[str]) -> Partition:
+    """The clusters that a JSON or YAML file lists: `[[en, es], [de, el]]`, or a mapping by name.
+
+    Every one of the languages must be in exactly one cluster, and no other.
+    """
+    where = str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        as_json = path.suffix.lower() == ".json"
+        data: Any = json.loads(text) if as_json else YAML(typ="safe", pure=True).load(text)
+    except (OSError, ValueError, YAMLError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"cannot be read ({reason})", where=where) from None
+    try:
+        rows = list(data.values()) if isinstance(data, dict) else data
+        clusters = TypeAdapter(Annotated[list[list[str]], Field(min_length=1)]).validate_python(
+            rows
+        )
+    except ValueError:
+        hint = "write `[[en, es], [de, el]]`, or a mapping from names to such lists"
+        raise UserError("is no list of parts", where=where, hint=hint) from None
+    places: dict[str, int] = {}
+    for number, cluster in enumerate(clusters, 1):
+        if not cluster:
+            raise UserError(f"part {number} is empty", where=where)
+        for lang in cluster:
+            if lang in places:
+                what = f"`{lang}` stands twice, in parts {places[lang]} and {number}"
+                raise UserError(what, where=where, hint="leave it in one")
+            if lang not in languages:
+                hint = nearest(lang, languages)
+                raise UserError(f"there is no language `{lang}`", where=where, hint=hint)
+            places[lang] = number
+    for lang in languages:
+        if lang not in places:
+            raise UserError(f"`{lang}` stands in no part", where=where, hint="add it to one")
+    return of_languages("file", clusters)
 
 
 def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
@@ -258,7 +312,7 @@ def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
 
 
 def guess(recipe: Recipe, division: Division) -> Partition:
-    """A stand-in of as many parts, before there are tokens: each has its share of every language.
+    """A stand-in of as many clusters, before there are tokens: each a share of every language.
 
     Divisions that follow from the recipe alone are the real ones.
     """
@@ -273,7 +327,7 @@ def guess(recipe: Recipe, division: Division) -> Partition:
 
 
 def parts_of(division: Division, partition: Partition) -> str | None:
-    """The folder of the parts' own tokens, where documents were divided; None of languages."""
+    """The folder of the clusters' own tokens, where documents were divided; None of languages."""
     if not PARTITIONS.find(division.by).divides_documents:
         return None
     return f"{division.label}-{partition.fingerprint[:8]}"
@@ -282,7 +336,7 @@ def parts_of(division: Division, partition: Partition) -> str | None:
 def language_distances(
     recipe: Recipe, file: str | None = None, preset: str = "xelm"
 ) -> tuple[Distances, tuple[str, ...]]:
-    """Between the recipe's languages: of the file that is named, of made ones, or by lang2vec."""
+    """Between the recipe's languages: from a file, of synthetic languages, or by lang2vec."""
     languages = recipe.text.languages
     if file:
         return read_distances(Path(file), languages)

@@ -1,4 +1,4 @@
-"""What a partition is: the parts of the text that experts are trained on, and why they are so."""
+"""What a partition is: the clusters of text that experts are trained on, and why they are so."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from tongues.errors import UserError
 from tongues.files import fingerprint, read_json, write_json
+from tongues.jsonable import from_plain
+from tongues.quantities import show_count
 
 __all__ = [
     "Distances",
@@ -14,14 +16,18 @@ __all__ = [
     "Partition",
     "amounts",
     "balance",
+    "leaves",
     "of_languages",
+    "part_rows",
     "read_partition",
+    "tree_lines",
     "write_partition",
 ]
 
 Distances = dict[str, dict[str, float]]
 
 FILE = "partition.json"
+_SHOWN = 0.005  # least share of a language's text that is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +42,11 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The text of several languages in k parts, one for every expert."""
+    """The text of several languages in k clusters, one for every expert."""
 
     by: str  # topics, typology, languages, kinship, distances, file or dense
-    clusters: tuple[tuple[str, ...], ...]  # languages of each part, as the user names them
-    shares: tuple[dict[str, float], ...]  # of each part: the share of a language's text in it
+    clusters: tuple[tuple[str, ...], ...]  # languages of each, as the user names them
+    shares: tuple[dict[str, float], ...]  # of each cluster: the share of a language's text in it
     merges: tuple[Merge, ...] = ()  # every decision of the tree, up to one cluster of all
     distances: Distances | None = None  # behind the decisions
     notes: tuple[str, ...] = ()  # what a reader should know
@@ -48,12 +54,12 @@ class Partition:
 
     @property
     def k(self) -> int:
-        """The number of parts."""
+        """The number of clusters."""
         return len(self.clusters)
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Every language once, part by part."""
+        """Every language once, cluster by cluster."""
         return tuple(dict.fromkeys(lang for cluster in self.clusters for lang in cluster))
 
     def to_json(self) -> dict[str, Any]:
@@ -63,15 +69,7 @@ class Partition:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The partition that `to_json` wrote."""
-        known = dict(data)
-        known["clusters"] = tuple(tuple(cluster) for cluster in data["clusters"])
-        known["shares"] = tuple(dict(share) for share in data["shares"])
-        known["notes"] = tuple(data["notes"])
-        known["merges"] = tuple(
-            Merge(tuple(m["left"]), tuple(m["right"]), m["distance"], m["round"])
-            for m in data["merges"]
-        )
-        return cls(**known)
+        return from_plain(cls, data)
 
 
 def of_languages(
@@ -82,33 +80,14 @@ def of_languages(
     distances: Distances | None = None,
     notes: Sequence[str] = (),
 ) -> Partition:
-    """A partition in which all text of a language lies in one part.
+    """A partition in which all text of a language is in one cluster.
 
     Its fingerprint follows from `by` and the clusters alone: it is the same for any tokens.
     """
-    parts = tuple(tuple(cluster) for cluster in clusters)
-    return Partition(
-        by=by,
-        clusters=parts,
-        shares=tuple(dict.fromkeys(part, 1.0) for part in parts),
-        merges=tuple(merges),
-        distances=distances,
-        notes=tuple(notes),
-        fingerprint=fingerprint({"by": by, "clusters": parts}),
-    )
-
-
-def amounts(partition: Partition, text: Mapping[str, float]) -> list[float]:
-    """How much text each part holds, in the unit of `text`: the amount of every language."""
-    return [
-        sum(text[lang] * share for lang, share in shares.items()) for shares in partition.shares
-    ]
-
-
-def balance(sizes: Sequence[float]) -> float:
-    """The largest part over the mean: 1 where all are equal."""
-    total = sum(sizes)
-    return max(sizes) * len(sizes) / total if total else 1.0
+    plain = tuple(tuple(cluster) for cluster in clusters)
+    shares = tuple(dict.fromkeys(cluster, 1.0) for cluster in plain)
+    mark = fingerprint({"by": by, "clusters": plain})
+    return Partition(by, plain, shares, tuple(merges), distances, tuple(notes), mark)
 
 
 def write_partition(folder: Path, partition: Partition) -> Path:
@@ -125,6 +104,75 @@ def read_partition(folder: Path) -> Partition:
         return Partition.from_json(read_json(path))
     except FileNotFoundError:
         raise UserError("there is no partition", where=str(path), hint=hint) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         what = f"is no whole partition ({error!r})"
         raise UserError(what, where=str(path), hint=hint) from None
+
+
+def amounts(partition: Partition, text: Mapping[str, float]) -> list[float]:
+    """How much text each cluster holds, in the unit of `text`: the amount of every language."""
+    return [sum(text[lang] * share for lang, share in of.items()) for of in partition.shares]
+
+
+def balance(sizes: Sequence[float]) -> float:
+    """The largest cluster over the mean: 1 where all are equal."""
+    total = sum(sizes)
+    return max(sizes) * len(sizes) / total if total else 1.0
+
+
+def part_rows(partition: Partition, text: Mapping[str, float]) -> list[dict[str, str]]:
+    """A row per cluster for a table: its languages, its text, and its share of all.
+
+    text: tokens of every language.
+    """
+    sizes = amounts(partition, text)
+    total = sum(sizes)
+    return [
+        {
+            "part": str(number),
+            "languages": ", ".join(
+                lang if share == 1 else f"{lang} {share:.0%}"
+                for lang, share in sorted(shares.items(), key=lambda item: -item[1])
+                if share >= _SHOWN
+            ),
+            "tokens": show_count(size),
+            "of all": f"{size / total if total else 0:.1%}",
+        }
+        for number, (shares, size) in enumerate(zip(partition.shares, sizes, strict=True))
+    ]
+
+
+def leaves(partition: Partition) -> list[str]:
+    """The languages so ordered that every cluster of the tree is together."""
+    rows = {frozenset([lang]): [lang] for lang in partition.languages}
+    for merge in partition.merges:
+        left, right = frozenset(merge.left), frozenset(merge.right)
+        rows[left | right] = rows[left] + rows[right]
+    return max(rows.values(), key=len) if partition.merges else list(partition.languages)
+
+
+def tree_lines(partition: Partition) -> list[str]:
+    """The tree in lines of text, a language each; nothing where there is no tree.
+
+    From left to right come the rounds of merges, each with its distance; the number before a
+    language is its cluster's.
+    """
+    if not partition.merges:
+        return []
+    rows = leaves(partition)
+    cluster_of = {lang: i for i, cluster in enumerate(partition.clusters) for lang in cluster}
+    width, digits = max(len(lang) for lang in rows), len(str(partition.k - 1))
+    lines = [f"{cluster_of[lang]:>{digits}}  {lang:<{width}} " for lang in rows]
+    tops = {lang: i for i, lang in enumerate(rows)}  # the row on which a cluster goes on
+    ends = dict.fromkeys(tops.values())
+    for step in range(1, partition.merges[-1].round + 1):
+        marks = dict.fromkeys(ends, "─" * 8)
+        for merge in (merge for merge in partition.merges if merge.round == step):
+            sides = (merge.left, merge.right)
+            upper, lower = sorted(min(tops[lang] for lang in side) for side in sides)
+            marks |= dict.fromkeys(range(upper + 1, lower), "       │")
+            marks |= {upper: f"─{merge.distance:─<6.3f}┬", lower: "───────┘"}
+            del ends[lower]
+            tops |= dict.fromkeys(merge.left + merge.right, upper)
+        lines = [line + marks.get(row, " " * 8) for row, line in enumerate(lines)]
+    return [line.rstrip() for line in lines]

@@ -1,9 +1,9 @@
-"""The last step of an exact assignment: points moved along shortest paths between the parts.
+"""The last step of an exact assignment: points moved along shortest paths between the clusters.
 
-With k parts as nodes and, from part a to part b, the least that a point of a pays more in b, an
-assignment is the best one of its sizes when no cycle is negative. The nearest part of every point
-at given prices is such; a move along a shortest path from a part too large to one too small keeps
-it so. This is min-cost flow with k nodes in place of n + k.
+With k clusters as nodes and, from cluster a to cluster b, the least that a point of a costs more in
+b, an assignment is the best one of its sizes when no cycle is negative. The nearest cluster of
+every point at given prices is such; a move along a shortest path from a cluster too large to one
+too small keeps it so. This is min-cost flow with k nodes in place of n + k.
 """
 
 import heapq
@@ -16,7 +16,7 @@ _AT_ONCE = 256  # moves before the points nearest to the borders are looked up a
 
 
 class _Borders:
-    """Of every two parts, the points of the first that are nearest to the second."""
+    """Of every two clusters, the points of the first that are nearest to the second."""
 
     def __init__(self, columns: np.ndarray, labels: np.ndarray, moves: int) -> None:
         self.columns, self.labels = columns, labels
@@ -39,7 +39,7 @@ class _Borders:
             self.look(source)
 
     def look(self, source: int) -> None:
-        """Bring a part's row of `least` up to date."""
+        """Bring a cluster's row of `least` up to date."""
         for target, heap in enumerate(self.heaps[source]):
             while heap and self.labels[heap[0][1]] != source:
                 heapq.heappop(heap)
@@ -58,7 +58,7 @@ class _Borders:
         return found
 
     def move(self, point: int, target: int) -> None:
-        """Put a point into another part."""
+        """Put a point into another cluster."""
         self.labels[point] = target
         costs = self.columns[:, point].astype(np.float64)
         for other, heap in enumerate(self.heaps[target]):
@@ -69,14 +69,14 @@ class _Borders:
 def repair(
     columns: np.ndarray, labels: np.ndarray, prices: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Even out the parts at the least cost; returns the labels and the prices that prove it.
+    """Even out the clusters at the least cost; returns the labels and the prices that prove it.
 
     columns: the costs as (k, n).
-    labels: of each point, a part of least cost and price.
+    labels: of each point, a cluster of least cost and price.
     """
     labels = labels.copy()
     k, n = columns.shape
-    larger = np.zeros(k, bool)  # the parts that hold one point more, if k does not divide n
+    larger = np.zeros(k, bool)  # the clusters that hold one point more, if k does not divide n
     larger[np.argsort(-prices, kind="stable")[: n % k]] = True
     excess = np.bincount(labels, minlength=k) - n // k - larger
     scale = float(np.abs(columns).max(initial=0.0)) or 1.0
@@ -94,7 +94,7 @@ def repair(
 
 
 def _edges(least: np.ndarray, larger: np.ndarray) -> np.ndarray:
-    """What a move between two parts costs: of a point, or of being the larger, which is free."""
+    """What a move between two clusters costs: of a point, or of being the larger, which is free."""
     free = larger & ~larger[:, None]
     return np.where(free, np.minimum(least, 0.0), least)
 
@@ -138,8 +138,8 @@ def _move_along_path(
     for target, points in chosen:
         for point in points[:amount]:
             borders.move(point, target)
-    for part in {part for edge in path for part in edge}:
-        borders.look(part)
+    for cluster in {cluster for edge in path for cluster in edge}:
+        borders.look(cluster)
     excess[node] -= amount
     excess[end] += amount
     return amount

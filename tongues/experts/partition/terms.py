@@ -1,18 +1,32 @@
-"""The terms of a document: what it is compared with others by, and how much each counts."""
+"""Documents as rows of terms: read in batches, counted, weighted, and in few dimensions."""
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from tokenizers import Tokenizer
 
-from tongues.experts.partition.sparse import Sparse
 from tongues.tokens import Tokens, load_tokenizer
 from tongues.tokens.shards import Shard
 
-__all__ = ["TERMS", "Terms", "inverse_frequencies", "term_count", "term_reader", "weigh"]
+__all__ = [
+    "TERMS",
+    "Sparse",
+    "Terms",
+    "batches",
+    "count_terms",
+    "draw_documents",
+    "inverse_frequencies",
+    "principal_directions",
+    "stack_rows",
+    "sums_of_rows",
+    "term_count",
+    "term_reader",
+    "times",
+    "weigh",
+]
 
 Terms = Literal["pieces", "words", "characters"]
 
@@ -22,13 +36,52 @@ TERMS: dict[Terms, str] = {
     "characters": "three characters in a row",
 }
 
+_BATCH = 1_000_000  # tokens; a longer document is a batch of its own
 _HASHED = 2**16  # numbers that words and characters share
 _WORD = re.compile(r"\b\w\w+\b")
 _MIXERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+_EXTRA = 10  # directions kept besides, for exactness
+_TURNS = 3  # times that the directions are turned towards the largest
+
+
+def batches(documents: Shard, numbers: np.ndarray | None = None) -> Iterator[Shard]:
+    """The documents of these numbers, or all, in order and in batches that fit in memory."""
+    lengths = np.diff(documents.bounds)
+    numbers = np.arange(len(lengths)) if numbers is None else numbers
+    ends = np.cumsum(lengths[numbers])
+    begin = 0
+    while begin < len(numbers):
+        before = ends[begin] - lengths[numbers[begin]]
+        end = max(int(np.searchsorted(ends, before + _BATCH, side="right")), begin + 1)
+        # documents next to each other are read in one piece
+        starts, stops = (bounds[numbers[begin:end]] for bounds in _bounds(documents))
+        breaks = np.flatnonzero(starts[1:] != stops[:-1])
+        firsts, lasts = starts[np.r_[0, breaks + 1]], stops[np.r_[breaks, len(stops) - 1]]
+        runs = zip(firsts.tolist(), lasts.tolist(), strict=True)
+        tokens = np.concatenate([documents.tokens[first:last] for first, last in runs])
+        yield Shard(tokens, np.concatenate([[0], ends[begin:end] - before]))
+        begin = end
+
+
+def _bounds(documents: Shard) -> tuple[np.ndarray, np.ndarray]:
+    return documents.bounds[:-1], documents.bounds[1:]
+
+
+def draw_documents(sizes: Mapping[str, int], count: int, seed: int) -> dict[str, np.ndarray]:
+    """Numbers of up to `count` documents, drawn alike from all languages, in order.
+
+    sizes: the number of documents of each language.
+    """
+    total = sum(sizes.values())
+    random = np.random.default_rng(seed)
+    chosen = np.sort(random.permutation(total)[:count]) if count < total else np.arange(total)
+    starts = np.cumsum([0, *sizes.values()])
+    places = np.searchsorted(chosen, starts)
+    return {lang: chosen[places[i] : places[i + 1]] - starts[i] for i, lang in enumerate(sizes)}
 
 
 def term_count(kind: Terms, vocabulary_size: int) -> int:
-    """How many terms there are to tell apart."""
+    """How many different terms there are."""
     return vocabulary_size if kind == "pieces" else _HASHED
 
 
@@ -37,40 +90,21 @@ def term_reader(kind: Terms, tokens: Tokens) -> Callable[[Shard], Shard]:
     if kind == "pieces":
         return lambda documents: documents
     tokenizer = load_tokenizer(tokens.tokenizer_path)
-    numbers = _words if kind == "words" else _characters
-    return lambda documents: _read(documents, tokenizer, numbers)
+    numbers_of = _words if kind == "words" else _characters
 
+    def read(documents: Shard) -> Shard:
+        pairs = zip(*(bounds.tolist() for bounds in _bounds(documents)), strict=True)
+        texts = (tokenizer.decode(documents.tokens[start:end].tolist()) for start, end in pairs)
+        rows = [numbers_of(text.lower()) for text in texts]
+        return Shard(
+            np.concatenate([np.empty(0, np.int64), *rows]), np.cumsum([0, *map(len, rows)])
+        )
 
-def inverse_frequencies(counts: Sparse, end_id: int | None) -> np.ndarray:
-    """What each term counts: more, the fewer documents it occurs in; nothing for `end_id`."""
-    documents = len(counts.starts) - 1
-    found = np.bincount(counts.columns, minlength=counts.width)
-    weights = np.log((1 + documents) / (1 + found)) + 1
-    if end_id is not None:
-        weights[end_id] = 0
-    return weights.astype(np.float32)
-
-
-def weigh(counts: Sparse, weights: np.ndarray) -> Sparse:
-    """Counts times the terms' weights, every row of length 1."""
-    values = counts.values * weights[counts.columns]
-    rows = counts.rows
-    lengths = np.sqrt(np.bincount(rows, values.astype(np.float64) ** 2, len(counts.starts) - 1))
-    values = (values / np.maximum(lengths, 1e-30)[rows]).astype(np.float32)
-    return Sparse(counts.starts, counts.columns, values, counts.width)
-
-
-def _read(documents: Shard, tokenizer: Tokenizer, numbers: Callable[[str], np.ndarray]) -> Shard:
-    pairs = zip(documents.bounds[:-1].tolist(), documents.bounds[1:].tolist(), strict=True)
-    texts = (tokenizer.decode(documents.tokens[start:end].tolist()) for start, end in pairs)
-    found = [numbers(text.lower()) for text in texts]
-    bounds = np.cumsum([0, *map(len, found)])
-    return Shard(np.concatenate([np.empty(0, np.int64), *found]), bounds)
+    return read
 
 
 def _words(text: str) -> np.ndarray:
-    hashes = [zlib.crc32(word.encode()) % _HASHED for word in _WORD.findall(text)]
-    return np.array(hashes, np.int64)
+    return np.array([zlib.crc32(word.encode()) % _HASHED for word in _WORD.findall(text)], np.int64)
 
 
 def _characters(text: str) -> np.ndarray:
@@ -78,3 +112,99 @@ def _characters(text: str) -> np.ndarray:
     threes = np.lib.stride_tricks.sliding_window_view(letters, min(3, len(letters)))
     mixed = (threes * _MIXERS[: threes.shape[1]]).sum(axis=1, dtype=np.uint64)
     return ((mixed ^ (mixed >> np.uint64(29))) * _MIXERS[0] >> np.uint64(48)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    """Rows with few entries: row i has its entries from `starts[i]` to `starts[i + 1]`."""
+
+    starts: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray  # float32
+    width: int
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+
+def count_terms(documents: Shard, width: int) -> Sparse:
+    """How often each of `width` terms occurs in each document."""
+    count = len(documents.bounds) - 1
+    owner = np.repeat(np.arange(count), np.diff(documents.bounds))
+    entries, counts = np.unique(owner * width + documents.tokens, return_counts=True)
+    rows, columns = np.divmod(entries, width)
+    starts = np.searchsorted(rows, np.arange(count + 1))
+    return Sparse(starts, columns, counts.astype(np.float32), width)
+
+
+def stack_rows(parts: Sequence[Sparse]) -> Sparse:
+    """The rows of several matrices of one width, one below the other."""
+    lengths = np.concatenate([np.diff(part.starts) for part in parts])
+    columns = np.concatenate([part.columns for part in parts])
+    values = np.concatenate([part.values for part in parts])
+    return Sparse(np.concatenate([[0], np.cumsum(lengths)]), columns, values, parts[0].width)
+
+
+def inverse_frequencies(counts: Sparse, end_id: int | None) -> np.ndarray:
+    """What each term counts: more, the fewer documents it occurs in; 0 for `end_id`."""
+    documents = len(counts.starts) - 1
+    occurrences = np.bincount(counts.columns, minlength=counts.width)
+    weights = np.log((1 + documents) / (1 + occurrences)) + 1
+    if end_id is not None:
+        weights[end_id] = 0
+    return weights.astype(np.float32)
+
+
+def weigh(counts: Sparse, weights: np.ndarray) -> Sparse:
+    """Counts times the terms' weights, every row of length 1."""
+    values, rows = counts.values * weights[counts.columns], counts.rows
+    lengths = np.sqrt(np.bincount(rows, values.astype(np.float64) ** 2, len(counts.starts) - 1))
+    return replace(counts, values=(values / np.maximum(lengths, 1e-30)[rows]).astype(np.float32))
+
+
+def times(matrix: Sparse, dense: np.ndarray) -> np.ndarray:
+    """The product with a dense matrix of `width` rows."""
+    return sums_of_rows(dense, matrix.columns, matrix.values, matrix.starts)
+
+
+def sums_of_rows(
+    table: np.ndarray, numbers: np.ndarray, values: np.ndarray, starts: np.ndarray
+) -> np.ndarray:
+    """Weighted sums of a table's rows: the i-th from `starts[i]` to `starts[i + 1]`."""
+    import torch
+
+    return torch.nn.functional.embedding_bag(
+        torch.from_numpy(np.ascontiguousarray(numbers, np.int64)),
+        torch.from_numpy(np.ascontiguousarray(table, np.float32)),
+        torch.from_numpy(np.ascontiguousarray(starts, np.int64)),
+        mode="sum",
+        per_sample_weights=torch.from_numpy(np.ascontiguousarray(values, np.float32)),
+        include_last_offset=True,
+    ).numpy()
+
+
+def principal_directions(matrix: Sparse, count: int, seed: int) -> np.ndarray:
+    """The leading right singular vectors, as (width, count), by random projection.
+
+    There are fewer when the matrix has fewer rows, or fewer columns that are not empty.
+    """
+    used, columns = np.unique(matrix.columns, return_inverse=True)
+    narrow = replace(matrix, columns=columns, width=len(used))
+    order = np.argsort(columns, kind="stable")
+    starts = np.searchsorted(columns[order], np.arange(len(used) + 1))
+    height = len(matrix.starts) - 1
+    transposed = Sparse(starts, narrow.rows[order], narrow.values[order], height)
+    random = np.random.default_rng(seed)
+    most = min(count + _EXTRA, height, len(used))
+    across = random.standard_normal((len(used), most), np.float32)
+    for _ in range(_TURNS):
+        down = np.linalg.qr(times(narrow, across))[0]
+        across = np.linalg.qr(times(transposed, down))[0]
+    _, _, turned = np.linalg.svd(times(narrow, across), full_matrices=False)
+    vectors = across @ turned[:count].T
+    largest = np.abs(vectors).argmax(axis=0)
+    directions = np.zeros((matrix.width, vectors.shape[1]), np.float32)
+    directions[used] = vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return directions

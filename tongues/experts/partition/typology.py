@@ -1,4 +1,4 @@
-"""The partition by typology: languages of like grammar together, by the features of lang2vec."""
+"""Typology: distances between languages by their grammar, as the features of lang2vec give it."""
 
 import re
 from collections.abc import Sequence
@@ -20,11 +20,10 @@ __all__ = ["PRESETS", "by_typology", "typology_distances"]
 # The features of a preset: those of the data whose names begin so.
 PRESETS = {"xelm": "S_"}  # syntax; what the published clusters of X-ELM come from
 _PRIVATE = "q[a-t][a-z]"  # codes that no standard gives to a language
-_WHERE = "typology"
 
 
 def by_typology(languages: Sequence[str], k: int, preset: str = "xelm") -> Partition:
-    """The partition of the languages into k parts by their balanced tree of grammar."""
+    """The partition of the languages into k clusters by their balanced tree of grammar."""
     distances, notes = typology_distances(languages, preset)
     return by_tree("typology", distances, k, notes=notes)
 
@@ -50,31 +49,22 @@ def typology_distances(
 
 
 def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
-    """Where a language stands in the data: under its macro-language's code, else its own."""
+    """Where a language is in the data: under its macro-language's code, else its own."""
     try:
-        own = langcodes.Language.get(lang, normalize=False)
-        usual = langcodes.Language.get(lang)
+        own, usual = langcodes.Language.get(lang, normalize=False), langcodes.Language.get(lang)
         tags = (usual.prefer_macrolanguage(), usual, own)
-        names = list(dict.fromkeys(tag.to_alpha3() for tag in tags))
+        rows = [codes[name] for tag in tags if (name := tag.to_alpha3()) in codes]
     except (ValueError, LookupError):
-        names = []
-    found = [codes[name] for name in names if name in codes]
-    if not found:
-        hint = _near(lang, codes)
-        raise UserError(f"lang2vec has no language `{lang}`", where=_WHERE, hint=hint)
-    known = [row for row in found if not np.isnan(features[row]).all()]
-    return (known or found)[0]
-
-
-def _near(lang: str, codes: dict[str, int]) -> str:
-    """The nearest tag of two letters for a short one, or code of the data for a longer one."""
-    short = read_json(_data() / "letter_codes.json")
-    near = nearest(lang, short)
+        rows = []
+    if rows:
+        return next((row for row in rows if not np.isnan(features[row]).all()), rows[0])
+    # the nearest tag of two letters for a short one, or code of the data for a longer one
+    near = nearest(lang, read_json(_data() / "letter_codes.json"))
     if len(lang) > 2 and not near.startswith("did you mean"):
         near = nearest(lang, codes)
     if re.fullmatch(_PRIVATE, lang) or not near.startswith("did you mean"):
-        return "give a file of distances or features"
-    return near
+        near = "give a file of distances or features"
+    raise UserError(f"lang2vec has no language `{lang}`", where="typology", hint=near)
 
 
 @lru_cache(maxsize=1)
@@ -95,5 +85,5 @@ def _data() -> Path:
         folder = None
     if folder is None or not folder.is_dir():
         hint = "`pip install 'tongues[typology]'`, or give a file of distances or features"
-        raise UserError("the data on languages is not installed", where=_WHERE, hint=hint)
+        raise UserError("the data on languages is not installed", where="typology", hint=hint)
     return folder

@@ -6,8 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tongues.experts.partition import PARTITIONS
-from tongues.experts.partition.partition import Partition, amounts, balance
-from tongues.experts.partition.shown import leaves
+from tongues.experts.partition.partition import Partition, amounts, balance, leaves
 from tongues.pages import (
     Block,
     Callout,

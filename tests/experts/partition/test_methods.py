@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tongues.errors import UserError
-from tongues.experts.partition.languages import by_language, dense, from_file
+from tongues.experts.partition.methods import dense, from_file, one_each
 
 
 def write(folder: Path, text: str, name: str = "parts.yaml") -> Path:
@@ -12,7 +12,7 @@ def write(folder: Path, text: str, name: str = "parts.yaml") -> Path:
 
 
 def test_a_part_for_each_and_one_for_all() -> None:
-    assert by_language(["no", "en"]).clusters == (("no",), ("en",))
+    assert one_each(["no", "en"]).clusters == (("no",), ("en",))
     assert dense(["no", "en"]).clusters == (("no", "en"),)
     assert dense(["no", "en"]).shares == ({"no": 1.0, "en": 1.0},)
 
