@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tongues.check import check_recipe
-from tongues.cli.check import check
-from tongues.cli.plan import plan
+from tongues.cli.laws import plan
+from tongues.cli.recipes import check
 from tongues.errors import UserError
 from tongues.recipe import load_recipe
 

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.serve.test_requests import until
-from tongues.cli.serve import serve
+from tongues.cli.models import serve
 from tongues.errors import Stopped, UserError
 from tongues.experts.ensemble.model import Model
 from tongues.serve.app import App

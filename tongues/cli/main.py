@@ -6,20 +6,12 @@ import time
 import click
 
 from tongues import __version__
-from tongues.cli.check import check
 from tongues.cli.demo import demo
-from tongues.cli.evaluate import evaluate
 from tongues.cli.experts import experts
-from tongues.cli.export import export
-from tongues.cli.fit import fit
-from tongues.cli.generate import generate
-from tongues.cli.ls import ls
-from tongues.cli.plan import plan
-from tongues.cli.prepare import prepare
-from tongues.cli.report import report
-from tongues.cli.serve import serve
-from tongues.cli.study import study
-from tongues.cli.train import train
+from tongues.cli.laws import fit, plan
+from tongues.cli.models import evaluate, export, generate, serve
+from tongues.cli.pages import ls, report
+from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
 from tongues.terminal import speaks
 
@@ -39,35 +31,19 @@ class _Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
 @click.version_option(__version__, message="tongues %(version)s")
 def command() -> None:
     """Bring language models to new languages, and know beforehand what it takes."""
 
 
-for verb in (
-    plan,
-    check,
-    prepare,
-    train,
-    study,
-    experts,
-    evaluate,
-    generate,
-    serve,
-    ls,
-    export,
-    fit,
-    report,
-    demo,
-):
+for verb in (plan, check, prepare, train, study, experts, evaluate, generate):
     command.add_command(verb)
-
-
-def _let_the_first_tell_it() -> None:
-    """Of torchrun's processes the first tells an error of all; torchrun then ends this one."""
-    if not speaks():
-        time.sleep(_PATIENCE)
+for verb in (serve, ls, export, fit, report, demo):
+    command.add_command(verb)
 
 
 def _in_our_words(error: click.ClickException) -> UserError:
@@ -78,12 +54,11 @@ def _in_our_words(error: click.ClickException) -> UserError:
     if isinstance(error, click.NoSuchOption) and context:
         what = f"`{path}` has no option `{error.option_name}`"
         hint = nearest(error.option_name, _options(context.command))
-        if isinstance(context.command, click.Group):
-            verbs = context.command.commands.items()
-            having = [name for name, verb in verbs if error.option_name in _options(verb)]
-            if having:
-                verb = next((word for word in sys.argv if word in having), having[0])
-                hint = f"it comes after the verb, as in `{path} {verb} {error.option_name} …`"
+        verbs = context.command.commands if isinstance(context.command, click.Group) else {}
+        having = [name for name, verb in verbs.items() if error.option_name in _options(verb)]
+        if having:
+            verb = next((word for word in sys.argv if word in having), having[0])
+            hint = f"it comes after the verb, as in `{path} {verb} {error.option_name} …`"
     elif context:
         hint = f"see `{path} --help`"
     return UserError(what, hint=hint)
@@ -98,7 +73,8 @@ def main() -> None:
     try:
         command(standalone_mode=False)
     except UserError as error:
-        _let_the_first_tell_it()
+        if not speaks():  # torchrun ends this process once the first has told an error of all
+            time.sleep(_PATIENCE)
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     except click.ClickException as error:
@@ -107,8 +83,8 @@ def main() -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"error: {where}{error.strerror or error}", err=True)
-        click.echo("  nothing whole was lost; mend it, and the same command goes on", err=True)
+        click.echo("  No completed work was lost. Fix this and run it again.", err=True)
         sys.exit(1)
     except (Stopped, click.Abort, KeyboardInterrupt) as stop:
-        click.echo(f"{str(stop) or 'stopped'}; the same command goes on", err=True)
+        click.echo(f"{str(stop) or 'stopped'}; run it again to resume", err=True)
         sys.exit(130)

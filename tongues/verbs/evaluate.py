@@ -20,7 +20,7 @@ from tongues.recipe.base import readable_name
 from tongues.report.evaluation import write_cards, write_evaluation_report
 from tongues.text import Document
 from tongues.text.reading import Fault
-from tongues.verbs.shared import Voice, memory_bytes
+from tongues.verbs.shared import Voice, listed, memory_bytes
 
 __all__ = ["evaluate"]
 
@@ -55,8 +55,8 @@ def evaluate(
 ) -> Evaluation:
     """Score models on texts and tasks, side by side; every model is compared with the first.
 
-    What a run or ensemble began with is scored too, for what was forgotten. Writes
-    `evaluations/NAME`. Interrupted, the same call goes on.
+    The base of a run or ensemble is scored too, for what was forgotten. Writes
+    `evaluations/NAME`. Safe to interrupt; call it again to resume.
 
     models: runs, ensembles (`NAME@tfidf:2` by a routing) or Hugging Face folders.
     on: prepared tokens, files, or tasks; `xcopa:sw,tr` for some languages of a task.
@@ -78,10 +78,8 @@ def evaluate(
         readable_name(name)
     except ValueError as error:
         raise UserError(str(error), where="--name") from None
-    named = [models] if isinstance(models, str) else list(models)
+    named, whats, places = listed(models), listed(on), listed(data)
     everyone = with_bases(named, workspace)
-    whats = [on] if isinstance(on, str) else list(on)
-    places = [data] if isinstance(data, str) else list(data)
     if draws is not None and not shots:
         what, hint = "without demonstrations there is nothing to draw", "say how many by `--shots`"
         raise UserError(what, where="--draws", hint=f"{hint}, such as 8")
@@ -165,8 +163,7 @@ def _texts(
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:
     """The languages that are named, each once."""
-    listed = words.split(",") if isinstance(words, str) else words
-    found = list(dict.fromkeys(one.strip() for one in listed if one.strip()))
-    if not found:
+    tags = [tag.strip() for tag in (words.split(",") if isinstance(words, str) else words)]
+    if not any(tags):
         raise UserError("names no language", where=where, hint="such as `sw,tr`")
-    return found
+    return list(dict.fromkeys(filter(None, tags)))

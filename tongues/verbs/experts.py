@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tongues.check import check_recipe
 from tongues.errors import UserError
 from tongues.experts import Round, expert_runs, plan_rounds
 from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
@@ -12,21 +11,15 @@ from tongues.experts.heldout import held_out_cautions
 from tongues.experts.partition.methods import divide, text_amounts
 from tongues.experts.partition.partition import Partition
 from tongues.experts.plans import seed_cautions
-from tongues.launch import LAUNCHERS, open_launcher
+from tongues.launch import open_launcher
 from tongues.recipe import Experts, Overrides, Recipe, RecipeSource, load_recipe
 from tongues.study import measure_cost
 from tongues.tokens import check_tokens, open_tokens
+from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, memory_bytes, where_of
 
-__all__ = [
-    "DividedText",
-    "check_experts",
-    "measure",
-    "partition",
-    "partition_languages",
-    "show",
-    "train",
-]
+__all__ = ["DividedText", "check_experts", "measure", "partition", "partition_languages"]
+__all__ += ["show", "train"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +43,7 @@ def partition(
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     if loaded.experts is None or not loaded.experts.divisions:
         raise UserError("there are no `experts.divisions`", where=where_of(recipe))
-    check_recipe(loaded, workspace)
-    check_tokens(loaded, workspace)
+    check_prepared(loaded, workspace)
     amounts = text_amounts(loaded, {}, workspace)
     divided: dict[str, DividedText] = {}
     for division in loaded.experts.divisions:
@@ -82,22 +74,21 @@ def partition_languages(
 
     if not languages:
         raise UserError("name a recipe, or languages by `--languages`", hint="such as ar,bg,de,el")
-    twice = next((code for code in languages if languages.count(code) > 1), None)
-    if twice:
-        raise UserError(f"`{twice}` is named twice", where="--languages")
-    if by == "languages" and (k or distances):
-        raise UserError("every language by itself needs no `-k` and no distances", where="--by")
+    if twice := [code for code in languages if languages.count(code) > 1]:
+        raise UserError(f"`{twice[0]}` is named twice", where="--languages")
     if by == "languages":
+        if k or distances:
+            raise UserError("every language by itself needs no `-k` and no distances", where="--by")
         return one_each(languages)
     if by != "typology":
         hint = "`typology` or `languages`; other divisions need a recipe and its text"
         raise UserError(f"languages alone are not divided by {by}", where="--by", hint=hint)
     if k is None:
         raise UserError("how many parts?", where="-k", hint="such as `-k 4`")
-    if distances:
-        found, notes = read_distances(Path(distances), languages)
-        return by_tree("distances", found, k, notes=notes)
-    return by_typology(languages, k, preset)
+    if distances is None:
+        return by_typology(languages, k, preset)
+    measured, notes = read_distances(Path(distances), languages)
+    return by_tree("distances", measured, k, notes=notes)
 
 
 def train(
@@ -114,14 +105,13 @@ def train(
 ) -> list[Path]:
     """Train the experts of a recipe and put them together; returns the ensembles' folders.
 
-    The text must be prepared. Interrupted, the same call goes on. Options as of `tongues.study`.
+    The text must be prepared. Safe to interrupt; call it again. Options as of `tongues.study`.
     """
     from tongues.experts.conduct import train_experts
 
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     workers = check_experts(recipe, loaded).workers
-    checked = check_recipe(loaded, workspace, here=LAUNCHERS.find(launcher, "--launcher").here)
-    check_tokens(loaded, workspace)
+    checked = check_prepared(loaded, workspace, launcher)
     starts = open_launcher(
         launcher, workers=workers, processes=processes, partition=partition, time=time
     )

@@ -9,6 +9,7 @@ from tongues.laws import Law
 from tongues.laws.ask import Answer, fit_places
 from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
 from tongues.recipe import RecipeSource, load_recipe
+from tongues.verbs.shared import paths
 
 __all__ = ["fit", "plan"]
 
@@ -54,9 +55,8 @@ def fit(
     """
     columns = {"N": params, "D": tokens, "loss": loss, "C": flops, "U": unique, "r": replay}
     columns |= {"S": start, "run": run, "strategy": strategy, "lang": lang}
-    places = [tables] if isinstance(tables, Path | str) else tables
     return fit_places(
-        [Path(place) for place in places],
+        paths(tables),
         law,
         columns,
         where,
@@ -124,24 +124,11 @@ def plan(
             code="target_unused",
         )
     shares = replay if replay is None or isinstance(replay, str) else ",".join(map(str, replay))
-    question = ask(
-        flops=_word(flops),
-        hours=_word(hours),
-        cost=_word(cost),
-        target_loss=_word(target_loss),
-        gpu=gpu,
-        gpus=_word(gpus),
-        mfu=_word(mfu),
-        price=_word(price),
-        params=_word(params),
-        tokens=_word(tokens),
-        bases=_pairs(bases),
-        available_tokens=_word(available_tokens),
-        replay=shares,
-        keep=_word(keep),
-        source_loss=_word(source_loss),
-    )
-    made = make_plan(known, question)
+    numbers = {"flops": flops, "hours": hours, "cost": cost, "target_loss": target_loss}
+    numbers |= {"gpus": gpus, "mfu": mfu, "price": price, "params": params, "tokens": tokens}
+    numbers |= {"available_tokens": available_tokens, "keep": keep, "source_loss": source_loss}
+    words = {name: None if number is None else str(number) for name, number in numbers.items()}
+    made = make_plan(known, ask(gpu=gpu, bases=_pairs(bases), replay=shares, **words))
     if write is None:
         return made
     recipe = None if like is None else load_recipe(like)
@@ -154,7 +141,3 @@ def _pairs(words: Sequence[str] | Mapping[str, object]) -> list[str]:
     if isinstance(words, Mapping):
         return [f"{name}={value}" for name, value in words.items()]
     return list(words)
-
-
-def _word(number: Number | None) -> str | None:
-    return None if number is None else str(number)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tongues.errors import UserError
-from tongues.verbs.shared import Voice, memory_bytes
+from tongues.verbs.shared import Voice, listed, memory_bytes
 
 if TYPE_CHECKING:
     from tongues.experts.ensemble.generate import Generation
@@ -58,10 +58,9 @@ def generate(
     way = opened.routing
     if routing or (language and opened.ensemble.k > 1):
         way = parse_routing(routing or "language")
-    given = [prompts] if isinstance(prompts, str) else list(prompts)
     return continue_texts(
         opened,
-        [text for text in given or [""] for _ in range(times)],
+        [text for text in listed(prompts) or [""] for _ in range(times)],
         way,
         max_tokens=most,
         language=language,
@@ -103,7 +102,7 @@ def serve(
     from tongues.serve.limits import Limits
     from tongues.serve.server import address, listen, run
 
-    names, say = [models] if isinstance(models, str) else list(models), Voice(quiet).say
+    names, say = listed(models), Voice(quiet).say
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UserError(f"`{twice}` is named twice", hint="once is enough")
@@ -130,18 +129,16 @@ def serve(
 
 def _key(file: Path | None) -> str | None:
     """The key, of the file or the environment; None: none is asked for."""
-    where, key = KEY, os.environ.get(KEY, "").strip()
-    if file is not None:
-        where = str(file)
-        try:
-            key = file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"cannot be read ({error})", where=where) from None
-    elif not key:
+    if file is None and not os.environ.get(KEY, "").strip():
         return None
+    where = KEY if file is None else str(file)
+    try:
+        key = (os.environ[KEY] if file is None else file.read_text(encoding="utf-8")).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read ({error})", where=where) from None
     if not (key.isascii() and key.isprintable()) or not key or " " in key:
         hint = "such as `python -c 'import secrets; print(secrets.token_urlsafe())'` makes"
-        raise UserError("holds no key: one line of letters and digits", where=where, hint=hint)
+        raise UserError("is not a key: one line of letters and digits", where=where, hint=hint)
     return key
 
 
@@ -168,46 +165,43 @@ def export(
     from tongues.report.evaluation import newest_section
 
     workspace, folder = Path(workspace), Path(out)
-    laws = laws_section(read_laws_file(Path(law))) if law else ""
+    section = laws_section(read_laws_file(Path(law))) if law else ""
     kind, place = _run_or_ensemble(model, workspace)
+    evaluated = partial(newest_section, workspace=workspace)
     if weights is not None and not average:
         raise UserError("are those of a mean", where="--weights", hint="add `--average`")
-    evaluated = partial(newest_section, workspace=workspace)
-    if kind == "run":
-        if average:
-            what = "is one model: there is nothing to average"
-            raise UserError(what, where=model, hint="name an ensemble, or leave out `--average`")
-        from tongues.train.export import export_run
-
-        done = export_run(place, step, workspace, folder, laws=laws, evaluated=evaluated(place))
-        Voice(quiet).say(f"step {done}")
-        return folder
-    if step is not None:
+    if kind == "run" and average:
+        what = "is one model: there is nothing to average"
+        raise UserError(what, where=model, hint="name an ensemble, or leave out `--average`")
+    if kind == "ensemble" and step is not None:
         what = "is an ensemble, whose experts each have steps of their own"
         raise UserError(what, where=model, hint="export the run of one expert by `--step`")
+    if kind == "run":
+        from tongues.train.export import export_run
+
+        done = export_run(place, step, workspace, folder, laws=section, evaluated=evaluated(place))
+        Voice(quiet).say(f"step {done}")
+        return folder
     from tongues.experts.ensemble.export import export_average, export_ensemble
 
     if average:
-        export_average(place, workspace, folder, evaluated=evaluated, weights=weights, laws=laws)
+        export_average(place, workspace, folder, evaluated=evaluated, weights=weights, laws=section)
     else:
-        export_ensemble(place, workspace, folder, evaluated=evaluated, laws=laws)
+        export_ensemble(place, workspace, folder, evaluated=evaluated, laws=section)
     return folder
 
 
 def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensemble"], Path]:
-    """An ensemble, or a run, which may still be on its way: its kind and place."""
+    """An ensemble, or a run that may not be finished: its kind and place."""
     from tongues.experts.ensemble.model import find_model
     from tongues.runs import read_run
 
-    for place in (workspace / "runs" / model, Path(model)):
-        if (place / "run.json").is_file() and not (place / "model").is_dir():
-            read_run(place)  # says so where it is damaged
-            return "run", place  # there may be checkpoints
-    kind, place = find_model(model, workspace)
+    places = (workspace / "runs" / model, Path(model))
+    begun = [x for x in places if (x / "run.json").is_file() and not (x / "model").is_dir()]
+    kind, place = ("run", begun[0]) if begun else find_model(model, workspace)
     if kind == "folder":
-        what = "is a Hugging Face folder already"
         hint = "name a run or an ensemble; `tongues ls` shows them"
-        raise UserError(what, where=model, hint=hint)
+        raise UserError("is a Hugging Face folder already", where=model, hint=hint)
     if kind == "run":
-        read_run(place)  # says so where it is damaged
+        read_run(place)  # an error where it is damaged
     return kind, place

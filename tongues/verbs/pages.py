@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tongues.errors import UserError
 from tongues.states import RunState, states
-from tongues.verbs.shared import Voice
+from tongues.verbs.shared import Voice, paths
 
 if TYPE_CHECKING:
     from tongues.experts.standing import Standing
@@ -29,7 +29,7 @@ def report(
     """
     from tongues.report.places import default_folder, kind_of
 
-    places = [Path(place) for place in _listed(places)]
+    places = paths(places)
     kind, say = kind_of(places), Voice(quiet).say
     folder = Path(out) if out is not None else default_folder(places, kind)
     if on is not None and kind != "tokenizer":
@@ -53,7 +53,7 @@ def ls(
 ) -> tuple[list[RunState], list["Standing"]]:
     """The runs and the ensembles at or below places, by default all, and how each stands."""
     workspace = Path(workspace)
-    given = [Path(place) for place in _listed(places)]
+    given = paths(places)
     ensembles: list[Standing] = []
     # Of no ensemble nothing is imported, which would take longest.
     if any(
@@ -69,7 +69,3 @@ def ls(
             raise
         runs = []
     return runs, ensembles
-
-
-def _listed(places: Path | str | Sequence[Path | str]) -> Sequence[Path | str]:
-    return [places] if isinstance(places, Path | str) else places

@@ -5,12 +5,12 @@ from pathlib import Path
 from tongues.check import Checked, check_recipe
 from tongues.errors import UserError
 from tongues.hardware import Machine, find_gpu
-from tongues.launch import check_ranks, open_launcher
-from tongues.recipe import Overrides, RecipeSource, load_recipe
+from tongues.launch import LAUNCHERS, check_ranks, open_launcher
+from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
 from tongues.tokens import check_tokens, prepare_tokens
 from tongues.verbs.shared import Voice, where_of
 
-__all__ = ["check", "prepare", "train"]
+__all__ = ["check", "check_prepared", "prepare", "train"]
 
 
 def check(
@@ -46,9 +46,9 @@ def prepare(
 ) -> Path:
     """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
 
-    Interrupted, the same call goes on. rebuild: replace what was made otherwise. ranks: processes
-    that share the work. launcher: what starts them, such as `local`, `ray` or `slurm`.
-    partition, time: of a cluster.
+    Safe to interrupt; call it again to resume. rebuild: overwrite output made with other settings.
+    ranks: processes that share the work. launcher: what starts them, such as `local`, `ray` or
+    `slurm`. partition, time: of a cluster.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     check_recipe(loaded, workspace, training=False)
@@ -68,23 +68,20 @@ def train(
 ) -> Path:
     """Train the one run of a recipe; returns its directory, `runs/NAME`.
 
-    The text must be prepared. Interrupted, the same call goes on from the newest checkpoint.
-    rebuild: replace a run of that name that was made otherwise.
+    The text must be prepared. Safe to interrupt: the same call resumes from the last checkpoint.
+    rebuild: overwrite a run of that name with other settings.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    if loaded.study:
-        what, hint = "is a study of many runs", "use `tongues study`"
-        raise UserError(what, where=where_of(recipe), hint=hint)
-    if loaded.experts:
-        what, hint = "is of many experts", "use `tongues experts train`"
-        raise UserError(what, where=where_of(recipe), hint=hint)
+    for section, what in (("study", "study"), ("experts", "experts train")):
+        if getattr(loaded, section):
+            hint = f"use `tongues {what}`"
+            raise UserError(f"has a `{section}` section", where=where_of(recipe), hint=hint)
     from tongues.train.run import train as train_run
 
-    checked, voice = check_recipe(loaded, workspace), Voice(quiet)
+    checked, voice = check_prepared(loaded, workspace), Voice(quiet)
     for caution in checked.cautions:
         voice.say(str(caution))
     ((plan, _),) = checked.runs
-    check_tokens(loaded, workspace)
     with voice.progress(plan.name) as show:
         return train_run(
             plan,
@@ -93,3 +90,11 @@ def train(
             tell=voice.say,
             rebuild=rebuild,
         )
+
+
+def check_prepared(loaded: Recipe, workspace: Path, launcher: str = "local") -> Checked:
+    """The runs of a sound recipe whose text is prepared; they must fit where it is launched."""
+    here = LAUNCHERS.find(launcher, "--launcher").here
+    checked = check_recipe(loaded, workspace, here=here)
+    check_tokens(loaded, workspace)
+    return checked

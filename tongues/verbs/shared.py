@@ -1,6 +1,6 @@
 """What several verbs share: how they tell of their progress, and what they call a recipe."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from tongues.quantities import Bytes
 from tongues.recipe import RecipeSource
 from tongues.terminal import Show, progress_line, say
 
-__all__ = ["Voice", "memory_bytes", "where_of"]
+__all__ = ["Voice", "listed", "memory_bytes", "paths", "where_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,16 @@ class Voice:
             return
         with progress_line(title) as show:
             yield show
+
+
+def listed(words: str | Sequence[str]) -> list[str]:
+    """One word, or several, as a list."""
+    return [words] if isinstance(words, str) else list(words)
+
+
+def paths(places: Path | str | Sequence[Path | str]) -> list[Path]:
+    """One place, or several, as a list."""
+    return [Path(x) for x in ([places] if isinstance(places, Path | str) else places)]
 
 
 def where_of(recipe: RecipeSource) -> str:

@@ -5,23 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tongues.check import Checked, check_recipe
+from tongues.check import Checked
 from tongues.errors import UserError
 from tongues.experts import expert_runs, plan_rounds
-from tongues.launch import LAUNCHERS, Launcher, open_launcher
+from tongues.launch import open_launcher
 from tongues.quantities import show_bytes, show_count, show_seconds
 from tongues.ranks import core_count
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
-from tongues.study import (
-    Cost,
-    best_rates,
-    choose,
-    measure_cost,
-    run_all,
-    unfinished,
-)
-from tongues.tokens import check_tokens, open_tokens
+from tongues.study import Cost, best_rates, choose, measure_cost, run_all, unfinished
+from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
+from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, where_of
 
 __all__ = ["DryRun", "check_study", "dry_run", "study"]
@@ -51,17 +45,16 @@ class DryRun:
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text a run."""
-        seconds = self.cost.run_seconds
         return [
             {
-                "run": plan.name,
-                "strategy": plan.strategy,
-                "shape": derived.anatomy.name,
-                "tokens": show_count(derived.tokens),
-                "FLOPs": f"{derived.flops:.3g}",
-                "takes": show_seconds(seconds[plan.name]) if plan.name in seconds else "finished",
+                "run": row["run"],
+                "strategy": row["strategy"],
+                "shape": row["shape"],
+                "tokens": show_count(row["tokens"]),
+                "FLOPs": f"{row['flops']:.3g}",
+                "takes": "finished" if row["seconds"] is None else show_seconds(row["seconds"]),
             }
-            for plan, derived in self.runs
+            for row in self.to_json()["runs"]
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -96,16 +89,15 @@ def dry_run(
     runs of the first round are told. launcher: as of `study`.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    checked = check_recipe(loaded, workspace, here=LAUNCHERS.find(launcher, "--launcher").here)
-    check_tokens(loaded, workspace)
+    checked = check_prepared(loaded, workspace, launcher)
     if loaded.pilot:
         from tongues.study.pilot import plan_pilot
 
         vocabulary = open_tokens(workspace / "tokens" / loaded.name).vocabulary_size
-        pilot = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(loaded, workspace).plans]
-        cost = measure_cost(pilot, workspace, core_count())
-        remark = "the first of two rounds; the second is chosen by what it teaches"
-        return DryRun(tuple(pilot), cost, remark=remark)
+        pairs = [(plan, derive(plan, vocabulary)) for plan in plan_pilot(loaded, workspace).plans]
+        remark = "the first of two rounds; the second is chosen by its result"
+        cost = measure_cost(pairs, workspace, core_count())
+        return DryRun(tuple(pairs), cost, remark=remark)
     if loaded.experts:
         pairs = expert_runs(plan_rounds(loaded, workspace, {}, make=True), workspace)
     else:
@@ -130,17 +122,15 @@ def study(
 ) -> Path:
     """Train all runs of a recipe's study; returns their folder, `runs/NAME`.
 
-    The text must be prepared. Interrupted, the same call goes on. where: which runs, as in
+    The text must be prepared. Safe to interrupt; call it again to resume. where: which runs, as in
     `shape == '0.1M'`. pilot: the recipe has a `pilot`, small runs that decide about its real one;
-    returns the page of the plan. rebuild: replace runs that were made otherwise. launcher: what
+    returns the page of the plan. rebuild: overwrite runs made with other settings. launcher: what
     starts them, such as `local`, `ray` or `slurm`. processes: of each run, by torchrun. partition,
     time: of a cluster.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     check_study(recipe, loaded, where, pilot=pilot, rebuild=rebuild)
-    here = LAUNCHERS.find(launcher, "--launcher").here
-    checked = check_recipe(loaded, workspace, here=here)
-    check_tokens(loaded, workspace)
+    checked = check_prepared(loaded, workspace, launcher)
     starts = open_launcher(
         launcher,
         workers=loaded.study.workers if loaded.study else None,
@@ -165,13 +155,22 @@ def study(
     if cost.runs:
         voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at the most")
 
-    def run(pairs: Sequence[Pair], what: str) -> None:
-        _run(pairs, what, workspace, starts, voice, rebuild=rebuild, whole=where is None)
+    def run(plans: Sequence[RunPlan], title: str) -> None:
+        with voice.progress(f"{title}: {len(plans)} runs") as show:
+            run_all(
+                plans,
+                workspace,
+                launcher=starts,
+                watch=lambda state: show(state.share, *state.words()),
+                tell=voice.say,
+                rebuild=rebuild,
+                whole=where is None,
+            )
 
     if checked.sweep:
         plans = [plan for plan, _ in checked.sweep]
         try:
-            run(checked.sweep, f"{loaded.name}, the rate")
+            run(plans, f"{loaded.name}, the rate")
         except UserError:
             if unfinished(plans, workspace):
                 raise
@@ -179,8 +178,8 @@ def study(
         shown = ", ".join(f"{rate:.3g} at {shape}" for shape, rate in rates.items())
         for line in (f"best rates: {shown}", *doubts):
             voice.say(line)
-        pairs = _chosen(check_recipe(loaded, workspace, here=here), where)
-    run(pairs, loaded.name)
+        pairs = _chosen(check_prepared(loaded, workspace, launcher), where)
+    run([plan for plan, _ in pairs], loaded.name)
     return workspace / "runs" / loaded.name
 
 
@@ -198,29 +197,6 @@ def check_study(
     if pilot and (where or rebuild):
         flag = "--where" if where else "--rebuild"
         raise UserError("a pilot chooses its runs itself", where=flag, hint="leave it out")
-
-
-def _run(
-    pairs: Sequence[Pair],
-    what: str,
-    workspace: Path,
-    launcher: Launcher,
-    voice: Voice,
-    *,
-    rebuild: bool,
-    whole: bool,
-) -> None:
-    """Train runs with a live line."""
-    with voice.progress(f"{what}: {len(pairs)} runs") as show:
-        run_all(
-            [plan for plan, _ in pairs],
-            workspace,
-            launcher=launcher,
-            watch=lambda state: show(state.share, *state.words()),
-            tell=voice.say,
-            rebuild=rebuild,
-            whole=whole,
-        )
 
 
 def _chosen(checked: Checked, where: str | None) -> Sequence[Pair]:

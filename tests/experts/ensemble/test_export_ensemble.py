@@ -137,7 +137,7 @@ def test_the_verb_exports_generates_and_refuses(
         (name, "-o", out): "is there already",
         (name, "-o", "x", "--step", "3"): "experts each have steps",
         (name, "-o", "x", "--weights", "1,2,3"): "add `--average`",
-        (name, "-o", "x", "--average", "--weights", "1,b,3"): "is no list of numbers",
+        (name, "-o", "x", "--average", "--weights", "1,b,3"): "is not a list of numbers",
         (workspace / "runs/e0/model", "-o", "x"): "is a Hugging Face folder already",
         ("smal/small", "-o", "x"): "did you mean `small/small`?",
     }

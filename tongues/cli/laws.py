@@ -1,0 +1,146 @@
+"""The verbs of scaling laws: fit, plan."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tongues.cli import options
+from tongues.errors import UserError
+
+__all__ = ["fit", "plan"]
+
+_COLUMNS = {
+    "params": "parameters (params, N)",
+    "tokens": "training tokens (tokens, D)",
+    "loss": "losses, nats per token (loss)",
+    "flops": "training FLOPs (flops, C); 6 N D without it",
+    "unique": "unique tokens there were (unique_tokens)",
+    "replay": "replay shares, 0 to 1 (replay)",
+    "start": "source losses before the first step (start_loss)",
+    "run": "runs, which are resampled whole (run)",
+    "strategy": "strategies, scratch and cpt (strategy)",
+    "lang": "languages (lang)",
+}
+
+
+def _columns(command: click.Command) -> click.Command:
+    """An option for each column of a table, behind the first two parameters."""
+    command.params[2:2] = [
+        click.Option([f"--{name}"], metavar="COLUMN", help=f"Column of the {what}.")
+        for name, what in _COLUMNS.items()
+    ]
+    return command
+
+
+@_columns
+@click.command()
+@click.argument("tables", nargs=-1, required=True, type=options.PATH)
+@click.option("--law", metavar="LAW", help="Which law; for run directories, all by default.")
+@click.option("--where", metavar="CONDITION", help="""Which rows, as in "tokens > 1e9".""")
+@click.option("--drop-highest", default=0, metavar="K", help="Leave out the K highest losses.")
+@click.option("--delta", default=1e-3, help="Huber threshold, in log loss.")
+@click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value.")
+@click.option("--tie", multiple=True, metavar="NAME=NAME", help="Hold two parameters equal.")
+@click.option("--base", metavar="NAME|FILE", help="The law underneath, such as of scratch runs.")
+@click.option("--compare", is_flag=True, help="Every law on every strategy's rows.")
+@click.option("--draws", default=1000, help="Bootstrap draws of the intervals.")
+@click.option("-o", "--out", type=options.PATH, help="Write the law as JSON here.")
+@options.figures
+@options.as_json
+def fit(
+    tables: tuple[Path, ...],
+    compare: bool,
+    out: Path | None,
+    figures: Path | None,
+    as_json: bool,
+    **keywords: Any,
+) -> None:
+    """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or directories of runs."""
+    options.one_thread()
+    import tongues
+    from tongues.terminal import hint, print_json, print_table, say
+
+    if compare and figures:
+        raise UserError("a comparison is not drawn", where="--figures")
+    answer = tongues.fit(tables, compare=compare, **keywords)
+    if out:
+        answer.write(out)
+    if figures:
+        from tongues.report import law_figures, write_figures
+
+        write_figures(law_figures(*answer.drawn), figures, say)
+    if as_json:
+        print_json(answer.to_json(draws=False))
+        return
+    if answer.title:
+        click.echo(answer.title)
+    for lines in answer.tables:
+        print_table(lines)
+    for sentence in answer.sentences:
+        click.echo(sentence)
+    for remark in answer.remarks:
+        say(remark)
+    hint(answer.next(tables[0], out))
+
+
+@click.command()
+@click.option("--law", "laws", multiple=True, metavar="NAME|FILE", help="A preset or a file.")
+@click.option("--target", metavar="LANG", help="The language to learn, where a file has several.")
+@click.option("--flops", metavar="FLOPS", help="Compute to spend, such as 1e21.")
+@click.option("--hours", metavar="HOURS", help="Hours to spend on all GPUs.")
+@click.option("--cost", metavar="US$", help="Money to spend.")
+@click.option("--target-loss", metavar="LOSS", help="Loss to reach, nats per token.")
+@click.option("--gpu", metavar="NAME", help="What trains, such as h100.")
+@click.option("--gpus", metavar="COUNT", help="How many of them (1).")
+@click.option("--mfu", metavar="SHARE", help="Share of their peak speed that is reached (0.4).")
+@click.option("--price", metavar="US$", help="Of one GPU and hour.")
+@click.option("--params", metavar="COUNT", help="Parameters, where settled, such as 1.4B.")
+@click.option("--tokens", metavar="COUNT", help="Tokens, where settled, such as 30B.")
+@click.option(
+    "--base",
+    "bases",
+    multiple=True,
+    metavar="NAME=PARAMS@TOKENS",
+    help="A checkpoint to continue from, such as llama=8B@15T. Repeatable.",
+)
+@click.option("--available-tokens", metavar="COUNT", help="Different text there is, in tokens.")
+@click.option("--replay", metavar="SHARES", help="Source text to mix in, such as 0,5%,20%.")
+@click.option("--keep", metavar="SHARE", help="Highest rise of the base's own loss, such as 1%.")
+@click.option("--source-loss", metavar="LOSS", help="The base's loss on its own language.")
+@click.option("--write", type=options.PATH, help="Write the advice as recipe.")
+@click.option(
+    "--for", "like", type=options.PATH, help="Recipe whose name, text and tokens --write takes."
+)
+@options.figures
+@options.as_json
+def plan(
+    laws: tuple[str, ...], write: Path | None, figures: Path | None, as_json: bool, **keywords: Any
+) -> None:
+    """Tell how large a model to train, on how much, from which base, and at what price."""
+    options.one_thread()
+    import tongues
+    from tongues.terminal import hint, print_json, print_table, say
+
+    made = tongues.plan(laws, write=write, **keywords)
+    if figures:
+        from tongues.report import plan_figures, write_figures
+
+        write_figures(plan_figures(made), figures, say)
+    if as_json:
+        print_json(made.to_json())
+        return
+    print_table(made.rows())
+    click.echo("")
+    for sentence in made.sentences():
+        click.echo(sentence)
+    for caution in made.warnings:
+        say(str(caution))
+    if write:
+        cluster = made.question.cluster
+        where = f" --gpu {cluster.gpu.name} --gpus {cluster.count}" if cluster else ""
+        hint(f"tongues check {write}{where}")
+    elif made.recommendation.option.params:
+        hint("add `--write recipe.yaml` for a recipe of this advice")
+    else:
+        hint("add a law by size, such as `--law zheng2024-scratch`, to learn how large a model")

@@ -1,0 +1,188 @@
+"""The verbs that use models: evaluate, generate, serve, export."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tongues.cli import options
+from tongues.errors import Stopped, UserError
+
+if TYPE_CHECKING:
+    from tongues.evaluate.evaluation import Evaluation
+
+__all__ = ["evaluate", "export", "generate", "serve"]
+
+_COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
+_NORMALISATIONS = click.Choice(["token", "character", "byte", "sum", "pmi"])
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+_SKIP = click.Choice(["skip", "stop"])
+_WHAT = "Prepared tokens, files, or a task; `xcopa:sw,tr` for some of its languages."
+_DATA = "Where the tasks' items lie; several, if no language of a task lies in two."
+
+
+@click.command()
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@options.workspace
+@click.option("--on", multiple=True, required=True, metavar="WHAT", help=_WHAT)
+@click.option("--data", multiple=True, metavar="FOLDER|hub", help=_DATA)
+@click.option("--languages", metavar="A,B,…", help="Of texts and tasks; all by default.")
+@click.option("--most", type=options.COUNT, help="Items, and documents, of a language.")
+@click.option("--shots", type=click.IntRange(0), default=0, help="Demonstrations before an item.")
+@click.option("--draws", type=options.COUNT, help="Random draws of demonstrations (5).")
+@click.option("--demonstrations", metavar="TAG", help="Their language; the items' own by default.")
+@click.option("--templates", type=click.Choice(["english", "translated"]), default="english")
+@click.option("--normalisation", type=_NORMALISATIONS, help="Of choices; default: the task's own.")
+@click.option("--window", type=options.COUNT, help="Tokens of text seen at once.")
+@click.option("--stride", type=options.COUNT, help="Tokens scored in a window.")
+@click.option("--unfit", type=_SKIP, default="skip", help="For items that cannot be asked.")
+@click.option("--seed", type=int, default=0, help="Of items and draws.")
+@options.memory
+@options.ranks
+@options.launch
+@click.option("--compare", is_flag=True, help="Significant differences from the first model.")
+@click.option("--name", default="evaluation", help="In evaluations/.")
+@options.as_json
+def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: Any) -> None:
+    """Score MODELs (runs, ensembles, Hugging Face folders) on texts and tasks, side by side.
+
+    The base of a run or ensemble is scored too, for what was forgotten. An ensemble is used by a
+    routing as `NAME@tfidf:2`. Safe to interrupt; run it again to resume.
+    """
+    import tongues
+    from tongues.terminal import print_json, say
+
+    made = tongues.evaluate(models, page=not as_json, **keywords)
+    if as_json:
+        print_json(made.to_json())
+        return
+    _show_evaluation(made, compare)
+    for line in made.left_out:
+        say(line)
+    click.echo(keywords["workspace"] / "reports" / f"{keywords['name']}-evaluation" / "index.html")
+
+
+def _show_evaluation(evaluation: "Evaluation", compare: bool) -> None:
+    """Tables: a row per language, a column per model."""
+    from tongues.evaluate.shown import accuracy_rows, comparison_lines, loss_rows
+    from tongues.terminal import print_table
+
+    for text, losses in evaluation.texts.items():
+        click.echo(f"{text}, bits per byte")
+        print_table(loss_rows(losses))
+        click.echo("")
+    for task, answers in evaluation.tasks.items():
+        shots = f"{answers.shots or 'no'} demonstration{'' if answers.shots == 1 else 's'}"
+        click.echo(f"{task}, accuracy by {answers.normalisation}, {shots}")
+        print_table(accuracy_rows(answers))
+        click.echo("")
+    for line in comparison_lines(evaluation) if compare else []:
+        click.echo(line)
+
+
+@click.command()
+@click.argument("model")
+@click.argument("prompts", nargs=-1, metavar="[PROMPT]...")
+@options.workspace
+@click.option("--routing", metavar="WAY", help="Of an ensemble: tfidf:1 (the default), text, ….")
+@click.option("--language", metavar="TAG", help="Of the text, for `--routing language`.")
+@click.option("--most", type=options.COUNT, metavar="TOKENS", help="To write, at most (64).")
+@click.option("--times", type=options.COUNT, default=1, help="Texts behind each prompt.")
+@click.option("--stop", multiple=True, metavar="TEXT", help="Ends a text; may be given again.")
+@click.option("--temperature", type=click.FloatRange(0), default=0.8, help="0: no sampling.")
+@click.option("--top-k", type=options.COUNT, help="Sample from so many of the likeliest tokens.")
+@click.option(
+    "--top-p",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    help="Nucleus sampling: from the smallest set of tokens with this probability.",
+)
+@click.option("--presence", type=float, default=0.0, help="Penalty on tokens that were written.")
+@click.option("--frequency", type=float, default=0.0, help="The same for each time.")
+@click.option("--seed", type=int, default=0)
+@click.option("--experts", is_flag=True, help="Colour every token by its most active expert.")
+@options.memory
+@options.as_json
+def generate(
+    model: str, prompts: tuple[str, ...], experts: bool, as_json: bool, **keywords: Any
+) -> None:
+    """Continue each PROMPT with MODEL: an ensemble, a run, or a Hugging Face folder.
+
+    Without a prompt a text is written from its beginning.
+    """
+    import tongues
+    from tongues.terminal import print_json
+
+    made = tongues.generate(model, prompts, **keywords)
+    if as_json:
+        print_json(made.to_json())
+        return
+    colours = [_COLOURS[number % len(_COLOURS)] for number in range(len(made.experts))]
+    for one in made.texts:
+        text = one.text
+        if experts:
+            parts = one.stretches()
+            text = "".join(click.style(x, fg=colours[n]) if n >= 0 else x for x, n in parts)
+        click.echo(click.style(one.prompt, bold=True) + text)
+    if experts:
+        active = (int(token.weights.argmax()) for one in made.texts for token in one.tokens)
+        counts = Counter(active)
+        for number, name in enumerate(made.experts):
+            click.secho(f"{counts[number]:>6} tokens  {name}", fg=colours[number], err=True)
+
+
+@click.command()
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@options.workspace
+@click.option("--host", default="127.0.0.1", help="Where to listen.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8000, help="0: any that is free.")
+@click.option("--key-file", type=options.PATH, help="Has the key; or TONGUES_API_KEY has it.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A name of this server.")
+@options.memory
+@click.option("--running", type=options.COUNT, default=16, help="Texts written at a time.")
+@click.option("--queued", type=click.IntRange(0), default=64, help="Texts that may wait.")
+@click.option("--most", type=options.COUNT, default=1024, help="Tokens of a text.")
+@click.option("--seconds", type=_POSITIVE, default=120.0, help="Request timeout.")
+def serve(models: tuple[str, ...], **keywords: Any) -> None:
+    """Serve each MODEL: an ensemble, a run, or a Hugging Face folder.
+
+    `NAME@tfidf:2` sets an ensemble's routing. OpenAI's API is below /v1, and a page to try the
+    models on at the address that is printed.
+    """
+    import tongues
+    from tongues.terminal import say
+
+    try:
+        tongues.serve(models, ready=click.echo, **keywords)
+    except Stopped as stop:
+        say(str(stop))
+        sys.exit(130)
+
+
+@click.command()
+@click.argument("model")
+@click.option("-o", "--out", type=options.PATH, required=True, help="The folder.")
+@options.workspace
+@click.option("--step", type=click.IntRange(0), help="Of a run's checkpoint or milestone.")
+@click.option("--average", is_flag=True, help="One model: the mean of an ensemble's experts.")
+@click.option("--weights", metavar="A,B,…", help="Of the experts in that mean; equal by default.")
+@click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
+def export(model: str, out: Path, weights: str | None, **keywords: Any) -> None:
+    """Write MODEL, a run or an ensemble, as Hugging Face folders, each with a model card.
+
+    A card says how the model was made, on what data, and what its newest evaluation found. The
+    folder of an ensemble is complete: `tongues generate FOLDER` works wherever it is.
+    """
+    import tongues
+    from tongues.terminal import hint
+
+    try:
+        shares = None if weights is None else [float(weight) for weight in weights.split(",")]
+    except ValueError:
+        what = f"`{weights}` is not a list of numbers"
+        raise UserError(what, where="--weights", hint="such as `2,1`") from None
+    tongues.export(model, out, weights=shares, **keywords)
+    click.echo(out)
+    if (out / "ensemble.json").is_file():
+        hint(f"tongues generate {out}")

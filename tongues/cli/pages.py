@@ -1,0 +1,60 @@
+"""The verbs on what there is: ls lists it, report draws its page."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tongues.cli import options
+
+__all__ = ["ls", "report"]
+
+_SPARE = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out loss")  # first to go
+
+
+@click.command()
+@click.argument("places", nargs=-1, type=options.PATH)
+@options.workspace
+@options.as_json
+def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
+    """List the runs and ensembles at or below PLACES, by default all, with their states."""
+    from dataclasses import asdict
+
+    import tongues
+    from tongues.states import states_table, study_lines
+    from tongues.terminal import print_json, print_table
+
+    runs, ensembles = tongues.ls(places, workspace)
+    if as_json:
+        print_json({"runs": [asdict(x) for x in runs], "ensembles": [asdict(x) for x in ensembles]})
+        return
+    if runs:
+        print_table(states_table(runs), spare=_SPARE)
+    for line in study_lines(runs):
+        click.echo(line)
+    if ensembles:
+        from tongues.experts.standing import standings_table
+
+        if runs:
+            click.echo("")
+        print_table(standings_table(ensembles))
+
+
+@click.command()
+@click.argument("places", nargs=-1, required=True, type=options.PATH)
+@click.option("-o", "--out", type=options.PATH, help="Folder of the page.")
+@click.option("--title", default="", show_default=False, help="Title of the page.")
+@click.option(
+    "--on",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="RECIPE|CORPUS",
+    help="Text to try tokenizers on.",
+)
+def report(places: tuple[Path, ...], **keywords: Any) -> None:
+    """Write one page about PLACES: runs, a corpus, or tokenizers side by side.
+
+    Each figure of the page is beside it as SVG, PNG and data.
+    """
+    import tongues
+
+    click.echo(tongues.report(places, **keywords))

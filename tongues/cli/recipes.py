@@ -1,0 +1,133 @@
+"""The verbs of one recipe: check, prepare, train, study."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tongues.cli import options
+from tongues.errors import UserError
+
+if TYPE_CHECKING:
+    from tongues.verbs.studies import DryRun
+
+__all__ = ["check", "prepare", "show_runs", "study", "train"]
+
+
+@click.command()
+@options.recipe
+@click.option("--gpu", metavar="NAME", help="Check for this GPU, such as h100, not this machine.")
+@click.option("--gpus", type=options.COUNT, help="Number of them (1).")
+@options.as_json
+def check(
+    recipe: Path, overrides: tuple[str, ...], workspace: Path, as_json: bool, **keywords: Any
+) -> None:
+    """Print the resolved RECIPE and what it takes, before anything runs."""
+    import tongues
+    from tongues.quantities import show_bytes
+    from tongues.recipe import show_recipe
+    from tongues.terminal import hint, print_json, print_table, say
+    from tongues.tokens import check_tokens
+
+    loaded = tongues.load_recipe(recipe, overrides)
+    checked = tongues.check(loaded, workspace=workspace, **keywords)
+    if as_json:
+        print_json({"recipe": loaded.model_dump(mode="json")} | checked.to_json())
+        return
+    click.echo(show_recipe(loaded))
+    print_table(checked.rows())
+    notes = {plan.shape.name: plan.shape.note for plan, _ in checked.runs if plan.shape}
+    for name, note in notes.items():
+        if note:
+            click.echo(f"shape {name}: {note}")
+    if any(plan.settings.budget.seconds is not None for plan, _ in checked.runs):
+        click.echo("of a budget in time the tokens are a guess; the run measures its own speed")
+    click.echo(f"\nmemory, about: {checked.memory_sentence()}")
+    click.echo(f"disk, about: {show_bytes(checked.disk)}")
+    for caution in checked.cautions:
+        say(str(caution))
+    try:
+        check_tokens(loaded, workspace)
+        verb = options.training_verb(loaded)
+    except UserError:
+        verb = "prepare"
+    hint(f"tongues {verb} {recipe}")
+
+
+@click.command()
+@options.recipe
+@options.rebuild
+@options.ranks
+@options.launch
+def prepare(recipe: Path, overrides: tuple[str, ...], **keywords: Any) -> None:
+    """Turn the text of RECIPE into token shards. Safe to interrupt; run it again to resume."""
+    import tongues
+    from tongues.terminal import hint
+
+    loaded = tongues.load_recipe(recipe, overrides)
+    click.echo(tongues.prepare(loaded, **keywords))
+    hint(f"tongues {options.training_verb(loaded)} {recipe}")
+
+
+@click.command()
+@options.recipe
+@options.rebuild
+def train(recipe: Path, **keywords: Any) -> None:
+    """Train the one run of RECIPE. Safe to interrupt; run it again to resume."""
+    import tongues
+    from tongues.terminal import hint, speaks
+
+    directory = tongues.train(recipe, **keywords)
+    if speaks():
+        click.echo(directory)
+    hint(f"tongues report {directory}")
+
+
+@click.command()
+@options.recipe
+@options.rebuild
+@click.option("--where", metavar="CONDITION", help="""Which runs, as in "shape == '0.1M'".""")
+@click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
+@click.option("--pilot", is_flag=True, help="Small runs that decide about the recipe's real one.")
+@options.launch
+@options.processes
+@options.as_json
+def study(
+    recipe: Path, overrides: tuple[str, ...], dry_run: bool, as_json: bool, **keywords: Any
+) -> None:
+    """Train all runs of RECIPE. Safe to interrupt; run it again to resume.
+
+    With --dry-run nothing is trained: one sees the runs and what they take.
+    """
+    import tongues
+    from tongues.terminal import hint
+    from tongues.verbs.studies import check_study
+
+    if as_json and not dry_run:
+        raise UserError("`--json` shows what is to be trained", hint="add `--dry-run`")
+    if dry_run:
+        loaded = tongues.load_recipe(recipe, overrides)
+        check_study(recipe, loaded, **{key: keywords[key] for key in ("where", "pilot", "rebuild")})
+        kept = {key: keywords[key] for key in ("workspace", "where")}
+        show_runs(tongues.dry_run(loaded, **kept), as_json)
+        if not (as_json or keywords["pilot"]):
+            hint(f"tongues study {recipe}")
+        return
+    made = tongues.study(recipe, overrides, **keywords)
+    click.echo(made)
+    if not keywords["pilot"]:
+        hint(f"tongues report {made}")
+
+
+def show_runs(made: "DryRun", as_json: bool) -> None:
+    """A row a run, and what is still to be trained."""
+    from tongues.terminal import print_json, print_table
+
+    if as_json:
+        print_json(made.to_json())
+        return
+    print_table(made.rows())
+    if made.cost.runs:
+        click.echo(f"\n{made}")
+    if made.remark:
+        click.echo(made.remark)
