@@ -30,11 +30,10 @@ from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from tongues.evaluate.losses import Policy, windows
 from tongues.evaluate.tasks import find_languages, load_task, set_exam
-from tongues.evaluate.tasks.prompts import before_items
-from tongues.evaluate.tasks.score import score_task
-from tongues.evaluate.texts import Policy, windows
-from tongues.evaluate.texts.scored import text_losses, token_nats
+from tongues.evaluate.tasks.score import before_items, score_task
+from tongues.evaluate.texts import text_losses, token_nats
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.files import write_json
 from tongues.text import Document

@@ -25,9 +25,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, score_rows
-from tongues.evaluate.texts import Policy
-from tongues.evaluate.texts.scored import token_nats
+from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.files import write_json
 from tongues.models import find_shape

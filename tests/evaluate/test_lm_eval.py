@@ -13,12 +13,11 @@ import torch
 
 from tests.evaluate.hub import hub_model
 from tongues.errors import UserError
+from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, score_rows
-from tongues.evaluate.tasks import Task, accuracy, read_items, set_exam
-from tongues.evaluate.tasks.prompts import before_items
-from tongues.evaluate.tasks.score import score_task
-from tongues.evaluate.texts import Policy
-from tongues.evaluate.texts.scored import text_losses
+from tongues.evaluate.tasks import Task, correct, read_items, set_exam
+from tongues.evaluate.tasks.score import before_items, score_task
+from tongues.evaluate.texts import text_losses
 from tongues.evaluate.writing import begins_with, likeliest, write
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.text import Document
@@ -118,8 +117,8 @@ def test_its_numbers_are_those_of_tasks_here(
         said = [float(answer[0]) for answer in samples[score.id]["filtered_resps"]]
         np.testing.assert_allclose(said, score.sums, atol=1e-4)
     result = found["results"][task]
-    assert result["acc,none"] == pytest.approx(accuracy(scores, "sum"), abs=1e-4)
-    assert result["acc_norm,none"] == pytest.approx(accuracy(scores, "character"), abs=1e-4)
+    assert result["acc,none"] == pytest.approx(correct(scores, "sum").mean(), abs=1e-4)
+    assert result["acc_norm,none"] == pytest.approx(correct(scores, "character").mean(), abs=1e-4)
     assert found["config"]["tongues_fingerprint"]
 
 

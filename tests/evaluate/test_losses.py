@@ -1,103 +1,91 @@
-"""What losses of several models come to."""
+from collections.abc import Iterator
 
-import math
-
-import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tongues.evaluate.losses import text_scores
-from tongues.evaluate.texts import DocumentLosses
+from tongues.errors import UserError
+from tongues.evaluate.losses import Policy, Window, resolved, windows
 
-
-def losses(nats: np.ndarray, *, tokens: int = 10, missing: float = 0.0) -> DocumentLosses:
-    count = len(nats)
-    return DocumentLosses(
-        ids=tuple(map(str, range(count))),
-        nats=nats,
-        tokens=np.full(count, tokens),
-        bytes=np.full(count, 40),
-        segments=tuple(f"verse {n}" for n in range(count)),
-        missing=np.full(count, missing),
-    )
+COUNTS = st.integers(0, 200)
+Seen = tuple[list[int], list[int]]  # what is read, what is predicted
 
 
-@pytest.fixture
-def found() -> dict[str, dict[str, DocumentLosses]]:
-    chance = np.random.default_rng(0)
-    base = {lang: chance.uniform(20, 40, 50) for lang in ("fr", "zh")}
-    noise = {lang: chance.normal(0, 0.5, 50) for lang in base}
-    return {
-        "first": {lang: losses(nats) for lang, nats in base.items()},
-        "better": {lang: losses(nats - 2 + noise[lang]) for lang, nats in base.items()},
-        "alike": {lang: losses(nats + noise[lang]) for lang, nats in base.items()},
-    }
+def rolling(text: list[int], most: int, context: int) -> Iterator[Seen]:
+    """As lm-eval 0.4.13 has it (`get_rolling_token_windows`), the first of `text` as its prefix."""
+    prefix, tokens = text[0], text[1:]
+    if not tokens:
+        return
+    step = most - context + 1
+    done = min(most, len(tokens))
+    yield [prefix, *tokens[: done - 1]], tokens[:done]
+    while done < len(tokens):
+        step = min(len(tokens) - done, step)
+        end = done + step
+        yield tokens[end - most - 1 : end - 1], tokens[end - step : end]
+        done += step
 
 
-def test_sums_are_over_sums(found: dict[str, dict[str, DocumentLosses]]) -> None:
-    scores = text_scores(found, [], {})
-    loss = scores.losses["first"]["fr"]
-    total = found["first"]["fr"].nats.sum()
-    assert loss.nats_per_token == pytest.approx(total / 500)
-    assert loss.perplexity == pytest.approx(math.exp(total / 500))
-    assert loss.bits_per_byte.value == pytest.approx(total / math.log(2) / 2000)
-    assert scores.segments == 50
-    assert scores.bits_per_segment["first"]["fr"] == pytest.approx(total / math.log(2) / 50)
+def sliding(text: list[int], most: int, stride: int) -> Iterator[Seen]:
+    """As Hugging Face's page on perplexity has it; the last token read predicts nothing."""
+    before = 0
+    for begin in range(0, len(text), stride):
+        end = min(begin + most, len(text))
+        target = min(end - before, end - begin - 1)  # the first token of a window has no label
+        if target:
+            yield text[begin : end - 1], text[end - target : end]
+        before = end
+        if end == len(text):
+            break
 
 
-def test_models_are_paired_on_their_documents(
-    found: dict[str, dict[str, DocumentLosses]],
+def ours(policy: Policy, text: list[int]) -> list[Seen]:
+    return [
+        (text[one.begin : one.stop - 1], text[one.start : one.stop])
+        for one in windows(policy, len(text))
+    ]
+
+
+@given(COUNTS, st.integers(1, 30), st.integers(1, 30), st.booleans())
+def test_every_token_but_the_first_is_scored_once(
+    count: int, window: int, stride: int, back: bool
 ) -> None:
-    better, alike = text_scores(found, [("better", "first"), ("alike", "first")], {}).compared
-    for difference in (*better.languages.values(), better.overall):
-        assert difference.significant == -1
-        assert difference.value == pytest.approx(-2 / math.log(2) / 40, rel=0.1)
-    assert alike.overall.significant == 0
-    assert (better.signs.wins, better.signs.losses) == (2, 0)
-    assert {difference.among for difference in better.languages.values()} == {4}  # 2 × 2 models
-    assert (better.overall.among, better.signs.among) == (2, 2)
-    assert better.signs.translated  # both languages have the same verses
+    policy = Policy(window, min(stride, window), back)
+    found = list(windows(policy, count))
+    scored = [place for one in found for place in range(one.start, one.stop)]
+    assert scored == list(range(1, count))
+    for one in found:
+        assert one.stop - 1 - one.begin <= window
+        assert one.begin < one.start
 
 
-def test_forgetting_is_told_against_what_a_model_began_with(
-    found: dict[str, dict[str, DocumentLosses]],
-) -> None:
-    (forgot,) = text_scores(found, [], {"first": "better"}).forgotten
-    assert (forgot.model, forgot.other) == ("first", "better")
-    assert forgot.overall.significant == 1
+@given(st.integers(1, 200), st.integers(1, 30), st.integers(1, 30))
+def test_windows_that_reach_back_are_the_rolling_ones(count: int, most: int, stride: int) -> None:
+    stride, text = min(stride, most), list(range(count))
+    expected = list(rolling(text, most, most - stride + 1))
+    assert ours(Policy(most, stride, back=True), text) == expected
 
 
-def test_a_perplexity_that_no_number_holds_is_none() -> None:
-    scores = text_scores({"broken": {"fr": losses(np.full(20, 8000.0))}}, [], {})
-    loss = scores.losses["broken"]["fr"]
-    assert (loss.nats_per_token, loss.perplexity) == (800.0, None)
-    assert loss.bits_per_byte.value == pytest.approx(200 / math.log(2))
+@given(st.integers(1, 200), st.integers(2, 30), st.integers(1, 30))
+def test_windows_that_slide_are_those_of_hugging_face(count: int, most: int, stride: int) -> None:
+    """With overlap: without it, theirs leave out the first token of every window."""
+    stride, text = min(stride, most - 1), list(range(count))
+    found = ours(Policy(most - 1, stride), text)
+    assert [scored for _, scored in found] == [scored for _, scored in sliding(text, most, stride)]
+    assert found == list(sliding(text, most, stride))
 
 
-def test_equal_models_lead_together_also_where_luck_tells_one_pair() -> None:
-    random = np.random.default_rng(4)
-    base = random.uniform(20, 40, 60)
-    found = {f"m{n}": {"fr": losses(base + random.normal(0, 1, 60))} for n in range(5)}
-    found["worse"] = {"fr": losses(base + 3)}
-    assert text_scores(found, [], {}).leaders["fr"] == [f"m{n}" for n in range(5)]
-
-
-def test_a_script_that_a_tokenizer_lacks_is_told() -> None:
-    nats = np.linspace(20, 30, 20)
-    scores = text_scores({"blind": {"zh": losses(nats, missing=0.3)}}, [], {})
-    (caution,) = scores.cautions
-    assert "`blind`" in caution
-    assert "lacks 30.0% of its letters" in caution
-
-
-def test_translations_are_no_new_documents(
-    found: dict[str, dict[str, DocumentLosses]],
-) -> None:
-    one, other = found["alike"]["fr"], found["first"]["fr"]
-    alone = text_scores({"a": {"fr": one}, "b": {"fr": other}}, [("a", "b")], {})
-    twice = text_scores(
-        {"a": {"fr": one, "zh": one}, "b": {"fr": other, "zh": other}}, [("a", "b")], {}
-    )
-    (single,), (double,) = alone.compared, twice.compared
-    assert double.overall.value == pytest.approx(single.overall.value)
-    assert double.overall.low == pytest.approx(single.overall.low)
-    assert double.overall.p == pytest.approx(single.overall.p)
+def test_a_policy_is_resolved_by_what_the_model_sees() -> None:
+    assert resolved(Policy(), 128) == Policy(128, 128)
+    assert resolved(Policy(stride=32), 128) == Policy(128, 32)
+    assert resolved(Policy(), None) == Policy()
+    assert list(windows(Policy(), 5)) == [Window(0, 1, 5)]
+    for policy, what in [
+        (Policy(129), "longer than the model sees "),
+        (Policy(64, 65), "stride of 65"),
+        (Policy(64, 0), "stride of 0"),
+    ]:
+        with pytest.raises(UserError, match=what):
+            resolved(policy, 128)
+    with pytest.raises(UserError, match="without a window"):
+        resolved(Policy(stride=4), None)

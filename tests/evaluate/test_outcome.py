@@ -12,13 +12,12 @@ from safetensors.torch import load_file, save_file
 
 from tests.records import make_run
 from tongues.errors import UserError
-from tongues.evaluate.conduct import Asked, evaluate, with_bases
+from tongues.evaluate.conduct import Suite, Unit, evaluate, with_bases
 from tongues.evaluate.evaluation import read_evaluation
-from tongues.evaluate.exams import is_task, joined_exams, set_exams
+from tongues.evaluate.losses import Policy
 from tongues.evaluate.outcome import put_together
-from tongues.evaluate.tasks import ItemFault
-from tongues.evaluate.texts import Policy, read_texts
-from tongues.evaluate.units import Unit
+from tongues.evaluate.tasks import ItemFault, is_task, joined_exams, set_exams
+from tongues.evaluate.texts import read_texts
 from tongues.runs import Base, write_run
 
 MODELS = ("models/e0", "small/small@tfidf:2")
@@ -38,7 +37,7 @@ def place(house: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, house: Path) -> Asked:
+def asked(tmp_path: Path, house: Path) -> Suite:
     for lang in ("qaa", "qab"):
         texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:3]]
         rows = [{"text": text, "id": str(n), "group": str(n)} for n, text in enumerate(texts)]
@@ -55,10 +54,10 @@ def asked(tmp_path: Path, house: Path) -> Asked:
     exams = {
         "parts": set_exams(str(tmp_path / "parts.yaml"), None, str(tmp_path), shots=1, draws=3)
     }
-    return Asked(texts, exams, Policy())
+    return Suite(texts, exams, Policy())
 
 
-def test_all_is_asked_once_and_put_together(asked: Asked, place: Path, tmp_path: Path) -> None:
+def test_all_is_asked_once_and_put_together(asked: Suite, place: Path, tmp_path: Path) -> None:
     done = evaluate(MODELS, asked, place, tmp_path)
     assert [one.name for one in done.models] == list(MODELS)
     assert done.models[1].routing == "tfidf:2"
@@ -80,7 +79,7 @@ def test_scores_of_another_version_are_refused(tmp_path: Path) -> None:
             read_evaluation(tmp_path)
 
 
-def test_what_was_done_is_not_done_again(asked: Asked, place: Path, tmp_path: Path) -> None:
+def test_what_was_done_is_not_done_again(asked: Suite, place: Path, tmp_path: Path) -> None:
     evaluate(MODELS[:1], asked, place, tmp_path)
     first = Unit(MODELS[0], "lines", "qaa")
     first.path(tmp_path).unlink()
@@ -88,7 +87,7 @@ def test_what_was_done_is_not_done_again(asked: Asked, place: Path, tmp_path: Pa
     found = evaluate(MODELS[:1], asked, place, tmp_path)
     assert first.path(tmp_path).is_file()
     assert {path: path.stat().st_mtime_ns for path in stands} == stands
-    shorter = Asked(asked.texts, policy=Policy(window=3))
+    shorter = Suite(asked.texts, policy=Policy(window=3))
     again = evaluate(MODELS[:1], shorter, place, tmp_path)
     assert again.texts[first].nats.tolist() != found.texts[first].nats.tolist()
 
@@ -109,12 +108,12 @@ def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) ->
     assert with_bases(["child", path], tmp_path) == ["child", path]
     with pytest.raises(UserError, match=f"`{path}` is named twice, as `seed` too"):
         with_bases(["seed", path], tmp_path)
-    done = evaluate(["child", path], Asked(), tmp_path, tmp_path)
+    done = evaluate(["child", path], Suite(), tmp_path, tmp_path)
     assert [one.base for one in done.models] == [path, None]
 
 
 def test_a_window_is_looked_at_before_anything_is_scored(
-    asked: Asked, place: Path, tmp_path: Path
+    asked: Suite, place: Path, tmp_path: Path
 ) -> None:
     wide = replace(asked, policy=Policy(window=80))
     with pytest.raises(UserError, match=r"80 tokens is longer than `hub` sees \(64\)"):
@@ -137,26 +136,26 @@ def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -
         set_exams(str(tmp_path / "t.yaml"), ["qaa"], str(tmp_path))
 
 
-def test_a_text_and_a_task_may_have_one_name(asked: Asked, place: Path, tmp_path: Path) -> None:
+def test_a_text_and_a_task_may_have_one_name(asked: Suite, place: Path, tmp_path: Path) -> None:
     fault = ItemFault("de.jsonl", "at 0", "not JSON", "nope")
-    both = Asked({"parts": asked.texts["lines"]}, asked.exams, faults=[fault])
+    both = Suite({"parts": asked.texts["lines"]}, asked.exams, faults=[fault])
     made = put_together(evaluate(MODELS[:1], both, place, tmp_path))
     assert set(made.texts) == set(made.tasks) == {"parts"}
     assert made.left_out == ["1 left out: not JSON (first de.jsonl, at 0: nope)"]
 
 
-def test_a_model_that_diverged_is_told(asked: Asked, place: Path, tmp_path: Path) -> None:
+def test_a_model_that_diverged_is_told(asked: Suite, place: Path, tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     shutil.copytree(place / "models/e0", folder)
     weights = load_file(folder / "model.safetensors")
     weights = {name: torch.full_like(of, math.nan) for name, of in weights.items()}
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    for half in (Asked(asked.texts), Asked(exams=asked.exams)):
+    for half in (Suite(asked.texts), Suite(exams=asked.exams)):
         with pytest.raises(UserError, match="predicts what is not a number"):
             evaluate([str(folder)], half, place, tmp_path)
     assert not list((tmp_path / "units").rglob("*.json"))
     models = [str(folder), *MODELS]
-    made = put_together(evaluate(models, Asked(asked.texts), place, tmp_path), models)
+    made = put_together(evaluate(models, Suite(asked.texts), place, tmp_path), models)
     assert [one.name for one in made.models] == list(made.texts["lines"].losses) == list(MODELS)
     (compared,) = made.texts["lines"].compared
     assert (compared.model, compared.other) == (MODELS[1], MODELS[0])
@@ -164,7 +163,7 @@ def test_a_model_that_diverged_is_told(asked: Asked, place: Path, tmp_path: Path
     assert line.startswith(f"1 left out: predicts what is not a number (first {folder}, in `lines`")
 
 
-def test_a_task_named_twice_is_asked_in_all_its_languages(asked: Asked) -> None:
+def test_a_task_named_twice_is_asked_in_all_its_languages(asked: Suite) -> None:
     exams = asked.exams["parts"]
     found = joined_exams({"parts": {"qaa": exams["qaa"]}}, {"qab": exams["qab"]})
     assert found == {"parts": dict(exams)}
@@ -193,29 +192,29 @@ def test_a_folder_without_items_is_told(tmp_path: Path) -> None:
 
 
 def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
-    asked: Asked, place: Path, tmp_path: Path
+    asked: Suite, place: Path, tmp_path: Path
 ) -> None:
     long = {"said": "the ban " * 90, "one": "a mal", "other": "an art", "label": 0}
     (tmp_path / "parts/qab.jsonl").write_text(json.dumps(long))
     task = str(tmp_path / "parts.yaml")
     exams = {"parts": set_exams(task, ["qaa", "qab"], str(tmp_path))}
-    made = put_together(evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "both"))
+    made = put_together(evaluate(MODELS[:1], Suite({}, exams), place, tmp_path / "both"))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     why = "no item suits every model (too long for the model)"
     assert f"`parts` in `qab`: {why}" in made.left_out
     exams = {"parts": set_exams(task, ["qab"], str(tmp_path))}
     with pytest.raises(UserError, match="nothing could be asked of every model") as caught:
-        put_together(evaluate(MODELS[:1], Asked({}, exams), place, tmp_path / "none"))
+        put_together(evaluate(MODELS[:1], Suite({}, exams), place, tmp_path / "none"))
     assert f"`parts`: {why}" in caught.value.hint
-    made = put_together(evaluate(MODELS[:1], Asked(asked.texts, exams), place, tmp_path / "texts"))
+    made = put_together(evaluate(MODELS[:1], Suite(asked.texts, exams), place, tmp_path / "texts"))
     assert set(made.texts) == {"lines"} and not made.tasks and not made.examples
     assert f"`parts`: {why}" in made.left_out
 
 
 def test_models_without_an_item_in_common_are_not_compared(
-    asked: Asked, place: Path, tmp_path: Path
+    asked: Suite, place: Path, tmp_path: Path
 ) -> None:
-    done = evaluate(MODELS, Asked(exams=asked.exams), place, tmp_path)
+    done = evaluate(MODELS, Suite(exams=asked.exams), place, tmp_path)
     kept = dict(done.answers)
     for unit, answers in done.answers.items():
         if unit.language == "qab":

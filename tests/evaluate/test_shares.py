@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 
 from tongues.cli.main import command
 from tongues.errors import UserError
-from tongues.evaluate.conduct import Asked
+from tongues.evaluate.conduct import Suite
+from tongues.evaluate.losses import Policy
 from tongues.evaluate.shares import score_apart, score_share
-from tongues.evaluate.texts import Policy
 from tongues.launch import Local, Options
 from tongues.ranks import Rank
 from tongues.text import Document
@@ -53,11 +53,11 @@ def units(place: Path, name: str) -> dict[str, Any]:
     return kept
 
 
-def asked_of(languages: tuple[str, ...]) -> Asked:
+def asked_of(languages: tuple[str, ...]) -> Suite:
     documents = {
         lang: [Document("1", lang, f"the end of {lang}", "1", "here")] for lang in languages
     }
-    return Asked(texts={"texts": documents}, policy=Policy(None, None))
+    return Suite(texts={"texts": documents}, policy=Policy(None, None))
 
 
 def test_ranks_leave_the_units_of_one_process(place: Path, ask: Callable[..., Result]) -> None:
@@ -83,7 +83,7 @@ def test_each_unit_is_scored_by_one_rank(place: Path) -> None:
 def test_what_a_rank_cannot_score_is_left_to_the_whole(place: Path) -> None:
     told: list[str] = []
     launcher, folder = Local(Options(2)), place / "evaluations" / "wide"
-    asked = Asked(texts=asked_of(LANGUAGES).texts, policy=Policy(97, None))
+    asked = Suite(texts=asked_of(LANGUAGES).texts, policy=Policy(97, None))
     score_apart(MODELS, asked, place, folder, ranks=2, launcher=launcher, tell=told.append)
     assert len(told) == 4 and all("longer than" in line for line in told)
     assert not units(place, "wide")

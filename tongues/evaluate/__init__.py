@@ -1,10 +1,4 @@
-"""What models are worth: losses on text, answers to tasks, and which of them can be told apart.
+"""What models are worth: losses on text, answers to tasks, and which models differ significantly.
 
-What brings torch is imported by name where it is needed: `subjects`, `rows`, `conduct` and
-`outcome`.
+Without torch: `evaluation`, `losses`, `comparing`, and `tasks` but for its `score`.
 """
-
-from tongues.evaluate.exams import is_task, set_exams
-from tongues.evaluate.units import Unit
-
-__all__ = ["Unit", "is_task", "set_exams"]

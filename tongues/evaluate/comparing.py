@@ -1,50 +1,350 @@
-"""What comparisons of models have in common: who leads, and corrections for many of them."""
+"""Losses and answers of several models put together, and which models differ significantly."""
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from math import comb
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
 
 from tongues.estimate import Estimate
-from tongues.significance import holm
+from tongues.evaluate.evaluation import (
+    BITS_PER_BYTE,
+    NATS_PER_TOKEN,
+    Accuracy,
+    Comparison,
+    Cost,
+    Loss,
+    TaskScores,
+    TextScores,
+)
+from tongues.evaluate.losses import DocumentLosses, bits_per_segment, spelling_cautions
+from tongues.evaluate.tasks import ItemScore, Normalisation, correct
+from tongues.significance import (
+    Chance,
+    chance,
+    holm,
+    measured_accuracy,
+    measured_loss,
+    paired_accuracy,
+    paired_loss,
+    paired_mean,
+    relative_score,
+    signs,
+    win_rates,
+)
 
-__all__ = ["corrected", "leaders", "translated"]
-
-Pair = TypeVar("Pair")
+__all__ = ["task_scores", "text_scores"]
 
 _PARALLEL = 0.5  # of all documents or items that are in several languages: translations
 
-
-def corrected(each: Mapping[Pair, Mapping[str, Estimate]]) -> dict[Pair, dict[str, Estimate]]:
-    """The differences of each pair of models by language, allowing for all pairs and languages."""
-    flat = {(pair, language): of for pair, by in each.items() for language, of in by.items()}
-    found = holm(flat)
-    return {pair: {language: found[pair, language] for language in by} for pair, by in each.items()}
+Losses: TypeAlias = Mapping[str, Mapping[str, DocumentLosses]]  # by model and language
+Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # and draw
 
 
-def leaders(
+def text_scores(
+    losses: Losses,
+    pairs: Sequence[tuple[str, str]],
+    bases: Mapping[str, str],
+    *,
+    unit: str = BITS_PER_BYTE,
+    grown: Mapping[str, Mapping[str, str]] | None = None,
+) -> TextScores:
+    """The scores of all models on one text.
+
+    losses: of every model those of all languages, or of those that it can score. pairs: which model
+    is compared with which other. bases: of models, where the base was evaluated too. unit: of the
+    comparisons. grown: of a model that grew, what was there before, by language.
+    """
+    count = len(set.union(*(set(by) for by in losses.values())))
+    whole = {model: by for model, by in losses.items() if len(by) == count}
+    aligned = {model: bits_per_segment(by) for model, by in whole.items()}
+    values = {model: [of.bits_per_byte for of in by.values()] for model, by in whole.items()}
+    first = next(iter(whole.values()))
+    both = {
+        (model, other): {lang: other for lang in losses[model] if lang in losses[other]}
+        for model, other in (*pairs, *bases.items())
+    }
+
+    def compared(named: Mapping[str, Mapping[str, str]]) -> list[Comparison]:
+        others = {model: by for model, by in named.items() if by}
+        return _corrected([_compared_losses(losses, *one, unit) for one in others.items()])
+
+    def lead(language: str) -> list[str]:
+        own = {model: by[language] for model, by in losses.items() if language in by}
+        values = {model: of.bits_per_byte for model, of in own.items()}
+        most = max(len(by) for by in losses.values())
+        return _leaders(
+            values, lambda a, b: _difference(own[a], own[b], BITS_PER_BYTE), most, lower_wins=True
+        )
+
+    return TextScores(
+        losses={
+            model: {lang: _loss(of) for lang, of in by.items()} for model, by in losses.items()
+        },
+        unit=unit,
+        segments=min((count for count, _ in aligned.values()), default=0),
+        bits_per_segment={model: bits for model, (_, bits) in aligned.items() if bits},
+        best=win_rates(values, lower_wins=True) if len(values) > 1 else {},
+        leaders={language: lead(language) for language in first},
+        translated=_translated([of.segments for of in first.values()]),
+        compared=compared({model: both[model, other] for model, other in pairs}),
+        forgotten=compared({model: both[model, other] for model, other in bases.items()}),
+        grown=compared(grown or {}),
+        cautions=list(
+            dict.fromkeys(
+                f"`{model}`, {caution.sentence}"
+                for model, by in losses.items()
+                for language, of in by.items()
+                for caution in spelling_cautions(language, of)
+            )
+        ),
+        costs={model: _cost(list(by.values())) for model, by in losses.items()},
+    )
+
+
+def _loss(of: DocumentLosses) -> Loss:
+    return Loss(
+        nats_per_token=of.loss,
+        perplexity=of.perplexity if math.isfinite(of.perplexity) else None,
+        bits_per_byte=measured_loss(of.nats / math.log(2), of.bytes, of.segments),
+        documents=len(of.ids),
+        tokens=int(of.tokens.sum()),
+        bytes=int(of.bytes.sum()),
+        of_members=of.of_members,
+    )
+
+
+def _cost(each: Sequence[DocumentLosses]) -> Cost:
+    tokens = max(sum(int(of.tokens.sum()) for of in each), 1)
+    return Cost(
+        experts_run=sum(of.cost.experts_run for of in each) / tokens,
+        seconds=sum(of.cost.seconds for of in each) / tokens,
+        memory=max(of.cost.memory for of in each),
+    )
+
+
+def _in_unit(of: DocumentLosses, unit: str) -> tuple[np.ndarray, np.ndarray]:
+    """The losses of documents, and their sizes."""
+    if unit == NATS_PER_TOKEN:
+        return of.nats, of.tokens.astype(float)
+    return of.nats / math.log(2), of.bytes
+
+
+def _difference(own: DocumentLosses, other: DocumentLosses, unit: str) -> Estimate:
+    (one, sizes), (two, _) = _in_unit(own, unit), _in_unit(other, unit)
+    return replace(paired_loss(one, two, sizes, own.segments), unit=unit)
+
+
+def _compared_losses(
+    losses: Losses, model: str, others: Mapping[str, str], unit: str
+) -> Comparison:
+    """A model with another in every language; the mean where all languages have both."""
+    own = [losses[model][language] for language in others]
+    other = [losses[name][language] for language, name in others.items()]
+    mean = None
+    if len(others) == max(len(by) for by in losses.values()):
+        mean = paired_mean(  # documents that say the same are one observation, not several
+            [_in_unit(of, unit)[0] for of in own],
+            [_in_unit(of, unit)[0] for of in other],
+            [_in_unit(of, unit)[1] for of in own],
+            [of.segments for of in own],
+        )
+        mean = replace(mean, unit=unit)
+    counted = signs(
+        [of.bits_per_byte for of in own], [of.bits_per_byte for of in other], lower_wins=True
+    )
+    translated = _translated([of.segments for of in losses[model].values()])
+    differences = [_difference(*both, unit) for both in zip(own, other, strict=True)]
+    return Comparison(
+        model=model,
+        other=next(iter(others.values())),
+        languages=dict(zip(others, differences, strict=True)),
+        mean=mean,
+        signs=replace(counted, translated=translated),
+        others=others if len(set(others.values())) > 1 else {},
+    )
+
+
+def _corrected(each: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons by Holm, among all pairs and languages, all means, all counts."""
+    languages = holm(
+        {(n, lang): of for n, one in enumerate(each) for lang, of in one.languages.items()}
+    )
+    means = holm({n: one.mean for n, one in enumerate(each) if one.mean})
+    return [
+        replace(
+            one,
+            languages={lang: languages[n, lang] for lang in one.languages},
+            mean=means.get(n),
+            signs=replace(one.signs, among=len(each)),
+        )
+        for n, one in enumerate(each)
+    ]
+
+
+def _leaders(
     scores: Mapping[str, float],
     compare: Callable[[str, str], Estimate],
-    *,
     languages: int,
+    *,
     lower_wins: bool = False,
 ) -> list[str]:
     """The best model, and those that do not differ from it significantly.
 
-    Allowing for all pairs of models, since any might have come out as the best, by chance too, and
-    for how many languages are looked at. compare: gives the difference of two models by name.
+    Among all pairs of models, since any might have come out as the best by chance, and all
+    languages.
     """
     best = (min if lower_wins else max)(scores, key=lambda name: scores[name])
     others = {name: compare(name, best) for name in scores if name != best}
-    others = holm(others, among=languages * comb(len(scores), 2))
+    others = holm(others, among=languages * math.comb(len(scores), 2))
     return [name for name in scores if name == best or not others[name].significant]
 
 
-def translated(names: Sequence[Collection[str]]) -> bool:
+def _translated(languages: Sequence[Collection[str]]) -> bool:
     """Whether languages say the same: most documents or items, by name, are in several."""
-    own = [set(of) for of in names]
+    own = [set(of) for of in languages]
     counts: dict[str, int] = {}
-    for of in own:
-        for name in of:
-            counts[name] = counts.get(name, 0) + 1
+    for name in (name for of in own for name in of):
+        counts[name] = counts.get(name, 0) + 1
     shared = sum(count for count in counts.values() if count > 1)
     return shared > 0 and shared >= _PARALLEL * sum(map(len, own))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Right:
+    """Which items of a language a model answered rightly in each draw."""
+
+    ids: tuple[str, ...]
+    right: np.ndarray  # [draws, items]
+    choices: np.ndarray  # [items], how many each has
+
+    def among(self, ids: Collection[str]) -> "_Right":
+        """Those of these items alone."""
+        places = [place for place, item in enumerate(self.ids) if item in ids]
+        names = tuple(self.ids[place] for place in places)
+        return _Right(names, self.right[:, places], self.choices[places])
+
+
+ByLanguage: TypeAlias = Mapping[str, _Right]
+
+
+def task_scores(
+    answers: Answers,
+    pairs: Sequence[tuple[str, str]],
+    normalisation: Normalisation,
+    shots: int,
+) -> TaskScores:
+    """The scores of all models on one task; pairs: which model is compared with which other.
+
+    In every language there must be an item that all models answered in every draw.
+    """
+    right = {
+        model: {language: _right(draws, normalisation) for language, draws in by.items()}
+        for model, by in answers.items()
+    }
+    first = next(iter(right.values()))
+    values: dict[str, list[float]] = {model: [] for model in right}
+    leaders = {}
+    for language in first:
+        own = {model: by[language] for model, by in right.items()}
+        common = set.intersection(*(set(of.ids) for of in own.values()))
+        scores = {model: float(of.among(common).right.mean()) for model, of in own.items()}
+        for model, score in scores.items():
+            values[model].append(score)
+
+        def compare(model: str, other: str, own: ByLanguage = own) -> Estimate:
+            return paired_accuracy(*(of.right for of in _in_common(own[model], own[other])))
+
+        leaders[language] = _leaders(scores, compare, len(first))
+    return TaskScores(
+        normalisation=normalisation,
+        shots=shots,
+        accuracies={
+            model: {
+                lang: Accuracy(
+                    measured_accuracy(of.right), chance(of.choices), len(of.ids), len(of.right)
+                )
+                for lang, of in by.items()
+            }
+            for model, by in right.items()
+        },
+        mean={
+            model: measured_accuracy(_independent(by), items=_counted(by))
+            for model, by in right.items()
+        },
+        chance=_mean_chance(first),
+        best=win_rates(values) if len(values) > 1 else {},
+        leaders=leaders,
+        translated=_says_the_same(first),
+        compared=_corrected([_compared_answers(right, *pair) for pair in pairs]),
+    )
+
+
+def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -> _Right:
+    """The items that were answered in every draw."""
+    each = [{score.id: score for score in scores} for scores in draws]
+    ids = tuple(item for item in each[0] if all(item in of for of in each))
+    rows = [correct([of[item] for item in ids], normalisation) for of in each]
+    choices = np.array([len(each[0][item].sums) for item in ids])
+    return _Right(ids, np.array(rows, dtype=float), choices)
+
+
+def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:
+    """The two on the items that both answered, in the order of the first."""
+    own = one.among(set(other.ids))
+    place = {item: number for number, item in enumerate(other.ids)}
+    theirs = other.right[:, [place[item] for item in own.ids]]
+    return own, replace(own, right=theirs)
+
+
+def _compared_answers(right: Mapping[str, ByLanguage], model: str, other: str) -> Comparison:
+    both = {lang: _in_common(of, right[other][lang]) for lang, of in right[model].items()}
+    own = {lang: one for lang, (one, _) in both.items()}
+    theirs = {lang: two for lang, (_, two) in both.items()}
+    means = [[float(of.right.mean()) for of in by.values()] for by in (own, theirs)]
+    pair, items = (_independent(own), _independent(theirs)), _counted(own)
+    return Comparison(
+        model=model,
+        other=other,
+        languages={lang: paired_accuracy(of.right, theirs[lang].right) for lang, of in own.items()},
+        mean=paired_accuracy(*pair, items=items),
+        signs=replace(signs(*means), translated=_says_the_same(own)),
+        relative=relative_score(*pair, _mean_chance(own).level, items=items),
+        relative_of={
+            lang: relative_score(of.right, theirs[lang].right, chance(of.choices).level)
+            for lang, of in own.items()
+        },
+    )
+
+
+def _says_the_same(by: ByLanguage) -> bool:
+    return _translated([of.ids for of in by.values()])
+
+
+def _counted(by: ByLanguage) -> str:
+    """What counts as one in the mean over languages."""
+    return "items that are no translations of each other" if _says_the_same(by) else "items"
+
+
+def _independent(by: ByLanguage) -> list[np.ndarray]:
+    """What of all languages is independent: each one's items, or translations taken together.
+
+    The mean over all of it is the mean of the languages' means.
+    """
+    if not _says_the_same(by):
+        return [of.right for of in by.values()]
+    ids = list(dict.fromkeys(item for of in by.values() for item in of.ids))
+    place = {item: number for number, item in enumerate(ids)}
+    together = np.zeros((len(next(iter(by.values())).right), len(ids)))
+    for of in by.values():
+        share = len(ids) / len(of.ids) / len(by)
+        together[:, [place[item] for item in of.ids]] += share * of.right
+    return [together]
+
+
+def _mean_chance(by: ByLanguage) -> Chance:
+    """Of the mean over languages."""
+    levels = [chance(of.choices) for of in by.values()]
+    error = float(np.sqrt(sum(of.error**2 for of in levels))) / len(levels)
+    return Chance(float(np.mean([of.level for of in levels])), error)

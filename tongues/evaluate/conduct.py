@@ -1,35 +1,71 @@
-"""All units of an evaluation, model after model; what was done before is not done again."""
+"""All units of an evaluation, model after model; each result is kept, and scored only once."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from tongues.errors import UserError
 from tongues.evaluate.evaluation import EvaluatedModel, Trained
-from tongues.evaluate.tasks import Exam, ItemFault, Normalisation
-from tongues.evaluate.tasks.items import Unfitting
+from tongues.evaluate.losses import DocumentLosses, Policy, resolved
+from tongues.evaluate.tasks import Exam, ItemFault, Normalisation, Unfitting
 from tongues.evaluate.tasks.score import Answers, fitted, score_task
-from tongues.evaluate.texts import DocumentLosses, Policy, resolved
-from tongues.evaluate.texts.scored import routed_losses
-from tongues.evaluate.units import Unit, keep_unit, read_unit
+from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import Model, find_model, open_models, place_of, seed_of
-from tongues.files import fingerprint
-from tongues.jsonable import from_plain
+from tongues.files import file_name, fingerprint, read_json, write_json
+from tongues.jsonable import from_plain, to_plain
 from tongues.runs import read_run
 from tongues.text import Document
 
-__all__ = ["Asked", "Results", "evaluate", "with_bases"]
+__all__ = ["Results", "Suite", "Unit", "evaluate", "keep_unit", "read_unit", "with_bases"]
 
-_BROKEN = "its weights are broken"
+Result: TypeAlias = DocumentLosses | Answers
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unit:
+    """A model on a text or a task in a language, with one draw of demonstrations."""
+
+    subject: str
+    what: str  # the text's or the task's name
+    language: str
+    shots: int | None = None  # None: a text
+    draw: int = 0
+
+    def path(self, folder: Path) -> Path:
+        """Its file in an evaluation's folder."""
+        shots = "" if self.shots is None else f".k{self.shots}.d{self.draw}"
+        place = folder / "units" / file_name(self.subject) / file_name(self.what)
+        return place / f"{file_name(self.language)}{shots}.json"
+
+
+def keep_unit(folder: Path, unit: Unit, made_from: str, result: Result) -> None:
+    """Keep a unit's result; made_from: the fingerprint of all that it depends on."""
+    path = unit.path(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"fingerprint": made_from, "unit": to_plain(unit), "result": to_plain(result)})
+
+
+def read_unit(folder: Path, unit: Unit, made_from: str) -> Result | None:
+    """A unit's result, or None where it is still to be scored or made from something else."""
+    path = unit.path(folder)
+    try:
+        content = read_json(path) if path.is_file() else {}
+    except ValueError:  # damaged
+        return None
+    if content.get("fingerprint") != made_from:
+        return None
+    plain = content["result"]
+    return DocumentLosses.from_json(plain) if unit.shots is None else from_plain(Answers, plain)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What models are asked: texts by name and language, and tasks by name and language."""
+class Suite:
+    """What models are evaluated on: texts and tasks by name and language."""
 
     texts: Mapping[str, Mapping[str, Sequence[Document]]] = field(default_factory=dict)
     exams: Mapping[str, Mapping[str, Exam]] = field(default_factory=dict)
@@ -40,13 +76,12 @@ class Asked:
     unknown: Mapping[str, Collection[str]] = field(default_factory=dict)  # languages, by model
 
     def units(self, subject: str) -> list[Unit]:
-        """All that one model is asked."""
-        unknown = self.unknown.get(subject, ())
+        """All units of one model."""
         texts = [
             Unit(subject, name, lang)
             for name, by in self.texts.items()
             for lang in by
-            if lang not in unknown
+            if lang not in self.unknown.get(subject, ())
         ]
         return texts + [
             Unit(subject, name, lang, len(demonstrations), draw)
@@ -60,20 +95,30 @@ class Asked:
         exam = next(iter(self.exams[task].values()))
         return (self.normalisation or exam.task.normalisation) == "pmi"
 
+    def made_from(self, subject: Model, unit: Unit) -> str:
+        """The fingerprint of all that a unit's numbers depend on."""
+        if unit.shots is None:
+            documents = self.texts[unit.what][unit.language]
+            read = [(document.id, document.group, document.text) for document in documents]
+            return fingerprint([subject.fingerprint, asdict(self.policy), unit.language, read])
+        exam = self.exams[unit.what][unit.language]
+        of_task = [exam.fingerprint(unit.draw), self.pmi(unit.what), self.unfit]
+        return fingerprint([subject.fingerprint, unit.language, *of_task])
+
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What was done: the models, what they were asked, and what each unit gave."""
+    """The models, what they were evaluated on, and the result of each unit."""
 
     models: Sequence[EvaluatedModel]
-    asked: Asked
+    suite: Suite
     texts: Mapping[Unit, DocumentLosses]
     answers: Mapping[Unit, Answers]
 
 
 def evaluate(
     models: Sequence[str],
-    asked: Asked,
+    suite: Suite,
     workspace: Path,
     folder: Path,
     *,
@@ -82,22 +127,25 @@ def evaluate(
 ) -> Results:
     """Score every model on everything, and keep each result in `folder` as soon as it is there.
 
-    memory: bytes of weights to hold at most, of an ensemble. watch: is given the share done and, in
+    memory: bytes of weights to hold at most, of an ensemble. watch: receives the share done and, in
     words, what is under way. Routings of one ensemble that are named one after the other share what
     its experts read. The results have other items in the place of those that one model cannot be
     asked where not all were wanted. A model that cannot be opened, or sees less than a window, is a
-    UserError before anything is scored. One that produces NaN is left out, and told among the
+    UserError before anything is scored. One that produces NaN is left out, and is one of the
     faults; where no other is left, it is a UserError.
     """
     subjects = open_models(models, workspace, max_memory=memory)
-    for subject in subjects if asked.texts else ():
-        resolved(asked.policy, subject.ensemble.context, f"`{subject.name}`")
-    asked = _fitted(asked, subjects)
-    about = [_model(subject, subjects, workspace) for subject in subjects]
+    for subject in subjects if suite.texts else ():
+        resolved(suite.policy, subject.ensemble.context, f"`{subject.name}`")
+    exams = {
+        name: {lang: fitted(exam, subjects, unfit=suite.unfit) for lang, exam in by.items()}
+        for name, by in suite.exams.items()
+    }
+    suite = replace(suite, exams=exams)
+    evaluated = [_describe(subject, subjects, workspace) for subject in subjects]
     groups = [list(group) for _, group in groupby(subjects, key=lambda one: id(one.ensemble))]
     subjects.clear()
-    texts: dict[Unit, DocumentLosses] = {}
-    answers: dict[Unit, Answers] = {}
+    results: dict[Unit, Result] = {}
     broken: dict[str, ItemFault] = {}
     while groups:
         group = groups.pop(0)  # the ensemble is let go of once it is scored
@@ -106,29 +154,31 @@ def evaluate(
         def tell(share: float, *words: str, left: int = before, own: int = len(group)) -> None:
             watch((len(models) - left + share * own) / len(models), *words)
 
-        for unit, result in _scored(group, asked, folder, tell):
+        for unit, result in _score_group(group, suite, folder, tell):
             if isinstance(result, ItemFault):
                 broken.setdefault(unit.subject, result)
-            elif isinstance(result, DocumentLosses):
-                texts[unit] = result
             else:
-                answers[unit] = result
+                results[unit] = result
     watch(1.0)
-    about = [one for one in about if one.name not in broken]
-    if not about:
+    evaluated = [one for one in evaluated if one.name not in broken]
+    if not evaluated:
         fault = next(iter(broken.values()))
         raise UserError(f"{fault.reason}, {fault.place}", where=fault.source, hint=fault.sample)
-    asked = replace(asked, faults=(*asked.faults, *broken.values()))
-    return Results(about, asked, texts, answers)
+    return Results(
+        evaluated,
+        replace(suite, faults=(*suite.faults, *broken.values())),
+        {unit: of for unit, of in results.items() if isinstance(of, DocumentLosses)},
+        {unit: of for unit, of in results.items() if isinstance(of, Answers)},
+    )
 
 
-def _scored(
-    group: Sequence[Model], asked: Asked, folder: Path, watch: Callable[..., None]
-) -> Iterator[tuple[Unit, DocumentLosses | Answers | ItemFault]]:
+def _score_group(
+    group: Sequence[Model], suite: Suite, folder: Path, watch: Callable[..., None]
+) -> Iterator[tuple[Unit, Result | ItemFault]]:
     """All units of one ensemble by its routings; a fault for a model that produces NaN."""
     named = {subject.name: subject for subject in group}
     units: dict[Unit, list[Unit]] = {}  # by what is the same for all routings
-    for unit in (unit for name in named for unit in asked.units(name)):
+    for unit in (unit for name in named for unit in suite.units(name)):
         units.setdefault(replace(unit, subject=""), []).append(unit)
     for number, alike in enumerate(units.values()):
         each = [unit for unit in alike if unit.subject in named]
@@ -136,55 +186,47 @@ def _scored(
             continue
         share, what = number / len(units), f"{each[0].subject} {each[0].what} {each[0].language}"
         watch(share, what)
-        made_from = {unit: _made_from(named[unit.subject], asked, unit) for unit in each}
-        kept = {unit: read_unit(folder, unit, made_from[unit]) for unit in each}
-        wanted = [unit for unit in each if kept[unit] is None and unit.subject in named]
-        routed = [named[unit.subject] for unit in wanted]
-        new = dict(
-            zip(wanted, _ask(routed, asked, wanted, partial(watch, share, what)), strict=True)
-        )
+        prints = {unit: suite.made_from(named[unit.subject], unit) for unit in each}
+        results = {unit: read_unit(folder, unit, prints[unit]) for unit in each}
+        wanted = {unit: named[unit.subject] for unit in each if results[unit] is None}
+        new = _score_units(wanted, suite, partial(watch, share, what))
         for unit in each:
-            if (plain := kept[unit]) is not None:
-                losses = unit.shots is None
-                yield (
-                    unit,
-                    DocumentLosses.from_json(plain) if losses else from_plain(Answers, plain),
-                )
-            elif unit in new and _finite(new[unit]):
-                keep_unit(folder, unit, made_from[unit], new[unit])
-                yield unit, new[unit]
-            else:
-                del named[unit.subject]  # it is asked nothing more
-                place = f"in `{unit.what}`, `{unit.language}`"
-                why = "predicts what is not a number"
-                yield unit, ItemFault(unit.subject, place, why, _BROKEN)
+            result = results[unit] or new[unit]
+            if results[unit] is None and not _finite(result):
+                del named[unit.subject]  # none of its other units is scored
+                place, why = f"in `{unit.what}`, `{unit.language}`", "its weights are broken"
+                yield unit, ItemFault(unit.subject, place, "predicts what is not a number", why)
+                continue
+            if results[unit] is None:
+                keep_unit(folder, unit, prints[unit], result)
+            yield unit, result
 
 
-def _ask(
-    subjects: Sequence[Model], asked: Asked, units: Sequence[Unit], tell: Callable[[str], None]
-) -> Sequence[DocumentLosses | Answers]:
-    """The work of units of one ensemble that differ by the routing alone."""
-    if not units:
-        return []
-    first = units[0]
+def _score_units(
+    units: Mapping[Unit, Model], suite: Suite, tell: Callable[[str], None]
+) -> dict[Unit, Result]:
+    """The results of units of one ensemble that differ by the routing alone."""
+    first = next(iter(units), None)
+    if first is None:
+        return {}
     if first.shots is None:
-        return routed_losses(
-            subjects, asked.texts[first.what][first.language], asked.policy, tell=tell
-        )
-    return [
-        score_task(
+        documents = suite.texts[first.what][first.language]
+        losses = routed_losses(list(units.values()), documents, suite.policy, tell=tell)
+        return dict(zip(units, losses, strict=True))
+    return {
+        unit: score_task(
             subject,
-            asked.exams[unit.what][unit.language],
+            suite.exams[unit.what][unit.language],
             unit.draw,
-            unconditional=asked.pmi(unit.what),
-            unfit=asked.unfit,
+            unconditional=suite.pmi(unit.what),
+            unfit=suite.unfit,
             tell=tell,
         )
-        for subject, unit in zip(subjects, units, strict=True)
-    ]
+        for unit, subject in units.items()
+    }
 
 
-def _finite(result: DocumentLosses | Answers) -> bool:
+def _finite(result: Result) -> bool:
     """Whether no number is missing: nothing follows from a model that diverged."""
     if isinstance(result, DocumentLosses):
         return bool(np.isfinite(result.nats).all())
@@ -192,63 +234,36 @@ def _finite(result: DocumentLosses | Answers) -> bool:
     return bool(np.isfinite(sums).all())
 
 
-def _fitted(asked: Asked, subjects: Sequence[Model]) -> Asked:
-    """With as many items as are wanted of those that all subjects can be asked."""
-    exams = {
-        name: {lang: fitted(exam, subjects, unfit=asked.unfit) for lang, exam in by.items()}
-        for name, by in asked.exams.items()
-    }
-    return replace(asked, exams=exams)
-
-
-def _made_from(subject: Model, asked: Asked, unit: Unit) -> str:
-    """The fingerprint of all that a unit's numbers depend on."""
-    if unit.shots is None:
-        documents = asked.texts[unit.what][unit.language]
-        read = [(document.id, document.group, document.text) for document in documents]
-        return fingerprint([subject.fingerprint, asdict(asked.policy), unit.language, read])
-    exam = asked.exams[unit.what][unit.language]
-    of_task = [exam.fingerprint(unit.draw), asked.pmi(unit.what), asked.unfit]
-    return fingerprint([subject.fingerprint, unit.language, *of_task])
-
-
-def _model(subject: Model, subjects: Sequence[Model], workspace: Path) -> EvaluatedModel:
-    ensemble = subject.ensemble
+def _describe(subject: Model, subjects: Sequence[Model], workspace: Path) -> EvaluatedModel:
+    ensemble, base, trained = subject.ensemble, subject.seed, None
+    if base is not None and seed_of(subject.name, workspace) is not None:
+        place = place_of(base, workspace)  # by the user's name for it if that is evaluated too
+        names = (one.name for one in subjects if place_of(one.name, workspace) == place)
+        base = next(names, base)
+    if subject.kind == "run":
+        record = read_run(find_model(subject.name, workspace)[1])
+        trained = Trained(
+            run=record.run,
+            fingerprint=record.fingerprint,
+            strategy=record.strategy,
+            roles=record.roles,
+            shape=record.shape,
+            params=record.params["total"],
+            tokens=record.tokens,
+            seed=record.seed,
+        )
     return EvaluatedModel(
         name=subject.name,
         kind=subject.kind,
-        base=_base(subject, subjects, workspace),
+        base=base,
         routing=str(subject.routing) if ensemble.k > 1 else "",
         experts=ensemble.k,
         context=ensemble.context,
         first=subject.tokenizer.id_to_token(subject.first),
         prompted=subject.prompted,
         tokenizer=ensemble.lineage.tokenizer_sha256,
-        trained=_trained(subject.name, workspace) if subject.kind == "run" else None,
+        trained=trained,
         fingerprint=subject.fingerprint,
-    )
-
-
-def _base(subject: Model, subjects: Sequence[Model], workspace: Path) -> str | None:
-    """What a model was trained on from, by the user's name for it if that is evaluated too."""
-    if subject.seed is None or seed_of(subject.name, workspace) is None:
-        return subject.seed
-    place = place_of(subject.seed, workspace)
-    said = (one.name for one in subjects if place_of(one.name, workspace) == place)
-    return next(said, subject.seed)
-
-
-def _trained(name: str, workspace: Path) -> Trained:
-    record = read_run(find_model(name, workspace)[1])
-    return Trained(
-        run=record.run,
-        fingerprint=record.fingerprint,
-        strategy=record.strategy,
-        roles=record.roles,
-        shape=record.shape,
-        params=record.params["total"],
-        tokens=record.tokens,
-        seed=record.seed,
     )
 
 

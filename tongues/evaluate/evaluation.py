@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
+from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import Normalisation
-from tongues.evaluate.texts.windows import Policy
 from tongues.experts.partition.partition import Partition
 from tongues.experts.routed import RoutedText
 from tongues.files import read_json, write_json

@@ -12,26 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.evaluate.conduct import Asked, Results, evaluate
-from tongues.evaluate.evaluation import (
-    NATS_PER_TOKEN,
-    Evaluation,
-    ExpertCell,
-    ExpertScores,
-)
-from tongues.evaluate.losses import text_scores
+from tongues.evaluate.comparing import text_scores
+from tongues.evaluate.conduct import Results, Suite, Unit, evaluate
+from tongues.evaluate.evaluation import NATS_PER_TOKEN, Evaluation, ExpertCell, ExpertScores
+from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
 from tongues.evaluate.outcome import put_together
-from tongues.evaluate.texts import DocumentLosses, Policy, mean_losses
-from tongues.evaluate.texts.source import held_out_documents
-from tongues.evaluate.units import Unit
+from tongues.evaluate.texts import held_out_documents
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
 from tongues.experts.ensemble.model import find_model
 from tongues.experts.ensemble.router import load_router
 from tongues.experts.ensemble.routing import ROUTINGS, Routing, parse_routing
 from tongues.experts.heldout import base_shares, same_tokenizer, unseen_documents
 from tongues.experts.partition.partition import Partition
-from tongues.experts.routed import RoutedText, routed_texts
-from tongues.text import Document
+from tongues.experts.routed import routed_texts
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.base import model_folder
 
@@ -49,15 +42,12 @@ class _Setting:
     @property
     def name(self) -> str:
         """Of the model."""
-        return self._routed(self.division)
+        return f"{self.division}@{self.routing}" if self.routing else self.division
 
     @property
     def members(self) -> tuple[str, ...]:
         """The ensembles by the routing, as `open_models` takes them."""
-        return tuple(map(self._routed, self.ensembles))
-
-    def _routed(self, name: str) -> str:
-        return f"{name}@{self.routing}" if self.routing else name
+        return tuple(replace(self, division=name).name for name in self.ensembles)
 
 
 def usual_routings(k: int) -> list[Routing]:
@@ -89,49 +79,85 @@ def evaluate_experts(
     """
     tokens = open_tokens(workspace / "tokens" / text)
     lineages = {
-        division: [_checked(place, tokens, workspace) for place in places]
+        division: [_checked_lineage(place, tokens, workspace) for place in places]
         for division, places in ensembles.items()
     }
     everyone = list(chain(*lineages.values()))
     unseen = unseen_documents(tokens, everyone, workspace)
     documents = held_out_documents(tokens, unseen, tokens=scored)
-    base = everyone[0].seed
+    base, store = everyone[0].seed, workspace / "ensembles"
     settings = [_Setting(base, "", (base,))]
     unknown: dict[str, set[str]] = {}
     for division, places in ensembles.items():
         known = set.intersection(*(set(of.languages) for of in lineages[division]))
         k = len(lineages[division][0].experts)
-        names = tuple(_name(place, workspace) for place in places)
+        names = (one.relative_to(store) if one.is_relative_to(store) else one for one in places)
+        named = tuple(map(str, names))
         for routing in usual_routings(k):
-            setting = _Setting(division, str(routing) if k > 1 else "", names)
-            settings.append(setting)
+            settings.append(_Setting(division, str(routing) if k > 1 else "", named))
             if routing.needs_language:
-                unknown |= dict.fromkeys(setting.members, documents.keys() - known)
-    asked = Asked({text: documents}, policy=Policy(context), unknown=unknown)
-    done = evaluate(_by_ensemble(settings), asked, workspace, folder, memory=memory, watch=watch)
-    if done.asked.faults:
-        fault = done.asked.faults[0]
+                unknown |= dict.fromkeys(settings[-1].members, documents.keys() - known)
+    members: dict[str, list[str]] = {}  # by ensemble, so that its routings follow each other
+    for setting in settings:
+        for name, member in zip(setting.ensembles, setting.members, strict=True):
+            members.setdefault(name, []).append(member)
+    subjects = list(dict.fromkeys(chain(*members.values())))
+    suite = Suite({text: documents}, policy=Policy(context), unknown=unknown)
+    results = evaluate(subjects, suite, workspace, folder, memory=memory, watch=watch)
+    if results.suite.faults:
+        fault = results.suite.faults[0]
         hint = f"{fault.sample}; train it again"
         raise UserError(f"{fault.reason}, {fault.place}", where=fault.source, hint=hint)
+    losses = _losses(results, text, settings)
+    routed, tokenizer = {}, load_tokenizer(tokens.tokenizer_path)
+    begun = {
+        lang: [np.array(tokenizer.encode(own[0].text, add_special_tokens=False).ids)]
+        for lang, own in documents.items()
+    }
+    for division, (lineage, *_) in lineages.items():
+        if lineage.router and len(lineage.experts) > 1:
+            router = load_router(ensembles[division][0] / lineage.router.file)
+            routed[division] = routed_texts(lineage, router, tokenizer, begun)
+    names = [one.name for one in settings]
+    dense = next((one.name for one in settings if one.division == "dense"), None)
+    described = {model.name: model for model in results.models}
+    alone = put_together(replace(results, suite=replace(results.suite, texts={})))
     return replace(
-        _together(done, text, settings),
+        alone,
+        models=[
+            replace(
+                described[one.members[0]], name=one.name, division=one.division, members=one.members
+            )
+            for one in settings
+        ],
+        texts={
+            text: text_scores(
+                losses,
+                [(name, dense) for name in names if dense and name != dense],
+                dict.fromkeys(names[1:], names[0]),
+                unit=NATS_PER_TOKEN,
+                grown=_grown(settings, losses),
+            )
+        },
         experts=ExpertScores(
             base=base,
-            same_tokenizer=same_tokenizer(_model_of(base, workspace), tokens.tokenizer_path),
+            same_tokenizer=same_tokenizer(
+                model_folder(find_model(base, workspace)[1]), tokens.tokenizer_path
+            ),
             base_shares=base_shares(base, tokens.languages, workspace),
             context=context,
             train_tokens={lang: tokens.counts[lang]["train"]["tokens"] for lang in documents},
-            cells=_cells(done, text, settings, lineages),
+            cells=_cells(results, text, settings, lineages),
             partitions={
                 division: Partition.from_json(each[0].partition)
                 for division, each in lineages.items()
             },
-            routed=_routed(ensembles, lineages, tokens, documents),
+            routed=routed,
         ),
     )
 
 
-def _checked(folder: Path, tokens: Tokens, workspace: Path) -> Lineage:
+def _checked_lineage(folder: Path, tokens: Tokens, workspace: Path) -> Lineage:
     """An ensemble's lineage; a UserError where its experts have another tokenizer."""
     lineage = read_lineage(folder)
     place = expert_folder(lineage.experts[0], workspace)
@@ -142,65 +168,23 @@ def _checked(folder: Path, tokens: Tokens, workspace: Path) -> Lineage:
     return lineage
 
 
-def _model_of(name: str, workspace: Path) -> Path:
-    return model_folder(find_model(name, workspace)[1])
-
-
-def _name(folder: Path, workspace: Path) -> str:
-    """An ensemble's name in the store, or its path elsewhere."""
-    store = workspace / "ensembles"
-    return str(folder.relative_to(store) if folder.is_relative_to(store) else folder)
-
-
-def _by_ensemble(settings: Sequence[_Setting]) -> list[str]:
-    """The members of all settings, those of one ensemble next to each other."""
-    by_name: dict[str, list[str]] = {}
-    for setting in settings:
-        for name, member in zip(setting.ensembles, setting.members, strict=True):
-            by_name.setdefault(name, []).append(member)
-    return list(dict.fromkeys(chain(*by_name.values())))
-
-
-def _together(done: Results, text: str, settings: Sequence[_Setting]) -> Evaluation:
-    """The evaluation: a model for each setting, compared with the dense model and the base."""
-    there = {model.name: model for model in done.models}
-    counted = {
-        unit.language: of.tokens
-        for unit, of in done.texts.items()
-        if unit.subject not in settings[0].members
-    }
-    losses = {one.name: _losses(done, text, one, counted) for one in settings}
-    names = [one.name for one in settings]
-    dense = next((one.name for one in settings if one.division == "dense"), None)
-    scores = text_scores(
-        losses,
-        [(name, dense) for name in names if dense and name != dense],
-        dict.fromkeys(names[1:], names[0]),
-        unit=NATS_PER_TOKEN,
-        grown=_grown(settings, losses),
-    )
-    models = [
-        replace(there[one.members[0]], name=one.name, division=one.division, members=one.members)
-        for one in settings
-    ]
-    alone = put_together(replace(done, asked=replace(done.asked, texts={})))
-    return replace(alone, models=models, texts={text: scores})
-
-
 def _losses(
-    done: Results, text: str, setting: _Setting, counted: Mapping[str, np.ndarray]
-) -> dict[str, DocumentLosses]:
-    """A setting's losses by language, in the mean over its members.
+    results: Results, text: str, settings: Sequence[_Setting]
+) -> dict[str, dict[str, DocumentLosses]]:
+    """The losses of each setting by language, in the mean over its members.
 
-    counted: tokens of each document by the experts' tokenizer, over which losses are shared out.
+    They are shared out over the tokens of the experts' tokenizer.
     """
-    found = {}
-    for lang in done.asked.texts[text]:
-        units = [Unit(member, text, lang) for member in setting.members]
-        if all(unit in done.texts for unit in units):
-            each = (replace(done.texts[unit], tokens=counted[lang]) for unit in units)
-            found[lang] = mean_losses(list(each))
-    return found
+    base, losses = settings[0].members, results.texts
+    tokens = {unit.language: of.tokens for unit, of in losses.items() if unit.subject not in base}
+    means: dict[str, dict[str, DocumentLosses]] = {}
+    for setting in settings:
+        own = means[setting.name] = {}
+        for lang in results.suite.texts[text]:
+            units = [Unit(member, text, lang) for member in setting.members]
+            if all(unit in losses for unit in units):
+                own[lang] = mean_losses([replace(losses[u], tokens=tokens[lang]) for u in units])
+    return means
 
 
 def _grown(
@@ -212,38 +196,38 @@ def _grown(
     language, by the expert that the text is nearest to.
     """
     before = {one.routing or "uniform": one.name for one in settings if one.division == "before"}
-    found: dict[str, dict[str, str]] = {}
-    for one in settings[1:]:
-        if not before or one.division == "before":
-            continue
+    grown: dict[str, dict[str, str]] = {}
+    for one in settings[1:] if before else ():
         ways = (one.routing or "uniform", one.routing.partition(":")[0], "text", "uniform")
-        found[one.name] = {
-            lang: next(before[way] for way in ways if way in before and lang in losses[before[way]])
-            for lang in losses[one.name]
-        }
-    return found
+        if one.division != "before":
+            grown[one.name] = {
+                lang: next(
+                    before[way] for way in ways if way in before and lang in losses[before[way]]
+                )
+                for lang in losses[one.name]
+            }
+    return grown
 
 
 def _cells(
-    done: Results,
+    results: Results,
     text: str,
     settings: Sequence[_Setting],
     lineages: Mapping[str, Sequence[Lineage]],
 ) -> list[ExpertCell]:
     """Every expert alone on every language, nats per token."""
-    base = settings[0].name
-    cells = []
+    losses, cells = results.texts, []
     for division, each in lineages.items():
         own = [one for one in settings if one.division == division]
         for place, lineage in enumerate(each):
-            for lang in done.asked.texts[text]:
+            for lang in results.suite.texts[text]:
                 units = [Unit(one.members[place], text, lang) for one in own]
-                read = [done.texts[unit] for unit in units if unit in done.texts]
-                alone = next((of for of in read if of.of_experts), None)
+                alone = (losses[unit] for unit in units if unit in losses)
+                alone = next((of for of in alone if of.of_experts), None)
                 if alone is None:
                     continue
                 count = float(alone.tokens.sum())
-                before = float(done.texts[Unit(base, text, lang)].nats.sum())
+                base = float(losses[Unit(settings[0].name, text, lang)].nats.sum())
                 cells += [
                     ExpertCell(
                         division=division,
@@ -252,28 +236,8 @@ def _cells(
                         learned=expert.languages.get(lang, 0.0),
                         language=lang,
                         loss=nats / count,
-                        base_loss=before / count,
+                        base_loss=base / count,
                     )
                     for expert, nats in zip(lineage.experts, alone.of_experts, strict=True)
                 ]
     return cells
-
-
-def _routed(
-    ensembles: Mapping[str, Sequence[Path]],
-    lineages: Mapping[str, Sequence[Lineage]],
-    tokens: Tokens,
-    documents: Mapping[str, Sequence[Document]],
-) -> dict[str, Sequence[RoutedText]]:
-    """Short texts as the first ensemble of each division routes them."""
-    tokenizer = load_tokenizer(tokens.tokenizer_path)
-    begun = {
-        lang: [np.array(tokenizer.encode(own[0].text, add_special_tokens=False).ids)]
-        for lang, own in documents.items()
-    }
-    return {
-        division: routed_texts(each[0], load_router(folder / each[0].router.file), tokenizer, begun)
-        for division, each in lineages.items()
-        for folder in ensembles[division][:1]
-        if each[0].router and len(each[0].experts) > 1
-    }

@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,11 +21,11 @@ from langcodes import standardize_tag, tag_is_valid
 from pydantic import TypeAdapter, ValidationError
 
 from tongues.errors import UserError
+from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, score_rows, too_long
-from tongues.evaluate.texts.scored import token_nats
-from tongues.evaluate.texts.windows import Policy
+from tongues.evaluate.texts import token_nats
 from tongues.evaluate.writing import begins_with, likeliest, write
-from tongues.experts.ensemble.model import Model, find_model, open_model
+from tongues.experts.ensemble.model import Model, open_model, place_of
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.experts.ensemble.sampling import Sampling
 from tongues.quantities import Bytes
@@ -47,11 +48,11 @@ class LmEvalModel(TemplateLM):
     Parameters
     ----------
     name: as `tongues evaluate` takes it. An ensemble without a routing behind its name goes by the
-        task's language where that is told and an expert learned it, else by the text.
+        task's language where that is known and an expert learned it, else by the text.
     workspace: where runs and ensembles lie.
     memory: bytes of experts to hold at most, such as `2GB`.
     long: `stop` at a request longer than the model sees, or `cut` its beginning, as lm-eval does.
-    batch_size, max_batch_size, device: said by lm-eval's command line and passed over: batches
+    batch_size, max_batch_size, device: given by lm-eval's command line and passed over: batches
         follow from what fits, and models lie where those of `tongues evaluate` do.
     """
 
@@ -69,9 +70,15 @@ class LmEvalModel(TemplateLM):
         super().__init__()
         if long not in ("stop", "cut"):
             raise UserError(f"`{long}` is neither `stop` nor `cut`", where="long")
-        self.subject = open_model(name, Path(workspace), max_memory=_held(memory))
+        try:
+            most = TypeAdapter(Bytes).validate_python(memory) if memory else None
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise UserError(reason, where="memory") from None
+        self.subject = open_model(name, Path(workspace), max_memory=most)
         self.long = long
-        self._free = self.subject.ensemble.k > 1 and _is_whole(name, Path(workspace))
+        _, routing = place_of(name, Path(workspace))
+        self._free = self.subject.ensemble.k > 1 and routing is None
         self._stops: dict[tuple[str, ...], list[int]] = {}
 
     @property
@@ -122,52 +129,48 @@ class LmEvalModel(TemplateLM):
         self, requests: Sequence[Any], disable_tqdm: bool = False
     ) -> list[float]:
         """Each text's log-probability, in lm-eval's windows."""
-        found = [0.0] * len(requests)
+        sums = [0.0] * len(requests)
         for subject, numbers, languages in self._groups(requests):
-            with _Progress(disable_tqdm) as progress:
-                nats = token_nats(
-                    subject,
-                    [subject.encode(requests[number].args[0]) for number in numbers],
-                    Policy(back=True),
-                    languages=languages,
-                    tell=progress.tell,
-                )
+            texts = [subject.encode(requests[number].args[0]) for number in numbers]
+            with _progress(disable_tqdm) as tell:
+                nats = token_nats(subject, texts, Policy(back=True), languages=languages, tell=tell)
             for number, own in zip(numbers, nats, strict=True):
-                found[number] = -float(own.sum())
-        return found
+                sums[number] = -float(own.sum())
+        return sums
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
         """What is written behind each context, up to the first of the words that end it."""
         utilities = importlib.import_module("lm_eval.models.utils")
-        found = [""] * len(requests)
+        texts = [""] * len(requests)
         for subject, numbers, languages in self._groups(requests):
             ways: dict[str, list[int]] = {}
             for place, number in enumerate(numbers):
                 ways.setdefault(repr(requests[number].args[1]), []).append(place)
             for places in ways.values():
-                asked = [requests[numbers[place]] for place in places]
-                said = utilities.normalize_gen_kwargs(asked[0].args[1])
-                most, until = said["max_gen_toks"], tuple(word for word in said["until"] if word)
-                texts = write(
+                some = [requests[numbers[place]] for place in places]
+                options = utilities.normalize_gen_kwargs(some[0].args[1])
+                most, until = options["max_gen_toks"], tuple(filter(None, options["until"]))
+                if until not in self._stops:  # tokens at which a text can be ended at once
+                    self._stops[until] = begins_with(subject, until) if until else []
+                written = write(
                     subject,
-                    [self._begun(request, most) for request in asked],
+                    [self._begun(request, most) for request in some],
                     most=most,
                     languages=[languages[place] for place in places] if languages else None,
-                    sampling=_sampling(said),
-                    stop=[self.eot_token_id, *self._stops_at(until)],
+                    sampling=_sampling(options),
+                    stop=[self.eot_token_id, *self._stops[until]],
                 )
-                for place, tokens in zip(places, texts, strict=True):
-                    text = self.tok_decode(tokens.tolist())
-                    found[numbers[place]] = utilities.postprocess_generated_text(
-                        text, list(until), None
+                for place, tokens in zip(places, written, strict=True):
+                    texts[numbers[place]] = utilities.postprocess_generated_text(
+                        self.tok_decode(tokens.tolist()), list(until), None
                     )
-        return found
+        return texts
 
     def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
         """Both in tokens, parted as the tasks here are: the white space between goes on."""
-        kept = len(self.tok_encode(context.rstrip()))
+        length = len(self.tok_encode(context.rstrip()))
         whole = self.tok_encode(context + continuation)
-        return (whole[:kept], whole[kept:]) if kept else ([self.prefix_token_id], whole)
+        return (whole[:length], whole[length:]) if length else ([self.prefix_token_id], whole)
 
     def _loglikelihood_tokens(
         self,
@@ -184,27 +187,24 @@ class LmEvalModel(TemplateLM):
         requests: Sequence[Any],
         disable_tqdm: bool,
     ) -> list[tuple[float, bool]]:
-        """What is said to pairs in tokens. requests: theirs, None where it is not known."""
-        found = [(0.0, False)] * len(pairs)
+        """The answers to pairs in tokens. requests: theirs, None where it is not known."""
+        answers = [(0.0, False)] * len(pairs)
         families: dict[tuple[int, ...], int] = {}
         for subject, numbers, languages in self._groups(requests):
             rows = []
             for place, number in enumerate(numbers):
                 context, continuation = pairs[number]
+                tokens = np.array([*context, *continuation], dtype=np.int64)
                 family = families.setdefault(tuple(context), len(families))
-                row = Row(
-                    np.array([*context, *continuation], dtype=np.int64),
-                    len(context),
-                    languages[place] if languages else None,
-                    family,
-                )
+                language = languages[place] if languages else None
+                row = Row(tokens, len(context), language, family)
                 rows.append(self._fitting(row, requests[number]))
-            with _Progress(disable_tqdm) as progress:
-                scored = score_rows(subject, rows, tell=progress.tell)
+            with _progress(disable_tqdm) as tell:
+                scored = score_rows(subject, rows, tell=tell)
             greedy = likeliest(subject, rows, scored)
             for number, own, whether in zip(numbers, scored, greedy, strict=True):
-                found[number] = (-float(own.nats.sum()), whether)
-        return found
+                answers[number] = (-float(own.nats.sum()), whether)
+        return answers
 
     def _fitting(self, row: Row, request: Any) -> Row:
         """A row that can be scored whole, or is cut if so it was wanted."""
@@ -212,10 +212,9 @@ class LmEvalModel(TemplateLM):
             raise UserError("a continuation of no tokens", where=_place(request))
         if not too_long(self.subject, row):
             return row
-        context = self.subject.ensemble.context or 0
+        surplus = len(row.tokens) - 1 - (self.subject.ensemble.context or 0)
         if self.long == "stop":
             raise self._too_long(request, len(row.tokens) - 1)
-        surplus = len(row.tokens) - 1 - context
         if surplus >= row.start:
             hint = "leave it out"
             raise UserError("the continuation alone is too long", where=_place(request), hint=hint)
@@ -224,25 +223,18 @@ class LmEvalModel(TemplateLM):
     def _begun(self, request: Any, most: int) -> np.ndarray:
         """What a request begins with, in tokens, with room for `most` behind it."""
         tokens = self.tok_encode(request.args[0]) or [self.prefix_token_id]
-        context = self.subject.ensemble.context
-        whole = len(tokens) - 1 + most
-        if context is None or whole <= context:
-            return np.array(tokens, dtype=np.int64)
-        if self.long == "stop" or most >= context:
-            raise self._too_long(request, whole, f", {most} of them to be written")
-        return np.array(tokens[whole - context :], dtype=np.int64)
+        context, whole = self.subject.ensemble.context, len(tokens) - 1 + most
+        if context is not None and whole > context:
+            if self.long == "stop" or most >= context:
+                raise self._too_long(request, whole, f", {most} of them to be written")
+            tokens = tokens[whole - context :]
+        return np.array(tokens, dtype=np.int64)
 
     def _too_long(self, request: Any, count: int, which: str = "") -> UserError:
         sees = f"`{self.subject.name}` sees {self.subject.ensemble.context}"
         fewer = "write fewer by `--gen_kwargs max_gen_toks=`" if which else "fewer demonstrations"
         hint = f"{fewer}, or `long=cut`, which cuts beginnings, as lm-eval does of its own accord"
         return UserError(f"{count} tokens{which}; {sees}", where=_place(request), hint=hint)
-
-    def _stops_at(self, until: tuple[str, ...]) -> list[int]:
-        """Tokens at which a text can be ended at once."""
-        if until not in self._stops:
-            self._stops[until] = begins_with(self.subject, until) if until else []
-        return self._stops[until]
 
     def _groups(
         self, requests: Sequence[Any]
@@ -253,36 +245,32 @@ class LmEvalModel(TemplateLM):
             language_of(request.task_name or "", request.doc, known) if request else None
             for request in requests
         ]
-        told = {number: language for number, language in enumerate(languages) if language}
-        rest = [number for number in range(len(requests)) if number not in told]
-        by_text = by_language = self.subject
-        if self._free:
-            by_language = replace(self.subject, routing=parse_routing("language"))
-            by_text = replace(self.subject, routing=parse_routing("text"))
-        if told:
-            yield by_language, list(told), list(told.values())
-        if rest:
-            yield by_text, rest, None
+        by_language = {number: language for number, language in enumerate(languages) if language}
+        rest = [number for number in range(len(requests)) if number not in by_language]
+        named = list(by_language.values())
+        for way, numbers, own in (("language", list(by_language), named), ("text", rest, None)):
+            subject = self.subject
+            if self._free:
+                subject = replace(subject, routing=parse_routing(way))
+            if numbers:
+                yield subject, numbers, own
 
 
-def as_lm_eval(name: str, workspace: str | Path = ".", **said: Any) -> Any:
+def as_lm_eval(name: str, workspace: str | Path = ".", **options: Any) -> Any:
     """What lm-eval takes as `model`; see `LmEvalModel`."""
-    return LmEvalModel(name, workspace, **said)
+    return LmEvalModel(name, workspace, **options)
 
 
 def language_of(task: str, doc: Any, known: Mapping[str, Any]) -> str | None:
     """Which of the known languages a task's document or name tells, its name from behind."""
     tags = {standardize_tag(tag, macro=True): tag for tag in known if tag_is_valid(tag)}
-    said = [doc.get("language"), doc.get("lang")] if isinstance(doc, Mapping) else []
+    words = [doc.get("language"), doc.get("lang")] if isinstance(doc, Mapping) else []
     parts = re.split(r"[_\-]", task)
     for place in reversed(range(len(parts))):
-        said += ["-".join(parts[place : place + 2]), parts[place]]
-    for word in said:
-        if isinstance(word, str) and tag_is_valid(word):
-            found = tags.get(standardize_tag(word, macro=True))
-            if found:
-                return found
-    return None
+        words += ["-".join(parts[place : place + 2]), parts[place]]
+    valid = (word for word in words if isinstance(word, str) and tag_is_valid(word))
+    found = (tags.get(standardize_tag(word, macro=True)) for word in valid)
+    return next(filter(None, found), None)
 
 
 def main() -> None:
@@ -296,54 +284,27 @@ def main() -> None:
         sys.exit(f"error: {error}")
 
 
-class _Progress:
+@contextmanager
+def _progress(disabled: bool) -> Iterator[Any]:
     """One line of lm-eval's kind that tells how far the work is."""
-
-    def __init__(self, disabled: bool) -> None:
-        tqdm = importlib.import_module("tqdm").tqdm
-        self._bar = tqdm(bar_format="{desc}", disable=disabled, leave=False)
-
-    def __enter__(self) -> "_Progress":
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._bar.close()
-
-    def tell(self, line: str) -> None:
-        self._bar.set_description_str(line)
+    tqdm = importlib.import_module("tqdm").tqdm
+    with tqdm(bar_format="{desc}", disable=disabled, leave=False) as bar:
+        yield bar.set_description_str
 
 
-def _sampling(said: Mapping[str, Any]) -> Sampling:
+def _sampling(options: Mapping[str, Any]) -> Sampling:
     """How lm-eval wants tokens drawn."""
-    ignored = {key for key in said.keys() - _KNOWN if said[key] not in (None, 1, 1.0, False)}
+    ignored = {key for key in options.keys() - _KNOWN if options[key] not in (None, 1, 1.0, False)}
     if ignored:
-        _LOG.warning("passed over of what is said of generating: %s", ", ".join(sorted(ignored)))
-    if not said["do_sample"]:
+        _LOG.warning("generation options that are ignored: %s", ", ".join(sorted(ignored)))
+    if not options["do_sample"]:
         return Sampling(temperature=0)
-    return Sampling(said.get("temperature", 1.0), said.get("top_k") or None, said.get("top_p"))
-
-
-def _held(memory: str | None) -> int | None:
-    try:
-        return TypeAdapter(Bytes).validate_python(memory) if memory else None
-    except ValidationError as error:
-        told = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UserError(told, where="memory") from None
+    temperature, top_k = options.get("temperature", 1.0), options.get("top_k") or None
+    return Sampling(temperature, top_k, options.get("top_p"))
 
 
 def _place(request: Any) -> str:
-    if request is None:
-        return "lm-eval"
-    return f"{request.task_name}, document {request.doc_id}"
-
-
-def _is_whole(said: str, workspace: Path) -> bool:
-    """Whether a name names no routing."""
-    try:
-        find_model(said, workspace)
-    except UserError:
-        return False
-    return True
+    return f"{request.task_name}, document {request.doc_id}" if request else "lm-eval"
 
 
 if __name__ == "__main__":

@@ -1,21 +1,75 @@
-"""Nats of the scored ends of token rows, by a model or by experts used as one."""
+"""Rows of tokens scored by a model, or by experts used as one; shared beginnings are read once.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+Rows come in families, such as the choices of an item, and families have beginnings in common, such
+as demonstrations. A beginning is read once, its keys and values are handed to whatever continues
+it, and rows continue together with others of about their length, padded at their ends, where
+nothing that counts can see it. So no mask is needed, and any model that can continue from its own
+keys and values can share them. One that cannot reads every row whole.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from time import process_time
+from typing import TypeVar
 
 import numpy as np
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.evaluate.alike import Row
-from tongues.evaluate.shared import Reached, log_probs
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.score import mixed
+from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 
-__all__ = ["Row", "Scored", "each_expert", "expert_weights", "score_rows", "too_long"]
-
+__all__ = [
+    "Family",
+    "Reached",
+    "Row",
+    "Scored",
+    "common_beginnings",
+    "each_expert",
+    "expert_weights",
+    "families_of",
+    "in_batches",
+    "log_probs",
+    "score_rows",
+    "too_long",
+]
 
 _SURE = np.log(2)  # nats below which a token has more than half of the probability
+_LEAST = 16  # tokens of a beginning that families have in common, or it does not matter
+_PADDING = 8  # tokens of a row that cost less than a batch of its own
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """Tokens of which those from `start` on are scored."""
+
+    tokens: np.ndarray
+    start: int  # at least 1: a token with nothing before it cannot be scored
+    language: str | None
+    family: int  # rows of one number share a context
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Rows that begin alike."""
+
+    rows: tuple[int, ...]
+    shared: int  # tokens that all of them begin with and that none of them needs a score of
+    beginning: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reached:
+    """The scored tokens of a row under a model [T], or under several experts [T, k]."""
+
+    likely: np.ndarray  # log-probabilities
+    best: np.ndarray  # whether no token is likelier
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +83,7 @@ class Scored:
 def score_rows(
     subject: Model, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
 ) -> list[Scored]:
-    """What each row's tokens from `start` on cost, in the order given.
+    """The nats of each row's tokens from `start` on, in the order given.
 
     Beginnings that rows share are read once by each model. A row that the subject cannot see whole
     is a UserError (`too_long` finds it); nothing is cut. Weights of experts follow from the row's
@@ -37,70 +91,40 @@ def score_rows(
     """
     longest = max((row for row in rows if too_long(subject, row)), key=_length, default=None)
     if longest is not None:
-        what = (
-            f"a text of {_length(longest)} tokens; `{subject.name}` sees {subject.ensemble.context}"
-        )
-        raise UserError(what, where=subject.name, hint="leave it out, or make it shorter")
+        sees = f"`{subject.name}` sees {subject.ensemble.context}"
+        what, hint = f"a text of {_length(longest)} tokens; {sees}", "leave it out, or shorten it"
+        raise UserError(what, where=subject.name, hint=hint)
     if subject.ensemble.k == 1:
         alone, _ = each_expert(subject, rows, None, tell=tell)
         return [Scored(-one.likely[:, 0], one.best[:, 0].astype(float)) for one in alone]
     if subject.routing.learns:
-        whole = [Row(row.tokens, 1, row.language, row.family) for row in rows]
-        found = []
-        each, _ = each_expert(subject, whole, None, tell=tell)
+        each, _ = each_expert(subject, [replace(row, start=1) for row in rows], None, tell=tell)
+        scores = []
         for row, one in zip(rows, each, strict=True):
-            of = _mixed(expert_weights(subject, row.tokens[1:], row.language, one.likely), one)
-            found.append(Scored(of.nats[row.start - 1 :], of.best[row.start - 1 :]))
-        return found
-    weights = [_weights(subject, row) for row in rows]
+            of = _mix(expert_weights(subject, row.tokens[1:], row.language, one.likely), one)
+            scores.append(Scored(of.nats[row.start - 1 :], of.best[row.start - 1 :]))
+        return scores
+    weights = []
+    for row in rows:
+        if subject.routing.by_prompt:
+            lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]
+            weights.append(np.broadcast_to(lot, (len(row.tokens) - row.start, len(lot))))
+        else:
+            own = expert_weights(subject, row.tokens[1:], row.language)
+            weights.append(own[row.start - 1 :])
     each, _ = each_expert(subject, rows, weights, tell=tell)
-    return [_mixed(own, one) for own, one in zip(weights, each, strict=True)]
+    return [_mix(own, one) for own, one in zip(weights, each, strict=True)]
+
+
+def _length(row: Row) -> int:
+    """Tokens that must be seen at once: the last one is only predicted."""
+    return len(row.tokens) - 1
 
 
 def too_long(subject: Model, row: Row) -> bool:
     """Whether a row is longer than the subject can see at once."""
     context = subject.ensemble.context
     return context is not None and _length(row) > context
-
-
-def each_expert(
-    subject: Model,
-    rows: Sequence[Row],
-    weights: Sequence[np.ndarray] | None,
-    *,
-    tell: Callable[[str], None] = lambda line: None,
-) -> tuple[list[Reached], float]:
-    """What each row's scored tokens are worth to every expert [scored, k].
-
-    And the processor time in seconds that one of these tokens takes one expert. weights:
-    [scored, k] of each row; an expert reads a row up to the last token that it has a weight in, and
-    what lies behind is -inf. None: every expert reads all.
-    """
-    ensemble = subject.ensemble
-    shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
-    found = [Reached(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
-    seconds, read = 0.0, 0
-    for expert, name in enumerate(ensemble.lineage.names):
-        ends = [
-            _end(row, None if weights is None else weights[place][:, expert])
-            for place, row in enumerate(rows)
-        ]
-        numbers = [place for place, row in enumerate(rows) if ends[place] > row.start]
-        if not numbers:
-            continue
-        parts = [
-            Row(rows[n].tokens[: ends[n]], rows[n].start, rows[n].language, rows[n].family)
-            for n in numbers
-        ]
-        count, model = _Count(f"`{name}`", len(parts), tell), ensemble.models[expert]
-        began = process_time()
-        reached = log_probs(model, parts, count.add)
-        seconds += process_time() - began
-        read += sum(len(row.tokens) - row.start for row in parts)
-        for number, one in zip(numbers, reached, strict=True):
-            found[number].likely[: len(one.likely), expert] = one.likely
-            found[number].best[: len(one.best), expert] = one.best
-    return found, seconds / max(read, 1)
 
 
 def expert_weights(
@@ -117,26 +141,7 @@ def expert_weights(
     return subject.routing.weights(tokens, about, log_probs)
 
 
-class _Count:
-    """Tells how many rows are read."""
-
-    def __init__(self, who: str, total: int, tell: Callable[[str], None]) -> None:
-        self.who, self.total, self.tell, self.read = who, total, tell, 0
-
-    def add(self, rows: int) -> None:
-        self.read += rows
-        self.tell(f"{self.who} has read {self.read:,} of {self.total:,} texts")
-
-
-def _weights(subject: Model, row: Row) -> np.ndarray:
-    """The experts' weights [scored, k] for a row's scored tokens."""
-    if subject.routing.by_prompt:
-        lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]
-        return np.broadcast_to(lot, (len(row.tokens) - row.start, len(lot)))
-    return expert_weights(subject, row.tokens[1:], row.language)[row.start - 1 :]
-
-
-def _mixed(weights: np.ndarray, each: Reached) -> Scored:
+def _mix(weights: np.ndarray, each: Reached) -> Scored:
     """Of experts by their weights [scored, k]; what is best for all that count is so for them."""
     nats, counts = -mixed(weights, each.likely), weights > 0
     best = np.where(counts.sum(axis=1) > 1, np.nan, 0.0)
@@ -144,14 +149,213 @@ def _mixed(weights: np.ndarray, each: Reached) -> Scored:
     return Scored(nats, best)
 
 
-def _end(row: Row, weights: np.ndarray | None) -> int:
-    """How far an expert must read a row."""
-    if weights is None:
-        return len(row.tokens)
-    needed = np.flatnonzero(weights)
-    return row.start + int(needed[-1]) + 1 if len(needed) else row.start
+def each_expert(
+    subject: Model,
+    rows: Sequence[Row],
+    weights: Sequence[np.ndarray] | None,
+    *,
+    tell: Callable[[str], None] = lambda line: None,
+) -> tuple[list[Reached], float]:
+    """Each row's scored tokens under every expert [scored, k].
+
+    And the processor time in seconds that one of these tokens takes one expert. weights:
+    [scored, k] of each row; an expert reads a row up to the last token that it has a weight in, and
+    what lies behind is -inf. None: every expert reads all.
+    """
+    ensemble = subject.ensemble
+    shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
+    reached = [Reached(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
+    seconds, read = 0.0, 0
+    for expert, name in enumerate(ensemble.lineage.names):
+        counts = [count for count, _ in shapes]
+        if weights is not None:
+            needed = [np.flatnonzero(own[:, expert]) for own in weights]
+            counts = [int(of[-1]) + 1 if len(of) else 0 for of in needed]
+        numbers = [place for place, count in enumerate(counts) if count]
+        if not numbers:
+            continue
+        parts = [
+            replace(rows[n], tokens=rows[n].tokens[: rows[n].start + counts[n]]) for n in numbers
+        ]
+
+        def done(count: int, name: str = name, total: int = len(parts)) -> None:
+            tell(f"`{name}` has read {count:,} of {total:,} texts")
+
+        model, began = ensemble.models[expert], process_time()
+        own = log_probs(model, parts, done)
+        seconds += process_time() - began
+        read += sum(counts)
+        for number, one in zip(numbers, own, strict=True):
+            reached[number].likely[: len(one.likely), expert] = one.likely
+            reached[number].best[: len(one.best), expert] = one.best
+    return reached, seconds / max(read, 1)
 
 
-def _length(row: Row) -> int:
-    """Tokens that must be seen at once: the last one is only predicted."""
-    return len(row.tokens) - 1
+@torch.inference_mode()
+def log_probs(
+    model: PreTrainedModel, rows: Sequence[Row], done: Callable[[int], None] = lambda rows: None
+) -> list[Reached]:
+    """Of each row, its tokens from `start` on; log-probabilities are in float64.
+
+    No row may be longer than the model can see. done: is told how many rows have been read.
+    """
+    reached = [Reached(np.empty(0), np.empty(0, dtype=bool))] * len(rows)
+    scored = [number for number, row in enumerate(rows) if row.start < len(row.tokens)]
+    if not scored:
+        return reached
+    longest = max(scored, key=lambda number: len(rows[number].tokens))
+    scorer, count = probed_scorer(model, rows[longest].tokens), 0
+    for beginning, members in common_beginnings(families_of(rows, scored)):
+        prefix = Prefix()
+        if beginning and scorer.column:
+            prefix = _remember(scorer, prefix, [rows[members[0].rows[0]].tokens[:beginning]])
+        for some, context in _contexts(scorer, rows, prefix, members):
+            numbers = [number for family in some for number in family.rows]
+            places = [0] * len(numbers)  # of the beginning that all have in common
+            if context is not prefix:
+                places = [place for place, family in enumerate(some) for _ in family.rows]
+            for batch, ends in _finish(scorer, rows, numbers, context, places):
+                for number, one in zip(batch, ends, strict=True):
+                    reached[number] = one
+                count += len(batch)
+                done(count)
+    return reached
+
+
+def _contexts(
+    scorer: BatchScorer, rows: Sequence[Row], prefix: Prefix, members: Sequence[Family]
+) -> Iterator[tuple[list[Family], Prefix]]:
+    """Families with what is remembered of their contexts, where reading these once is quicker."""
+
+    def pays(family: Family) -> bool:  # more than copying what it leaves costs
+        saved = (len(family.rows) - 1) * (family.shared - prefix.length)
+        return saved > (1 + len(family.rows)) * family.shared * scorer.moved
+
+    def fits(longest: int, count: int) -> bool:
+        within = scorer.fits(2 * count, prefix.length + longest, 1)
+        return within and longest * count <= scorer.tokens
+
+    worth: list[Family] = []
+    alone: list[Family] = []
+    for family in members:
+        (worth if scorer.column is not None and pays(family) else alone).append(family)
+    if alone:
+        yield alone, prefix
+    for some in in_batches(worth, lambda family: family.shared - prefix.length, fits):
+        length = min(family.shared for family in some)
+        contexts = [rows[family.rows[0]].tokens[prefix.length : length] for family in some]
+        yield some, _remember(scorer, prefix, contexts)
+
+
+def _remember(scorer: BatchScorer, prefix: Prefix, beginnings: Sequence[np.ndarray]) -> Prefix:
+    """What is remembered once these are read, all of one length, behind the one they share."""
+    tokens = torch.from_numpy(np.stack(beginnings).astype(np.int64)).to(scorer.device)
+    before = prefix.of(torch.zeros(len(tokens), dtype=torch.long, device=scorer.device))
+    return Prefix(scorer.read(tokens, before), prefix.length + tokens.shape[1])
+
+
+def _finish(
+    scorer: BatchScorer,
+    rows: Sequence[Row],
+    numbers: Sequence[int],
+    prefix: Prefix,
+    places: Sequence[int],
+) -> Iterator[tuple[list[int], Iterator[Reached]]]:
+    """Rows scored behind what is remembered of their beginnings, at these places; by batches."""
+    most = max(len(rows[number].tokens) - rows[number].start for number in numbers)
+
+    def fits(longest: int, count: int) -> bool:
+        within = scorer.fits(2 * count, prefix.length + longest, min(longest, most))
+        return within and longest * count <= scorer.tokens
+
+    def length(member: tuple[int, int]) -> int:
+        return len(rows[member[0]].tokens) - 1 - prefix.length
+
+    for some in in_batches(list(zip(numbers, places, strict=True)), length, fits):
+        batch = [number for number, _ in some]
+        yield batch, _ends(scorer, [rows[n] for n in batch], prefix, [place for _, place in some])
+
+
+def _ends(
+    scorer: BatchScorer, batch: Sequence[Row], prefix: Prefix, places: Sequence[int]
+) -> Iterator[Reached]:
+    """The scored tokens of rows, the longest row first."""
+    rests = [torch.from_numpy(row.tokens[prefix.length :].astype(np.int64)) for row in batch]
+    padded = pad_sequence(rests, batch_first=True).to(scorer.device)
+    bounds = [(row.start - 1 - prefix.length, len(row.tokens) - 1 - prefix.length) for row in batch]
+    columns, (starts, stops) = torch.arange(padded.shape[1] - 1), torch.tensor(bounds).T
+    mask = (columns >= starts[:, None]) & (columns < stops[:, None])
+    cache = prefix.of(torch.tensor(places, device=scorer.device))
+    likely, best = scorer.score(padded[:, :-1], padded[:, 1:], mask.to(scorer.device), cache)
+    rows = zip(bounds, likely.double().cpu().numpy(), best.cpu().numpy(), strict=True)
+    for (start, stop), own, of in rows:
+        yield Reached(own[start:stop], of[start:stop])
+
+
+def families_of(rows: Sequence[Row], numbers: Sequence[int]) -> list[Family]:
+    """The families of the rows with these numbers."""
+    members: dict[int, list[int]] = {}
+    for number in numbers:
+        members.setdefault(rows[number].family, []).append(number)
+    families = []
+    for own in members.values():
+        first = rows[own[0]].tokens
+        shared = min(rows[number].start for number in own) - 1
+        shared = min([shared, *(_alike(first, rows[number].tokens) for number in own[1:])])
+        families.append(Family(tuple(own), shared, first[:shared]))
+    return families
+
+
+def common_beginnings(families: Sequence[Family]) -> Iterator[tuple[int, list[Family]]]:
+    """Families in groups, each with the number of tokens that all of its members begin with.
+
+    So divided that most tokens are read once: families come in the order of their beginnings, and
+    are parted where neighbours have fewer than so many tokens in common. Those that have too few in
+    common with others come last, with 0.
+    """
+    ordered = sorted(families, key=lambda family: family.beginning.astype(">u4").tobytes())
+    pairs = pairwise(ordered)
+    alike = np.array([_alike(one.beginning, other.beginning) for one, other in pairs], dtype=int)
+    best, enough = 0, int(alike.max(initial=0)) + 1  # tokens that neighbours need in common
+    for threshold in np.unique(alike[alike >= _LEAST]).tolist():
+        together = np.flatnonzero(np.diff(np.concatenate([[0], alike >= threshold, [0]])))
+        spans = together.reshape(-1, 2).tolist()
+        saved = sum(int(alike[begin:end].min()) * (end - begin) for begin, end in spans)
+        if saved > best:
+            best, enough = saved, threshold
+    left: list[Family] = []
+    for begin, end in pairwise([0, *(np.flatnonzero(alike < enough) + 1).tolist(), len(ordered)]):
+        if end - begin == 1:
+            left.append(ordered[begin])
+        else:
+            yield int(alike[begin : end - 1].min()), ordered[begin:end]
+    if left:
+        yield 0, left
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> int:
+    """Tokens that both begin with."""
+    count = min(len(one), len(other))
+    differ = one[:count] != other[:count]
+    return int(differ.argmax()) if differ.any() else count
+
+
+def in_batches(
+    things: Sequence[T], length: Callable[[T], int], fits: Callable[[int, int], bool]
+) -> Iterator[list[T]]:
+    """Things of like lengths together, the longest first, as many as fit; one at least.
+
+    fits: says so of the longest one's length and the number of things.
+    """
+    batch: list[T] = []
+    longest = 0
+    for thing in sorted(things, key=length, reverse=True):
+        own = length(thing)
+        unlike = longest - own > max(_PADDING, longest // 8)
+        if batch and (unlike or not fits(longest, len(batch) + 1)):
+            yield batch
+            batch = []
+        longest = longest if batch else own
+        batch.append(thing)
+    if batch:
+        yield batch

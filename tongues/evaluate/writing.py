@@ -1,6 +1,6 @@
 """What subjects write behind rows of tokens, and whether a row's end is what they would write."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +18,11 @@ _TOGETHER = 32  # texts that are written side by side
 def likeliest(subject: Model, rows: Sequence[Row], scored: Sequence[Scored]) -> list[bool]:
     """Whether each row's scored end is what the subject would write, the likeliest token always.
 
-    scored: as `score_rows` finds the rows. Where that leaves it open, what experts that disagree
-    would write together is looked at: of rows that share what stands before, at most those with the
+    scored: the rows by `score_rows`. Where that leaves it open, what experts that disagree would
+    write together is looked at: of rows that share what stands before, at most those with the
     likeliest first token can be it, and the first token is looked at before the others.
     """
-    found = [bool((own.best == 1).all()) for own in scored]
+    greedy = [bool((own.best == 1).all()) for own in scored]
     contexts = [row.tokens[: row.start].tobytes() for row in rows]
     least: dict[bytes, float] = {}
     for context, own in zip(contexts, scored, strict=True):
@@ -31,15 +31,24 @@ def likeliest(subject: Model, rows: Sequence[Row], scored: Sequence[Scored]) -> 
     open_ = [
         number
         for number, own in enumerate(scored)
-        if not (found[number] or (own.best == 0).any())
+        if not (greedy[number] or (own.best == 0).any())
         and own.nats[0] <= least[contexts[number]] + 1e-6
     ]
-    open_ = _written(subject, rows, open_, most=1)
+
+    def written(numbers: Sequence[int], most: int) -> list[int]:
+        begun = [rows[number].tokens[: rows[number].start] for number in numbers]
+        languages = [rows[number].language for number in numbers]
+        texts = write(subject, begun, most=most, languages=languages)
+        ends = [rows[number].tokens[rows[number].start :][:most] for number in numbers]
+        both = zip(numbers, texts, ends, strict=True)
+        return [number for number, text, end in both if np.array_equal(text, end)]
+
+    open_ = written(open_, 1)
     for length in sorted({len(scored[number].nats) for number in open_}):
         same = [number for number in open_ if len(scored[number].nats) == length]
-        for number in same if length == 1 else _written(subject, rows, same, most=length):
-            found[number] = True
-    return found
+        for number in same if length == 1 else written(same, length):
+            greedy[number] = True
+    return greedy
 
 
 def write(
@@ -55,7 +64,7 @@ def write(
 
     stop: tokens that end a text. languages: of each row, for the routing `language`.
     """
-    found = [np.empty(0, dtype=np.int64)] * len(begun)
+    written = [np.empty(0, dtype=np.int64)] * len(begun)
     heads: dict[int, list[int]] = {}
     for number in sorted(range(len(begun)), key=lambda number: -len(begun[number])):
         heads.setdefault(int(begun[number][0]), []).append(number)
@@ -63,41 +72,24 @@ def write(
         ensemble = replace(subject.ensemble, end_id=head)  # it begins a text with that
         for start in range(0, len(numbers), _TOGETHER):
             some = numbers[start : start + _TOGETHER]
-            said = [languages[number] or "" for number in some] if languages else None
             texts = generate(
                 ensemble,
                 [begun[number][1:] for number in some],
                 subject.routing,
                 most=most,
-                languages=said,
+                languages=[languages[number] or "" for number in some] if languages else None,
                 sampling=sampling or Sampling(temperature=0),
                 stop=stop,
             )
             for number, text in zip(some, texts, strict=True):
-                found[number] = text.tokens
-    return found
+                written[number] = text.tokens
+    return written
 
 
 def begins_with(subject: Model, words: Collection[str]) -> list[int]:
     """The tokens whose text begins with one of these words: nothing is lost by stopping at one."""
-    anchor = subject.encode("a").tolist()
+    anchor, count = subject.encode("a").tolist(), subject.tokenizer.get_vocab_size()
     before = subject.tokenizer.decode(anchor, skip_special_tokens=False)
-    pieces = subject.tokenizer.decode_batch(
-        [[*anchor, number] for number in range(subject.tokenizer.get_vocab_size())],
-        skip_special_tokens=False,
-    )
-    wanted: Mapping[int, str] = {n: piece[len(before) :] for n, piece in enumerate(pieces)}
-    return [n for n, piece in wanted.items() if piece.startswith(tuple(words))]
-
-
-def _written(subject: Model, rows: Sequence[Row], numbers: Sequence[int], most: int) -> list[int]:
-    """Those of the rows that go on with the first `most` tokens that the subject writes."""
-    begun = [rows[number].tokens[: rows[number].start] for number in numbers]
-    languages = [rows[number].language for number in numbers]
-    found = []
-    texts = write(subject, begun, most=most, languages=languages)
-    for number, text in zip(numbers, texts, strict=True):
-        row = rows[number]
-        if np.array_equal(text, row.tokens[row.start : row.start + most]):
-            found.append(number)
-    return found
+    rows = [[*anchor, number] for number in range(count)]
+    texts = subject.tokenizer.decode_batch(rows, skip_special_tokens=False)
+    return [n for n, text in enumerate(texts) if text[len(before) :].startswith(tuple(words))]

@@ -5,15 +5,23 @@ from pathlib import Path
 from typing import Literal
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate.conduct import Asked, with_bases
+from tongues.evaluate.conduct import Suite, with_bases
 from tongues.evaluate.conduct import evaluate as ask
 from tongues.evaluate.evaluation import Evaluation
-from tongues.evaluate.exams import is_task, joined_exams, set_exams
+from tongues.evaluate.losses import Policy
 from tongues.evaluate.outcome import put_together
 from tongues.evaluate.shares import score_apart
-from tongues.evaluate.tasks import TASKS, Exam, ItemFault, Normalisation
-from tongues.evaluate.tasks.items import Unfitting
-from tongues.evaluate.texts import Policy, read_texts
+from tongues.evaluate.tasks import (
+    TASKS,
+    Exam,
+    ItemFault,
+    Normalisation,
+    Unfitting,
+    is_task,
+    joined_exams,
+    set_exams,
+)
+from tongues.evaluate.texts import read_texts
 from tongues.experts.ensemble.model import lineage_of
 from tongues.launch import check_ranks, open_launcher
 from tongues.recipe.base import readable_name
@@ -114,13 +122,13 @@ def evaluate(
                 unfit=unfit,
             ),
         )
-    asked = Asked(texts, exams, Policy(window, stride), normalisation, unfit, faults)
+    suite = Suite(texts, exams, Policy(window, stride), normalisation, unfit, faults)
     folder, held = workspace / "evaluations" / name, memory_bytes(memory)
     if ranks:
         starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
         score_apart(
             everyone,
-            asked,
+            suite,
             workspace,
             folder,
             ranks=ranks,
@@ -129,7 +137,7 @@ def evaluate(
             tell=voice.say,
         )
     with voice.progress(name) as show:
-        done = ask(everyone, asked, workspace, folder, memory=held, watch=show)
+        done = ask(everyone, suite, workspace, folder, memory=held, watch=show)
     evaluation = put_together(done, named)
     evaluation.write(folder)
     write_cards(evaluation, folder / "cards")

@@ -12,9 +12,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.models.families import tiny
 from tongues.errors import UserError
-from tongues.evaluate.tasks import Exam, Item, Task, accuracy, load_task, set_exam
-from tongues.evaluate.tasks.prompts import before_items
-from tongues.evaluate.tasks.score import fitted, score_task
+from tongues.evaluate.tasks import Exam, Item, Task, correct, load_task, set_exam
+from tongues.evaluate.tasks.score import before_items, fitted, score_task
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
 
@@ -113,7 +112,7 @@ def test_sums_are_those_of_transformers_by_the_requests_of_lm_eval(
         assert score.bytes == tuple(len(ending.encode()) for ending in item.endings)
         assert score.label == item.label
     assert answers.faults == ()
-    assert 0 <= accuracy(answers.scores, "token") <= 1
+    assert 0 <= correct(answers.scores, "token").mean() <= 1
 
 
 def test_a_whole_prompt_may_be_scored(subject: Model, independent: Independent) -> None:

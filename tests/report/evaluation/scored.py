@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from tongues.evaluate.accuracies import task_scores
+from tongues.evaluate.comparing import task_scores, text_scores
 from tongues.evaluate.evaluation import EvaluatedModel, Evaluation, Trained
-from tongues.evaluate.losses import text_scores
+from tongues.evaluate.losses import DocumentLosses, Policy
 from tongues.evaluate.tasks import ItemScore
-from tongues.evaluate.texts import DocumentLosses, Policy
 from tongues.roles import Roles
 
 LANGS = ("qaa", "qab", "qac")

@@ -3,19 +3,11 @@
 What brings torch is imported by name where it is needed: `score`.
 """
 
-from tongues.evaluate.tasks.choices import ItemScore, accuracy, chance, choose, correct
-from tongues.evaluate.tasks.demonstrations import Exam, set_exam
-from tongues.evaluate.tasks.faults import ItemFault, count_faults
-from tongues.evaluate.tasks.items import Item, read_items
+from tongues.evaluate.tasks.answers import ItemFault, ItemScore, correct, count_faults
+from tongues.evaluate.tasks.exams import Exam, is_task, joined_exams, set_exam, set_exams
+from tongues.evaluate.tasks.items import Item, Unfitting, read_items
 from tongues.evaluate.tasks.places import find_languages
-from tongues.evaluate.tasks.task import (
-    NORMALISATIONS,
-    TASKS,
-    Normalisation,
-    Task,
-    TaskFile,
-    load_task,
-)
+from tongues.evaluate.tasks.task import NORMALISATIONS, TASKS, Normalisation, Task, load_task
 
 __all__ = [
     "NORMALISATIONS",
@@ -26,14 +18,14 @@ __all__ = [
     "ItemScore",
     "Normalisation",
     "Task",
-    "TaskFile",
-    "accuracy",
-    "chance",
-    "choose",
+    "Unfitting",
     "correct",
     "count_faults",
     "find_languages",
+    "is_task",
+    "joined_exams",
     "load_task",
     "read_items",
     "set_exam",
+    "set_exams",
 ]

@@ -11,38 +11,38 @@ from tongues.evaluate.tasks.task import Task
 from tongues.files import path_text
 from tongues.recipe import Hub
 
-__all__ = ["HUB", "Part", "Place", "find_items", "find_languages", "languages_in"]
+__all__ = ["Part", "find_items", "find_languages", "languages_in"]
 
-HUB = "hub"  # where items are read from the hub; `hub:NAME` names another data set of that layout
+_HUB = "hub"  # where items are read from the hub; `hub:NAME` names another data set of that layout
 _PACKED = ("", ".gz", ".zst")
 
-Place = Path | Hub
 Part = Literal["items", "demonstrations"]
 
 
-def find_items(task: Task, language: str, where: Path | str, part: Part = "items") -> Place | None:
+def find_items(
+    task: Task, language: str, where: Path | str, part: Part = "items"
+) -> Path | Hub | None:
     """The file or data set with a language's items, or with its demonstrations if those lie apart.
 
     where: a folder, a file, `hub`, or `hub:NAME` with a data set of the same layout. In a folder
     that is the task's own path, `NAME/{language}.jsonl` or `{language}.jsonl`, packed or not.
     """
     if _is_hub(where):
-        return _on_hub(task, language, str(where).removeprefix(HUB).removeprefix(":"), part)
+        return _on_hub(task, language, str(where).removeprefix(_HUB).removeprefix(":"), part)
     folder = Path(where)
     if folder.is_file():
         return folder if part == "items" else None
-    names = dict.fromkeys((language, _name(task, language)))
-    patterns = _patterns(task, part)
-    tried = [pattern.replace("{language}", name) for pattern in patterns for name in names]
+    names = dict.fromkeys((language, task.names.get(language, language)))
+    tried = [one.replace("{language}", name) for one in _patterns(task, part) for name in names]
     for path in (folder / f"{one}{packed}" for one in tried for packed in _PACKED):
         if path.is_file():
             return path
     if part == "demonstrations":
         return None
-    looked = ", ".join(f"`{one}`" for one in tried)
-    what = f"has no items of `{task.name}` in `{language}`: there is no {looked}"
+    what = f"has no items of `{task.name}` in `{language}`: there is no "
+    what += ", ".join(f"`{one}`" for one in tried)
     there = languages_in(task, folder)
-    hint = f"there are {', '.join(there)}" if there else _beside(folder)
+    hint = f"there are {', '.join(there)}" if there else _content(folder)
     raise UserError(what, where=path_text(folder), hint=hint)
 
 
@@ -55,7 +55,7 @@ def find_languages(task: Task, where: Path | str) -> list[str]:
     if languages or folder.is_file() or _is_hub(where):
         return languages
     what = f"has no items of `{task.name}` in any language"
-    raise UserError(what, where=path_text(folder), hint=_beside(folder))
+    raise UserError(what, where=path_text(folder), hint=_content(folder))
 
 
 def languages_in(task: Task, where: Path | str, *, named: bool = False) -> list[str]:
@@ -65,20 +65,20 @@ def languages_in(task: Task, where: Path | str, *, named: bool = False) -> list[
     """
     if _is_hub(where):
         return sorted(task.languages)
-    own = {_name(task, language): language for language in task.languages}
+    own = {name: language for language, name in task.names.items()}
     for pattern in _patterns(task, "items")[: -1 if named else None]:
         before, _, after = pattern.partition("{language}")
         file = re.compile(rf"{re.escape(before)}([^/]+){re.escape(after)}(\.gz|\.zst)?")
         paths = Path(where).glob(f"{pattern.replace('{language}', '*')}*")
-        found = [file.fullmatch(path.relative_to(where).as_posix()) for path in paths]
-        names = {own.get(match[1], match[1]) for match in found if match}
+        matches = [file.fullmatch(path.relative_to(where).as_posix()) for path in paths]
+        names = {own.get(match[1], match[1]) for match in matches if match}
         if languages := sorted(filter(tag_is_valid, names)):
             return languages
     return []
 
 
 def _is_hub(where: Path | str) -> bool:
-    return str(where) == HUB or str(where).startswith(f"{HUB}:")
+    return str(where) == _HUB or str(where).startswith(f"{_HUB}:")
 
 
 def _on_hub(task: Task, language: str, dataset: str, part: Part) -> Hub | None:
@@ -101,13 +101,7 @@ def _patterns(task: Task, part: Part) -> list[str]:
     return ([own] if own else []) + usual
 
 
-def _name(task: Task, language: str) -> str:
-    """What the task's data call a language, if they have a name of their own for it."""
-    named = task.languages
-    return named.get(language, language) if isinstance(named, dict) else language
-
-
-def _beside(folder: Path) -> str:
+def _content(folder: Path) -> str:
     if not folder.is_dir():
         return f"there is no such folder in `{Path.cwd()}`; `hub` reads from the hub"
     inside = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))

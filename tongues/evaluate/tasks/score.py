@@ -1,18 +1,24 @@
-"""What a model says to the items of a task."""
+"""The scores of a model on the items of a task, as rows of tokens.
 
-from collections.abc import Callable, Iterator, Sequence
+The seam between prompt and choice is lm-eval's: white space that ends the prompt belongs to the
+choice, all of it is encoded at once, and what the prompt alone has in tokens is cut from its front.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from tongues.errors import UserError
+from tongues.evaluate.losses import Spelling
 from tongues.evaluate.rows import Row, score_rows, too_long
-from tongues.evaluate.tasks.choices import ItemScore
-from tongues.evaluate.tasks.demonstrations import Exam
-from tongues.evaluate.tasks.faults import ItemFault, stop_at
-from tongues.evaluate.tasks.items import Item, Unfitting
-from tongues.evaluate.tasks.prompts import before_items, choice_alone, choices_of
-from tongues.evaluate.tasks.spelling import Spelling
+from tongues.evaluate.tasks.answers import ItemFault, ItemScore, stop_at
+from tongues.evaluate.tasks.exams import Exam
+from tongues.evaluate.tasks.items import Item, Unfitting, joined
+from tongues.evaluate.tasks.task import Task
 from tongues.experts.ensemble.model import Model
 
-__all__ = ["Answers", "fitted", "score_task"]
+__all__ = ["Answers", "before_items", "fitted", "score_task"]
 
 _LACKING = 0.1  # of an item's letters, from which a tokenizer lacks its script
 
@@ -23,6 +29,12 @@ class Answers:
 
     scores: tuple[ItemScore, ...]
     faults: tuple[ItemFault, ...]
+
+
+def before_items(task: Task, demonstrations: Sequence[Item]) -> str:
+    """The text that stands before every item of a draw."""
+    shown = (item.shown(task.separator) for item in demonstrations)
+    return "".join(f"{text}{task.demonstrations_end}" for text in shown)
 
 
 def score_task(
@@ -37,32 +49,31 @@ def score_task(
     """Score every choice of every item behind the demonstrations of a draw.
 
     unconditional: score choices standing alone too, which `pmi` needs. unfit: whether items that
-    the model cannot be asked are passed over and told among the faults, or are an error: those
+    the model cannot be asked are passed over and are among the faults, or are an error: those
     longer than the model can see, and those in a script that its tokenizer lacks.
     """
-    task, language = exam.task, exam.language
-    before = before_items(task, exam.demonstrations[draw])
-    spelling, shots = Spelling(subject.tokenizer), len(exam.demonstrations[draw])
-    asked: list[tuple[Item, list[Row]]] = []
+    task, asker = exam.task, _Asker(subject, exam, Spelling(subject.tokenizer))
+    items: list[tuple[Item, list[Row]]] = []
     faults: list[ItemFault] = []
     for item in exam.items:
-        rows = choices_of(subject, task, item, before, language, len(asked))
-        fault = _fault(subject, exam, item, rows, spelling, shots)
-        if fault is None:
-            asked.append((item, rows))
-            continue
-        if unfit == "stop":
-            raise stop_at(fault, _advice(fault, shots))
-        faults.append(fault)
-    if not asked:
+        rows = asker.rows(item, draw, family=len(items))
+        if fault := asker.fault(item, rows, draw):
+            if unfit == "stop":
+                raise _stop(fault, exam)
+            faults.append(fault)
+        else:
+            items.append((item, rows))
+    if not items:
         return Answers((), tuple(faults))
     alone: dict[str, Row] = {}
-    for ending in (ending for item, _ in asked for ending in item.endings if unconditional):
+    context = asker.length(task.unconditional)
+    for ending in (ending for item, _ in items for ending in item.endings if unconditional):
         if ending not in alone:
-            alone[ending] = choice_alone(subject, task, ending, language, len(asked) + len(alone))
-    together = [row for _, rows in asked for row in rows]
-    found = score_rows(subject, [*together, *alone.values()], tell=tell)
-    totals = [-float(one.nats.sum()) for one in found]
+            whole = f"{task.unconditional}{task.separator}{ending}"
+            alone[ending] = asker.row(context, whole, len(items) + len(alone))
+    together = [row for _, rows in items for row in rows]
+    scored = score_rows(subject, [*together, *alone.values()], tell=tell)
+    totals = [-float(one.nats.sum()) for one in scored]
     sums = iter(totals[: len(together)])
     by_text = dict(zip(alone, totals[len(together) :], strict=True))
     scores = [
@@ -75,7 +86,7 @@ def score_task(
             tuple(len(ending.encode()) for ending in item.endings),
             tuple(by_text[ending] for ending in item.endings) if unconditional else None,
         )
-        for item, rows in asked
+        for item, rows in items
     ]
     return Answers(tuple(scores), tuple(faults))
 
@@ -91,13 +102,18 @@ def fitted(exam: Exam, subjects: Sequence[Model], *, unfit: Unfitting = "skip") 
         return exam
     kept: list[Item] = []
     faults: list[ItemFault] = []
-    known = [Spelling(subject.tokenizer) for subject in subjects]
+    askers = [_Asker(subject, exam, Spelling(subject.tokenizer)) for subject in subjects]
     for place, item in enumerate((*exam.items, *exam.spare)):
-        fault = next(_faults(exam, item, subjects, known), None)
+        each = (
+            asker.fault(item, asker.rows(item, draw), draw)
+            for draw in range(len(exam.demonstrations))
+            for asker in askers
+        )
+        fault = next((fault for fault in each if fault), None)
         if fault is None:
             kept.append(item)
         elif unfit == "stop":
-            raise stop_at(fault, _advice(fault, len(exam.demonstrations[0])))
+            raise _stop(fault, exam)
         else:
             faults.append(fault)
         if len(kept) == len(exam.items):
@@ -107,43 +123,61 @@ def fitted(exam: Exam, subjects: Sequence[Model], *, unfit: Unfitting = "skip") 
     return replace(exam, items=tuple(kept), faults=(*exam.faults, *faults), spare=())
 
 
-def _faults(
-    exam: Exam, item: Item, subjects: Sequence[Model], known: Sequence[Spelling]
-) -> Iterator[ItemFault]:
-    """Why subjects cannot be asked an item behind some draw's demonstrations."""
-    for shown in exam.demonstrations:
-        before = before_items(exam.task, shown)
-        for subject, spelling in zip(subjects, known, strict=True):
-            rows = choices_of(subject, exam.task, item, before, exam.language, 0)
-            if fault := _fault(subject, exam, item, rows, spelling, len(shown)):
-                yield fault
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """A model that is asked an exam."""
+
+    subject: Model
+    exam: Exam
+    spelling: Spelling
+
+    def rows(self, item: Item, draw: int, family: int = 0) -> list[Row]:
+        """Each choice of an item behind its prompt and the demonstrations."""
+        task = self.exam.task
+        before = before_items(task, self.exam.demonstrations[draw])
+        lengths = {prompt: self.length(f"{before}{prompt}") for prompt in {*item.prompts}}
+        return [
+            self.row(lengths[prompt], f"{before}{joined(prompt, task.separator, ending)}", family)
+            for prompt, ending in zip(item.prompts, item.endings, strict=True)
+        ]
+
+    def length(self, context: str) -> int:
+        """The tokens of a context without the white space that ends it."""
+        return len(self.subject.encode(context.rstrip())) if context.rstrip() else 0
+
+    def row(self, context: int, whole: str, family: int) -> Row:
+        """Behind what stands before prompts; where nothing is asked behind, before texts."""
+        begun = [self.subject.first] if self.subject.prompted or not context else []
+        tokens = np.concatenate([np.array(begun, dtype=np.int64), self.subject.encode(whole)])
+        return Row(tokens, len(begun) + context, self.exam.language, family)
+
+    def fault(self, item: Item, rows: Sequence[Row], draw: int) -> ItemFault | None:
+        """Why the model cannot be asked an item, if it cannot."""
+        name, shots = self.subject.name, len(self.exam.demonstrations[draw])
+        longest = max(rows, key=lambda row: len(row.tokens))
+        missing = self.spelling.missing(" ".join({*item.prompts, *item.endings}))
+        if too_long(self.subject, longest):
+            behind = f" with {shots} demonstration{'s' if shots > 1 else ''}" if shots else ""
+            sees = f"`{name}` sees {self.subject.ensemble.context}"
+            reason = "too long for the model"
+            sample = f"{len(longest.tokens)} tokens{behind}, and {sees}"
+        elif missing > _LACKING:
+            reason = "script missing"
+            sample = f"the tokenizer of `{name}` lacks {missing:.0%} of its letters"
+        elif len({row.tokens.tobytes() for row in rows}) < len(rows) or any(
+            row.start >= len(row.tokens) for row in rows
+        ):
+            reason = "choices alike"
+            sample = f"the tokenizer of `{name}` cannot tell its choices apart"
+        else:
+            return None
+        source = f"{self.exam.task.name} in {self.exam.language}"
+        return ItemFault(source, f"item {item.id}", reason, sample)
 
 
-def _fault(
-    subject: Model, exam: Exam, item: Item, rows: Sequence[Row], spelling: Spelling, shots: int
-) -> ItemFault | None:
-    """Why a model cannot be asked an item, if it cannot."""
-    source = f"{exam.task.name} in {exam.language}"
-    place = f"item {item.id}"
-    longest = max(rows, key=lambda row: len(row.tokens))
-    if too_long(subject, longest):
-        behind = f" with {shots} demonstration{'s' if shots > 1 else ''}" if shots else ""
-        sees = f"`{subject.name}` sees {subject.ensemble.context}"
-        sample = f"{len(longest.tokens)} tokens{behind}, and {sees}"
-        return ItemFault(source, place, "too long for the model", sample)
-    missing = spelling.missing(" ".join({*item.prompts, *item.endings}))
-    if missing > _LACKING:
-        sample = f"the tokenizer of `{subject.name}` lacks {missing:.0%} of its letters"
-        return ItemFault(source, place, "script missing", sample)
-    spelled = {row.tokens.tobytes() for row in rows}
-    if len(spelled) < len(rows) or any(row.start >= len(row.tokens) for row in rows):
-        sample = f"the tokenizer of `{subject.name}` cannot tell its choices apart"
-        return ItemFault(source, place, "choices alike", sample)
-    return None
-
-
-def _advice(fault: ItemFault, shots: int) -> str:
+def _stop(fault: ItemFault, exam: Exam) -> UserError:
     if fault.reason != "too long for the model":
-        return "leave such items out, or ask a model whose tokenizer has the script"
-    fewer = "ask with fewer demonstrations, or " if shots else ""
-    return f"{fewer}leave such items out; nothing is cut"
+        hint = "leave such items out, or ask a model whose tokenizer has the script"
+        return stop_at(fault, hint)
+    fewer = "ask with fewer demonstrations, or " if exam.demonstrations[0] else ""
+    return stop_at(fault, f"{fewer}leave such items out; nothing is cut")

@@ -5,7 +5,6 @@ by an entry point of the group `tongues.tasks`, whose value is a `Task` or a `Ta
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -19,15 +18,7 @@ from tongues.recipe.base import RecipeSection, readable_name
 from tongues.recipe.loading import load_section
 from tongues.registry import Registry
 
-__all__ = [
-    "NORMALISATIONS",
-    "TASKS",
-    "Normalisation",
-    "Task",
-    "TaskFile",
-    "Wording",
-    "load_task",
-]
+__all__ = ["NORMALISATIONS", "TASKS", "Normalisation", "Task", "TaskFile", "Wording", "load_task"]
 
 Normalisation: TypeAlias = Literal["token", "character", "byte", "sum", "pmi"]
 NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
@@ -107,25 +98,32 @@ class Task(RecipeSection):
         """What the items ask."""
         return self.about
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What the task's data call its languages."""
+        named = self.languages
+        return named if isinstance(named, dict) else dict(zip(named, named, strict=True))
+
     def load(self) -> "Task":
         """The task itself: a registered task is one, or a file of one."""
         return self
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Task":
-        for translation in (Translation(), *self.translated.values()):
-            wording = self._worded(translation)
+        for translation in (None, *self.translated):
+            wording = self.wording(translation or "en", "translated")
             lists = [x for x in (wording.prompt, wording.choices) if not isinstance(x, str)]
             if len(lists) > 1:
                 raise ValueError("give several prompts or several choices, not both")
-            if any(len(listed) < 2 for listed in lists):
-                raise ValueError("a list of prompts or choices has two of them or more")
             for listed in lists:
+                if len(listed) < 2:
+                    raise ValueError("a list of prompts or choices has two of them or more")
                 if self.labels is not None and len(self.labels) != len(listed):
                     what = f"`labels` has {len(self.labels)} values for {len(listed)} choices"
                     raise ValueError(f"{what}; give one for each")
-            for template in (*_listed(wording.prompt), *_listed(wording.choices)):
-                check_template(template, wording.words)
+            for texts in (wording.prompt, wording.choices):
+                for template in [texts] if isinstance(texts, str) else texts:
+                    check_template(template, wording.words)
         for pattern in self.replace:
             try:
                 re.compile(pattern)
@@ -135,31 +133,26 @@ class Task(RecipeSection):
 
     def wording(self, language: str, templates: str = "english") -> Wording:
         """The prompt, choices and words of a language: the task's own, or `translated` ones."""
-        if templates == "english" or language.partition("-")[0] == "en":
-            return self._worded(Translation())
-        if language not in self.translated:
-            there = ", ".join(f"`{tag}`" for tag in self.translated) or "none"
-            what = f"has no templates in `{language}`; there are {there}"
-            hint = "use the English ones, or add yours under `translated`"
-            raise UserError(what, where=self.name, hint=hint)
-        return self._worded(self.translated[language])
+        other = Translation()
+        if templates != "english" and language.partition("-")[0] != "en":
+            if language not in self.translated:
+                there = ", ".join(f"`{tag}`" for tag in self.translated) or "none"
+                what = f"has no templates in `{language}`; there are {there}"
+                hint = "use the English ones, or add yours under `translated`"
+                raise UserError(what, where=self.name, hint=hint)
+            other = self.translated[language]
+        return Wording(
+            self.prompt if other.prompt is None else other.prompt,
+            self.choices if other.choices is None else other.choices,
+            {**self.words, **other.words},
+        )
 
     def hub_name(self, language: str) -> str:
         """What the data set on the hub calls a language."""
-        names = self.languages
-        known = names if isinstance(names, Mapping) else dict(zip(names, names, strict=True))
-        if known and language not in known:
-            hint = nearest(language, known)
+        if self.names and language not in self.names:
+            hint = nearest(language, self.names)
             raise UserError(f"has no items in `{language}`", where=self.name, hint=hint)
-        return known.get(language, language)
-
-    def _worded(self, translation: Translation) -> Wording:
-        """The task's own wording but for what a translation says."""
-        return Wording(
-            self.prompt if translation.prompt is None else translation.prompt,
-            self.choices if translation.choices is None else translation.choices,
-            {**self.words, **translation.words},
-        )
+        return self.names.get(language, language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +190,3 @@ def load_task(name: str | Path) -> Task:
         hint = f"{nearest(str(name), TASKS.names())}; your own is named by its file, such as"
         raise UserError(f"there is no task `{name}`", hint=f"{hint} `mine.yaml`")
     return TaskFile(path).load()
-
-
-def _listed(templates: str | list[str]) -> list[str]:
-    return [templates] if isinstance(templates, str) else templates

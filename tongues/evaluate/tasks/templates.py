@@ -12,7 +12,7 @@ from unicodedata import category
 
 from tongues.errors import nearest
 
-__all__ = ["FILTERS", "Unfit", "Words", "check_template", "fill", "fill_all"]
+__all__ = ["Unfit", "Words", "check_template", "fill_all"]
 
 Words = Mapping[str, Mapping[str, str]]  # tables by name: what stands for what
 
@@ -27,30 +27,19 @@ class Unfit(Exception):
         self.reason, self.about = reason, about
 
 
-def _capitalize(text: str) -> str:
-    return text.capitalize()
-
-
-def _uncapitalize(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
 def _open(text: str) -> str:
-    """Without the mark that ends a sentence, so that it goes on."""
+    """Without the mark that ends a sentence, so that it continues."""
     text = text.strip()
     return text[:-1] if text and category(text[-1]).startswith("P") else text
 
 
-FILTERS: dict[str, Callable[[str], str]] = {
+_FILTERS: dict[str, Callable[[str], str]] = {
     "strip": str.strip,
-    "capitalize": _capitalize,
-    "uncapitalize": _uncapitalize,
+    "capitalize": str.capitalize,
+    "uncapitalize": lambda text: text[:1].lower() + text[1:],
     "open": _open,
 }
-_SPLITS: dict[str, Callable[[str, str], str]] = {
-    "before": lambda text, mark: text.partition(mark)[0],
-    "after": lambda text, mark: text.partition(mark)[2],
-}
+_SPLITS = {"before": 0, "after": 2}  # which part of the text that a mark divides
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,48 +49,73 @@ class _Field:
     path: str
     filters: tuple[tuple[str, str], ...]
 
-    @property
-    def may_be_blank(self) -> bool:
-        """Of what stands before or after a mark there may be nothing."""
-        return any(name in _SPLITS for name, _ in self.filters)
+    def find(self, row: Mapping[str, Any]) -> Any:
+        """What stands in a row where the path leads."""
+        value: Any = row
+        for step in [self.path] if self.path in row else self.path.split("."):
+            if isinstance(value, Mapping) and step in value:
+                value = value[step]
+            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                raise Unfit("field missing", f"`{self.path}`")
+        return value
+
+    def text(self, value: Any, words: Words, blank: bool) -> str:
+        """A value as text, through the filters; blank: whether it may be."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str):
+            raise Unfit("field is no text", f"`{self.path}`")
+        for name, mark in self.filters:
+            if name in words:
+                if value not in words[name]:
+                    raise Unfit("word unknown", f"`{self.path}`: `{value}`")
+                value = words[name][value]
+            elif name in _SPLITS:
+                if mark not in value:
+                    raise Unfit("mark missing", f"`{self.path}` has no `{mark}`")
+                value = value.partition(mark)[_SPLITS[name]]
+                blank = True  # before or after a mark there may be nothing
+            else:
+                value = _FILTERS[name](value)
+        if not (blank or value.strip()):
+            raise Unfit("empty choice", f"`{self.path}`")
+        return value
 
 
 def check_template(template: str, words: Words) -> None:
     """Raise a ValueError, with what would be right, for a template that cannot be filled."""
-    for part in _parts(template):
-        if isinstance(part, str):
-            continue
-        if not part.path:
+    for field in (part for part in _parts(template) if not isinstance(part, str)):
+        if not field.path:
             raise ValueError(f"`{template}` has a field without a name")
-        for name, mark in part.filters:
+        for name, mark in field.filters:
             if name in _SPLITS and not mark:
                 raise ValueError(f"`{name}` in `{template}` needs a mark, as in `{name} _`")
-            if name not in _SPLITS and name not in FILTERS and name not in words:
-                known = nearest(name, (*FILTERS, *_SPLITS, *words))
+            if name not in (*_SPLITS, *_FILTERS, *words):
+                known = nearest(name, (*_FILTERS, *_SPLITS, *words))
                 raise ValueError(f"`{name}` in `{template}` is no filter and no table; {known}")
-
-
-def fill(template: str, row: Mapping[str, Any], words: Words, *, blank: bool) -> str:
-    """The template with a row's fields; Unfit where one lacks, is no text, or is blank.
-
-    blank: whether fields may be.
-    """
-    return "".join(
-        part if isinstance(part, str) else _filled(part, _found(row, part.path), words, blank)
-        for part in _parts(template)
-    )
 
 
 def fill_all(
     templates: str | Sequence[str], row: Mapping[str, Any], words: Words, *, blank: bool
 ) -> list[str]:
-    """Several templates filled; of one alone, whose only field is a list, its elements."""
-    if not isinstance(templates, str):
-        return [fill(template, row, words, blank=blank) for template in templates]
-    match list(_parts(templates)):
-        case [_Field() as field] if isinstance(found := _found(row, field.path), list):
-            return [_filled(field, value, words, blank) for value in found]
-    return [fill(templates, row, words, blank=blank)]
+    """Templates filled with a row's fields; of one alone, whose only field is a list, its elements.
+
+    Unfit where a field lacks, is no text, or is blank. blank: whether fields may be.
+    """
+    if isinstance(templates, str):
+        match list(_parts(templates)):
+            case [_Field() as field] if isinstance(values := field.find(row), list):
+                return [field.text(value, words, blank) for value in values]
+        templates = [templates]
+    return [
+        "".join(
+            part if isinstance(part, str) else part.text(part.find(row), words, blank)
+            for part in _parts(template)
+        )
+        for template in templates
+    ]
 
 
 def _parts(template: str) -> Iterator[str | _Field]:
@@ -121,41 +135,3 @@ def _parts(template: str) -> Iterator[str | _Field]:
             yield _Field(path.strip(), tuple((name, mark.strip()) for name, _, mark in named))
     if place < len(template):
         yield template[place:]
-
-
-def _found(row: Mapping[str, Any], path: str) -> Any:
-    """What stands in a row where a path leads."""
-    found: Any = row
-    for step in [path] if path in row else path.split("."):
-        if isinstance(found, Mapping) and step in found:
-            found = found[step]
-        elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-            found = found[int(step)]
-        else:
-            raise Unfit("field missing", f"`{path}`")
-    return found
-
-
-def _filled(field: _Field, value: Any, words: Words, blank: bool) -> str:
-    """A field's value as text, through its filters."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str):
-        raise Unfit("field is no text", f"`{field.path}`")
-    for name, mark in field.filters:
-        value = _filtered(value, name, mark, field.path, words)
-    if not (blank or field.may_be_blank or value.strip()):
-        raise Unfit("empty choice", f"`{field.path}`")
-    return value
-
-
-def _filtered(text: str, name: str, mark: str, path: str, words: Words) -> str:
-    if name in words:
-        if text not in words[name]:
-            raise Unfit("word unknown", f"`{path}`: `{text}`")
-        return words[name][text]
-    if name in _SPLITS:
-        if mark not in text:
-            raise Unfit("mark missing", f"`{path}` has no `{mark}`")
-        return _SPLITS[name](text, mark)
-    return FILTERS[name](text)

@@ -5,20 +5,22 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.evaluate.units import Unit, keep_unit, read_unit
+from tongues.evaluate.conduct import Unit, keep_unit, read_unit
+from tongues.evaluate.tasks import ItemFault
+from tongues.evaluate.tasks.score import Answers
 
 UNIT = Unit("study/fr-cpt", "xcopa", "fr", 8, 2)
+ANSWERS = Answers((), (ItemFault("here", "line 1", "not JSON", "{"),))
 
 
 def test_what_is_kept_is_read_again_and_only_as_it_was_made(tmp_path: Path) -> None:
-    keep_unit(tmp_path, UNIT, "one", {"scores": [1.5, 2.0]})
-    kept = read_unit(tmp_path, UNIT, "one")
-    assert kept and kept["scores"] == [1.5, 2.0]
+    keep_unit(tmp_path, UNIT, "one", ANSWERS)
+    assert read_unit(tmp_path, UNIT, "one") == ANSWERS
     assert read_unit(tmp_path, UNIT, "other") is None
 
 
 def test_a_damaged_unit_is_done_again(tmp_path: Path) -> None:
-    keep_unit(tmp_path, UNIT, "one", {})
+    keep_unit(tmp_path, UNIT, "one", ANSWERS)
     UNIT.path(tmp_path).write_text('{"fingerprint": "on')
     assert read_unit(tmp_path, UNIT, "one") is None
 
