@@ -2,3 +2,7 @@
 
 Without torch: `evaluation`, `losses`, `comparing`, and `tasks` but for its `score`.
 """
+
+from tongues.evaluate.evaluation import Evaluation, read_evaluation
+
+__all__ = ["Evaluation", "read_evaluation"]
