@@ -3,6 +3,6 @@
 Without torch: `evaluation`, `losses`, `comparing`, and `tasks` but for its `score`.
 """
 
-from tongues.evaluate.evaluation import Evaluation, read_evaluation
+from tongues.evaluate.tasks import TASKS, load_task
 
-__all__ = ["Evaluation", "read_evaluation"]
+__all__ = ["TASKS", "load_task"]

@@ -16,7 +16,7 @@ from tongues.text.reading import Fault
 from tongues.text.reading.files import read_records
 from tongues.text.reading.hub import hub_rows, hub_source
 
-__all__ = ["Item", "Items", "Unfitting", "joined", "read_items"]
+__all__ = ["Item", "TaskItems", "Unfitting", "joined", "read_items"]
 
 Unfitting = Literal["skip", "stop"]  # what becomes of what cannot be asked
 
@@ -41,7 +41,7 @@ def joined(prompt: str, separator: str, ending: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class TaskItems:
     """What a source holds: items in its order, and a fault for each row that is none."""
 
     source: str
@@ -57,7 +57,7 @@ def read_items(
     part: Part = "items",
     templates: str = "english",
     unfit: Unfitting = "skip",
-) -> Items:
+) -> TaskItems:
     """The items of a task in a language, with the prompts filled in by `templates`.
 
     templates: `english` or `translated`. unfit: whether a row that is no item is passed over and
@@ -92,7 +92,7 @@ def read_items(
         _check_fields(task, wording, faults, fields)
         why = "; ".join(count_faults(faults)) or "it is empty"
         raise UserError(f"holds no item of `{task.name}`", where=source, hint=why)
-    return Items(source, tuple(items.values()), tuple(faults))
+    return TaskItems(source, tuple(items.values()), tuple(faults))
 
 
 def _item(
