@@ -79,7 +79,6 @@ CLASHES = {
     "Text",
     "advise",
     "between",
-    "chance",
     "chart",
     "choose",
     "colour",
