@@ -1,10 +1,17 @@
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.estimate import Estimate
-from tongues.report.statistics import by_unit, estimate, over_sizes, slope
+from tongues.report.statistics import over_sizes, slope
+
+
+def estimate(values: Iterable[float]) -> Estimate | None:
+    """The mean over seeds of one size, which is the plain one."""
+    return over_sizes((("a", seed), value) for seed, value in enumerate(values))
 
 
 def test_interval_is_the_textbook_one():
@@ -65,7 +72,6 @@ def test_values_of_one_unit_count_once():
     assert twice == over_sizes([(("a", 1), 2.0), (("a", 2), 5.0)])
     assert over_sizes([(("a", 1), 1.0), (("a", 1), 3.0)]) == Estimate(2.0, n=1)
     assert over_sizes([]) is None
-    assert by_unit([("a", 1.0), ("b", 5.0), ("a", 3.0)]) == [2.0, 5.0]
 
 
 def test_where_seeds_are_too_few_all_units_are_one_spread():

@@ -1,18 +1,9 @@
-"""What a study found, in sentences, figures and one page; the figures of laws and plans."""
+"""Pages and figures of runs, laws, plans, corpora, tokenizers, evaluations and experts."""
 
 from tongues.pages import write_figures
 from tongues.report.findings import Findings, findings
 from tongues.report.laws import law_figures
 from tongues.report.plan_figures import plan_figures
-from tongues.report.view import write_report
-from tongues.report.words import sentences
+from tongues.report.study import write_report
 
-__all__ = [
-    "Findings",
-    "findings",
-    "law_figures",
-    "plan_figures",
-    "sentences",
-    "write_figures",
-    "write_report",
-]
+__all__ = ["Findings", "findings", "law_figures", "plan_figures", "write_figures", "write_report"]

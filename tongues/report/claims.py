@@ -1,287 +1,295 @@
-"""What others found of continuing, put to the test on these runs.
+"""What others found of continuing, tested on these runs: each claim, its numbers and verdicts.
 
-Each finding becomes a number with a 95 % interval for every target, and for every share of replay
-where it is about that.
+A claim becomes a number with a 95 % interval for every target, and for every share of replay where
+it is about that. It holds where the whole interval is in the region that the claim names, and does
+not hold where none of it is; all else is inconclusive.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
-import numpy as np
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import expm1, inf
+from typing import Literal
 
 from tongues.estimate import Estimate
-from tongues.laws import Curve
 from tongues.laws.observed import RunCurves
-from tongues.report.findings import Findings, Nearer, Transfer
-from tongues.report.growth import by_compute, growth, has_none, larger, larger_saturated
-from tongues.report.meeting import meetings, meetings_of_ends
+from tongues.report.findings import Findings, Transfer
+from tongues.report.measures import (
+    EARLY,
+    early_loss,
+    has_no_power,
+    nearness,
+    next_sizes,
+    replay_gaps,
+    saved_by_size,
+    transfer_powers,
+)
 from tongues.report.statistics import Unit, over_sizes, slope
-from tongues.report.verdicts import Cells, Claim, Judge, Part, above, below, parts, within
 
-__all__ = ["claims"]
+__all__ = ["ABOVE", "BELOW", "Claim", "Part", "Region", "Verdict", "claims", "judge", "within"]
 
+Verdict = Literal["holds", "does not hold", "inconclusive"]
+Region = tuple[float, float]  # without its ends
+
+ABOVE, BELOW = (0.0, inf), (-inf, 0.0)
 _STEADY = 5.0  # points of the share saved, for ten times the compute, that are hardly a change
 _LINEAR = 0.1  # around a power of 1
 _NOTHING = 0.05  # of gamma
 _ALIKE = 2.0  # per cent of a loss
-_EARLY = 0.1  # share of a run's tokens at which its source's loss is asked whether it rose
-_ABOUT_EARLY = 0.05, 0.25  # the evaluation nearest to that must lie between these
+_NATS = "nats per token"
 _UNEQUAL = "runs and twins end after different numbers of tokens, each with its rate down"
-_BOTH = "sizes are compared where both source models had that loss before their first step"
-_NEITHER = "on both targets the source model had that loss before its first step"
-_MID_SCHEDULE = "at equal compute on the target, learning rates are down to different degrees"
-
-
-def claims(findings: Findings) -> list[Claim]:
-    """Every finding that these runs can be asked about."""
-    return [claim for claim in (*_of_learning(findings), *_of_replay(findings)) if claim.parts]
-
-
-def _of_learning(findings: Findings) -> Iterator[Claim]:
-    plain = [t for t in findings.transfers if not t.replay]
-
-    def each(
-        found: Callable[[Transfer], Estimate | None], judge: Judge, *reasons: Callable[..., str]
-    ) -> tuple[Part, ...]:
-        """Without verdict where one of the reasons, asked about a transfer, says why."""
-        return tuple(
-            part
-            for t in plain
-            for part in parts(
-                {(t.target, None): found(t)}, judge, next(filter(None, (r(t) for r in reasons)), "")
-            )
-        )
-
-    yield Claim(
-        "below-scratch",
+_SATURATED = "in {} of {} pairs the base had that loss before its first step, so that all is saved"
+_BOTH = "sizes are compared where both bases had that loss before their first step"
+_NEITHER = "on both targets the base had that loss before its first step"
+_TEXTS = {  # the claim, what is measured, in which unit
+    "below-scratch": (
         "At equal compute CPT ends below training from scratch.",
         "scratch's loss less CPT's after as many tokens",
-        "nats per token",
-        each(lambda t: t.ahead, above, _unequal),
-    )
-    yield Claim(
-        "saves",
+        _NATS,
+    ),
+    "saves": (
         "CPT comes to the same loss with less compute.",
         "share of scratch's compute saved, through training",
         "%",
-        each(lambda t: _hundredfold(t.saved), above, _unequal, _all_saturated),
-    )
-    yield Claim(
-        "saves-by-ends",
+    ),
+    "saves-by-ends": (
         "The same between final losses alone.",
         "share saved between runs of several lengths",
         "%",
-        each(lambda t: _hundredfold(t.by_ends), above, _all_saturated),
-    )
-    yield Claim(
-        "saving-lasts",
+    ),
+    "saving-lasts": (
         "The share saved hardly changes with compute.",
         f"change for ten times the compute, alike within {_STEADY:g}",
         "points",
-        each(
-            lambda t: _hundredfold(slope(list(by_compute(t.pairs)))),
-            within(_STEADY),
-            _unequal,
-            _saturated,
-        ),
-    )
-    yield Claim(
-        "transferred-grows",
+    ),
+    "transferred-grows": (
         "Effectively transferred data grow in proportion to the tokens.",
-        f"their power of scratch's tokens, 1 within {_LINEAR:g}{_without(plain)}",
+        f"their power of scratch's tokens, 1 within {_LINEAR:g}",
         "",
-        each(lambda t: over_sizes(growth(t.pairs)), within(_LINEAR, of=1.0), _unequal, _saturated),
-    )
-    yield Claim(
-        "larger-transfers-more",
+    ),
+    "larger-transfers-more": (
         "Larger models transfer more.",
         "change of the share transferred for ten times the parameters, at equal tokens",
         "points",
-        each(
-            lambda t: _hundredfold(over_sizes(larger(t.pairs))),
-            above,
-            _unequal,
-            _saturated,
-            _sizes_saturated,
-        ),
-    )
-    yield Claim(
-        "gamma-cpt",
+    ),
+    "gamma-cpt": (
         "On CPT, size and tokens act together: γ is above 0.",
-        "γ of CPT's law, which stands on the one from scratch",
+        "γ of CPT's law, which builds on the one from scratch",
         "",
-        tuple(_gammas(findings, "cpt", "cpt", above)),
-    )
-    yield Claim(
-        "gamma-scratch",
+    ),
+    "gamma-scratch": (
         "From scratch they do not: γ is about 0.",
         f"γ of the extended law, alike within {_NOTHING:g}",
         "",
-        tuple(_gammas(findings, "scratch", "extended", within(_NOTHING))),
-    )
-    yield Claim(
-        "nearer-gains",
+    ),
+    "nearer-gains": (
         "The nearer a target, the more is saved.",
         "share saved less that of the target named",
         "points",
-        tuple(map(_nearer, findings.nearer)),
-    )
-    yield Claim(
-        "forgets",
-        "Without replay the source is forgotten.",
-        "final loss on the source less the one at the start",
-        "nats per token",
-        parts({(f.target, None): f.rise for f in findings.forgetting if not f.replay}, above),
-    )
-
-
-def _hundredfold(share: Estimate | None) -> Estimate | None:
-    """A share in per cent."""
-    return share.times(100.0) if share else None
-
-
-def _unequal(transfer: Transfer) -> str:
-    """One of a pair is mid-schedule when the other ends."""
-    return "" if transfer.equally_long else _UNEQUAL
-
-
-def _saturated(transfer: Transfer) -> str:
-    """What saves all cannot save more."""
-    if not transfer.saturated:
-        return ""
-    return (
-        f"in {transfer.saturated} of {len(transfer.pairs)} pairs the source model had that loss "
-        "before its first step, so that all is saved"
-    )
-
-
-def _all_saturated(transfer: Transfer) -> str:
-    return "" if transfer.measured else _saturated(transfer)
-
-
-def _sizes_saturated(transfer: Transfer) -> str:
-    return _BOTH if larger_saturated(transfer.pairs) else ""
-
-
-def _nearer(nearer: Nearer) -> Part:
-    value = nearer.difference.times(100.0)
-    reason = _NEITHER if nearer.saturated else ""
-    verdict = "cannot be told" if reason else above(value)
-    return Part(nearer.near, None, value, verdict, nearer.far, reason)
-
-
-def _without(transfers: Sequence[Transfer]) -> str:
-    """How many pairs have no power, which without them looks better than it is."""
-    pairs = [pair for transfer in transfers for pair in transfer.pairs]
-    count = sum(map(has_none, pairs))
-    return f"; {count} of {len(pairs)} pairs left out, with none at times" if count else ""
-
-
-def _gammas(findings: Findings, strategy: str, law: str, judge: Judge) -> Iterator[Part]:
-    """Without verdict where too little stands behind the fit."""
-    for target, compared in findings.compared.items():
-        for entry in compared.entries:
-            if (entry.strategy, entry.law) == (strategy, law) and entry.gamma:
-                value = Estimate(*entry.gamma, n=entry.n_runs)
-                yield from parts({(target, None): value}, judge, entry.doubt)
-
-
-def _of_replay(findings: Findings) -> Iterator[Claim]:
-    for name, finding, which, met, reason in (
-        (
-            "targets-meet",
-            "At equal compute on the target its loss is the same, whatever the replay.",
-            "through training",
-            meetings(findings.usual),
-            _MID_SCHEDULE,
-        ),
-        (
-            "targets-meet-by-ends",
-            "The same between final losses alone.",
-            "in runs of several lengths",
-            meetings_of_ends(findings.usual),
-            "",
-        ),
-    ):
-        yield Claim(
-            name,
-            finding,
-            f"loss beside that with the least replay, {which}, alike within {_ALIKE:g} %",
-            "%",
-            parts(
-                _cells((one.run, 100.0 * np.expm1(one.apart)) for one in met),
-                within(_ALIKE),
-                reason,
-            ),
-        )
-    curves = [
-        (run, f.lang, run.curves[f.lang]) for f in findings.forgetting for run in f.runs if f.replay
-    ]
-    start = {(run, lang): float(curve.loss[0]) for run, lang, curve in curves}
-    early = {
-        (run, lang): loss for run, lang, curve in curves if (loss := _early(curve)) is not None
-    }
-    end = {(run, lang): float(curve.loss[-1]) for run, lang, curve in curves}
-    at = f"{_EARLY * 100:g} % into the run"
-    for name, finding, measure, after, before, judge in (
-        (
-            "source-rises",
-            "Replayed, the source's loss first rises.",
-            f"loss {at} less that at the start",
-            early,
-            start,
-            above,
-        ),
-        ("source-falls", "Then it falls.", f"end less {at}", end, early, below),
-        (
-            "source-ends-below",
-            "In the end it lies below its start.",
-            "end less start",
-            end,
-            start,
-            below,
-        ),
-    ):
-        both = after.keys() & before.keys()
-        cells = _cells((place[0], after[place] - before[place]) for place in after if place in both)
-        yield Claim(name, finding, measure, "nats per token", parts(cells, judge))
-    yield Claim(
-        "more-keeps-more",
+    ),
+    "forgets": (
+        "Without replay the base languages are forgotten.",
+        "final loss on the base language less the one at the start",
+        _NATS,
+    ),
+    "targets-meet-by-ends": (
+        "At equal compute on the target its loss is the same, whatever the replay.",
+        f"final loss versus that without replay, alike within {_ALIKE:g} %",
+        "%",
+    ),
+    "source-rises": (
+        "Replayed, the loss on the base language first rises.",
+        f"loss {EARLY * 100:g} % into the run less that at the start",
+        _NATS,
+    ),
+    "source-falls": ("Then it falls.", f"end less {EARLY * 100:g} % into the run", _NATS),
+    "source-ends-below": ("In the end it is below its start.", "end less start", _NATS),
+    "more-keeps-more": (
         "The more replay, the less is forgotten.",
-        "final loss on the source less that with the next smaller share",
-        "nats per token",
-        parts(_cells(_steps(findings)), below),
-    )
+        "final loss on the base language less that with the next smaller share",
+        _NATS,
+    ),
+}
 
 
-def _cells(values: Iterable[tuple[RunCurves, float]]) -> Cells:
-    """One estimate for each target and share of replay, each from its own runs alone."""
-    found: dict[tuple[str, float | None], list[tuple[Unit, float]]] = {}
-    for run, value in values:
-        found.setdefault((run.target, run.replay), []).append((run.unit, value))
-    places = sorted(found, key=lambda place: (place[0], place[1] or 0.0))
-    return {place: over_sizes(found[place]) for place in places}
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A claim on one target, at one share of replay where it is about that.
+
+    versus: the target it was compared with, if any. reason: why the number is inconclusive however
+    narrow its interval, or what to know of it.
+    """
+
+    target: str
+    replay: float | None
+    value: Estimate
+    verdict: Verdict
+    versus: str = ""
+    reason: str = ""
 
 
-def _early(curve: Curve) -> float | None:
-    """The loss at a place fixed beforehand: a peak sought in the curve is one of noise too."""
-    share = curve.tokens / curve.tokens[-1]
-    near = int(np.argmin(np.abs(np.log(np.maximum(share, 1e-9) / _EARLY))))
-    first, last = _ABOUT_EARLY
-    return float(curve.loss[near]) if first <= share[near] <= last else None
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of others, and its parts here.
+
+    measure: what the numbers are. unit: of them, `%` or `points` (percentage points) for shares.
+    """
+
+    name: str
+    finding: str
+    measure: str
+    unit: str
+    parts: tuple[Part, ...]
+
+    @property
+    def verdict(self) -> str:
+        """What of it holds, in a few words."""
+        where: dict[str, list[str]] = {}
+        for part in self.parts:
+            share = "" if part.replay is None else f" at {part.replay * 100:.3g} %"
+            where.setdefault(part.verdict, []).append(f"`{part.target}`{share}")
+        if len(where) == 1:
+            return next(iter(where))
+        return "; ".join(f"{verdict}: {', '.join(places)}" for verdict, places in where.items())
 
 
-def _steps(findings: Findings) -> Iterator[tuple[RunCurves, float]]:
-    """How each run's source ends beside the run with the next smaller share of replay."""
-    runs = [(run, f.lang) for f in findings.forgetting for run in f.runs]
-    for run, lang in runs:
+def within(tolerance: float, of: float = 0.0) -> Region:
+    """Equal to `of` but for the tolerance."""
+    return of - tolerance, of + tolerance
+
+
+def judge(value: Estimate, region: Region) -> Verdict:
+    """Whether the interval is in the region, outside of it, or neither."""
+    if value.low is None or value.high is None:
+        return "inconclusive"
+    first, last = region
+    if first < value.low and value.high < last:
+        return "holds"
+    return "does not hold" if value.high <= first or value.low >= last else "inconclusive"
+
+
+def claims(findings: Findings) -> list[Claim]:
+    """Every claim that these runs have a number for."""
+    parts = _of_learning(findings) | _of_replay(findings)
+    tested = [Claim(name, *texts, parts=tuple(parts[name])) for name, texts in _TEXTS.items()]
+    return [claim for claim in tested if claim.parts]
+
+
+def _part(
+    target: str, value: Estimate, region: Region, reason: str = "", replay: float | None = None
+) -> Part:
+    verdict: Verdict = "inconclusive" if reason else judge(value, region)
+    return Part(target, replay, value, verdict, reason=reason)
+
+
+def _of_learning(findings: Findings) -> dict[str, list[Part]]:
+    plain = [t for t in findings.transfers if not t.replay]
+
+    def unequal(t: Transfer) -> str:
+        return "" if t.equally_long else _UNEQUAL
+
+    def saturated(t: Transfer) -> str:
+        return _SATURATED.format(t.saturated, len(t.pairs)) if t.saturated else ""
+
+    def all_saturated(t: Transfer) -> str:
+        return "" if t.measured else saturated(t)
+
+    def both_saturated(t: Transfer) -> str:
+        return _BOTH if any(both for *_, both in next_sizes(t.pairs)) else ""
+
+    def each(
+        measure: Callable[[Transfer], Estimate | None],
+        region: Region,
+        *reasons: Callable[[Transfer], str],
+        unit: float = 100.0,
+    ) -> list[Part]:
+        """Inconclusive where one of the reasons gives one."""
+        values = [(t, value.times(unit)) for t in plain if (value := measure(t))]
+        why = {t.target: next(filter(None, (reason(t) for reason in reasons)), "") for t in plain}
+        return [_part(t.target, value, region, why[t.target]) for t, value in values]
+
+    def gammas(strategy: str, law: str, region: Region) -> list[Part]:
+        return [
+            _part(target, Estimate(*entry.gamma, n=entry.n_runs), region, entry.doubt)
+            for target, compared in findings.compared.items()
+            for entry in compared.entries
+            if (entry.strategy, entry.law) == (strategy, law) and entry.gamma
+        ]
+
+    def larger(t: Transfer) -> Estimate | None:
+        return over_sizes((unit, change) for unit, change, _ in next_sizes(t.pairs))
+
+    def growth(t: Transfer) -> Estimate | None:
+        return over_sizes(transfer_powers(t.pairs))
+
+    def lasting(t: Transfer) -> Estimate | None:
+        return slope(saved_by_size(t.pairs))
+
+    nearer: list[Part] = []
+    for near, far, difference, both in nearness(plain):
+        value, reason = difference.times(100.0), _NEITHER if both else ""
+        verdict = "inconclusive" if reason else judge(value, ABOVE)
+        nearer.append(Part(near, None, value, verdict, far, reason))
+    grown = each(growth, within(_LINEAR, of=1.0), unequal, saturated, unit=1.0)
+    dropped = {t.target: sum(map(has_no_power, t.pairs)) for t in plain}
+    grown = [
+        replace(part, reason=f"{count} pairs left out, which transferred nothing at times")
+        if (count := dropped[part.target]) and not part.reason
+        else part
+        for part in grown
+    ]
+    return {
+        "below-scratch": each(lambda t: t.ahead, ABOVE, unequal, unit=1.0),
+        "saves": each(lambda t: t.saved, ABOVE, unequal, all_saturated),
+        "saves-by-ends": each(lambda t: t.by_ends, ABOVE, all_saturated),
+        "saving-lasts": each(lasting, within(_STEADY), unequal, saturated),
+        "transferred-grows": grown,
+        "larger-transfers-more": each(larger, ABOVE, unequal, saturated, both_saturated),
+        "gamma-cpt": gammas("cpt", "cpt", ABOVE),
+        "gamma-scratch": gammas("scratch", "extended", within(_NOTHING)),
+        "nearer-gains": nearer,
+        "forgets": [_part(f.target, f.rise, ABOVE) for f in findings.forgetting if not f.replay],
+    }
+
+
+def _of_replay(findings: Findings) -> dict[str, list[Part]]:
+    replayed = [(run, f.lang) for f in findings.forgetting for run in f.runs]
+    rises, falls, ends, steps = ([] for _ in range(4))
+    for run, lang in replayed:
+        loss = run.curves[lang].loss
+        start, end, early = float(loss[0]), float(loss[-1]), early_loss(run, lang)
+        if run.replay:
+            ends.append((run, end - start))
+        if run.replay and early is not None:
+            rises.append((run, early - start))
+            falls.append((run, end - early))
         less = [
             other
-            for other, also in runs
-            if also == lang
-            and other.target == run.target
+            for other, also in replayed
+            if (also, other.target) == (lang, run.target)
             and other.replay < run.replay
             and other.like(run)
         ]
         if less:
             last = max(less, key=lambda other: other.replay).curves[lang].loss[-1]
-            yield run, float(run.curves[lang].loss[-1] - last)
+            steps.append((run, end - float(last)))
+    gaps = [(run, 100.0 * expm1(gap)) for run, gap in replay_gaps(findings.usual)]
+    return {
+        "targets-meet-by-ends": _by_replay(gaps, within(_ALIKE)),
+        "source-rises": _by_replay(rises, ABOVE),
+        "source-falls": _by_replay(falls, BELOW),
+        "source-ends-below": _by_replay(ends, BELOW),
+        "more-keeps-more": _by_replay(steps, BELOW),
+    }
+
+
+def _by_replay(values: Iterable[tuple[RunCurves, float]], region: Region) -> list[Part]:
+    """A part for each target and share of replay, each from its own runs alone."""
+    places: dict[tuple[str, float], list[tuple[Unit, float]]] = {}
+    for run, value in values:
+        places.setdefault((run.target, run.replay), []).append((run.unit, value))
+    means = {place: over_sizes(places[place]) for place in sorted(places)}
+    return [
+        _part(target, mean, region, replay=replay)
+        for (target, replay), mean in means.items()
+        if mean
+    ]

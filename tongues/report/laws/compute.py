@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from tongues.laws import (
-    Law,
     allocate,
     envelope,
     implied_saving,
@@ -34,7 +33,9 @@ from tongues.report.laws.series import (
     by_target,
     compute_known,
     held_out,
+    of_kind,
     pairs,
+    points,
 )
 from tongues.report.theme import LOSS
 
@@ -42,81 +43,54 @@ __all__ = ["power_laws", "saved_by_laws"]
 
 _POINTS = 61
 _SIZES = 4
-_FLOOR = -100.0  # percent; how far a saving falls below is told in words
-_USUAL_SIZES = (1e8, 5e9)  # drawn where the range is unknown
-_USUAL_TOKENS = (1e9, 1e11)
+_FLOOR = -100.0  # percent; how far a saving falls below is said in words
+_USUAL = {"N": (1e8, 5e9), "D": (1e9, 1e11)}  # drawn where the range is unknown
+_RUN_TIPS = ("run", "compute:.2e=FLOPs", "loss:.3f")
 
 
 def power_laws(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
     """Loss against compute by the power laws, over the points they were fitted on."""
-    targets = by_target(one for one in fitted if one.law.equation.role == "compute")
+    targets = by_target(each for each in fitted if each.of_compute)
     if not targets:
         return None
     drawn = {target: _power_rows(own) for target, own in targets.items()}
     rows = [row for own in drawn.values() for row in own]
-    panels = tuple(_power_panel(targets[t], drawn[t], rows, names) for t in targets)
-    kinds, caption = {row["kind"] for row in rows}, ""
-    if "point" in kinds:
-        caption += "Small dots are all points, large ones those that no cheaper point beats. "
-    ranged = ", the band its 95 % interval." if "band" in kinds else "."
-    caption += f"The line is the law of these{ranged}"
-    if "foretold" in kinds:
+    panels = tuple(_power_panel(own, drawn[t], rows, names) for t, own in targets.items())
+    kinds = {row["kind"] for row in rows}
+    caption = "Small dots are all points, large ones those that no cheaper point beats. "
+    caption = caption if "point" in kinds else ""
+    caption += f"The line is the law of these{', the band its 95 % interval' * ('band' in kinds)}."
+    if "predicted" in kinds:
         caption += (
             " Rings are the points with most compute; the dashed line is the law fitted without "
-            "them, which had to foretell them."
+            "them, which had to predict them."
         )
     return Figure("power-laws", "The lowest loss that compute buys", caption, panels, tuple(rows))
 
 
 def _power_rows(fitted: Sequence[LawSeries]) -> list[Row]:
     known = compute_known(fitted)
-    least, most = (known[0], known[1] * BEYOND) if known else UNKNOWN
+    C = np.geomspace(*((known[0], known[1] * BEYOND) if known else UNKNOWN), _POINTS)
     rows: list[Row] = []
-    for one in fitted:
-        shared = {"target": one.law.target, "series": one.series}
-        rows += [shared | row for row in _power_points(one)]
-        rows += [shared | row for row in _along_compute(one.law, "law", least, most)]
-        if held := held_out(one):
-            first = float(held[1].variables["C"].min())
-            rows += [shared | row for row in _along_compute(held[0], "foretold", first, most)]
+    for each in fitted:
+        shared: Row = {"target": each.law.target, "series": each.series}
+        if each.rows is not None:
+            compute, loss = each.rows.variables["C"], each.rows.loss
+            lowest = set(envelope(compute, loss).tolist())
+            above = each.law.holdout.above if each.law.holdout else np.inf
+            for i, run in enumerate(each.rows.run):
+                kind = "held out" if compute[i] > above else "envelope"
+                row = shared | {"kind": kind if i in lowest else "point"}
+                row |= {"run": each.rows.runs[run], "compute": float(compute[i])}
+                rows.append(row | {"loss": float(loss[i])})
+        rows += points(shared | {"kind": "law"}, compute=C, loss=each.law.loss(C=C))
+        if each.law.draws:
+            low, high = each.law.loss_interval(C=C)
+            rows += points(shared | {"kind": "band"}, compute=C, loss=low, loss_high=high)
+        if held := held_out(each):
+            late = np.geomspace(held[1].variables["C"].min(), C[-1], _POINTS)
+            rows += points(shared | {"kind": "predicted"}, compute=late, loss=held[0].loss(C=late))
     return rows
-
-
-def _power_points(one: LawSeries) -> list[Row]:
-    if one.rows is None:
-        return []
-    C, loss = one.rows.variables["C"], one.rows.loss
-    lowest = set(envelope(C, loss).tolist())
-    above = one.law.holdout.above if one.law.holdout else np.inf
-    kinds = [
-        ("held out" if C[i] > above else "envelope") if i in lowest else "point"
-        for i in range(len(C))
-    ]
-    runs = [one.rows.runs[run] for run in one.rows.run]
-    return [
-        {"kind": kind, "run": run, "compute": c, "loss": value}
-        for kind, run, c, value in zip(kinds, runs, C.tolist(), loss.tolist(), strict=True)
-    ]
-
-
-def _along_compute(law: Law, kind: str, least: float, most: float) -> list[Row]:
-    """The law along compute, and its interval where it has draws."""
-    compute = np.geomspace(least, most, _POINTS - 1)
-    curve = zip(compute.tolist(), law.loss(C=compute).tolist(), strict=True)
-    rows: list[Row] = [{"kind": kind, "compute": C, "loss": loss} for C, loss in curve]
-    if law.draws:
-        low, high = (end.tolist() for end in law.loss_interval(C=compute))
-        rows += [
-            {"kind": "band", "compute": C, "loss": bottom, "loss_high": top}
-            for C, bottom, top in zip(compute.tolist(), low, high, strict=True)
-        ]
-    return rows
-
-
-def _power_formula(law: Law) -> str:
-    E, A, gamma = (law.params[name] for name in ("E", "A", "gamma"))
-    power = f"{f'{A:.3g}' if A < 1e3 else compact(A, 3)} · C^−{gamma:.3f}"
-    return f"L = {E:.3g} + {power}" if E else f"L = {power}"
 
 
 def _power_panel(
@@ -128,188 +102,135 @@ def _power_panel(
     y = logs("loss", LOSS, loss, PLAIN)
     tint = colour(names, [row["series"] for row in rows])
     known = compute_known(fitted)
-    said = ("run", "compute:.2e=FLOPs", "loss:.3f")
-
-    def of(kind: str) -> list[Row]:
-        return [row for row in rows if row["kind"] == kind]
-
-    place = {"align": "left", "baseline": "bottom", "dx": 8}
-    formulas = [
-        formula(
-            _power_formula(one.law),
-            one.series,
-            0,
-            "height",
-            tint,
-            dy=19 * (i + 1 - len(fitted)) - 8,
-            **place,
-        )
-        for i, one in enumerate(fitted)
-    ]
+    formulas: list[alt.Chart] = []
+    for i, each in enumerate(fitted):
+        E, A, gamma = (each.law.params[name] for name in ("E", "A", "gamma"))
+        power = f"{f'{A:.3g}' if A < 1e3 else compact(A, 3)} · C^−{gamma:.3f}"
+        text = f"L = {E:.3g} + {power}" if E else f"L = {power}"
+        place = Row(align="left", baseline="bottom", dx=8, dy=19 * (i + 1 - len(fitted)) - 8)
+        formulas.append(formula(text, each.series, 0, "height", tint, **place))
+    dashed = Row(width=2.2, strokeDash=[6, 4])
     return panel(
         fitted[0].title("Lowest loss by compute"),
         *beyond(x, known and known[1]),
-        band(of("band"), x, y, "loss_high", tint),
-        dots(of("point"), x, y, tint, size=14, opacity=0.4, said=said),
-        line(of("law"), x, y, tint),
-        line(of("foretold"), x, y, tint, width=2.2, strokeDash=[6, 4]),
-        dots(of("envelope"), x, y, tint, size=40, opacity=0.9, said=said),
-        dots(of("held out"), x, y, tint, size=48, ring=True, said=said),
+        band(of_kind(rows, "band"), x, y, "loss_high", tint),
+        dots(of_kind(rows, "point"), x, y, tint, size=14, opacity=0.4, said=_RUN_TIPS),
+        line(of_kind(rows, "law"), x, y, tint),
+        line(of_kind(rows, "predicted"), x, y, tint, **dashed),
+        dots(of_kind(rows, "envelope"), x, y, tint, size=40, opacity=0.9, said=_RUN_TIPS),
+        dots(of_kind(rows, "held out"), x, y, tint, size=48, ring=True, said=_RUN_TIPS),
         *formulas,
         height=320,
     )
 
 
 def saved_by_laws(fitted: Sequence[LawSeries]) -> Figure | None:
-    """The share of compute that CPT's law saves, and the tokens it stands in for at each size."""
+    """The share of compute that CPT's law saves, and the tokens it replaces at each size."""
     rows: list[Row] = []
     panels: list[alt.LayerChart] = []
     for scratch, cpt in pairs(fitted):
-        if _has_frontier(scratch.law) and _has_frontier(cpt.law):
-            known = compute_known((scratch, cpt))
-            drawn = (known[0], known[1] * BEYOND) if known else UNKNOWN
-            share = _share_rows(scratch, cpt, drawn)
-            panels.append(_share_panel(scratch, share, known))
+        inverse = scratch.law.equation.inverse and cpt.law.equation.inverse
+        if scratch.of_compute or (inverse and allocate(scratch.law) and allocate(cpt.law)):
+            share, drawn = _compute_saved(scratch, cpt)
+            panels.append(drawn)
             rows += share
-        if scratch.law.equation.inverse and cpt.law.equation.inverse:
-            tokens = _token_rows(scratch, cpt)
-            panels.append(_token_panel(scratch, tokens))
+        if inverse:
+            tokens, drawn = _tokens_transferred(scratch, cpt)
+            panels.append(drawn)
             rows += tokens
     if not panels:
         return None
     ranged = any(name.endswith("_low") for row in rows for name in row)
-    bands = "; bands are 95 % intervals" if ranged else ""
     caption = (
-        f"At equal loss, by inverting both laws{bands}. In the red, continuing costs more "
-        "than training from scratch; a line that leaves the panel goes on below it, and "
-        "one that ends comes to losses that continuing never reaches."
+        f"At equal loss, by inverting both laws{'; bands are 95 % intervals' if ranged else ''}. "
+        "In the red, continuing costs more than training from scratch; a line that leaves the "
+        "panel goes on below it, and one that ends comes to losses that continuing never reaches."
     )
     title = "What continuing saves, by the laws"
     return Figure("saved-by-laws", title, caption, tuple(panels), tuple(rows))
 
 
-def _has_frontier(law: Law) -> bool:
-    return _is_power(law) or (law.equation.inverse is not None and allocate(law) is not None)
+def _costs_more(y: Axis) -> tuple[alt.Chart | None, ...]:
+    """What is below zero, where continuing costs more."""
+    return area(y=(y, "height"), style="loss", **Row({y.field: 0.0})), rule(y=y, dash=())
 
 
-def _is_power(law: Law) -> bool:
-    return law.equation.role == "compute"
-
-
-def _share_rows(scratch: LawSeries, cpt: LawSeries, ends: tuple[float, float]) -> list[Row]:
+def _compute_saved(scratch: LawSeries, cpt: LawSeries) -> tuple[list[Row], alt.LayerChart]:
     """The share saved, percent, along the compute of training from scratch."""
-    compute = np.geomspace(*ends, _POINTS)
-    columns = {"saved": implied_saving(scratch.law, cpt.law, compute)}
+    known = compute_known((scratch, cpt))
+    ends = (known[0], known[1] * BEYOND) if known else UNKNOWN
+    C = np.geomspace(*ends, _POINTS)
+    columns = {"saved": implied_saving(scratch.law, cpt.law, C)}
     if scratch.law.draws and cpt.law.draws:
-        low, high = implied_saving_interval(scratch.law, cpt.law, compute)
+        low, high = implied_saving_interval(scratch.law, cpt.law, C)
         columns |= {"saved_low": low, "saved_high": high}
-    shared = {"target": scratch.law.target, "laws": f"{scratch.law.form}, {cpt.law.form}"}
-    return [
-        shared
-        | {"compute": float(C)}
-        | {name: 100.0 * float(values[i]) for name, values in columns.items()}
-        for i, C in enumerate(compute)
-    ]
-
-
-def _share_panel(
-    scratch: LawSeries, rows: Sequence[Row], known: tuple[float, float] | None
-) -> alt.LayerChart:
-    compute = [row["compute"] for row in rows]
+    shared: Row = {"target": scratch.law.target, "laws": f"{scratch.law.form}, {cpt.law.form}"}
+    percents = {name: 100.0 * np.asarray(values) for name, values in columns.items()}
+    rows = points(shared, compute=C, **percents)
+    finite = [row for row in rows if np.isfinite(row["saved"])]
+    least = [row[name] for row in finite for name in columns if name != "saved_high"]
+    floor = max(_FLOOR, min(0.0, *least)) if least else 0.0
+    if finite and max(row["saved"] for row in finite) < _FLOOR:
+        floor = min(row["saved"] for row in finite)
     title = "Training compute from scratch (FLOPs)"
-    x = logs("compute", title, compute, SCIENTIFIC, margin=0.0, grid=False)
-    low = _floor(rows)
-    y = linear("saved", "Compute saved (%)", low=low - 0.04 * (100 - low), high=100.0, tickCount=6)
-    where = "Envelopes" if _is_power(scratch.law) else "Best sizes"
-    bottom = 3.0 * low - 100.0  # below the panel, which cuts
+    x = logs("compute", title, ends, SCIENTIFIC, margin=0.0, grid=False)
+    bottom = 3.0 * floor - 100.0  # below the panel, which cuts
     bounded = [
-        {
-            name: max(value, bottom) if name.startswith("saved") else value
-            for name, value in row.items()
-        }
-        for row in rows
-        if np.isfinite(row["saved"])
+        row | {name: max(row[name], bottom) for name in columns if np.isfinite(row[name])}
+        for row in finite
     ]
-    ends = replace(y.of("saved_low"), title="")
-    said = ("compute:.2e=FLOPs", "saved:.1f=saved (%)")
-    quiet = {"style": "quiet", "opacity": 0.22}
-    return panel(
-        scratch.title(f"{where} save {_ends(rows, known or UNKNOWN)}"),
-        *_costs_more(y),
-        *beyond(x, known and known[1]),
-        band(bounded, x, ends, "saved_high", **quiet) if "saved_low" in rows[0] else None,
-        line(bounded, x, y, style="step", clip=True).encode(tooltip=tips(*said)),
-    )
-
-
-def _floor(rows: Sequence[Row]) -> float:
-    """Where the axis ends: at most at `_FLOOR`, unless everything lies below that."""
-    curve = [row["saved"] for row in rows if np.isfinite(row["saved"])]
-    if curve and max(curve) < _FLOOR:
-        return min(curve)
-    ends = [row[name] for row in rows for name in ("saved", "saved_low") if name in row]
-    return max(_FLOOR, min(0.0, *ends))
-
-
-def _ends(rows: Sequence[Row], ends: tuple[float, float]) -> str:
-    """The saving at both ends of what is known."""
-    near = [min(rows, key=lambda row: abs(np.log(row["compute"] / C))) for C in ends]
-    return ", ".join(
+    title = "Compute saved (%)"
+    y = linear("saved", title, low=floor - 0.04 * (100 - floor), high=100.0, tickCount=6)
+    near = [min(rows, key=lambda row: abs(np.log(row["compute"] / C))) for C in known or UNKNOWN]
+    said = ", ".join(
         (minus(f"{row['saved']:.0f}") + " %" if np.isfinite(row["saved"]) else "never as low")
         + minus(f" at {compact(row['compute'])}")
         for row in near
     )
+    where = "Envelopes" if scratch.of_compute else "Best sizes"
+    quiet = Row(style="quiet", opacity=0.22)
+    ranged = "saved_low" in columns
+    low_axis = replace(y.of("saved_low"), title="")
+    curve = line(bounded, x, y, style="step", clip=True)
+    drawn = panel(
+        scratch.title(f"{where} save {said}"),
+        *_costs_more(y),
+        *beyond(x, known and known[1]),
+        band(bounded, x, low_axis, "saved_high", **quiet) if ranged else None,
+        curve.encode(tooltip=tips("compute:.2e=FLOPs", "saved:.1f=saved (%)")),
+    )
+    return rows, drawn
 
 
-def _costs_more(y: Axis) -> tuple[alt.Chart | None, ...]:
-    """What lies below zero, where continuing costs more."""
-    zero: Row = {y.field: 0.0}
-    return area(y=(y, "height"), style="loss", **zero), rule(y=y, dash=())
-
-
-def _token_rows(scratch: LawSeries, cpt: LawSeries) -> list[Row]:
+def _tokens_transferred(scratch: LawSeries, cpt: LawSeries) -> tuple[list[Row], alt.LayerChart]:
     """Effectively transferred tokens of some sizes, along the tokens of training from scratch."""
-    known = scratch.range or {"N": _USUAL_SIZES, "D": _USUAL_TOKENS}
+    known = scratch.range or _USUAL
     sizes = np.geomspace(*known["N"], _SIZES)
     if scratch.rows is not None:
         measured = np.unique(scratch.rows.variables["N"])
         sizes = np.unique(measured[np.linspace(0, len(measured) - 1, _SIZES).round().astype(int)])
-    tokens = np.linspace(*known["D"], _POINTS)
-    found = saved_at_size(scratch.law, cpt.law, sizes[:, None], tokens)["transferred"]
+    D = np.linspace(*known["D"], _POINTS)
+    values = saved_at_size(scratch.law, cpt.law, sizes[:, None], D)["transferred"]
     names = ("transferred", "transferred_low", "transferred_high")
-    return [
-        {"target": scratch.law.target, "size": float(N), "tokens": float(D)}
-        | {
-            name: float(values[i, j])
-            for name, values in zip(names, found, strict=True)
-            if np.isfinite(values[i, j])
-        }
-        for i, N in enumerate(sizes)
-        for j, D in enumerate(tokens)
-    ]
-
-
-def _token_panel(scratch: LawSeries, rows: Sequence[Row]) -> alt.LayerChart:
+    rows: list[Row] = []
+    for i, N in enumerate(sizes.tolist()):
+        columns = {name: of_size[i] for name, of_size in zip(names, values, strict=True)}
+        own = points({"target": scratch.law.target, "size": N}, tokens=D, **columns)
+        rows += [{k: v for k, v in row.items() if k == "target" or np.isfinite(v)} for row in own]
     most = max(row["tokens"] for row in rows)
-    known = [row for row in rows if "transferred" in row]
-    low = max(-most, min([0.0, *(row["transferred"] for row in known)]))
-    title = "Tokens trained on from scratch"
-    x = linear("tokens", title, low=0.0, high=most, labelExpr=COUNT, grid=False)
-    title = "Tokens that continuing stands in for"
+    shown = [row for row in rows if "transferred" in row]
+    low = max(-most, min([0.0, *(row["transferred"] for row in shown)]))
+    x = linear("tokens", "Tokens from scratch", low=0.0, high=most, labelExpr=COUNT, grid=False)
+    title = "Tokens that continuing replaces"
     y = linear("transferred", title, low=low - 0.03 * most, high=most, labelExpr=COUNT)
-    tint = shade("size", "Parameters", [row["size"] for row in rows], "stroke")
+    tint = shade("size", "Parameters", sizes.tolist(), "stroke")
     ranged = [row for row in rows if "transferred_low" in row]
-    ends = band(
-        ranged,
-        x,
-        replace(y.of("transferred_low"), title=""),
-        "transferred_high",
-        tint,
-        opacity=0.13,
-    )
-    return panel(
+    below = replace(y.of("transferred_low"), title="")
+    ends = band(ranged, x, below, "transferred_high", tint, opacity=0.13).encode(detail="size:Q")
+    drawn = panel(
         scratch.title("Effectively transferred data, by size"),
         *_costs_more(y),
-        ends.encode(detail="size:Q") if ranged else None,
-        line(known, x, y, tint, "size", width=2.2, clip=True),
+        ends if ranged else None,
+        line(shown, x, y, tint, "size", width=2.2, clip=True),
     )
+    return rows, drawn

@@ -1,8 +1,8 @@
 """Laws as their figures want them: with their rows, and the series they belong to."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,39 +10,50 @@ from tongues.laws import Law, envelope
 from tongues.laws.observed import usual_bases
 from tongues.laws.rows import Rows
 from tongues.laws.targets import base_losses, law_rows
+from tongues.pages.axes import Row
 from tongues.report.findings import Findings
 from tongues.report.theme import domain, series
 from tongues.tables import Observations
 
-__all__ = [
-    "BEYOND",
-    "UNKNOWN",
-    "LawSeries",
-    "all_series",
-    "by_target",
-    "compute_known",
-    "held_out",
-    "of_findings",
-    "of_laws",
-    "pairs",
-]
+__all__ = ["BEYOND", "UNKNOWN", "LawSeries", "all_series", "by_target", "compute_known", "held_out"]
+__all__ += ["of_findings", "of_kind", "of_laws", "pairs", "points"]
 
 BEYOND = 10.0  # how far past the runs' compute laws are drawn
-UNKNOWN = (1e18, 1e24)  # the compute drawn for laws that do not say where they belong
+UNKNOWN = (1e18, 1e24)  # the compute drawn for laws without a range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LawSeries:
-    """A law, the rows it was fitted on where they are at hand, and what its series is called."""
+    """A law, the rows it was fitted on where they are at hand, and the name of its series.
+
+    bases: for a law of forgetting, the size of the base that has each starting loss.
+    """
 
     law: Law
     rows: Rows | None
     series: str
+    bases: Mapping[float, str] = field(default_factory=dict)
 
     @property
     def range(self) -> dict[str, tuple[float, float]]:
-        """Lowest and highest value of each variable, of the rows or as the law tells it."""
+        """Lowest and highest value of each variable, of the rows or as the law has it."""
         return self.law.range if self.rows is None else self.rows.range
+
+    @property
+    def strategy(self) -> str:
+        """Whose law it is; where it does not say, its form does."""
+        form = self.law.equation
+        return self.law.strategy or (form.strategy if form.role == "loss" else "")
+
+    @property
+    def of_compute(self) -> bool:
+        """Whether it is a law over compute alone."""
+        return self.law.equation.role == "compute"
+
+    @property
+    def by_size(self) -> bool:
+        """Whether it has sizes and tokens."""
+        return {"N", "D"} <= self.range.keys()
 
     def title(self, words: str) -> str:
         """A panel's title: the target, where there is one, and what one sees."""
@@ -53,31 +64,38 @@ class LawSeries:
 
 
 def of_laws(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[LawSeries]:
-    """Laws with their rows; series go by strategy, and by form where that does not tell them."""
-    named = [series(law.strategy, 0.0) if law.strategy else _form_name(law) for law in laws]
-    keys = [(law.target, name, _of_compute(law)) for law, name in zip(laws, named, strict=True)]
+    """Laws with their rows; series go by strategy, and by form where several have one strategy."""
+    drawn = [LawSeries(*each, "") for each in zip(laws, observed, strict=True)]
+    names = [
+        series(each.strategy) if each.law.strategy or each.strategy == "cpt" else each.law.form
+        for each in drawn
+    ]
+    keys = [(each.law.target, n, each.of_compute) for each, n in zip(drawn, names, strict=True)]
     often = Counter(keys)
     names = [
-        f"{name}, {law.form}" if often[key] > 1 else name
-        for law, name, key in zip(laws, named, keys, strict=True)
+        f"{key[1]}, {each.law.form}" if often[key] > 1 else key[1]
+        for each, key in zip(drawn, keys, strict=True)
     ]
-    return [LawSeries(*each) for each in zip(laws, observed, names, strict=True)]
+    return [LawSeries(a.law, a.rows, name) for a, name in zip(drawn, names, strict=True)]
 
 
-def of_findings(found: Findings) -> list[LawSeries]:
+def of_findings(findings: Findings) -> list[LawSeries]:
     """The laws of a study's targets, each with the evaluations it was fitted on."""
     fitted: list[LawSeries] = []
-    for of_target in found.laws:
-        runs = [run for run in found.runs if run.target == of_target.target]
+    for target in findings.laws:
+        runs = [run for run in findings.runs if run.target == target.target]
         observed, _ = law_rows(runs)
-        for strategy, law in of_target.laws.items():
-            own = observed[strategy]
-            rows = _rows(own, "N", "D")
-            fitted.append(LawSeries(law, rows, series(strategy, 0.0)))
-        if of_target.forgetting:
+        for strategy, law in target.laws.items():
+            fitted.append(LawSeries(law, _rows(observed[strategy], "N", "D"), series(strategy)))
+        if target.forgetting:
             continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
             rows = _rows(base_losses(continued), "D", "r", "S")
-            fitted.append(LawSeries(of_target.forgetting, rows, series("cpt", 0.0)))
+            bases = {
+                float(run.curves[lang].loss[0]): run.shape
+                for run in continued
+                for lang in run.forgettable
+            }
+            fitted.append(LawSeries(target.forgetting, rows, series("cpt"), bases))
     return fitted
 
 
@@ -89,66 +107,59 @@ def _rows(observed: Observations, *variables: str) -> Rows:
 
 def all_series(fitted: Iterable[LawSeries]) -> list[str]:
     """Every series in the order of the palette; scratch and CPT keep theirs."""
-    found = list(dict.fromkeys(one.series for one in fitted))
-    known = domain([])
-    return [*(known if set(known) & set(found) else []), *(n for n in found if n not in known)]
+    names, known = list(dict.fromkeys(each.series for each in fitted)), domain()
+    return [*(known if set(known) & set(names) else []), *(n for n in names if n not in known)]
 
 
 def by_target(fitted: Iterable[LawSeries]) -> dict[str, list[LawSeries]]:
     """The laws of each target together."""
-    found: dict[str, list[LawSeries]] = {}
-    for one in fitted:
-        found.setdefault(one.law.target, []).append(one)
-    return found
+    targets: dict[str, list[LawSeries]] = {}
+    for each in fitted:
+        targets.setdefault(each.law.target, []).append(each)
+    return targets
 
 
 def compute_known(fitted: Iterable[LawSeries]) -> tuple[float, float] | None:
     """The least and most compute of the runs, or of the laws' ranges; None where unknown."""
-    found: list[float] = []
-    for one in fitted:
-        known = one.law.range if one.rows is None else one.rows.variables
+    ends: list[float] = []
+    for each in fitted:
+        known = each.law.range if each.rows is None else each.rows.variables
         if "C" in known:
-            found += [float(np.min(known["C"])), float(np.max(known["C"]))]
+            ends += [float(np.min(known["C"])), float(np.max(known["C"]))]
         elif {"N", "D"} <= known.keys():
             compute = 6.0 * np.asarray(known["N"]) * np.asarray(known["D"])
-            found += [float(compute.min()), float(compute.max())]
-    return (min(found), max(found)) if found else None
+            ends += [float(compute.min()), float(compute.max())]
+    return (min(ends), max(ends)) if ends else None
 
 
 def pairs(fitted: Sequence[LawSeries]) -> list[tuple[LawSeries, LawSeries]]:
     """Laws of training from scratch and of CPT that can be compared: one target, one kind."""
     return [
-        (scratch, cpt)
-        for scratch in fitted
-        for cpt in fitted
-        if _strategy(scratch.law) == "scratch"
-        and _strategy(cpt.law) == "cpt"
-        and scratch.law.target == cpt.law.target
-        and _of_compute(scratch.law) == _of_compute(cpt.law)
+        (a, b)
+        for a in fitted
+        for b in fitted
+        if (a.strategy, b.strategy) == ("scratch", "cpt")
+        and (a.law.target, a.of_compute) == (b.law.target, b.of_compute)
     ]
 
 
-def held_out(one: LawSeries) -> tuple[Law, Rows] | None:
+def held_out(fitted: LawSeries) -> tuple[Law, Rows] | None:
     """The same law fitted without the largest, and these; None where none were held out."""
-    law, rows = one.law, one.rows
+    law, rows = fitted.law, fitted.rows
     if law.holdout is None or rows is None:
         return None
     if law.equation.envelope:
         rows = rows.take(envelope(rows.variables["C"], rows.loss))
     large = rows.variables[law.holdout.variable] > law.holdout.above
-    small = Law(law.form, law.holdout.params, target=law.target)
-    return small, rows.take(large)
+    return Law(law.form, law.holdout.params, target=law.target), rows.take(large)
 
 
-def _form_name(law: Law) -> str:
-    return series(_strategy(law), 0.0) if _strategy(law) == "cpt" else law.form
+def points(shared: Row, **columns: np.ndarray) -> list[Row]:
+    """A row for each place of the columns."""
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [shared | dict(zip(columns, row, strict=True)) for row in values]
 
 
-def _strategy(law: Law) -> str:
-    """Whose law it is where nobody said: the form tells."""
-    form = law.equation
-    return law.strategy or (form.strategy if form.role == "loss" else "")
-
-
-def _of_compute(law: Law) -> bool:
-    return law.equation.role == "compute"
+def of_kind(rows: Iterable[Row], kind: str) -> list[Row]:
+    """The rows of one kind."""
+    return [row for row in rows if row["kind"] == kind]

@@ -1,4 +1,4 @@
-"""All figures of a study, and those of what continuing saves: in sum, by compute, by tokens."""
+"""The figures of a study: what CPT saves and forgets, by compute, tokens, target and base."""
 
 from collections.abc import Sequence
 
@@ -19,25 +19,19 @@ from tongues.pages.axes import (
     ranks,
 )
 from tongues.pages.plots import alt, dots, formula, intervals, line, panel, rule, words
-from tongues.report.findings import Findings, Pair, Transfer
-from tongues.report.languages import bases, by_language, forgetting, relatedness
+from tongues.report.findings import Findings, Pair
+from tongues.report.language_figures import by_base, by_replay
 from tongues.report.laws import findings_law_figures
-from tongues.report.theme import LOSS, RUN_TIPS, domain, evaluations, ranked, series
+from tongues.report.theme import LOSS, RUN_TIPS, domain, evaluations, ranked, series, series_of
 from tongues.roles import list_languages
 
 __all__ = ["figures"]
 
-_ALL = " At 100 % the source model had that loss before its first step: no more could be saved."
+_FLOOR = -100.0  # percent; what is below is drawn at the edge, with its number
 _AT_MOST_ALL = "datum.value > 100 ? '' : datum.label"
-_FLOOR = -100.0  # percent; what lies below stands at the edge, with its number
-_POINT_TIPS = (
-    "run",
-    "shape=size",
-    "loss:.3f=at loss",
-    "tokens:.3s=tokens from scratch",
-    "tokens_cpt:.3s=tokens of CPT",
-    "saved:.1f=saved (%)",
-)
+_SEEN = "Tokens the twin from scratch had seen"
+_POINT_TIPS = ("run", "shape=size", "loss:.3f=at loss", "tokens:.3s=tokens from scratch")
+_POINT_TIPS += ("tokens_cpt:.3s=tokens of CPT", "saved:.1f=saved (%)")
 
 
 def figures(findings: Findings) -> list[Figure]:
@@ -46,10 +40,8 @@ def figures(findings: Findings) -> list[Figure]:
         _overview(findings),
         _by_compute(findings),
         _through_training(findings),
-        relatedness(findings),
-        bases(findings),
-        forgetting(findings),
-        by_language(findings),
+        *by_base(findings),
+        *by_replay(findings),
         *findings_law_figures(findings),
     )
     return [figure for figure in drawn if figure]
@@ -67,21 +59,23 @@ def _overview(findings: Findings) -> Figure | None:
         for f in findings.forgetting
         for row in _points(f.target, f.replay, f.rise, f.rises, "{:+.2f}".format, f.lang)
     ]
-    panels, notes = [], []
+    panels: list[alt.LayerChart] = []
+    notes: list[str] = []
     if saved:
-        title, unit = "Tokens saved beside scratch", "share of tokens saved (%)"
-        panels.append(_intervals(findings, saved, title, unit))
+        unit = "share of tokens saved (%)"
+        panels.append(_intervals(findings, saved, "Tokens saved versus scratch", unit))
         notes.append(
             "Saved: the share of tokens, and so of compute, that CPT does without at the final "
             "loss of its twin from scratch."
-            + (_ALL if any(t.saturated for t in findings.transfers) else "")
         )
+        if any(t.saturated for t in findings.transfers):
+            notes.append("At 100 % the base had that loss before its first step.")
+    if forgotten:
+        known = list_languages(findings.base_languages)
+        notes.append(f"Forgotten: how far CPT's final loss on {known} is above the base model's.")
     for lang in findings.base_languages if forgotten else ():
         own = [row for row in forgotten if row["lang"] == lang]
         panels.append(_intervals(findings, own, f"Rise of the loss on {lang}", "nats per token"))
-    if forgotten:
-        known = list_languages(findings.base_languages)
-        notes.append(f"Forgotten: how far CPT's final loss on {known} lies above the base model's.")
     if not panels:
         return None
     notes.append("Small dots are single runs, the large dot their mean, the bar its 95 % interval.")
@@ -94,7 +88,7 @@ def _points(
     target: str, replay: float, of: Estimate, each: Sequence[float], show: Show, lang: str = ""
 ) -> list[Row]:
     """A row for the mean and its interval, and one for each value it is the mean of."""
-    shared = {"target": target, "lang": lang, "series": series("cpt", replay)}
+    shared: Row = {"target": target, "lang": lang, "series": series("cpt", replay)}
     low, high = (of.value if end is None else end for end in (of.low, of.high))
     mean = shared | {"kind": "mean", "value": of.value, "low": low, "high": high}
     for name, value in (("text", of.value), ("from", low), ("to", high)):
@@ -103,8 +97,8 @@ def _points(
 
 
 def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -> alt.LayerChart:
-    values = [row[key] for row in rows for key in ("value", "low", "high") if key in row]
     shares = unit.endswith("(%)")
+    values = [row[key] for row in rows for key in ("value", "low", "high") if key in row]
     values = [max(value, _FLOOR) for value in values] if shares else values
     low, high = min(0.0, *values), max(0.0, *values)
     room = 0.2 * (high - low or 1.0)  # for the numbers above the outermost dots
@@ -112,15 +106,14 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
     labels = _AT_MOST_ALL if shares else alt.Undefined
     x = linear("value", unit, low=left, high=high + room, clamp=True, labelExpr=labels)
     y = categories("target", findings.targets, size=13.5, labelPadding=10)
-    names = domain(findings.ratios)
-    means = [row for row in rows if row["kind"] == "mean"]
+    names, means = domain(findings.ratios), [row for row in rows if row["kind"] == "mean"]
     ratios = max(len(findings.ratios), 1)
     return intervals(
         title,
         means,
         x,
         y,
-        colour(names, [row["series"] for row in rows]),
+        colour(names, series_of(rows)),
         height=30 + (52 if ratios < 4 else 42) * len(findings.targets) * ratios,
         side_by_side=names[1:],
         said=("series=runs", "text=mean", "from=95 %, from", "to"),
@@ -144,18 +137,36 @@ def _by_compute(findings: Findings) -> Figure | None:
     if not rows:
         return None
     names = domain(findings.ratios)
-    panels = [_all_runs(fitted, rows, names) for fitted in findings.laws]
+    panels: list[alt.LayerChart] = []
+    envelopes: list[Row] = []
+    for fitted in findings.laws:
+        ends = _envelopes(fitted)
+        own = [row for row in rows if row["target"] == fitted.target]
+        (x, y), tint = _axes(rows), colour(names, series_of(own))
+        place = Row(align="right", baseline="top")
+        formulas = [
+            formula(f"L = {A:.3g} · C^−{gamma:.3f}", name, "width", 2 + 19 * i, tint, **place)
+            for i, (strategy, power) in enumerate(fitted.powers.items())
+            for name, A, gamma in [(series(strategy), power.params["A"], power.params["gamma"])]
+        ]
+        thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
+        law = line(ends, x, y, tint, strokeDash=[7, 4])
+        tips = dots(own, x, y, opacity=0, said=RUN_TIPS)
+        panels.append(panel(fitted.target, thin, law, tips, *formulas))
+        envelopes += ends
     ended = any("laws" in fitted.by_ends for fitted in findings.laws)
     caption = (
         "Each thin line is a run, larger sizes further right; dashed, the power law along the "
         f"lowest {'final ' if ended else ''}losses of all sizes."
     )
-    if alone := _clearest_pair(findings):
-        panels.append(_one_size(alone, names))
+    pairs = [p for t in findings.transfers if not t.replay for p in t.pairs]
+    usable = [pair for pair in pairs if pair.reached and pair.saved and pair.saved > 0]
+    if usable:
+        largest = max(usable, key=lambda pair: (pair.cpt.params, pair.saved))
+        panels.append(_one_size(largest, names))
         caption += " Last panel: one size alone, with what CPT saved at the same loss."
-    laws = [row for fitted in findings.laws for row in _law_rows(fitted)]
-    title = "Loss against compute"
-    return Figure("loss-against-compute", title, caption, tuple(panels), (*rows, *laws))
+    drawn = (*rows, *envelopes)
+    return Figure("loss-against-compute", "Loss against compute", caption, tuple(panels), drawn)
 
 
 def _axes(rows: Sequence[Row]) -> tuple[Axis, Axis]:
@@ -164,57 +175,26 @@ def _axes(rows: Sequence[Row]) -> tuple[Axis, Axis]:
     return x, logs("loss", LOSS, loss, PLAIN)
 
 
-def _all_runs(fitted: TargetLaws, every: Sequence[Row], names: Sequence[str]) -> alt.LayerChart:
-    x, y = _axes(every)
-    rows = [row for row in every if row["target"] == fitted.target]
-    tint = colour(names, [row["series"] for row in rows])
-    formulas = [
-        formula(
-            f"L = {power.params['A']:.3g} · C^−{power.params['gamma']:.3f}",
-            series(strategy, 0.0),
-            "width",
-            2 + 19 * index,
-            tint,
-            align="right",
-            baseline="top",
-        )
-        for index, (strategy, power) in enumerate(fitted.powers.items())
-    ]
-    return panel(
-        fitted.target,
-        line(rows, x, y, tint, "run", width=1.1, opacity=0.5),
-        line(_law_rows(fitted), x, y, tint, strokeDash=[7, 4]),
-        dots(rows, x, y, opacity=0, said=RUN_TIPS),
-        *formulas,
-    )
-
-
-def _law_rows(fitted: TargetLaws) -> list[Row]:
+def _envelopes(fitted: TargetLaws) -> list[Row]:
     """The two ends of each envelope law; it is straight on log-log axes."""
     return [
-        {"series": series(strategy, 0.0), "target": fitted.target}
+        {"series": series(strategy), "target": fitted.target}
         | {"run": "power law of the envelope", "compute": C, "loss": float(power.loss(C=C))}
         for strategy, power in fitted.powers.items()
         for C in power.range["C"]
     ]
 
 
-def _clearest_pair(findings: Findings) -> Pair | None:
-    """The largest size on the target where most was saved, where CPT got to the twin's loss."""
-    pairs = [p for t in findings.transfers if not t.replay for p in t.pairs]
-    usable = [pair for pair in pairs if pair.reached and pair.saved and pair.saved > 0]
-    return max(usable, key=lambda pair: (pair.cpt.params, pair.saved), default=None)
-
-
 def _one_size(pair: Pair, names: Sequence[str]) -> alt.LayerChart:
     """The two runs of a pair, and the step between them at the loss of scratch's end."""
     rows = [row for run in (pair.scratch, pair.cpt) for row in evaluations(run)]
-    x, y = _axes(rows)
-    tint = colour(names, [row["series"] for row in rows])
-    last = pair.points[-1]
-    ends: list[Row] = [
-        {"compute": c, "loss": last.loss} for c in (last.compute_cpt, last.compute_scratch)
-    ]
+    (x, y), tint, last = (
+        _axes(rows),
+        colour(names, series_of(rows)),
+        pair.points[-1],
+    )
+    compute = last.compute_cpt, last.compute_scratch
+    ends: list[Row] = [{"compute": C, "loss": last.loss} for C in compute]
     note = ends[0] | {"text": f"{100 * (pair.saved or 0):.0f} % saved"}
     return panel(
         f"{pair.cpt.target}, {pair.cpt.shape} alone",
@@ -228,71 +208,53 @@ def _one_size(pair: Pair, names: Sequence[str]) -> alt.LayerChart:
 
 def _through_training(findings: Findings) -> Figure | None:
     """The compute saved at equal loss and the data transferred, as the twin trains on."""
-    transfers = [t for t in findings.transfers if not t.replay and t.saved]
-    rows = [row for t in transfers for row in _savings(t)]
-    if not rows:
-        return None
-    sizes = size_order(p.cpt for t in transfers for p in t.pairs)
-    panels: list[alt.LayerChart] = []
-    for transfer in transfers:
-        if own := ranked([row for row in rows if row["target"] == transfer.target], sizes):
-            panels += [_saved(transfer.target, own, rows, sizes)]
-            panels += [_transferred(transfer.target, own, rows, sizes)]
-    caption = (
-        "For each loss on the way, by model size, a line a run: how much less compute CPT needed "
-        "than its twin from scratch (above 0 it saves; 100 % is a loss that the source model had "
-        "before its first step), and how many tokens of training from scratch that is: the data "
-        "effectively transferred. Dashed: as if all had been known."
-    )
-    title = "Compute saved and data transferred, through training"
-    return Figure("saved-through-training", title, caption, tuple(panels), tuple(rows))
-
-
-def _savings(transfer: Transfer) -> list[Row]:
-    return [
-        {
-            "target": transfer.target,
-            "run": pair.cpt.name,
-            "shape": pair.cpt.shape,
-            "seed": pair.cpt.seed,
-            "loss": point.loss,
-            "tokens": point.tokens_scratch,
-            "tokens_cpt": point.tokens_cpt,
-            "tokens_transferred": point.transferred,
-            "saved": 100 * point.share,
-        }
-        for pair in transfer.pairs
+    pairs = [p for t in findings.transfers if not t.replay and t.saved for p in t.pairs]
+    rows: list[Row] = [
+        {"target": pair.cpt.target, "run": pair.cpt.name, "shape": pair.cpt.shape}
+        | {"seed": pair.cpt.seed, "loss": point.loss, "tokens": point.tokens_scratch}
+        | {"tokens_cpt": point.tokens_cpt, "tokens_transferred": point.transferred}
+        | {"saved": 100 * point.share}
+        for pair in pairs
         for point in pair.points
         if point.tokens_scratch >= pair.scratch.learned.tokens[1]  # earlier is a guess
     ]
-
-
-def _saved(
-    target: str, own: Sequence[Row], rows: Sequence[Row], sizes: Sequence[str]
-) -> alt.LayerChart:
-    saved = [row["saved"] for row in rows]
-    title = "Tokens the twin from scratch had seen"
-    x = logs("tokens", title, [row["tokens"] for row in rows], grid=False)
-    low, high = max(-100.0, min(0.0, *saved)), min(100.0, max(10.0, 1.15 * max(saved)))
-    y = linear("saved", "Compute saved (%)", low=low, high=high, clamp=True, nice=True, tickCount=6)
-    return panel(f"{target}, compute saved", rule(y=y, dash=()), *_lines(own, x, y, sizes))
-
-
-def _transferred(
-    target: str, own: Sequence[Row], rows: Sequence[Row], sizes: Sequence[str]
-) -> alt.LayerChart:
-    most = max(row["tokens"] for row in rows)
-    least = max(-most, min(0.0, *(row["tokens_transferred"] for row in rows)))
-    title = "Tokens the twin from scratch had seen"
-    x = linear("tokens", title, low=0.0, high=1.03 * most, labelExpr=COUNT, grid=False)
+    if not rows:
+        return None
+    sizes = size_order(pair.cpt for pair in pairs)
+    saved, tokens, transferred = (
+        [row[name] for row in rows] for name in ("saved", "tokens", "tokens_transferred")
+    )
+    least, top = max(_FLOOR, min(0.0, *saved)), min(100.0, max(10.0, 1.15 * max(saved)))
+    end = max(tokens)
+    time = logs("tokens", _SEEN, tokens, grid=False)
+    share = linear(
+        "saved", "Compute saved (%)", low=least, high=top, clamp=True, nice=True, tickCount=6
+    )
+    along = linear("tokens", _SEEN, low=0.0, high=1.03 * end, labelExpr=COUNT, grid=False)
+    least = max(-end, min(0.0, *transferred))
     title = "Tokens transferred"
-    y = linear("tokens_transferred", title, low=least, high=most, clamp=True, labelExpr=COUNT)
-    ends: list[Row] = [{"tokens": end, "tokens_transferred": end} for end in (0.0, most)]
-    everything = line(ends, x, y, width=1.2, strokeDash=[4, 4], style="quiet")
-    return panel(f"{target}, data transferred", everything, *_lines(own, x, y, sizes))
-
-
-def _lines(own: Sequence[Row], x: Axis, y: Axis, sizes: Sequence[str]) -> tuple[alt.Chart, ...]:
-    tint = ranks(sizes)
-    shown = dots(own, x, y, tint, size=24, said=_POINT_TIPS)
-    return line(own, x, y, tint, "run", width=1.6), shown
+    y = linear("tokens_transferred", title, low=least, high=end, clamp=True, labelExpr=COUNT)
+    all_of_it: list[Row] = [{"tokens": D, "tokens_transferred": D} for D in (0.0, end)]
+    panels: list[alt.LayerChart] = []
+    for target in dict.fromkeys(row["target"] for row in rows):
+        own = ranked([row for row in rows if row["target"] == target], sizes)
+        for what, x, y_axis, below in (
+            ("compute saved", time, share, rule(y=share, dash=())),
+            (
+                "data transferred",
+                along,
+                y,
+                line(all_of_it, along, y, width=1.2, strokeDash=[4, 4], style="quiet"),
+            ),
+        ):
+            lines = line(own, x, y_axis, ranks(sizes), "run", width=1.6)
+            points = dots(own, x, y_axis, ranks(sizes), size=24, said=_POINT_TIPS)
+            panels.append(panel(f"{target}, {what}", below, lines, points))
+    caption = (
+        "For each loss on the way, by model size, a line a run: how much less compute CPT needed "
+        "than its twin from scratch (above 0 it saves; 100 % is a loss that the base had before "
+        "its first step), and how many tokens of training from scratch that is: the data "
+        "effectively transferred. Dashed: 100 % transfer."
+    )
+    title = "Compute saved and data transferred, through training"
+    return Figure("saved-through-training", title, caption, tuple(panels), tuple(rows))

@@ -1,0 +1,82 @@
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tongues.estimate import Estimate
+from tongues.pages import as_text
+from tongues.report import Findings, findings
+from tongues.report.answer import advice, answer_section, outcomes
+from tongues.report.words import with_stop
+from tongues.runs import run_rows
+
+
+def of(place: Path) -> Findings:
+    return findings(run_rows([place]))
+
+
+def test_outcomes_are_by_target_strategy_and_role(made_findings: Findings, truth: SimpleNamespace):
+    rows = {(row.target, row.strategy, row.replay): row for row in outcomes(made_findings)}
+    assert len(rows) == 2 * 3
+    for (target, strategy, replay), row in rows.items():
+        assert (row.runs, row.flops > 0) == (8, True)
+        transfer = made_findings.transfer(target, replay) if strategy == "cpt" else None
+        assert (row.lead and row.lead[0]) == (transfer and transfer.ahead)
+        assert row.saved == (transfer and transfer.saved)
+        rises = {"home": pytest.approx(truth.rise[replay])} if strategy == "cpt" else {}
+        assert {lang: both[0].value for lang, both in row.rises.items()} == rises
+        assert row.gain
+        for nats, bits in (row.gain, *row.rises.values()):  # 3.2 bytes a token
+            assert bits.value == pytest.approx(nats.value / 0.6931472 / 3.2, rel=1e-6)
+
+
+def test_advice_names_the_way_its_price_and_how_sure_it_is(made_findings: Findings):
+    near, far = advice(made_findings)
+    assert near.startswith("**`near`:** take CPT + 20 % replay. After as many tokens CPT + 20 %")
+    assert "nats per token below training from scratch (8 pairs)." in near
+    assert "20 % replay reduced forgetting by 0.83 [" in near
+    assert "on `home` and raised the loss on `near` by 0.0" in near
+    assert "is not significantly below that of training from scratch" in far
+
+
+def test_replay_that_costs_more_than_it_keeps_is_not_advised(made_findings: Findings):
+    dear = tuple(
+        replace(effect, on_target=Estimate(2.0, 1.9, 2.1, n=8))
+        for effect in made_findings.replay_effects
+    )
+    near, _ = advice(replace(made_findings, replay_effects=dear))
+    assert "take CPT without replay." in near
+    assert "No share of replay kept more of the base languages than it cost." in near
+
+
+def test_unwelcome_results_are_said(make_study: Callable[..., Path], tmp_path: Path):
+    few = {"targets": ("near",), "replay": (0.0,)}
+    (worse,) = advice(of(make_study(tmp_path / "worse", saved=-0.5, **few)))
+    assert "train from scratch. After as many tokens CPT ends" in worse
+    assert "above training from scratch (8 pairs)" in worse
+    (same,) = advice(of(make_study(tmp_path / "same", saved=0.0, noise=0.01, **few)))
+    assert "no significant difference." in same
+
+
+def test_one_pair_has_no_interval(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, shapes=("0.2M",), seeds=(1,), targets=("near",)))
+    (line,) = advice(found)
+    assert "(one pair). One pair has no interval: train more seeds" in line
+    text = as_text([answer_section(found)])
+    assert "n = 1" not in text
+    assert "bits/byte" in text
+
+
+def test_one_strategy_is_compared_with_nothing(make_study: Callable[..., Path], tmp_path: Path):
+    found = of(make_study(tmp_path, strategies=("scratch",), seeds=(1,), targets=("near",)))
+    assert advice(found) == ["**`near`:** trained in one way only, so there is nothing to compare."]
+    text = as_text([answer_section(found)])
+    assert text.startswith("What the run did")
+    assert "so what CPT saves there is not known" in text
+
+
+def test_a_question_gets_no_full_stop():
+    assert with_stop("are the columns swapped?") == "are the columns swapped?"
+    assert with_stop("only 3 sizes") == "only 3 sizes."

@@ -1,0 +1,356 @@
+"""The page of runs: what to take, its figures, the claims that hold, the laws and the method."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tongues.estimate import Estimate
+from tongues.laws.observed import size_order
+from tongues.laws.targets import SETTLED
+from tongues.pages import (
+    Block,
+    Callout,
+    Card,
+    Cards,
+    Cell,
+    Details,
+    Entry,
+    Figure,
+    Items,
+    Page,
+    Paragraph,
+    Section,
+    Table,
+    Terms,
+    check_folder,
+    estimate_card,
+    fixed,
+    interval,
+    minus,
+    write_page,
+)
+from tongues.quantities import show_count
+from tongues.report.answer import advice, answer_section, outcomes, show_nats, unmeasured
+from tongues.report.claims import Claim, Part, claims
+from tongues.report.findings import Findings, findings
+from tongues.report.laws import findings_law_section
+from tongues.report.study_figures import figures
+from tongues.report.theme import series
+from tongues.roles import list_languages
+from tongues.runs import find_runs, read_run, run_rows
+
+__all__ = ["claim_tables", "study_page", "write_report"]
+
+_MANY = 80  # runs whose table is folded away
+_TWO_WAYS = (
+    "Two ways to a model of a new language: from random weights ([scratch]{{.scratch}}), or by "
+    "training a model of {} further, continual pre-training ([CPT]{{.cpt}}), with or without "
+    "replaying some of its old text. Numbers in brackets are 95 % confidence intervals."
+)
+_ABOUT_CLAIMS = (
+    "What others report of continuing, tested on these runs, each number with its 95 % confidence "
+    "interval and how many pairs, runs or sizes it is a mean over. A direction holds where the "
+    "whole interval is above or below zero; equality holds where the interval is within the "
+    "tolerance named. Not corrected for multiple tests: of many claims without any effect, about "
+    "one in forty would still be said to hold. All runs of a target share its text, about whose "
+    "choice the intervals say nothing."
+)
+_METHOD: tuple[str, ...] = (
+    "A pair is a CPT run and the run from scratch of the same target, shape, seed and number of "
+    "tokens; where there is none of that length, both are read up to the end of the shorter. The "
+    "share saved is read off both curves at the lowest loss both reached, between evaluations "
+    "along straight lines in logarithms. One shape spends the same compute on every token, so "
+    "tokens and compute saved are one share; what training the base cost is not counted.",
+    "CPT's curve is read in mid-run, before its learning rate has come down, and scratch's at its "
+    "end, after it has: the saving is rather more than shown. At equal compute on one language, a "
+    "run with more replay is further on in its schedule too; only final losses are free of that.",
+    "Where shapes were continued from bases trained for different numbers of tokens, all is about "
+    "those that most runs continue from; only the figure of bases shows the others.",
+    "Means are over the sizes that were trained, with intervals by Student's t from the spread "
+    "among seeds of a size; where seeds are too few, from that among all runs, which makes them "
+    "rather too wide. Runs of one shape and seed count as one.",
+    "Intervals of laws come from resampling runs, those of one shape and seed together; where "
+    "these are few, they are too narrow, and γ is called inconclusive.",
+)
+_LAWS_OF = {
+    True: "Laws of {} are fitted on final losses alone; those of CPT on runs without replay.",
+    False: f"Laws of {{}} are fitted on evaluations after the first {SETTLED:.0%} of a run, "
+    "those of CPT on runs without replay. In mid-schedule, where the rate has not decayed yet, "
+    "losses are above what a run of that length would end with; runs of two lengths a size do "
+    "without them.",
+}
+
+
+def write_report(
+    places: Sequence[Path],
+    out: Path,
+    title: str = "",
+    progress: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Write a report on the finished runs at or below `places`; returns its `index.html`.
+
+    An earlier report at `out` is replaced, any other filled folder refused. The title says by
+    default from which language to which. `progress` is told in a few words what is being done.
+    """
+    check_folder(out)
+    progress("reading runs")
+    known = findings(run_rows(places))
+    records = [read_run(path) for path in find_runs(places)]
+    records = [record for record in records if record.status == "finished"]
+    shared = {
+        key: value
+        for key, value in records[0].settings.items()
+        if value not in (None, {}, []) and all(r.settings.get(key) == value for r in records)
+    }
+    used = {(name, number) for record in records for name, number in record.versions.items()}
+    versions = {
+        name: ", ".join(sorted(number for other, number in used if other == name))
+        for name in dict.fromkeys(name for record in records for name in record.versions)
+    }
+    versions["altair"] = version("altair")
+    drawn = figures(known)
+    page = study_page(known, claims(known), drawn, title or _title(known), shared, versions)
+    return write_page(page, out, progress)
+
+
+def _title(known: Findings) -> str:
+    learned = [run for target in known.targets for run in known.runs if run.target == target]
+    if not learned:
+        return "Runs"
+    targets = list_languages(dict.fromkeys(lang for run in learned for lang in run.targets))
+    if known.base_languages:
+        return f"From {list_languages(known.base_languages)} to {targets}"
+    return f"Learning {targets}"
+
+
+def study_page(
+    findings: Findings,
+    claims: Sequence[Claim],
+    figures: Sequence[Figure],
+    title: str,
+    settings: Mapping[str, Any],
+    versions: Mapping[str, str],
+) -> Page:
+    """The page of a study.
+
+    `claims` are those of others, tested here. `settings` are what all runs had in common,
+    `versions` those of the software that trained the runs and drew the page.
+    """
+    rest: list[Section | Figure] = [*figures]
+    if tested := claim_tables(claims, findings.targets):
+        rest.append(Section("claims", "Which claims of others hold here", tested, "claims"))
+    if laws := findings_law_section(findings):
+        rest.append(laws)
+    rest += [_method(findings, settings), _runs(findings)]
+    links = " · ".join(
+        f"[{block.title}](#{block.place if isinstance(block, Section) else block.name})"
+        for block in rest
+    )
+    return Page(
+        title,
+        [
+            answer_section(findings),
+            Cards(_cards(findings)),
+            Section("contents", "", [Paragraph(links, "quiet")]),
+            *rest,
+        ],
+        lead=_lead(findings),
+        versions=versions,
+        numbers=_numbers(findings, claims),
+    )
+
+
+def _lead(findings: Findings) -> list[Block]:
+    runs, sizes = findings.runs, size_order(findings.runs)
+    counts = ((len(runs), "run"), (len(sizes), "size"), (len({run.seed for run in runs}), "seed"))
+    parts = [f"{count} {what}{'s' * (count > 1)}" for count, what in counts]
+    parts[1] += f", {sizes[0]}" + (f" to {sizes[-1]}" if len(sizes) > 1 else "")
+    parts.append(f"up to {show_count(max(run.tokens for run in runs))} tokens")
+    if findings.ratios:
+        parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
+    blocks: list[Block] = [Paragraph(" · ".join(parts), "lead")]
+    if doubt := unmeasured(findings):
+        blocks.append(Callout("", [doubt]))
+    if findings.base_languages:
+        base = list_languages(f"`{lang}`" for lang in findings.base_languages)
+        blocks.append(Paragraph(_TWO_WAYS.format(base)))
+    return blocks
+
+
+def _cards(findings: Findings) -> list[Card]:
+    """Up to four numbers that say most: saved on the nearest and furthest target, forgotten."""
+
+    def card(of: Estimate, what: str, unit: str = "") -> Card:
+        below = "one pair, no interval" if of.low is None else f"n\u00a0=\u00a0{of.n}"
+        show = fixed(0) if unit else show_nats(of)
+        return estimate_card(of, show, what, unit, plus=not unit, below=below)
+
+    saved = [t for t in findings.transfers if t.measured and not t.replay and t.saved]
+    nearest = [f for f in findings.forgetting if f.targets == findings.forgetting[0].targets]
+    nearest = [f for f in nearest if f.lang == nearest[0].lang]
+    nearest = [nearest[0], nearest[len(nearest) // 2]] if len(nearest) > 1 else nearest
+    return [
+        *(
+            card(t.saved.times(100.0), f"fewer tokens with CPT on `{t.target}`", " %")
+            for t in (saved[:1] + saved[-1:])[: len(saved)]
+            if t.saved
+        ),
+        *(
+            card(
+                f.rise,
+                f"nats on `{f.lang}` after learning {f.target}, {f.replay * 100:.3g} % replay",
+            )
+            for f in nearest
+        ),
+    ]
+
+
+def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]:
+    """Two tables: of claims about a target as a whole, and about each share of replay.
+
+    None where no number has an interval, as of one run or pair.
+    """
+    if all(part.value.low is None for claim in claims for part in claim.parts):
+        return []
+
+    def row(claim: Claim, target: str, keys: Iterable[float | None], name: Entry) -> list[Entry]:
+        parts = {part.replay: part for part in claim.parts if part.target == target}
+        cells = [_claim_cell(claim, parts[key]) if key in parts else "" for key in keys]
+        return [name, target, *cells] if parts else []
+
+    blocks: list[Block] = [Paragraph(_ABOUT_CLAIMS, "quiet")]
+    whole = [claim for claim in claims if claim.parts[0].replay is None]
+    shared = [claim for claim in claims if claim.parts[0].replay is not None]
+    if whole:
+        rows = [
+            [
+                _finding(claim),
+                *(cell for t in targets for cell in row(claim, t, [None], "")[2:] or [""]),
+            ]
+            for claim in whole
+        ]
+        blocks.append(Table(["claim", *targets], rows, left=True))
+    if shared:
+        shares = sorted({part.replay or 0.0 for claim in shared for part in claim.parts})
+        rows = [
+            cells
+            for claim in shared
+            for target in targets
+            if (cells := row(claim, target, shares, _finding(claim, target)))
+        ]
+        head = ["with replay of", "target", *(f"{share * 100:.3g} %" for share in shares)]
+        blocks.append(Table(head, rows, "by-share", left=True))
+    return blocks
+
+
+def _finding(claim: Claim, target: str = "") -> Entry:
+    """A claim's name for its first row; the others stay empty."""
+    if target and target != claim.parts[0].target:
+        return ""
+    unit = {"%": "", "points": ", percentage points", "": ""}.get(claim.unit, f", {claim.unit}")
+    return Cell(claim.finding, below=claim.measure + unit, kind="claim", marked=True)
+
+
+def _claim_cell(claim: Claim, part: Part) -> Cell:
+    """A number to as many decimals as its size asks for, its interval, verdict and reason."""
+    size, of = abs(part.value.value), part.value
+    shares = claim.unit in ("%", "points")
+    show = fixed((1 if size < 10 else 0) if shares else (3 if size < 0.1 else 2))
+    versus = f" versus {part.versus}" if part.versus else ""
+    text = minus(show(of.value)) + (" %" if claim.unit == "%" else "") + versus
+    notes = [(part.verdict, f"verdict {part.verdict.replace(' ', '-')}"), (f"n = {of.n}", "n")]
+    notes += [(part.reason, "why")] if part.reason else []
+    return Cell(text, below=interval(of, show) or "no interval", notes=notes)
+
+
+def _method(findings: Findings, settings: Mapping[str, Any]) -> Section:
+    points = list(_METHOD)
+    for by_ends, text in _LAWS_OF.items():
+        laws = [fitted for fitted in findings.laws if ("laws" in fitted.by_ends) == by_ends]
+        if laws:
+            points.append(text.format(list_languages(f"`{fitted.target}`" for fitted in laws)))
+    blocks: list[Block] = [Items(points, "notes")]
+    if settings:
+        terms = {str(key).replace("_", " "): _setting(value) for key, value in settings.items()}
+        blocks.append(Details("Settings all runs share", [Terms(terms)]))
+    return Section("method", "How it was measured", blocks)
+
+
+def _setting(value: Any) -> str:
+    """In few words; an open kind, such as a schedule, by its registered name."""
+    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+        rest = ", ".join(f"{key} {_setting(v)}" for key, v in value.items() if key != "name")
+        return f"{value['name']} ({rest})" if rest else value["name"]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _runs(findings: Findings) -> Section:
+    """Every run, with its final loss on each language."""
+    langs = list(dict.fromkeys(lang for run in findings.runs for lang in run.curves))
+    order = {strategy: i for i, strategy in enumerate(("source", "scratch", "cpt"))}
+    rows: list[dict[str, Entry]] = []
+    for run in sorted(
+        findings.runs,
+        key=lambda r: (order.get(r.strategy, 9), r.target, r.replay, r.params, r.tokens, r.seed),
+    ):
+        flops = float(run.learned.compute[-1])
+        before: dict[str, Entry] = {}
+        if findings.bases:  # which differ in how long they were trained
+            before["tokens before"] = show_count(run.base_tokens) if run.base_tokens else ""
+        losses: dict[str, Entry] = {f"loss, {lang}": "" for lang in langs}
+        for lang, curve in run.curves.items():
+            loss, bits = float(curve.loss[-1]), run.bits_per_byte[lang]
+            losses[f"loss, {lang}"] = Cell(f"{loss:.3f}", loss, beside=f"{bits:.3f}")
+        row: dict[str, Entry] = {
+            "strategy": Cell(series(run.strategy, run.replay), kind=run.strategy),
+            "learns": run.target,
+            "shape": run.shape,
+            "parameters": run.params,
+            "seed": Cell(str(run.seed), run.seed),
+            "tokens": Cell(show_count(run.tokens), run.tokens),
+        }
+        compute = Cell(f"{flops:.2e}".replace("e+", "e"), flops)
+        rows.append(row | before | {"FLOPs": compute} | losses)
+    runs: Block = Table.of(rows)
+    if len(rows) > _MANY:
+        runs = Details(f"All {len(rows)} runs", [runs])
+    about = "Final loss in nats per token on the held-out text of each language, and bits per byte."
+    return Section("runs", "What was run", [Paragraph(about, "quiet"), runs])
+
+
+def _numbers(known: Findings, tested: Sequence[Claim]) -> dict[str, Any]:
+    """The findings as plain JSON values."""
+    numbers = {
+        "advice": advice(known),
+        "outcomes": [asdict(outcome) for outcome in outcomes(known)],
+        "left_out": [*filter(None, [unmeasured(known)]), *known.left_out],
+        "saved": [
+            {"target": t.target, "replay": t.replay, "share": t.saved and asdict(t.saved)}
+            | {"ahead": asdict(t.ahead), "share_by_ends": t.by_ends and asdict(t.by_ends)}
+            | {"pairs": len(t.pairs), "saturated": t.saturated}
+            for t in known.transfers
+        ],
+        "forgetting": [
+            {"lang": f.lang, "target": f.target, "replay": f.replay, "rise": asdict(f.rise)}
+            for f in known.forgetting
+        ],
+        "replay": [asdict(effect) for effect in known.replay_effects],
+        "claims": [asdict(claim) | {"verdict": claim.verdict} for claim in tested],
+        "fitting_errors": {t: compared.to_json() for t, compared in known.compared.items()},
+        "laws_by_final_losses": {f.target: sorted(f.by_ends) for f in known.laws},
+        "laws": {
+            fitted.target: {name: law.to_json(draws=False) for name, law in fitted.laws.items()}
+            for fitted in known.laws
+        },
+        "envelopes": {
+            fitted.target: {
+                strategy: {"params": power.params, "interval": power.interval, "range": power.range}
+                for strategy, power in fitted.powers.items()
+            }
+            for fitted in known.laws
+        },
+    }
+    return json.loads(json.dumps(numbers))
