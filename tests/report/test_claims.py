@@ -8,7 +8,7 @@ import pytest
 from tongues.estimate import Estimate
 from tongues.pages import as_html, page_as_html
 from tongues.report.answer import advice, unmeasured
-from tongues.report.claims import ABOVE, BELOW, Claim, Part, claims, judge, within
+from tongues.report.claims import ABOVE, BELOW, Claim, ClaimPart, claims, verdict_on, within
 from tongues.report.findings import Findings, findings
 from tongues.report.study import claim_tables, study_page
 from tongues.runs import run_rows
@@ -182,20 +182,24 @@ def test_verdicts_follow_the_interval(
     low: float | None, high: float | None, more: str, less: str, alike: str
 ):
     one = Estimate(0.02, low, high, n=4)
-    assert (judge(one, ABOVE), judge(one, BELOW), judge(one, within(0.05))) == (more, less, alike)
+    assert (verdict_on(one, ABOVE), verdict_on(one, BELOW), verdict_on(one, within(0.05))) == (
+        more,
+        less,
+        alike,
+    )
 
 
 def test_alike_may_be_to_one():
-    assert judge(Estimate(0.98, 0.95, 1.02, n=4), within(0.1, of=1.0)) == "holds"
-    assert judge(Estimate(0.5, 0.4, 0.6, n=4), within(0.1, of=1.0)) == "does not hold"
+    assert verdict_on(Estimate(0.98, 0.95, 1.02, n=4), within(0.1, of=1.0)) == "holds"
+    assert verdict_on(Estimate(0.5, 0.4, 0.6, n=4), within(0.1, of=1.0)) == "does not hold"
 
 
 def test_a_mixed_verdict_says_where():
     one = Estimate(1.0, 0.9, 1.1, n=4)
     parts = (
-        Part("xx", 0.05, one, "holds"),
-        Part("xx", 0.2, one, "inconclusive"),
-        Part("yy", 0.05, one, "holds"),
+        ClaimPart("xx", 0.05, one, "holds"),
+        ClaimPart("xx", 0.2, one, "inconclusive"),
+        ClaimPart("yy", 0.05, one, "holds"),
     )
     claim = Claim("name", "It is so.", "a number", "", parts)
     assert claim.verdict == "holds: `xx` at 5 %, `yy` at 5 %; inconclusive: `xx` at 20 %"

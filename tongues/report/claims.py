@@ -25,7 +25,17 @@ from tongues.report.measures import (
 )
 from tongues.report.statistics import Unit, over_sizes, slope
 
-__all__ = ["ABOVE", "BELOW", "Claim", "Part", "Region", "Verdict", "claims", "judge", "within"]
+__all__ = [
+    "ABOVE",
+    "BELOW",
+    "Claim",
+    "ClaimPart",
+    "Region",
+    "Verdict",
+    "claims",
+    "verdict_on",
+    "within",
+]
 
 Verdict = Literal["holds", "does not hold", "inconclusive"]
 Region = tuple[float, float]  # without its ends
@@ -112,7 +122,7 @@ _TEXTS = {  # the claim, what is measured, in which unit
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClaimPart:
     """A claim on one target, at one share of replay where it is about that.
 
     versus: the target it was compared with, if any. reason: why the number is inconclusive however
@@ -138,7 +148,7 @@ class Claim:
     finding: str
     measure: str
     unit: str
-    parts: tuple[Part, ...]
+    parts: tuple[ClaimPart, ...]
 
     @property
     def verdict(self) -> str:
@@ -157,7 +167,7 @@ def within(tolerance: float, of: float = 0.0) -> Region:
     return of - tolerance, of + tolerance
 
 
-def judge(value: Estimate, region: Region) -> Verdict:
+def verdict_on(value: Estimate, region: Region) -> Verdict:
     """Whether the interval is in the region, outside of it, or neither."""
     if value.low is None or value.high is None:
         return "inconclusive"
@@ -176,12 +186,12 @@ def claims(findings: Findings) -> list[Claim]:
 
 def _part(
     target: str, value: Estimate, region: Region, reason: str = "", replay: float | None = None
-) -> Part:
-    verdict: Verdict = "inconclusive" if reason else judge(value, region)
-    return Part(target, replay, value, verdict, reason=reason)
+) -> ClaimPart:
+    verdict: Verdict = "inconclusive" if reason else verdict_on(value, region)
+    return ClaimPart(target, replay, value, verdict, reason=reason)
 
 
-def _of_learning(findings: Findings) -> dict[str, list[Part]]:
+def _of_learning(findings: Findings) -> dict[str, list[ClaimPart]]:
     plain = [t for t in findings.transfers if not t.replay]
 
     def unequal(t: Transfer) -> str:
@@ -201,13 +211,13 @@ def _of_learning(findings: Findings) -> dict[str, list[Part]]:
         region: Region,
         *reasons: Callable[[Transfer], str],
         unit: float = 100.0,
-    ) -> list[Part]:
+    ) -> list[ClaimPart]:
         """Inconclusive where one of the reasons gives one."""
         values = [(t, value.times(unit)) for t in plain if (value := measure(t))]
         why = {t.target: next(filter(None, (reason(t) for reason in reasons)), "") for t in plain}
         return [_part(t.target, value, region, why[t.target]) for t, value in values]
 
-    def gammas(strategy: str, law: str, region: Region) -> list[Part]:
+    def gammas(strategy: str, law: str, region: Region) -> list[ClaimPart]:
         return [
             _part(target, Estimate(*entry.gamma, n=entry.n_runs), region, entry.doubt)
             for target, compared in findings.compared.items()
@@ -224,11 +234,11 @@ def _of_learning(findings: Findings) -> dict[str, list[Part]]:
     def lasting(t: Transfer) -> Estimate | None:
         return slope(saved_by_size(t.pairs))
 
-    nearer: list[Part] = []
+    nearer: list[ClaimPart] = []
     for near, far, difference, both in nearness(plain):
         value, reason = difference.times(100.0), _NEITHER if both else ""
-        verdict = "inconclusive" if reason else judge(value, ABOVE)
-        nearer.append(Part(near, None, value, verdict, far, reason))
+        verdict = "inconclusive" if reason else verdict_on(value, ABOVE)
+        nearer.append(ClaimPart(near, None, value, verdict, far, reason))
     grown = each(growth, within(_LINEAR, of=1.0), unequal, saturated, unit=1.0)
     dropped = {t.target: sum(map(has_no_power, t.pairs)) for t in plain}
     grown = [
@@ -251,7 +261,7 @@ def _of_learning(findings: Findings) -> dict[str, list[Part]]:
     }
 
 
-def _of_replay(findings: Findings) -> dict[str, list[Part]]:
+def _of_replay(findings: Findings) -> dict[str, list[ClaimPart]]:
     replayed = [(run, f.lang) for f in findings.forgetting for run in f.runs]
     rises, falls, ends, steps = ([] for _ in range(4))
     for run, lang in replayed:
@@ -282,7 +292,7 @@ def _of_replay(findings: Findings) -> dict[str, list[Part]]:
     }
 
 
-def _by_replay(values: Iterable[tuple[RunCurves, float]], region: Region) -> list[Part]:
+def _by_replay(values: Iterable[tuple[RunCurves, float]], region: Region) -> list[ClaimPart]:
     """A part for each target and share of replay, each from its own runs alone."""
     places: dict[tuple[str, float], list[tuple[Unit, float]]] = {}
     for run, value in values:

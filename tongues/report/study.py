@@ -34,7 +34,7 @@ from tongues.pages import (
 )
 from tongues.quantities import show_count
 from tongues.report.answer import advice, answer_section, outcomes, show_nats, unmeasured
-from tongues.report.claims import Claim, Part, claims
+from tongues.report.claims import Claim, ClaimPart, claims
 from tongues.report.findings import Findings, findings
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
@@ -254,7 +254,7 @@ def _finding(claim: Claim, target: str = "") -> Entry:
     return Cell(claim.finding, below=claim.measure + unit, kind="claim", marked=True)
 
 
-def _claim_cell(claim: Claim, part: Part) -> Cell:
+def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
     """A number to as many decimals as its size asks for, its interval, verdict and reason."""
     size, of = abs(part.value.value), part.value
     shares = claim.unit in ("%", "points")
