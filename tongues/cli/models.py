@@ -3,15 +3,12 @@
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tongues.cli import options
 from tongues.errors import Stopped, UserError
-
-if TYPE_CHECKING:
-    from tongues.evaluate.evaluation import Evaluation
 
 __all__ = ["evaluate", "export", "generate", "serve"]
 
@@ -42,7 +39,7 @@ _DATA = "Where the tasks' items lie; several, if no language of a task lies in t
 @options.memory
 @options.ranks
 @options.launch
-@click.option("--compare", is_flag=True, help="Significant differences from the first model.")
+@click.option("--compare", is_flag=True, help="Differences, and which model to take.")
 @click.option("--name", default="evaluation", help="In evaluations/.")
 @options.as_json
 def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: Any) -> None:
@@ -52,34 +49,18 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
     routing as `NAME@tfidf:2`. Safe to interrupt; run it again to resume.
     """
     import tongues
+    from tongues.pages import as_text
+    from tongues.report.evaluation import score_blocks
     from tongues.terminal import print_json, say
 
     made = tongues.evaluate(models, page=not as_json, **keywords)
     if as_json:
         print_json(made.to_json())
         return
-    _show_evaluation(made, compare)
+    click.echo(as_text(score_blocks(made, compare=compare)) + "\n")
     for line in made.left_out:
         say(line)
     click.echo(keywords["workspace"] / "reports" / f"{keywords['name']}-evaluation" / "index.html")
-
-
-def _show_evaluation(evaluation: "Evaluation", compare: bool) -> None:
-    """Tables: a row per language, a column per model."""
-    from tongues.evaluate.shown import accuracy_rows, comparison_lines, loss_rows
-    from tongues.terminal import print_table
-
-    for text, losses in evaluation.texts.items():
-        click.echo(f"{text}, bits per byte")
-        print_table(loss_rows(losses))
-        click.echo("")
-    for task, answers in evaluation.tasks.items():
-        shots = f"{answers.shots or 'no'} demonstration{'' if answers.shots == 1 else 's'}"
-        click.echo(f"{task}, accuracy by {answers.normalisation}, {shots}")
-        print_table(accuracy_rows(answers))
-        click.echo("")
-    for line in comparison_lines(evaluation) if compare else []:
-        click.echo(line)
 
 
 @click.command()

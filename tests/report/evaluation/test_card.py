@@ -7,16 +7,17 @@ from tongues.report.evaluation import card_section, write_cards
 def test_a_card_says_scores_comparisons_and_how() -> None:
     found = outcome((SOURCE, PLAIN, MIXED), shots=8)
     said = card_section(found, MIXED)
-    assert said.startswith("## Evaluation\n\n### Losses on study\n\n| language | bits per byte |")
+    assert said.startswith("## Evaluation\n\n### Losses on study\n\nIn bits per byte")
     loss = found.texts["study"].losses[MIXED]["qaa"]
-    assert f"| qaa | {loss.bits_per_byte.value:.3f} [" in said
-    assert said.count(f"Beside `{SOURCE}`:") == 2  # the first and its seed are one: losses, answers
-    assert "33.3 % ± 4.3 | 120 |" in said
-    assert "8 demonstrations, mean of 3 draws" in said
+    assert f"| qaa | base | {loss.bits_per_byte.value:.3f} [" in said
+    assert said.count(f"Differences to `{SOURCE}`") == 2  # once of losses, once of answers
+    assert "33.3 ± 4.3 | 120 |" in said
+    assert "8 demonstrations, drawn 3 times" in said
     assert "> Two sleep <here>, right? No, all run." in said
-    assert "Before every text stood the token `<end>`." in said
-    widths = {line.count("|") for line in said.splitlines() if line.startswith("|")}
-    assert len(widths) == 1
+    assert "Before every text stands the token `<end>`." in said
+    tables = [part.splitlines() for part in said.split("\n\n") if part.startswith("|")]
+    assert len(tables) == 5
+    assert all(len({line.count("|") for line in table}) == 1 for table in tables)
 
 
 def test_a_file_for_each_model(tmp_path: Path) -> None:

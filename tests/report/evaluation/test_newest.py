@@ -36,10 +36,12 @@ def test_the_newest_evaluation_of_the_run_as_it_is(tmp_path: Path) -> None:
     assert newest_section(mixed, tmp_path) == ""
     evaluated(tmp_path, "old", 1, SOURCE, MIXED)
     evaluated(tmp_path, "new", 2, MIXED)
-    assert "Beside" not in newest_section(mixed, tmp_path)  # the newest compares with nothing
+    assert "Differences to" not in newest_section(
+        mixed, tmp_path
+    )  # the newest compares with nothing
     (tmp_path / "evaluations/damaged").mkdir()
     (tmp_path / "evaluations/damaged/scores.json").write_text('{"models": [')
-    assert "Beside" not in newest_section(mixed, tmp_path)
+    assert "Differences to" not in newest_section(mixed, tmp_path)
     assert "### Losses on study" in newest_section(run(tmp_path, SOURCE), tmp_path)
     trained_otherwise = run(tmp_path, MIXED, fingerprint="1" * 16)
     assert newest_section(trained_otherwise, tmp_path) == ""
@@ -61,7 +63,7 @@ def test_an_ensemble_is_known_by_its_bytes_whatever_it_was_called(
         mark = open_model(f"{name}@{way}", tmp_path).fingerprint
         about = {"kind": "ensemble", "routing": way, "fingerprint": mark, "trained": None}
         evaluated(tmp_path, f"by-{age}", age, SOURCE, MIXED, **about)
-    assert "Experts were routed by `tfidf:2`." in newest_section(pair, tmp_path)
+    assert "Routing: `tfidf:2`." in newest_section(pair, tmp_path)
     other = tmp_path / "other"
     shutil.copytree(pair, other)
     text = (other / "ensemble.json").read_text()

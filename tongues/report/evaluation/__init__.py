@@ -1,7 +1,12 @@
-"""The page of an evaluation, and the part of a model's card that it gives."""
+"""The page of an evaluation, its tables in the terminal, and its part of a model's card."""
 
-from tongues.report.evaluation.card import card_section, write_cards
-from tongues.report.evaluation.newest import newest_section
-from tongues.report.evaluation.page import write_evaluation_report
+from tongues.report.evaluation.card import card_section, newest_section, write_cards
+from tongues.report.evaluation.view import score_blocks, write_evaluation_report
 
-__all__ = ["card_section", "newest_section", "write_cards", "write_evaluation_report"]
+__all__ = [
+    "card_section",
+    "newest_section",
+    "score_blocks",
+    "write_cards",
+    "write_evaluation_report",
+]

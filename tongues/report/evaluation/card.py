@@ -1,123 +1,106 @@
-"""The section of a model's card that an evaluation gives, as Markdown."""
+"""What an evaluation says on a model's card, as Markdown, and which evaluation is its newest."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
+from tongues.errors import UserError
 from tongues.evaluate.evaluation import (
-    Comparison,
+    SCORES,
     EvaluatedModel,
     Evaluation,
-    TaskScores,
     TextScores,
+    read_evaluation,
 )
-from tongues.evaluate.numbers import BITS, POINTS, Unit, bits, guessed, said, share_said
+from tongues.experts.ensemble.lineage import ENSEMBLE
 from tongues.files import file_name, write_text
-from tongues.report.evaluation.words import policy_said
-from tongues.report.experts.numbers import perplexity
-from tongues.report.words import with_stop
-from tongues.significance import measured_in_words, signs_in_words
+from tongues.pages import Block, Heading, Paragraph, Quote, Section, as_markdown
+from tongues.report.evaluation.measures import Measure, how
+from tongues.roles import list_languages
+from tongues.runs import read_run
 
-__all__ = ["card_section", "write_cards"]
+__all__ = ["card_section", "newest_section", "write_cards"]
 
 
 def write_cards(evaluation: Evaluation, folder: Path) -> list[Path]:
     """Write a section for each model to `folder`, named as the model is; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for about in evaluation.models:
-        path = folder / f"{file_name(about.name)}.md"
-        write_text(path, card_section(evaluation, about.name))
+    for model in evaluation.models:
+        path = folder / f"{file_name(model.name)}.md"
+        write_text(path, card_section(evaluation, model.name))
         written.append(path)
     return written
 
 
 def card_section(evaluation: Evaluation, model: str) -> str:
-    """What a model scored, beside what, and how that was measured."""
-    lines = ["## Evaluation", ""]
-    for text, scores in evaluation.texts.items():
-        lines += [f"### Losses on {text}", "", *_losses(scores, model), ""]
-        lines += [*_sentences([*scores.compared, *scores.forgotten], model, BITS)]
-    for task, scores in evaluation.tasks.items():
-        lines += [f"### Accuracy in {task}", "", *_answers(scores, model), ""]
-        lines += [*_sentences(scores.compared, model, POINTS)]
-        lines += [_asked(scores), "", *_quoted(evaluation.examples[task]), ""]
-    lines.append(_how(evaluation, evaluation.model(model)))
-    return "\n".join(lines).rstrip("\n") + "\n"
-
-
-def _losses(scores: TextScores, model: str) -> list[str]:
-    rows = []
-    for language, of in scores.losses[model].items():
-        loss = measured_in_words(of.bits_per_byte, bits)
-        segment = scores.bits_per_segment.get(model, {}).get(language)
-        more = [f"{segment:,.1f}"] if segment is not None else []
-        rows.append([language, loss, perplexity(of.perplexity), f"{of.documents:,}", *more])
-    head = ["language", "bits per byte", "perplexity of a token", "documents"]
-    return _table(
-        [*head, *(["bits per segment"] if model in scores.bits_per_segment else [])], rows
-    )
-
-
-def _answers(scores: TaskScores, model: str) -> list[str]:
-    rows = []
-    for language, of in scores.accuracies[model].items():
-        right = measured_in_words(of.share, share_said)
-        rows.append([language, right, guessed(of.chance), f"{of.items:,}"])
-    if len(rows) > 1:
-        mean = measured_in_words(scores.mean[model], share_said)
-        rows.append(["mean", mean, guessed(scores.chance), ""])
-    return _table(["language", "accuracy", "chance", "items"], rows)
-
-
-def _sentences(compared: Sequence[Comparison], model: str, unit: Unit) -> Iterator[str]:
-    """What the model was compared with, each other model once."""
-    others: set[str] = set()
-    for one in compared:
-        if one.model != model or one.other in others:
-            continue
-        others.add(one.other)
-        languages = {language: said(of, unit) for language, of in one.languages.items()}
-        if len(languages) > 1:
-            languages["mean"] = f"{said(one.overall, unit)}; {signs_in_words(one.signs)}"
-        yield f"Beside `{one.other}`:"
-        yield ""
-        yield from (f"- {language}: {words}" for language, words in languages.items())
-        yield ""
-
-
-def _asked(scores: TaskScores) -> str:
-    shots, draws = scores.shots, _draws(scores)
-    shown = f"{shots} demonstrations, mean of {draws} draws" if shots else "no demonstrations"
-    return f"Choices compared by {scores.normalisation}, {shown}. An item, rightly answered:"
-
-
-def _draws(scores: TaskScores) -> int:
-    return next(iter(next(iter(scores.accuracies.values())).values())).draws
-
-
-def _quoted(examples: Mapping[str, str]) -> list[str]:
-    example = next(iter(examples.values()))
-    return [f"> {line}".rstrip() for line in example.splitlines()]
-
-
-def _how(evaluation: Evaluation, about: EvaluatedModel) -> str:
-    lines = [f"Measured with tongues {evaluation.tongues}; in brackets 95 % intervals."]
-    if len(evaluation.models) > 1:
-        lines.append(
-            "Models are told apart where luck does as much in fewer than 5 cases of 100, allowing "
-            "for all models and languages that were compared."
-        )
-    if evaluation.texts:
-        lines.append(policy_said(evaluation))
-    if about.routing:
-        lines.append(f"Experts were routed by `{about.routing}`.")
+    """What a model scored, versus what, and how that was measured."""
+    blocks: list[Block] = []
+    for measure in Measure.of(evaluation):
+        scores = measure.scores
+        blocks += [Heading(measure.title, 2), Paragraph(how(measure)), measure.score_table([model])]
+        if isinstance(scores, TextScores):
+            blocks += [Paragraph("Perplexity of a token:"), measure.perplexity_table([model])]
+            if model in scores.bits_per_segment:
+                blocks += [Paragraph("Bits per segment:"), measure.segment_table([model])]
+        pairs = (*measure.versus_base, *measure.versus_first)
+        if compared := [each for each in pairs if each.model == model]:
+            others = list_languages(dict.fromkeys(f"`{each.other}`" for each in compared))
+            about = f"Differences to {others} in {measure.unit}:"
+            blocks += [Paragraph(about), measure.comparison_table(compared)]
+        if measure.task:
+            quote = Quote(next(iter(evaluation.examples[measure.name].values())))
+            blocks += [Paragraph("An item with its correct answer:"), quote]
+    about = evaluation.model(model)
     token = f"the token `{about.first}`" if about.first else "nothing"
     but = "" if about.prompted else ", but nothing before the prompts of tasks"
-    lines.append(f"Before every text stood {token}{but}.")
-    lines += [with_stop(line) for line in evaluation.left_out]
-    return " ".join(lines)
+    lines = [
+        f"Measured with tongues {evaluation.tongues}; in brackets 95 % confidence intervals.",
+        "Differences: p < 0.05, Holm-corrected for all models and languages compared.",
+        f"Routing: `{about.routing}`." if about.routing else "",
+        f"Before every text stands {token}{but}.",
+        *(f"{line.rstrip('.')}." for line in evaluation.left_out),
+    ]
+    blocks.append(Paragraph(" ".join(filter(None, lines))))
+    return as_markdown([Section("", "Evaluation", blocks)]) + "\n"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+def newest_section(place: Path, workspace: Path) -> str:
+    """The section of a card from the newest evaluation of a model; or nothing.
+
+    place: a run's directory, an ensemble's or a Hugging Face folder. An evaluation counts that
+    the very model was a part of, whatever its name was then, an ensemble by any routing.
+    """
+    kept = (workspace / "evaluations").glob(f"*/{SCORES}")
+    is_model = _recognizer(place, workspace)
+    for path in sorted(kept, key=lambda path: -path.stat().st_mtime_ns):
+        with suppress(UserError):  # damaged, or of another version
+            evaluation = read_evaluation(path.parent)
+            for model in evaluation.models:
+                if is_model(model):
+                    return card_section(evaluation, model.name)
+    return ""
+
+
+def _recognizer(place: Path, workspace: Path) -> Callable[[EvaluatedModel], bool]:
+    """Whether a model of an evaluation is the one at a place."""
+    if (place / "run.json").is_file():
+        record = read_run(place)
+        return lambda model: (
+            model.trained is not None
+            and (model.trained.run, model.trained.fingerprint) == (record.run, record.fingerprint)
+        )
+    kind = "ensemble" if (place / ENSEMBLE).is_file() else "folder"
+
+    @cache
+    def fingerprint(routing: str) -> str | None:
+        from tongues.experts.ensemble.model import open_model
+
+        try:
+            name = f"{place}@{routing}" if routing else str(place)
+            return open_model(name, workspace).fingerprint
+        except UserError:  # a routing of another ensemble
+            return None
+
+    return lambda model: model.kind == kind and model.fingerprint == fingerprint(model.routing)

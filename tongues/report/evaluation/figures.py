@@ -1,168 +1,161 @@
-"""The figures of an evaluation: a row per language, models side by side, with intervals."""
+"""The figures of an evaluation: a row per language with intervals, and scores by replay."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import altair as alt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tongues.estimate import Estimate
-from tongues.evaluate.evaluation import Comparison, Evaluation
+from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores
 from tongues.files import file_name
-from tongues.report.charts import Figure, colour, data, panel
-from tongues.report.evaluation.names import compared_with_first, labels
+from tongues.pages import Figure
+from tongues.pages.axes import Row, categories, colour, linear
+from tongues.pages.plots import alt, chart, dots, intervals, line, panel, rule
+from tongues.report.evaluation.measures import Measure
+from tongues.roles import list_languages
 
-__all__ = ["accuracy_figure", "figure_name", "forgetting_figure", "loss_figure"]
+__all__ = ["base_figure", "replay_figure", "score_figure"]
 
-Row = dict[str, Any]
-
-_MEAN = "mean"
-_FEWEST = 2  # values that make a figure
-
-
-def figure_name(kind: str, what: str) -> str:
-    """Of a figure's files: the kind, and the text's or task's name as far as files take it."""
-    return f"{kind}-{file_name(what)}"
+_SAID = ("language", "series=model", "value:.4~g", "low:.4~g", "high:.4~g")
 
 
-def loss_figure(evaluation: Evaluation, text: str) -> Figure | None:
-    """Losses by language, and how much higher they are than the first model's."""
-    scores, names = evaluation.texts[text], labels(evaluation)
-    rows = [
-        _row(names[model], language, of.bits_per_byte)
-        for model, by in scores.losses.items()
-        for language, of in by.items()
-    ]
-    if len(rows) < _FEWEST:
+def score_figure(measure: Measure) -> Figure | None:
+    """Losses or accuracies by language, and the differences to the first model."""
+    rows = list(_rows(measure, measure.values.items()))
+    if len(rows) < 2:
         return None
-    panels = [_dots(evaluation, rows, "Loss", "bits per byte")]
-    caption = f"Bits per byte of {text} with 95 % intervals."
-    if compared := compared_with_first(scores):
-        first = names[compared[0].other]
-        beside = _differences(compared, names)
-        panels.append(_dots(evaluation, beside, f"Above {first}", "bits per byte", level=0.0))
-        rows += [{**row, "beside": first} for row in beside]
-        caption += (
-            f" Right, how much higher than those of `{first}`, document by document: left of the "
-            "line at 0 a model is better."
-        )
-    return Figure(
-        figure_name("loss", text), f"Losses on {text}", caption, tuple(panels), tuple(rows)
-    )
+    chance: dict[str, float] = {}
+    if isinstance(measure.scores, TaskScores):
+        first = next(iter(measure.scores.accuracies.values()))
+        chance = {language: 100 * of.chance.level for language, of in first.items()}
+        rows = [{**row, "chance": chance[row["language"]]} for row in rows]
+    unit = "% of items right" if measure.task else "bits per byte"
+    panels = [_dots(measure, rows, measure.title.split()[0], unit, chance)]
+    caption = f"{measure.title}, with 95 % confidence intervals."
+    caption += " The dashed line is chance." if chance else ""
+    if compared := measure.versus_first:
+        other = measure.names[compared[0].other]
+        beside = list(_rows(measure, _of(measure, compared)))
+        panels.append(_dots(measure, beside, f"Versus {other}", measure.unit, {"": 0.0}))
+        rows += [{**row, "versus": other} for row in beside]
+        side = "right" if measure.task else "left"
+        caption += f" Second, the difference to `{other}`: {side} of the line at 0 is better."
+    name = f"{'task' if measure.task else 'loss'}-{file_name(measure.name)}"
+    return Figure(name, measure.title, caption, tuple(panels), tuple(rows))
 
 
-def forgetting_figure(evaluation: Evaluation, text: str) -> Figure | None:
-    """How much higher each language's loss is than that of what a model began with."""
-    compared, names = evaluation.texts[text].forgotten, labels(evaluation)
-    if not compared:
-        return None
-    rows = _differences(compared, names)
-    chart = _dots(evaluation, rows, "Above its seed", "bits per byte", level=0.0)
+def base_figure(measure: Measure) -> Figure | None:
+    """The differences to what each model was trained from."""
+    rows = list(_rows(measure, _of(measure, measure.versus_base)))
+    drawn = _dots(measure, rows, "Versus its base", measure.unit, {"": 0.0})
     caption = (
-        f"Bits per byte of {text} above the seed's, with 95 % intervals: right of the line at 0 "
-        "something was forgotten; left of it, learned."
+        "Losses minus those of the base model, with 95 % confidence intervals: right of the line "
+        "at 0 something was forgotten, left of it learned."
     )
-    title = f"What was forgotten and learned, on {text}"
-    return Figure(figure_name("forgetting", text), title, caption, (chart,), tuple(rows))
+    name = f"forgetting-{file_name(measure.name)}"
+    return Figure(name, "Learned and forgotten", caption, (drawn,), tuple(rows))
 
 
-def accuracy_figure(evaluation: Evaluation, task: str) -> Figure | None:
-    """Accuracies by language beside chance."""
-    scores, names = evaluation.tasks[task], labels(evaluation)
-    rows = [
-        _row(names[model], language, of.share, scale=100.0)
-        for model, by in scores.accuracies.items()
-        for language, of in by.items()
-    ]
-    if len(rows) < _FEWEST:
-        return None
-    first = next(iter(scores.accuracies.values()))
-    levels = {language: of.chance.level for language, of in first.items()}
-    if len(first) > 1:
-        rows += [_row(names[model], _MEAN, of, 100.0) for model, of in scores.mean.items()]
-        levels[_MEAN] = scores.chance.level
-    shown = [{**row, "chance": 100.0 * levels[row["language"]]} for row in rows]
-    panels = [_dots(evaluation, shown, "Accuracy", "% of items answered rightly", chance=levels)]
-    caption = "Accuracy with 95 % intervals; the dashed line is chance."
-    if compared := scores.compared:
-        other = names[compared[0].other]
-        beside = _differences(compared, names, scale=100.0, mean=len(first) > 1)
-        panels.append(_dots(evaluation, beside, f"Above {other}", "points", level=0.0))
-        caption += f" Right, how many points above `{other}`."
-        shown += [{**row, "beside": other} for row in beside]
-    title = f"Accuracy in {task}"
-    return Figure(figure_name("task", task), title, caption, tuple(panels), tuple(shown))
+def _of(
+    measure: Measure, comparisons: Sequence[Comparison]
+) -> Iterator[tuple[str, Mapping[str, Estimate]]]:
+    yield from ((each.model, measure.differences(each)) for each in comparisons)
 
 
-def _row(model: str, language: str, of: Estimate, scale: float = 1.0) -> Row:
-    of = of.times(scale)
-    row: Row = {"language": language, "series": model, "value": of.value}
-    return row | {"low": of.low, "high": of.high}
-
-
-def _differences(
-    compared: Sequence[Comparison],
-    names: Mapping[str, str],
-    scale: float = 1.0,
-    *,
-    mean: bool = False,
-) -> list[Row]:
-    rows = [
-        _row(names[one.model], language, of, scale)
-        for one in compared
-        for language, of in one.languages.items()
-    ]
-    return rows + [
-        _row(names[one.model], _MEAN, one.mean, scale) for one in compared if mean and one.mean
-    ]
+def _rows(
+    measure: Measure, values: Iterable[tuple[str, Mapping[str, Estimate]]], **more: object
+) -> Iterator[Row]:
+    for model, by_language in values:
+        for language, of in by_language.items():
+            row = {"language": language, "series": measure.names[model], **more}
+            yield row | {"value": of.value, "low": of.low, "high": of.high}
 
 
 def _dots(
-    evaluation: Evaluation,
-    rows: Sequence[Row],
-    title: str,
-    unit: str,
-    *,
-    level: float | None = None,
-    chance: Mapping[str, float] | None = None,
+    measure: Measure, rows: Sequence[Row], title: str, unit: str, levels: Mapping[str, float]
 ) -> alt.LayerChart:
-    """A row per language, in it a dot with its interval per model; a dashed line at a level."""
+    """A row per language, in it a dot with its interval per model.
+
+    levels: a dashed line where these are one, else a mark for each language.
+    """
     shown = list(dict.fromkeys(row["series"] for row in rows))
-    languages = list(dict.fromkeys(row["language"] for row in rows))
-    room = alt.Axis(labelFontSize=13, domain=False, ticks=False, labelPadding=8, grid=True)
-    y = alt.Y("language:N", title=None, sort=languages, axis=room)
-    offset = alt.YOffset("series:N", scale=alt.Scale(paddingOuter=0.8), sort=shown)
-    x = alt.X(
-        "value:Q",
-        title=unit,
-        scale=alt.Scale(zero=False, padding=10),
-        axis=alt.Axis(tickCount=5),
+    named = {row["language"]: row["language"] for row in rows}
+    named |= {lang: f"{lang}, {role}" for lang, role in measure.roles.items()}
+    x = linear("value", unit)
+    y = categories("language", list(named.values()), labelLimit=170, grid=True)
+    level, marks = None, None
+    if len({round(of, 2) for of in levels.values()}) == 1:
+        level = next(iter(levels.values()))
+    elif levels:
+        ticks = [{"language": named[lang], "value": of} for lang, of in levels.items()]
+        at = chart(ticks).encode(x=x.channel(alt.X), y=y.channel(alt.Y))
+        marks = at.mark_tick(thickness=2, size=26, style="quiet")
+    return intervals(
+        title,
+        [{**row, "language": named[row["language"]]} for row in rows],
+        x,
+        y,
+        colour(list(measure.names.values()), shown, "circle"),
+        height=max(28, 10 * len(shown) + 12) * len(named) + 20,
+        side_by_side=shown,
+        said=_SAID,
+        size=48,
+        width=2,
+        under=(rule(x=x, at=level), marks),
+        padding=0.8,
     )
-    tips = [
-        alt.Tooltip("language:N"),
-        alt.Tooltip("series:N", title="model"),
-        *(alt.Tooltip(f"{end}:Q", format=".4~g") for end in ("value", "low", "high")),
-    ]
-    tint = colour(list(labels(evaluation).values()), shown, "circle")
-    base = alt.Chart(data(rows)).encode(y=y, yOffset=offset, color=tint, tooltip=tips)
-    told = base.transform_filter("isValid(datum.low)")
+
+
+def replay_figure(evaluation: Evaluation, measures: Sequence[Measure]) -> Figure | None:
+    """Scores relative to the first model against the share of replay, a line per language."""
+    groups: dict[tuple[str, str], dict[str, float]] = {}  # shares by run, by target and shape
+    for model in evaluation.models:
+        if (run := model.trained) and run.strategy == "cpt":
+            group = groups.setdefault((list_languages(run.roles.targets), run.shape), {})
+            group[model.name] = run.roles.replay_share
+    first, panels, rows = evaluation.models[0].name, list[alt.LayerChart](), list[Row]()
+    for (target, shape), shares in groups.items():
+        for measure in measures:
+            own = list(_relative(measure, shares, first))
+            if len({row["replay"] for row in own}) > 1:
+                task, versus = measure.task, measure.names[first]
+                unit = f"score relative to {versus}" if task else f"{measure.unit} above {versus}"
+                title = f"{measure.name}{f', {target} {shape}' if len(groups) > 1 else ''}"
+                panels.append(_lines(measure, own, title, unit))
+                rows += [{"on": measure.name, **row} for row in own]
+    if not panels:
+        return None
+    caption = (
+        "Continued runs by the share of replay in their training, with 95 % confidence intervals. "
+        "Of a text, the difference of losses; of a task, (accuracy − chance) / (accuracy of the "
+        "first model − chance), left out where that model is not significantly above chance."
+    )
+    return Figure("replay", "By share of replay", caption, tuple(panels), tuple(rows))
+
+
+def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> Iterator[Row]:
+    compared = {
+        each.model: each.relative_of if measure.task else each.languages
+        for each in measure.scores.compared
+    }
+    each = ((lang, of) for by in compared.values() for lang, of in by.items())
+    lacking = {lang for lang, of in each if measure.task and of.low is None}
+    same = dict.fromkeys(measure.scores.languages, Estimate(1.0 if measure.task else 0.0))
+    for model, share in shares.items():
+        values = same if model == first else compared.get(model, {})
+        there = {lang: of for lang, of in values.items() if lang not in lacking}
+        for row in _rows(measure, [(model, there)], replay=share, share=f"{100 * share:.3g} %"):
+            yield {**row, "model": row["series"], "series": row["language"]}
+
+
+def _lines(measure: Measure, rows: Sequence[Row], title: str, unit: str) -> alt.LayerChart:
+    """Shares of replay next to each other, a line per language."""
+    shares = [share for _, share in sorted({(row["replay"], row["share"]) for row in rows})]
+    x, y = categories("share", shares, size=12, labelAngle=0), linear("value", unit)
+    tint = colour(measure.scores.languages, (row["series"] for row in rows), "circle")
+    ranged = [row for row in rows if row["low"] is not None]
+    ends = chart(ranged).encode(x=x.channel(alt.X), y=y.of("low").channel(alt.Y), color=tint)
     return panel(
         title,
-        *_lines(x, y, level, chance),
-        told.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q"),
-        base.mark_circle(size=48, opacity=1).encode(x=x),
-        height=max(28, 10 * len(shown) + 12) * len(languages) + 20,
+        rule(y=y, at=1.0 if measure.task else 0.0),
+        line(rows, x, y, tint, mean=True, width=1.5, opacity=0.7),
+        ends.encode(y2="high:Q").mark_rule(strokeWidth=2) if ranged else None,
+        dots(rows, x, y, tint, said=("model", *_SAID)),
     )
-
-
-def _lines(
-    x: alt.X, y: alt.Y, level: float | None, chance: Mapping[str, float] | None
-) -> list[alt.Chart]:
-    """A line at a level; at chance one line, or a mark per language where they differ."""
-    if chance is not None and len({round(of, 4) for of in chance.values()}) == 1:
-        level = 100.0 * next(iter(chance.values()))
-    if level is not None:
-        line = alt.Chart(data([{"value": level}])).encode(x=x)
-        return [line.mark_rule(strokeDash=[4, 4], style="quiet")]
-    marks = [{"language": name, "value": 100.0 * of} for name, of in (chance or {}).items()]
-    ticks = alt.Chart(data(marks)).encode(x=x, y=y)
-    return [ticks.mark_tick(thickness=2, size=26, style="quiet")] if marks else []

@@ -1,0 +1,197 @@
+"""What an evaluation answers: gains and losses by role, which model to take, how sure, the cost."""
+
+from collections.abc import Iterator, Mapping
+
+from tongues.estimate import Estimate
+from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores
+from tongues.pages import Card, Cards, Show, estimate_card, interval, minus, number, signed
+from tongues.quantities import show_bytes
+from tongues.report.evaluation.measures import Measure
+from tongues.roles import Role, Roles, list_languages
+from tongues.significance.signs import fewest_languages, fewest_wins
+
+__all__ = ["answer", "changes", "number_cards", "reasons", "versus_chance"]
+
+_ROLES: dict[Role | None, str] = {
+    "target": "Target languages",
+    "base": "Base languages",
+    "other": "Other languages",
+    None: "Languages",
+}
+_NAMED = 6  # languages that a sentence names, at most
+_MOST = 8  # sentences of a topic; all numbers are in the tables
+_SURE = (
+    "Brackets are 95 % confidence intervals over documents, items and draws of demonstrations. A "
+    "difference is significant at p < 0.05, Holm-corrected for all languages and models of its "
+    "table; others are grey. Bold: no model is significantly better, and some is worse. Another "
+    "random seed of training is not part of any interval."
+)
+_TRANSLATED = "The languages are translations of each other: how many say no more than the mean."
+
+
+def answer(evaluation: Evaluation) -> dict[str, list[str]]:
+    """Sentences by topic, the most important first; topics without any are left out."""
+    measures = Measure.of(evaluation)
+    topics: dict[str, list[str]] = {title: [] for title in _ROLES.values()}
+    for measure in measures:
+        for title, sentence in _differences(evaluation, measure):
+            topics[title].append(sentence)
+    for title, sentences in topics.items():
+        if (more := len(sentences) - _MOST) > 0:
+            topics[title] = [*sentences[:_MOST], f"{more} more comparisons are in the tables."]
+    topics["Choice"] = [_choice(measure) for measure in measures if len(measure.values) > 1]
+    topics["Certainty"] = [_SURE]
+    if any(model.experts > 1 for model in evaluation.models):
+        topics["Cost"] = [
+            f"`{measures[0].names[model]}` runs {cost.experts_run:.2f} experts for a token and "
+            f"opens {show_bytes(cost.memory)} of weights."
+            for scores in list(evaluation.texts.values())[:1]
+            for model, cost in scores.costs.items()
+        ]
+    topics["Caveats"] = list(_caveats(evaluation, measures))
+    topics["Left out"] = [f"{line.rstrip('.')}." for line in evaluation.left_out]
+    return {topic: sentences for topic, sentences in topics.items() if sentences}
+
+
+def changes(by_language: Mapping[str, Estimate], show: Show, unit: str) -> str:
+    """Such as `0.15 [0.14, 0.17] points lower on qaa; no significant difference on qab [-1, 2]`."""
+    groups: dict[tuple[int, str], dict[str, Estimate]] = {}
+    for language, of in by_language.items():
+        reason = "" if of.significant else of.reason.partition(", there ")[0]
+        groups.setdefault((of.significant, reason), {})[language] = of
+    clauses = []
+    for (sign, reason), members in groups.items():
+        few = len(members) <= _NAMED
+        named = list_languages(f"`{name}`" for name in members)
+        where = named if few else f"{len(members)} languages"
+        sizes = sorted((of.times(sign or 1) for of in members.values()), key=lambda of: of.value)
+        write = (lambda value: minus(show(value))) if sign else (lambda value: signed(value, show))
+        size = " to ".join(dict.fromkeys(write(sizes[end].value) for end in (0, -1)))
+        if sign:
+            size = number(sizes[0], show) if len(sizes) == 1 else size
+            clauses.append(f"{size} {unit} {'higher' if sign > 0 else 'lower'} on {where}")
+        elif reason:
+            clauses.append(f"{size} {unit} on {where}, too few to test ({reason})")
+        else:
+            between = interval(sizes[0], show) if len(sizes) == 1 else f"({size})"
+            clauses.append(f"no significant difference on {where} {between}".rstrip())
+    return "; ".join(clauses)
+
+
+def versus_chance(measure: Measure) -> str:
+    """Which models are no better than guessing, and on which languages."""
+    assert isinstance(measure.scores, TaskScores)
+    by_model: dict[str, list[str]] = {}
+    for model, by in measure.scores.accuracies.items():
+        for language, of in by.items():
+            if of.share.low is None or of.share.low <= of.chance.level:
+                by_model.setdefault(f"`{measure.names[model]}`", []).append(f"`{language}`")
+    each = [f"{model} on {list_languages(langs)}" for model, langs in by_model.items()]
+    return f"Not significantly above chance: {'; '.join(each)}." if each else "All above chance."
+
+
+def number_cards(evaluation: Evaluation) -> Cards:
+    """The largest significant difference of each role on each text, and accuracies of tasks."""
+    cards: list[Card] = []
+    for measure in Measure.of(evaluation):
+        largest: dict[Role | None, tuple[Estimate, str, Comparison]] = {}
+        for each in measure.versus_base or measure.versus_first:
+            roles = _roles(evaluation, each)
+            for language, of in measure.differences(each).items():
+                role = roles.role(language) if roles else None
+                old = largest.get(role)
+                if of.significant and (old is None or abs(of.value) > abs(old[0].value)):
+                    largest[role] = of, language, each
+        for role, (of, language, each) in largest.items():
+            what = f"{measure.unit} on `{language}`{f', {role} language' if role else ''}: "
+            what += f"`{measure.names[each.model]}` versus `{measure.names[each.other]}`"
+            cards.append(estimate_card(of, measure.show, what, plus=True))
+        if measure.task:
+            best = [(of, m, lang) for m, by in measure.values.items() for lang, of in by.items()]
+            of, model, language = max(best, key=lambda each: each[0].value)
+            what = f"of `{measure.name}` right on `{language}`, the most: `{measure.names[model]}`"
+            cards.append(estimate_card(of, measure.show, what, " %"))
+    return Cards(cards[:4])
+
+
+def reasons(evaluation: Evaluation) -> list[str]:
+    """Why values have no interval, or differences could not be significant; each once."""
+    each = [of for m in Measure.of(evaluation) for by in m.values.values() for of in by.values()]
+    for comparison in evaluation.comparisons:
+        each += [*comparison.languages.values(), comparison.overall]
+    return [why for why in dict.fromkeys(of.reason.partition(", there ")[0] for of in each) if why]
+
+
+def _roles(evaluation: Evaluation, comparison: Comparison) -> Roles | None:
+    """What languages are to the first of the runs with a base; else to any, or to their base."""
+    pair = [evaluation.model(name) for name in (comparison.model, comparison.other)]
+    bases = [model for model in evaluation.models if model.name in {of.base for of in pair}]
+    runs = [model.trained.roles for model in (*pair, *bases) if model.trained]
+    return next((roles for roles in runs if roles.base_languages), next(iter(runs), None))
+
+
+def _differences(evaluation: Evaluation, measure: Measure) -> Iterator[tuple[str, str]]:
+    """A sentence for each role and comparison, or what the only model scores."""
+    names, place = measure.names, f"{'In' if measure.task else 'On'} `{measure.name}`"
+    for each in (*measure.versus_base, *measure.versus_first):
+        its = "its base " if each in measure.versus_base else ""
+        groups: dict[Role | None, dict[str, Estimate]] = {}
+        roles = _roles(evaluation, each)
+        for language, of in measure.differences(each).items():
+            groups.setdefault(roles.role(language) if roles else None, {})[language] = of
+        for role, members in groups.items():
+            words = changes(members, measure.show, measure.unit)
+            pair = f"`{names[each.model]}` versus {its}`{names[each.other]}`"
+            yield _ROLES[role], f"{place}, {pair}: {words}."
+    if not measure.scores.compared and not measure.versus_base:
+        model, values = next(iter(measure.values.items()))
+        kind = "% of the items right" if measure.task else "bits per byte"
+        each = "; ".join(f"`{lang}` {number(of, measure.show)}" for lang, of in values.items())
+        chance = versus_chance(measure) if measure.task else ""
+        yield _ROLES[None], f"{place}, `{names[model]}` has {each} {kind}. {chance}".rstrip()
+
+
+def _choice(measure: Measure) -> str:
+    """The models that none is significantly better than, on target and base languages."""
+    place = f"{'In' if measure.task else 'On'} `{measure.name}`"
+    groups: dict[str, list[str]] = {}
+    for language in measure.scores.languages:
+        groups.setdefault(measure.roles.get(language, ""), []).append(language)
+    groups = {role: langs for role, langs in groups.items() if role != "other"} or groups
+    leading = {
+        role: [m for m in measure.values if all(m in measure.leaders(lang) for lang in langs)]
+        for role, langs in groups.items()
+    }
+    take = [m for m in measure.values if all(m in models for models in leading.values())]
+    if len(take) == len(measure.values):
+        return f"{place} no model is significantly better than another."
+    if take:
+        names = " or ".join(f"`{measure.names[model]}`" for model in take)
+        every = f"any {' or '.join(groups)} language".replace("  ", " ")
+        return f"{place} take {names}: no other is significantly better on {every}."
+    clauses = [
+        f"on {role or 'all'} languages {' or '.join(f'`{measure.names[m]}`' for m in models)}"
+        for role, models in leading.items()
+        if models
+    ]
+    best = f": {', '.join(clauses)}" if clauses else ""
+    return f"{place} no model is best in every language{best}."
+
+
+def _caveats(evaluation: Evaluation, measures: list[Measure]) -> Iterator[str]:
+    for scores in evaluation.texts.values():
+        yield from (f"{line.rstrip('.')}." for line in scores.cautions)
+    if few := reasons(evaluation):
+        yield f"Where it says too few: {'; '.join(few)}."
+    each = [c for m in measures if not m.roles for c in (*m.versus_base, *m.scores.compared)]
+    signs = [comparison.signs for comparison in each if len(comparison.languages) > 1]
+    if any(of.translated for of in signs):
+        yield _TRANSLATED
+    uncertain = [of for of in signs if not of.translated]
+    uncertain = [of for of in uncertain if fewest_wins(of.wins + of.losses, of.among) is None]
+    if uncertain:
+        least = max(fewest_languages(of.among) for of in uncertain)
+        yield f"The sign test of `ahead in` needs at least {least} languages."
+    contexts = {model.context for model in evaluation.models}
+    if evaluation.texts and evaluation.policy.window is None and len(contexts) > 1:
+        yield "The models' contexts differ, and with them losses; `--window` makes them equal."
