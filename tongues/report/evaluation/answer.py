@@ -10,7 +10,7 @@ from tongues.report.evaluation.measures import Measure
 from tongues.roles import Role, Roles, list_languages
 from tongues.significance.signs import fewest_languages, fewest_wins
 
-__all__ = ["answer", "changes", "number_cards", "reasons", "versus_chance"]
+__all__ = ["answer", "describe_changes", "number_cards", "untested_reasons", "versus_chance"]
 
 _ROLES: dict[Role | None, str] = {
     "target": "Target languages",
@@ -53,7 +53,7 @@ def answer(evaluation: Evaluation) -> dict[str, list[str]]:
     return {topic: sentences for topic, sentences in topics.items() if sentences}
 
 
-def changes(by_language: Mapping[str, Estimate], show: Show, unit: str) -> str:
+def describe_changes(by_language: Mapping[str, Estimate], show: Show, unit: str) -> str:
     """Such as `0.15 [0.14, 0.17] points lower on qaa; no significant difference on qab [-1, 2]`."""
     groups: dict[tuple[int, str], dict[str, Estimate]] = {}
     for language, of in by_language.items():
@@ -114,7 +114,7 @@ def number_cards(evaluation: Evaluation) -> Cards:
     return Cards(cards[:4])
 
 
-def reasons(evaluation: Evaluation) -> list[str]:
+def untested_reasons(evaluation: Evaluation) -> list[str]:
     """Why values have no interval, or differences could not be significant; each once."""
     each = [of for m in Measure.of(evaluation) for by in m.values.values() for of in by.values()]
     for comparison in evaluation.comparisons:
@@ -140,7 +140,7 @@ def _differences(evaluation: Evaluation, measure: Measure) -> Iterator[tuple[str
         for language, of in measure.differences(each).items():
             groups.setdefault(roles.role(language) if roles else None, {})[language] = of
         for role, members in groups.items():
-            words = changes(members, measure.show, measure.unit)
+            words = describe_changes(members, measure.show, measure.unit)
             pair = f"`{names[each.model]}` versus {its}`{names[each.other]}`"
             yield _ROLES[role], f"{place}, {pair}: {words}."
     if not measure.scores.compared and not measure.versus_base:
@@ -181,7 +181,7 @@ def _choice(measure: Measure) -> str:
 def _caveats(evaluation: Evaluation, measures: list[Measure]) -> Iterator[str]:
     for scores in evaluation.texts.values():
         yield from (f"{line.rstrip('.')}." for line in scores.cautions)
-    if few := reasons(evaluation):
+    if few := untested_reasons(evaluation):
         yield f"Where it says too few: {'; '.join(few)}."
     each = [c for m in measures if not m.roles for c in (*m.versus_base, *m.scores.compared)]
     signs = [comparison.signs for comparison in each if len(comparison.languages) > 1]

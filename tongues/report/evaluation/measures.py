@@ -11,7 +11,7 @@ from tongues.pages import Cell, Entry, Show, Table, estimate_cell, fixed, interv
 from tongues.quantities import show_count
 from tongues.significance import Chance
 
-__all__ = ["Measure", "how", "labels", "model_table", "perplexity"]
+__all__ = ["Measure", "how", "labels", "model_table", "show_perplexity"]
 
 _UNITS = {"bits/byte": "bits per byte", "nats/token": "nats per token"}
 
@@ -36,7 +36,7 @@ def labels(evaluation: Evaluation) -> dict[str, str]:
     return {name: "/".join(name.split("/")[shared:]) for name in names}
 
 
-def perplexity(value: float | None) -> str:
+def show_perplexity(value: float | None) -> str:
     """At about three figures; None: over 1e299."""
     if value is None or value == float("inf"):
         return "over 1e299"
@@ -189,10 +189,10 @@ class Measure:
         assert isinstance(self.scores, TextScores)
         losses = [self.scores.losses[model] for model in models]
         each = [{lang: of.perplexity or float("inf") for lang, of in by.items()} for by in losses]
-        means = [perplexity(fmean(of.values())) for of in each]
+        means = [show_perplexity(fmean(of.values())) for of in each]
         return self._table(
             self._heads(models),
-            lambda lang: [perplexity(of[lang]) if lang in of else None for of in each],
+            lambda lang: [show_perplexity(of[lang]) if lang in of else None for of in each],
             [["mean", *means]],
         )
 
