@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 import tongues
 from tongues.cli.main import command
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([\w-]+/[\w./-]+|[\w.-]+)\)")
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([\w-]+/[\w./-]+|[\w.-]+)(?: \"([^\"]+)\")?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -27,19 +27,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> str:
     """Check every number that is cited from a result file.
 
-    A citation is a link to a file of `benchmarks/`: its text must occur in that file. On the site a
-    link to a file outside `docs/` becomes its text, with the file's name under the pointer.
+    `[4.2%](../benchmarks/NAME.txt "8 documents, normal")` is a citation: a line of that file with these
+    words must hold the number. On the site a link to a file outside `docs/` becomes its text, with
+    the file's name under the pointer.
     """
     root = Path(config.config_file_path).parent
 
     def check(link: re.Match[str]) -> str:
-        text, path = link.groups()
+        text, path, words = link.groups()
         if not (root / path).exists():
             raise PluginError(f"{page.file.src_uri}: there is no file {path}")
-        if re.fullmatch(r"benchmarks/[\w-]+\.txt", path) and any(map(str.isdigit, text)):
-            result = (root / path).read_text(encoding="utf-8")
-            if " ".join(text.split()) not in " ".join(result.split()):
-                raise PluginError(f"{page.file.src_uri}: `{text}` is not in {path}")
+        if words:
+            lines = (root / path).read_text(encoding="utf-8").splitlines()
+            if not any(words in line and text in line for line in lines):
+                raise PluginError(f"{page.file.src_uri}: `{text}` is not with `{words}` in {path}")
         return f'<abbr title="{path}">{text}</abbr>'
 
     markdown = markdown.replace("```console varies", "```console")  # a word for the tests
