@@ -17,7 +17,7 @@ class Cosine(Schedule):
     """Falls all the way along a cosine."""
 
     name: ClassVar[str] = "cosine"
-    summary: ClassVar[str] = "falls all the way along a cosine"
+    summary: ClassVar[str] = "falls along a cosine"
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
@@ -29,7 +29,7 @@ class Linear(Schedule):
     """Falls all the way in a line."""
 
     name: ClassVar[str] = "linear"
-    summary: ClassVar[str] = "falls all the way in a line"
+    summary: ClassVar[str] = "falls linearly"
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
@@ -41,7 +41,7 @@ class Wsd(Schedule):
     """Stays at the peak until its decay."""
 
     name: ClassVar[str] = "wsd"
-    summary: ClassVar[str] = "stays at the peak, and falls in a line in the last steps"
+    summary: ClassVar[str] = "constant, then falls linearly"
 
     decay: Share = 0.2  # of the steps, the last ones, down to the final rate
 
@@ -60,7 +60,7 @@ class Infinite(Schedule):
     """Falls to a plateau by a cosine and stays there until its decay (Ibrahim et al. 2024)."""
 
     name: ClassVar[str] = "infinite"
-    summary: ClassVar[str] = "falls to a plateau, stays, and falls in a line in the last steps"
+    summary: ClassVar[str] = "falls to a plateau, then falls linearly"
 
     cooldown: Share = 0.25  # of the steps, from the peak down to the plateau
     plateau: Share = 0.5  # the constant rate, of the peak
