@@ -1,8 +1,8 @@
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.command import run_command
 
 SMALL = (
     *("text.made.size=120 kB", "tokens.vocabulary=300", "tokens.held_out=3k tokens"),
@@ -12,9 +12,9 @@ SMALL = (
 
 def test_the_demo_of_experts_makes_something_to_talk_to(tmp_path: Path) -> None:
     place = tmp_path / "demo"
-    command = [sys.executable, "-m", "tongues", "demo", "--experts", "--in", str(place), *SMALL]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    words = ["demo", "--experts", "--in", place, *SMALL]
+    done = run_command(words, tmp_path, environment)
     assert done.returncode == 0, done.stderr
     last = done.stdout.splitlines()[-1]
     assert last == f"to talk to them: tongues serve experts/languages-s1 --in {place}"

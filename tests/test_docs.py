@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from tests.command import run_command
 from tongues.models import SHAPES
 from tongues.recipe import Recipe, load_recipe
 
@@ -35,17 +36,21 @@ def commands(page: str) -> Iterator[tuple[str, list[str], bool]]:
 
 def answered(command: str, folder: Path) -> list[str]:
     """What a command prints on both streams, without the live lines of a slow machine."""
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        shlex.split(command),
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return [line.rstrip() for line in done.stdout.splitlines() if not PROGRESS.match(line)]
+    program, *words = shlex.split(command)
+    if program == "tongues":
+        printed = run_command(words, folder, joined=True).stdout
+    else:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        printed = subprocess.run(
+            [program, *words],
+            cwd=folder,
+            env=os.environ | {"PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        ).stdout
+    return [line.rstrip() for line in printed.splitlines() if not PROGRESS.match(line)]
 
 
 def without_numbers(lines: list[str]) -> str:

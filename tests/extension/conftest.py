@@ -1,17 +1,16 @@
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.command import Done, run_command
 from tests.conftest import RECIPE
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(__file__).parent / "package"  # with its entry points, as if it were installed
 
-Tongues = Callable[..., "subprocess.CompletedProcess[str]"]
+Tongues = Callable[..., Done]
 
 
 @pytest.fixture
@@ -30,17 +29,9 @@ def tongues(workspace: Path, environment: dict[str, str]) -> Tongues:
     """
     (workspace / "small.yaml").write_text(RECIPE)
 
-    def run(
-        *words: str, fails: bool = False, plain: bool = False
-    ) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            [sys.executable, "-m", "tongues", *words],
-            cwd=workspace,
-            env=environment | ({"PYTHONPATH": str(ROOT)} if plain else {}),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def run(*words: str, fails: bool = False, plain: bool = False) -> Done:
+        without = {"PYTHONPATH": str(ROOT)} if plain else {}
+        done = run_command(words, workspace, environment | without)
         assert "Traceback" not in done.stderr
         assert (done.returncode != 0) == fails, done.stderr
         return done

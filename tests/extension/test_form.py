@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.command import Done, run_command
 from tests.laws.made import CHINCHILLA, rows_of
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +33,11 @@ def run(folder: Path, *words: str, plain: bool = False) -> "subprocess.Completed
     return done
 
 
-def tongues(folder: Path, *words: str, plain: bool = False) -> "subprocess.CompletedProcess[str]":
-    return run(folder, "-m", "tongues", *words, plain=plain)
+def tongues(folder: Path, *words: str, plain: bool = False) -> Done:
+    paths = map(str, (ROOT,) if plain else (PACKAGE, ROOT))
+    done = run_command(words, folder, os.environ | {"PYTHONPATH": os.pathsep.join(paths)})
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
 
 
 @pytest.fixture(scope="module")

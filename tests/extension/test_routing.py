@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.command import run_command
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
 
 
@@ -30,14 +31,20 @@ def ask(house: Path, environment: dict[str, str], *words: str) -> str:
     return done.stdout
 
 
+def tongues(house: Path, environment: dict[str, str], *words: str) -> str:
+    done = run_command(words, house, environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_it_generates_and_is_evaluated(house: Path, environment: dict[str, str]) -> None:
     words = ("generate", "small/small", "the", "--routing", "turns", "--most", "6", "--json")
-    (text,) = json.loads(ask(house, environment, "-m", "tongues", *words))["texts"]
+    (text,) = json.loads(tongues(house, environment, *words))["texts"]
     first = text["weights"][0].index(1.0)
     heaviest = [weights.index(1.0) for weights in text["weights"]]
     assert heaviest == [(first + place) % 2 for place in range(len(heaviest))]
     models = ("small/small@turns", "models/e0", "models/e1")
-    ask(house, environment, "-m", "tongues", "evaluate", *models, "--on", "qaa.jsonl")
+    tongues(house, environment, "evaluate", *models, "--on", "qaa.jsonl")
     (scores,) = house.rglob("scores.json")
     assert "small/small@turns" in scores.read_text()
 

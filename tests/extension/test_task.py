@@ -1,10 +1,9 @@
 """A task of another package: scored by the real command, on the page and in the card."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.command import Done, run_command
 from tests.experts.ensemble.making import make_expert, make_tokenizer
 
 WORDS = ("ban", "mal", "art", "end", "here", "that", "go", "on", "said", "word", "is", "of")
@@ -21,11 +20,8 @@ def test_it_is_scored_and_reported(tmp_path: Path, environment: dict[str, str]) 
     (tmp_path / "items/echo").mkdir(parents=True)
     (tmp_path / "items/echo/qaa.jsonl").write_text("\n".join(map(json.dumps, items)))
 
-    def tongues(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tongues", *words]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+    def tongues(*words: str) -> Done:
+        return run_command(words, tmp_path, environment)
 
     models = ("models/e0", "models/e1")
     done = tongues("evaluate", *models, "--on", "echo", "--data", "items")
