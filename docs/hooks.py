@@ -27,9 +27,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> str:
     """Check every number that is cited from a result file.
 
-    `[4.2%](../benchmarks/NAME.txt "8 documents, normal")` is a citation: a line of that file with these
-    words must hold the number. On the site a link to a file outside `docs/` becomes its text, with
-    the file's name under the pointer.
+    `[4.2%](../benchmarks/NAME.txt "8 documents, normal")` is a citation: a line of that file with
+    these words must hold the number. On the site a link to a file outside `docs/` becomes its text,
+    with the file's name under the pointer.
     """
     root = Path(config.config_file_path).parent
 
