@@ -4,23 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.text.made.forms import (
-    ADJECTIVE,
-    ADVERB,
-    CLASSES,
-    CONJUNCTIONS,
-    CONNECTIVES,
-    NAME,
-    NOUN,
-    NUMERALS,
-    PARTICLE,
-    PRONOUN,
-    VERB,
-    Case,
-    Particle,
-    Slot,
-    Tense,
-)
+from tongues.text.made import forms as f
+from tongues.text.made.forms import CLASSES, Case, Particle, Slot, Tense
 from tongues.text.made.world import COPULA, HAVE, LIVE, LOVE, World
 
 __all__ = ["Dice", "Scene", "fill_clauses"]
@@ -37,8 +22,8 @@ def _falling(words: range) -> np.ndarray:
     return np.repeat(np.array(words), 1 + 2 * len(words) // (1 + np.arange(len(words))))
 
 
-_JOINTS, _TURNS, _COUNTS = (_falling(words) for words in (CONJUNCTIONS, CONNECTIVES, NUMERALS))
-_ADVERBS = _falling(range(ADVERB.stems))
+_JOINTS, _TURNS, _COUNTS = map(_falling, (f.CONJUNCTIONS, f.CONNECTIVES, f.NUMERALS))
+_ADVERBS = _falling(range(f.ADVERB.stems))
 
 
 class Dice:
@@ -147,28 +132,28 @@ def fill_clauses(
     )
 
     subject = _Party(noun, name, by_name, plural, known | named)
-    owner = NAME.form(dice.pick(scene.cast, rows), Case.OWNER)
+    owner = f.NAME.form(dice.pick(scene.cast, rows), Case.OWNER)
     teller.tell_phrase(Slot.S_ARTICLE, ~again, subject, Case.SUBJECT, owner)
-    teller.tell(Slot.S_HEAD, again, PRONOUN.form(pronoun, Case.SUBJECT))
-    owner = np.where(dice.chance(0.6), PRONOUN.form(pronoun, Case.OWNER), owner)
+    teller.tell(Slot.S_HEAD, again, f.PRONOUN.form(pronoun, Case.SUBJECT))
+    owner = np.where(dice.chance(0.6), f.PRONOUN.form(pronoun, Case.OWNER), owner)
     teller.tell_phrase(Slot.O_ARTICLE, (wanted >= 0) | loves | has, target, Case.OBJECT, owner)
     own = np.where(named[:, None], world.name_adjectives[name], world.noun_adjectives[noun, :2])
-    teller.tell(Slot.O_ADJECTIVE, is_so, ADJECTIVE.form(dice.pick(own, rows), being, plural))
-    teller.tell(Slot.O_ARTICLE, is_a, PARTICLE.form(Particle.A))
-    teller.tell(Slot.O_HEAD, is_a, NOUN.form(noun, 0, Case.SUBJECT, 0))
-    teller.tell(Slot.ADPOSITION, further >= 0, PARTICLE.form(world.verb_adposition[verb]))
+    teller.tell(Slot.O_ADJECTIVE, is_so, f.ADJECTIVE.form(dice.pick(own, rows), being, plural))
+    teller.tell(Slot.O_ARTICLE, is_a, f.PARTICLE.form(Particle.A))
+    teller.tell(Slot.O_HEAD, is_a, f.NOUN.form(noun, 0, Case.SUBJECT, 0))
+    teller.tell(Slot.ADPOSITION, further >= 0, f.PARTICLE.form(world.verb_adposition[verb]))
     slots = (Slot.X_ARTICLE, Slot.X_ADJECTIVE, Slot.X_HEAD)
     teller.tell_noun(slots, further >= 0, aside_party, Case.OBLIQUE)
 
-    teller.tell(Slot.VERB, rows >= 0, VERB.form(verb, tense, being, plural))
+    teller.tell(Slot.VERB, rows >= 0, f.VERB.form(verb, tense, being, plural))
     auxiliary = _AUXILIARIES[tense]
-    teller.tell(Slot.AUXILIARY, auxiliary >= 0, PARTICLE.form(auxiliary))
-    teller.tell(Slot.NEGATION, deed & dice.chance(0.08), PARTICLE.form(Particle.NOT))
+    teller.tell(Slot.AUXILIARY, auxiliary >= 0, f.PARTICLE.form(auxiliary))
+    teller.tell(Slot.NEGATION, deed & dice.chance(0.08), f.PARTICLE.form(Particle.NOT))
     adverb = np.where(dice.chance(0.7), dice.pick(world.verb_adverbs, verb), dice.pick(_ADVERBS))
-    teller.tell(Slot.ADVERB, deed & dice.chance(0.2), ADVERB.form(adverb))
-    teller.tell(Slot.CONNECTIVE, second & dice.chance(0.9), PARTICLE.form(dice.pick(_JOINTS)))
+    teller.tell(Slot.ADVERB, deed & dice.chance(0.2), f.ADVERB.form(adverb))
+    teller.tell(Slot.CONNECTIVE, second & dice.chance(0.9), f.PARTICLE.form(dice.pick(_JOINTS)))
     turns = ~second & ~opens & dice.chance(0.15)
-    teller.tell(Slot.CONNECTIVE, turns, PARTICLE.form(dice.pick(_TURNS)))
+    teller.tell(Slot.CONNECTIVE, turns, f.PARTICLE.form(dice.pick(_TURNS)))
     return teller.slots
 
 
@@ -201,14 +186,14 @@ class _Teller:
         plain = where & ~party.named
         this = np.where(dice.chance(0.1), Particle.THIS, Particle.THE)
         word = np.where(party.known, this, Particle.A)
-        self.tell(article, plain & (party.known | ~party.plural), PARTICLE.form(word))
+        self.tell(article, plain & (party.known | ~party.plural), f.PARTICLE.form(word))
         usual = dice.pick(world.noun_adjectives, party.noun)
         other = dice.pick(world.topic_adjectives_draws, self.scene.topic)
         quality = np.where(dice.chance(0.6), usual, other)
-        quality = ADJECTIVE.form(quality, world.noun_class[party.noun], party.plural)
+        quality = f.ADJECTIVE.form(quality, world.noun_class[party.noun], party.plural)
         self.tell(adjective, plain & dice.chance(0.22), quality)
-        noun = NOUN.form(party.noun, party.plural, case, party.known)
-        self.tell(head, where, np.where(party.named, NAME.form(party.name, case), noun))
+        noun = f.NOUN.form(party.noun, party.plural, case, party.known)
+        self.tell(head, where, np.where(party.named, f.NAME.form(party.name, case), noun))
 
     def tell_phrase(
         self, first: Slot, where: np.ndarray, party: _Party, case: Case, owner: np.ndarray
@@ -218,8 +203,8 @@ class _Teller:
         self.tell_noun((first, first + 2, first + 3), where, party, case)
         plain = where & ~party.named
         counted = plain & party.plural & ~party.known & dice.chance(0.35)
-        self.tell(first + 1, counted, PARTICLE.form(dice.pick(_COUNTS)))
+        self.tell(first + 1, counted, f.PARTICLE.form(dice.pick(_COUNTS)))
         owned = plain & ~party.known & dice.chance(0.25)
         self.tell(first + 4, owned, owner)
-        self.tell(first + 5, owned, PARTICLE.form(Particle.OF))
+        self.tell(first + 5, owned, f.PARTICLE.form(Particle.OF))
         self.tell(first, owned, np.zeros_like(owner))

@@ -9,13 +9,7 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.text.made.forms import CLASSES, NAME, STEMS
-from tongues.text.made.language import (
-    AFFIXES,
-    GENDERS,
-    MARKINGS,
-    ORDERS,
-    Language,
-)
+from tongues.text.made.language import AFFIXES, GENDERS, MARKINGS, ORDERS, Language
 from tongues.text.made.meaning import form_counts, stem_counts
 from tongues.text.made.sounds import SCRIPTS, draw_changes, draw_phonology
 from tongues.text.made.world import World
@@ -51,36 +45,28 @@ def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[st
         _check(tag, drift, drifts)
     family: dict[str, Language] = {}
 
-    def make(tag: str, below: tuple[str, ...]) -> None:
+    def make(tag: str, below: tuple[str, ...]) -> Language:
         if tag in below:
             circle = " → ".join((*below[below.index(tag) :], tag))
             raise UserError(f"languages descend from themselves: {circle}", where=tag)
-        drift = drifts[tag]
-        if drift.mother is not None and drift.mother not in family:
-            make(drift.mother, (*below, tag))
+        mother, distance = drifts[tag].mother, drifts[tag].distance
         if tag not in family:
-            mother = family[drift.mother] if drift.mother is not None else None
             family[tag] = (
                 _root(world, tag, seed)
                 if mother is None
-                else _daughter(mother, tag, drift.distance, seed)
+                else _daughter(make(mother, (*below, tag)), tag, distance, seed)
             )
+        return family[tag]
 
-    for tag in drifts:
-        make(tag, ())
-    return {tag: family[tag] for tag in drifts}
+    return {tag: make(tag, ()) for tag in drifts}
 
 
 def shared_words(a: Language, b: Language) -> float:
     """Share of running words that both languages spell alike, of those that either has."""
     assert a.world.seed == b.world.seed
-    counts = form_counts(a.world)
-    alike, said = 0, 0
-    for count, left, right in zip(counts.tolist(), a.forms, b.forms, strict=True):
-        if left or right:
-            said += count
-            alike += count * (left == right)
-    return alike / said
+    rows = zip(form_counts(a.world).tolist(), a.forms, b.forms, strict=True)
+    counts = [(count, left == right) for count, left, right in rows if left or right]
+    return sum(count for count, same in counts if same) / sum(count for count, _ in counts)
 
 
 def shared_order(a: Language, b: Language) -> float:
@@ -89,16 +75,15 @@ def shared_order(a: Language, b: Language) -> float:
 
 
 def _check(tag: str, drift: Drift, drifts: Mapping[str, Drift]) -> None:
+    mother, distance = drift.mother, drift.distance
     if not re.fullmatch(r"q[a-t][a-z]", tag):
         raise UserError(f"`{tag}` is no tag for a made language", hint="take one of `qaa` to `qtz`")
-    if not 0 <= drift.distance <= 1:
-        raise UserError(f"distance {drift.distance} is not between 0 and 1", where=tag)
-    if drift.mother is None and drift.distance > 0:
+    if not 0 <= distance <= 1:
+        raise UserError(f"distance {distance} is not between 0 and 1", where=tag)
+    if mother is None and distance > 0:
         raise UserError("a distance without a mother to be distant from", where=tag)
-    if drift.mother is not None and drift.mother not in drifts:
-        raise UserError(
-            f"there is no mother `{drift.mother}`", where=tag, hint=nearest(drift.mother, drifts)
-        )
+    if mother is not None and mother not in drifts:
+        raise UserError(f"there is no mother `{mother}`", where=tag, hint=nearest(mother, drifts))
 
 
 def _stream(seed: int, tag: str, purpose: str) -> np.random.Generator:
@@ -125,24 +110,10 @@ def _root(world: World, tag: str, seed: int) -> Language:
 
 
 def _daughter(mother: Language, tag: str, distance: float, seed: int) -> Language:
-    slow = distance * distance
-    coined = mother.phonology.coin(
-        _stream(seed, tag, "stems"), _lengths(mother.world), mother.stems
-    )
-    coined_affixes = mother.phonology.coin_affixes(
-        _stream(seed, tag, "affixes"), len(AFFIXES), mother.affixes
-    )
+    slow, world, sounds = distance * distance, mother.world, mother.phonology
     stems, affixes = mother.stems, mother.affixes
-    changes = draw_changes(_stream(seed, tag, "changes"), _CHANGES)
-    happens = _thresholds(_stream(seed, tag, "change thresholds"), _CHANGES, _CHANGES) < slow
-    for change in (change for change, does in zip(changes, happens, strict=True) if does):
-        stems, affixes = change.apply(stems), change.apply(affixes)
-
-    # Spread over the ranks, so that the share of running words replaced is steady.
-    grammatical = np.arange(STEMS) < NAME.first_stem
-    rank = np.lexsort((-stem_counts(mother.world), ~grammatical)).argsort()
-    late = _thresholds(_stream(seed, tag, "stem thresholds"), STEMS, _RUN)[rank]
-    replaced = late < np.where(grammatical, slow, 1 - (1 - distance) ** 2)
+    coined = sounds.coin(_stream(seed, tag, "stems"), _lengths(world), stems)
+    coined_affixes = sounds.coin_affixes(_stream(seed, tag, "affixes"), len(AFFIXES), affixes)
 
     def drifted(purpose: str, count: int) -> list[bool]:
         return (_thresholds(_stream(seed, tag, purpose), count, count) < slow).tolist()
@@ -151,15 +122,26 @@ def _daughter(mother: Language, tag: str, distance: float, seed: int) -> Languag
         flips = drifted(purpose, len(values))
         return tuple(value != flip for value, flip in zip(values, flips, strict=True))
 
+    changes = draw_changes(_stream(seed, tag, "changes"), _CHANGES)
+    for change, happens in zip(changes, drifted("change thresholds", _CHANGES), strict=True):
+        if happens:
+            stems, affixes = change.apply(stems), change.apply(affixes)
+
+    # Spread over the ranks, so that the share of running words replaced is steady.
+    grammatical = np.arange(STEMS) < NAME.first_stem
+    rank = np.lexsort((-stem_counts(world), ~grammatical)).argsort()
+    late = _thresholds(_stream(seed, tag, "stem thresholds"), STEMS, _RUN)[rank]
+    replaced = late < np.where(grammatical, slow, 1 - (1 - distance) ** 2)
+
     scripts = [script.name for script in SCRIPTS if script.name != mother.script]
     script = scripts[_stream(seed, tag, "script").integers(len(scripts))]
     return Language(
         tag=tag,
         mother=mother.tag,
         distance=distance,
-        world=mother.world,
+        world=world,
         script=script if distance >= NEW_SCRIPT_FROM else mother.script,
-        phonology=mother.phonology,
+        phonology=sounds,
         # New words come in after the sound changes.
         stems=_replace(stems, coined, replaced.tolist()),
         affixes=_replace(affixes, coined_affixes, drifted("affix thresholds", len(AFFIXES))),
@@ -170,10 +152,8 @@ def _daughter(mother: Language, tag: str, distance: float, seed: int) -> Languag
 
 
 def _replace(old: tuple[str, ...], new: tuple[str, ...], replaced: list[bool]) -> tuple[str, ...]:
-    return tuple(
-        there if is_replaced else here
-        for here, there, is_replaced in zip(old, new, replaced, strict=True)
-    )
+    rows = zip(old, new, replaced, strict=True)
+    return tuple(there if is_replaced else here for here, there, is_replaced in rows)
 
 
 def _thresholds(rng: np.random.Generator, count: int, together: int) -> np.ndarray:

@@ -2,31 +2,12 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from math import prod
 from typing import Any
 
-__all__ = [
-    "ADJECTIVE",
-    "ADPOSITIONS",
-    "ADVERB",
-    "CLASSES",
-    "CONJUNCTIONS",
-    "CONNECTIVES",
-    "FORMS",
-    "GROUPS",
-    "NAME",
-    "NOUN",
-    "NUMERALS",
-    "PARTICLE",
-    "PRONOUN",
-    "STEMS",
-    "VERB",
-    "Case",
-    "Group",
-    "Mark",
-    "Particle",
-    "Slot",
-    "Tense",
-]
+__all__ = ["ADJECTIVE", "ADPOSITIONS", "ADVERB", "CLASSES", "CONJUNCTIONS", "CONNECTIVES", "FORMS"]
+__all__ += ["GROUPS", "NAME", "NOUN", "NUMERALS", "PARTICLE", "PRONOUN", "STEMS", "VERB", "Case"]
+__all__ += ["Group", "Mark", "Particle", "Slot", "Tense"]
 
 CLASSES = ("person", "animal", "food", "thing", "place", "idea")
 
@@ -35,78 +16,43 @@ class Slot(IntEnum):
     """The places of a clause; each holds one form or nothing. A language decides their order."""
 
     CONNECTIVE = 0
-    S_ARTICLE = 1
-    S_NUMERAL = 2
-    S_ADJECTIVE = 3
-    S_HEAD = 4
-    S_OWNER = 5
-    S_OF = 6
-    NEGATION = 7
-    AUXILIARY = 8
-    VERB = 9
-    O_ARTICLE = 10
-    O_NUMERAL = 11
-    O_ADJECTIVE = 12
-    O_HEAD = 13
-    O_OWNER = 14
-    O_OF = 15
-    ADPOSITION = 16
-    X_ARTICLE = 17
-    X_ADJECTIVE = 18
-    X_HEAD = 19
-    ADVERB = 20
-    STOP = 21
+    S_ARTICLE, S_NUMERAL, S_ADJECTIVE, S_HEAD, S_OWNER, S_OF = range(1, 7)
+    NEGATION, AUXILIARY, VERB = range(7, 10)
+    O_ARTICLE, O_NUMERAL, O_ADJECTIVE, O_HEAD, O_OWNER, O_OF = range(10, 16)
+    ADPOSITION, X_ARTICLE, X_ADJECTIVE, X_HEAD, ADVERB, STOP = range(16, 22)
 
 
 class Mark(IntEnum):
     """The forms that are no words."""
 
-    NOTHING = 0
-    COMMA = 1
-    STOP = 2
-    BREAK = 3
+    NOTHING, COMMA, STOP, BREAK = range(4)
 
 
 class Case(IntEnum):
     """The part a noun plays in its clause."""
 
-    SUBJECT = 0
-    OBJECT = 1
-    OBLIQUE = 2
-    OWNER = 3
+    SUBJECT, OBJECT, OBLIQUE, OWNER = range(4)
 
 
 class Tense(IntEnum):
     """When a clause happens."""
 
-    PAST = 0
-    PRESENT = 1
-    FUTURE = 2
+    PAST, PRESENT, FUTURE = range(3)
 
 
 class Particle(IntEnum):
     """The grammatical words; some languages say the same with an affix."""
 
-    THE = 0
-    A = 1
-    THIS = 2
-    OF = 3
-    NOT = 4
-    DID = 5
-    WILL = 6
+    THE, A, THIS, OF, NOT, DID, WILL = range(7)
 
 
-NUMERALS, ADPOSITIONS, CONJUNCTIONS, CONNECTIVES = (
-    range(7, 17),
-    range(17, 29),
-    range(29, 39),
-    range(39, 51),
-)
+NUMERALS, ADPOSITIONS = range(7, 17), range(17, 29)
+CONJUNCTIONS, CONNECTIVES = range(29, 39), range(39, 51)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One part of speech: so many stems, each with one form per combination of inflections."""
+    """One part of speech: stems, each with one form per combination of inflections."""
 
     name: str
     stems: int
@@ -117,10 +63,7 @@ class Group:
     @property
     def forms_per_stem(self) -> int:
         """How many inflected forms a stem has."""
-        count = 1
-        for size in self.inflections:
-            count *= size
-        return count
+        return prod(self.inflections)
 
     def form(self, stem: Any, *inflection: Any) -> Any:
         """Number of an inflected form; works on whole arrays of stems and inflections."""
@@ -133,9 +76,8 @@ class Group:
 def _lay_out(*groups: tuple[str, int, tuple[int, ...]]) -> tuple[Group, ...]:
     laid, stem, form = [], 0, len(Mark)
     for name, stems, inflections in groups:
-        group = Group(name, stems, inflections, stem, form)
-        laid.append(group)
-        stem, form = stem + stems, form + stems * group.forms_per_stem
+        laid.append(Group(name, stems, inflections, stem, form))
+        stem, form = stem + stems, form + stems * prod(inflections)
     return tuple(laid)
 
 

@@ -1,70 +1,40 @@
-"""A made language: its words, affixes, word order and letters, and how it says a clause."""
+"""A made language: its words, affixes, word order and letters, and how it says documents."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import count, product
 from typing import ClassVar
 
 import numpy as np
 
-from tongues.text.made.forms import (
-    ADJECTIVE,
-    ADVERB,
-    CLASSES,
-    GROUPS,
-    NAME,
-    NOUN,
-    PARTICLE,
-    PRONOUN,
-    VERB,
-    Case,
-    Group,
-    Mark,
-    Particle,
-    Slot,
-    Tense,
-)
-from tongues.text.made.meaning import Block
+from tongues.errors import UserError
+from tongues.text.document import Document
+from tongues.text.made import forms as f
+from tongues.text.made.forms import CLASSES, Case, Group, Mark, Particle, Slot, Tense
+from tongues.text.made.meaning import DOCUMENTS_PER_BLOCK, Block, make_block
 from tongues.text.made.sounds import SCRIPTS, Phonology
 from tongues.text.made.world import World
 
-__all__ = ["AFFIXES", "GENDERS", "MARKINGS", "ORDERS", "Language"]
+__all__ = ["AFFIXES", "GENDERS", "MARKINGS", "ORDERS", "Language", "documents", "parallel"]
 
+_BEFORE_VERB = ("subject", "object", "oblique", "adverb", "negation", "auxiliary")
+_BEFORE_NOUN = ("article", "numeral", "adjective", "owner", "adposition")
 ORDERS = (
-    "subject before verb",
-    "object before verb",
-    "oblique before verb",
-    "adverb before verb",
-    "negation before verb",
-    "auxiliary before verb",
-    "article before noun",
-    "numeral before noun",
-    "adjective before noun",
-    "owner before noun",
-    "adposition before noun",
+    *(f"{part} before verb" for part in _BEFORE_VERB),
+    *(f"{part} before noun" for part in _BEFORE_NOUN),
     "connective before clause",
 )
+_BY_AFFIX = ("plural", "object", "oblique", "owner", "definiteness", "tense")
 MARKINGS = (
-    "plural by affix",
-    "object by affix",
-    "oblique by affix",
-    "owner by affix",
-    "definiteness by affix",
-    "tense by affix",
+    *(f"{part} by affix" for part in _BY_AFFIX),
     "indefinite article",
-    "verb agrees with number",
-    "adjective agrees with number",
-    "agreement in gender",
-    "prefixes on nouns",
-    "prefixes on verbs",
+    *("verb agrees with number", "adjective agrees with number", "agreement in gender"),
+    *("prefixes on nouns", "prefixes on verbs"),
 )
 GENDERS = 4  # at most; a language spreads the classes over them
 AFFIXES = (
-    "plural",
-    "object",
-    "oblique",
-    "owner",
-    "definite",
+    *("plural", "object", "oblique", "owner", "definite"),
     *(tense.name.lower() for tense in Tense),
     *(f"{word} {n} {g}" for word in ("verb", "adjective") for n in "sp" for g in range(GENDERS)),
 )
@@ -107,7 +77,7 @@ class Language:
         """Spelling of every inflected form, with the space before it; "" where there is none."""
         script = next(script for script in SCRIPTS if script.name == self.script)
         words: list[str] = []
-        for group in GROUPS:
+        for group in f.GROUPS:
             stems = self.stems[group.first_stem : group.first_stem + group.stems]
             around = self._inflections(group)
             words += [before + stem + after for stem in stems for before, after in around]
@@ -115,10 +85,15 @@ class Language:
         marks = {Mark.NOTHING: "", Mark.COMMA: ",", Mark.STOP: script.stop}
         marks[Mark.BREAK] = script.stop + "\n"
         forms = [marks[mark] for mark in Mark] + [" " + word for word in words]
-        for form in range(NAME.first_form, NOUN.first_form):
+        for form in range(f.NAME.first_form, f.NOUN.first_form):
             forms[form] = " " + forms[form][1:].capitalize()
-        for particle in self._unused:
-            forms[PARTICLE.form(particle)] = ""
+        # an affix says the same as these particles, or nothing does
+        unused = [Particle.THE] if self._marks("definiteness by affix") else []
+        unused += [] if self._marks("indefinite article") else [Particle.A]
+        unused += [Particle.OF] if self._marks("owner by affix") else []
+        unused += [Particle.DID, Particle.WILL] if self._marks("tense by affix") else []
+        for particle in unused:
+            forms[f.PARTICLE.form(particle)] = ""
         return forms
 
     @cached_property
@@ -126,105 +101,118 @@ class Language:
         """The slots of a clause in the order in which this language says them."""
         has: dict[str, bool] = dict(zip(ORDERS, self.orders, strict=True))
 
-        def around(core: list[Slot], part: list[Slot], order: str) -> list[Slot]:
-            return part + core if has[order] else core + part
+        def around(core: list[Slot], whole: str, **parts: list[Slot]) -> list[Slot]:
+            for name, part in parts.items():
+                core = part + core if has[f"{name} before {whole}"] else core + part
+            return core
 
         def phrase(first: Slot) -> list[Slot]:
-            article, numeral, adjective, head, owner, of = (Slot(first + i) for i in range(6))
-            owner_phrase = around([owner], [of], "adposition before noun")
-            whole = around([head], [adjective], "adjective before noun")
-            whole = around(whole, [numeral], "numeral before noun")
-            whole = around(whole, owner_phrase, "owner before noun")
-            return around(whole, [article], "article before noun")
+            article, numeral, adjective, head, owner, of = ([Slot(first + i)] for i in range(6))
+            owner = around(owner, "noun", adposition=of)
+            parts = {"adjective": adjective, "numeral": numeral, "owner": owner, "article": article}
+            return around(head, "noun", **parts)
 
-        further = around([Slot.X_HEAD], [Slot.X_ADJECTIVE], "adjective before noun")
-        further = around(further, [Slot.X_ARTICLE], "article before noun")
-        further = around(further, [Slot.ADPOSITION], "adposition before noun")
-        clause = around([Slot.VERB], [Slot.AUXILIARY], "auxiliary before verb")
-        clause = around(clause, [Slot.NEGATION], "negation before verb")
-        clause = around(clause, phrase(Slot.O_ARTICLE), "object before verb")
-        clause = around(clause, further, "oblique before verb")
-        clause = around(clause, [Slot.ADVERB], "adverb before verb")
-        clause = around(clause, phrase(Slot.S_ARTICLE), "subject before verb")
-        clause = around(clause, [Slot.CONNECTIVE], "connective before clause")
-        return np.array([*clause, Slot.STOP])
+        further = around(
+            [Slot.X_HEAD],
+            "noun",
+            adjective=[Slot.X_ADJECTIVE],
+            article=[Slot.X_ARTICLE],
+            adposition=[Slot.ADPOSITION],
+        )
+        clause = around(
+            [Slot.VERB],
+            "verb",
+            auxiliary=[Slot.AUXILIARY],
+            negation=[Slot.NEGATION],
+            object=phrase(Slot.O_ARTICLE),
+            oblique=further,
+            adverb=[Slot.ADVERB],
+            subject=phrase(Slot.S_ARTICLE),
+        )
+        return np.array([*around(clause, "clause", connective=[Slot.CONNECTIVE]), Slot.STOP])
 
     def say(self, block: Block, start: int = 0, stop: int | None = None) -> list[str]:
         """Put documents `start` to `stop` of a block into words."""
         bounds = block.starts[start : None if stop is None else stop + 1]
         ids = block.slots[bounds[0] : bounds[-1]][:, self.columns]
-        said = self._said[ids]
-        ends = np.cumsum(said.sum(axis=1))[bounds[1:] - bounds[0] - 1].tolist()
-        words = list(map(self.forms.__getitem__, ids[said].tolist()))
+        is_word = self._is_word[ids]
+        ends = np.cumsum(is_word.sum(axis=1))[bounds[1:] - bounds[0] - 1].tolist()
+        words = list(map(self.forms.__getitem__, ids[is_word].tolist()))
         begins = [0, *ends[:-1]]
         texts = ("".join(words[a:b]) for a, b in zip(begins, ends, strict=True))
         return [text[1:].replace("\n ", "\n") for text in texts]
 
     @cached_property
-    def _said(self) -> np.ndarray:
+    def _is_word(self) -> np.ndarray:
         return np.array([bool(form) for form in self.forms])
 
     def _marks(self, name: str) -> bool:
         return self.markings[MARKINGS.index(name)]
 
-    @property
-    def _unused(self) -> list[Particle]:
-        """Particles this language does without, mostly because an affix says the same."""
-        unused = []
-        if self._marks("definiteness by affix"):
-            unused.append(Particle.THE)
-        if not self._marks("indefinite article"):
-            unused.append(Particle.A)
-        if self._marks("owner by affix"):
-            unused.append(Particle.OF)
-        if self._marks("tense by affix"):
-            unused += [Particle.DID, Particle.WILL]
-        return unused
-
     def _inflections(self, group: Group) -> list[tuple[str, str]]:
         """What goes before and after a stem, for each of its forms in their order."""
         affix = dict(zip(AFFIXES, self.affixes, strict=True))
 
-        def if_marked(marking: str, text: str) -> str:
-            return text if self._marks(marking) else ""
-
-        cases = {
-            Case.SUBJECT: "",
-            Case.OBJECT: if_marked("object by affix", affix["object"]),
-            Case.OBLIQUE: if_marked("oblique by affix", affix["oblique"]),
-            Case.OWNER: if_marked("owner by affix", affix["owner"]),
-        }
+        def if_marked(marking: str, name: str) -> str:
+            return affix[name] if self._marks(marking) else ""
 
         def agreement(word: str, noun_class: int, plural: int) -> str:
             gender = self.genders[noun_class] if self._marks("agreement in gender") else 0
-            return if_marked(f"{word} agrees with number", affix[f"{word} {'sp'[plural]} {gender}"])
+            return if_marked(f"{word} agrees with number", f"{word} {'sp'[plural]} {gender}")
 
+        names = [case.name.lower() for case in Case if case is not Case.SUBJECT]
+        cases = ["", *(if_marked(f"{name} by affix", name) for name in names)]
         classes = range(len(CLASSES))
-        if group in (PARTICLE, ADVERB):
+        if group in (f.PARTICLE, f.ADVERB):
             return [("", "")]
-        if group is VERB:
-            tenses = [if_marked("tense by affix", affix[tense.name.lower()]) for tense in Tense]
-            chains = [
-                [tense, agreement("verb", c, n)] for tense, c, n in product(tenses, classes, (0, 1))
-            ]
-            return _attach(chains, self._marks("prefixes on verbs"))
-        if group is ADJECTIVE:
+        if group is f.VERB:
+            tenses = [if_marked("tense by affix", tense.name.lower()) for tense in Tense]
+            forms = product(tenses, classes, (0, 1))
+            chains = [[tense, agreement("verb", c, n)] for tense, c, n in forms]
+        elif group is f.ADJECTIVE:
             chains = [[agreement("adjective", c, n)] for c, n in product(classes, (0, 1))]
-        elif group is NOUN:
-            plural = if_marked("plural by affix", affix["plural"])
-            definite = if_marked("definiteness by affix", affix["definite"])
-            chains = [
-                [plural * n, cases[case], definite * known]
-                for n, case, known in product((0, 1), Case, (0, 1))
-            ]
+        elif group is f.NOUN:
+            plural = if_marked("plural by affix", "plural")
+            definite = if_marked("definiteness by affix", "definite")
+            forms = product((0, 1), cases, (0, 1))
+            chains = [[plural * n, case, definite * known] for n, case, known in forms]
         else:
-            assert group in (NAME, PRONOUN)
-            chains = [[cases[case]] for case in Case]
-        return _attach(chains, self._marks("prefixes on nouns"))
+            assert group in (f.NAME, f.PRONOUN)
+            chains = [[case] for case in cases]
+        # affixes in their order outwards from the stem, all on one side of it
+        if self._marks("prefixes on verbs" if group is f.VERB else "prefixes on nouns"):
+            return [("".join(reversed(chain)), "") for chain in chains]
+        return [("", "".join(chain)) for chain in chains]
 
 
-def _attach(chains: list[list[str]], before: bool) -> list[tuple[str, str]]:
-    """Affixes in their order outwards from the stem, all on one side of it."""
-    if before:
-        return [("".join(reversed(chain)), "") for chain in chains]
-    return [("", "".join(chain)) for chain in chains]
+def documents(language: Language, start: int = 0, stop: int | None = None) -> Iterator[Document]:
+    """Stream documents `start` to `stop` of the language's world; endless without `stop`.
+
+    Document i has the same content, and the same group, in every language of a world.
+    """
+    for (document,) in parallel([language], start, stop):
+        yield document
+
+
+def parallel(
+    languages: Sequence[Language], start: int = 0, stop: int | None = None
+) -> Iterator[tuple[Document, ...]]:
+    """Stream the same documents in several languages of one world, side by side."""
+    if start < 0:
+        raise UserError(f"documents are numbered from 0, not from {start}")
+    if len({language.world.seed for language in languages}) != 1:
+        raise UserError("parallel documents need languages of one world")
+    world, size = languages[0].world, DOCUMENTS_PER_BLOCK
+    for number in count(start // size):
+        offset = number * size
+        begin, end = max(start - offset, 0), size if stop is None else min(stop - offset, size)
+        if begin >= end:
+            return
+        block = make_block(world, number)
+        texts = [language.say(block, begin, end) for language in languages]
+        for place, versions in enumerate(zip(*texts, strict=True), offset + begin):
+            group = f"made:{world.seed}:{place}"
+            yield tuple(
+                Document(f"{group}:{language.tag}", language.tag, text, group, "made")
+                for language, text in zip(languages, versions, strict=True)
+            )

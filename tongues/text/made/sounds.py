@@ -115,7 +115,5 @@ def draw_changes(rng: np.random.Generator, count: int) -> tuple[Change, ...]:
     """Draw changes in the order in which they happen."""
     pairs = rng.permutation(len(_PAIRS))[:count]
     places = rng.choice(list(_PLACES), count)
-    return tuple(
-        Change(_PAIRS[pair][0], _PAIRS[pair][1], str(place))
-        for pair, place in zip(pairs, places, strict=True)
-    )
+    rows = zip(pairs.tolist(), places, strict=True)
+    return tuple(Change(*_PAIRS[pair], str(place)) for pair, place in rows)

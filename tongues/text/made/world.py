@@ -13,9 +13,7 @@ TOPICS = 48
 COPULA, LIVE, LOVE, HAVE = range(4)  # the verbs in which facts are told
 PLACES = range(NAME.stems - 400, NAME.stems)  # the names that are places; the others are alive
 
-_PERSON, _ANIMAL, _THING, _PLACE = (
-    CLASSES.index(name) for name in ("person", "animal", "thing", "place")
-)
+_PERSON, _ANIMAL, _THING, _PLACE = map(CLASSES.index, ("person", "animal", "thing", "place"))
 _SHARES = (0.2, 0.13, 0.13, 0.3, 0.12, 0.12)  # of the nouns, by class
 _EVERYWHERE = 0.004  # how common a word is in the topics farthest from its own
 _DRAWS = 1024  # entries of a table whose even draws follow a distribution
@@ -57,29 +55,25 @@ class World:
         """Make the world that belongs to a seed (a number from 0 on)."""
         rng = np.random.default_rng([seed, 0])
         noun_class = rng.choice(len(CLASSES), NOUN.stems, p=_SHARES)
+        groups = (NOUN, VERB, ADJECTIVE, ADVERB)
         noun_topic, verb_topic, adjective_topic, adverb_topic = (
-            rng.random(group.stems) * TOPICS for group in (NOUN, VERB, ADJECTIVE, ADVERB)
+            rng.random(group.stems) * TOPICS for group in groups
         )
-        nouns, verbs, adjectives, adverbs, names = (
-            _zipf(group.stems) for group in (NOUN, VERB, ADJECTIVE, ADVERB, NAME)
-        )
+        nouns, verbs, adjectives, adverbs, names = (_zipf(x.stems) for x in (*groups, NAME))
         of_class = noun_class == np.arange(len(CLASSES))[:, None]
         topics = np.arange(TOPICS)
 
-        verb_object = rng.choice(
-            [-1, *range(len(CLASSES))], VERB.stems, p=(0.3, 0.16, 0.08, 0.12, 0.2, 0.04, 0.1)
-        )
-        verb_oblique = rng.choice(
-            [-1, _PERSON, _THING, _PLACE], VERB.stems, p=(0.4, 0.15, 0.15, 0.3)
-        )
+        shares = (0.3, 0.16, 0.08, 0.12, 0.2, 0.04, 0.1)
+        verb_object = rng.choice([-1, *range(len(CLASSES))], VERB.stems, p=shares)
+        shares = (0.4, 0.15, 0.15, 0.3)
+        verb_oblique = rng.choice([-1, _PERSON, _THING, _PLACE], VERB.stems, p=shares)
         verb_subject = rng.random((VERB.stems, len(CLASSES))) < (0.85, 0.4, 0.12, 0.2, 0.12, 0.2)
         verb_subject[:4] = False
         verb_subject[4:8] = True
         usual = nouns * _near(verb_topic, noun_topic, 2.0) * of_class[verb_object]
         verb_nouns = _choose(rng, usual, 12)
-        verb_nouns_draws = np.take_along_axis(
-            verb_nouns, _draws(np.broadcast_to(_zipf(12), (VERB.stems, 12)), 128), axis=1
-        )
+        twelve = np.broadcast_to(_zipf(12), (VERB.stems, 12))
+        verb_nouns_draws = np.take_along_axis(verb_nouns, _draws(twelve, 128), axis=1)
 
         alive = NAME.stems - len(PLACES)
         name_class = np.where(rng.random(alive) < 0.85, _PERSON, _ANIMAL)
@@ -88,9 +82,11 @@ class World:
         near_nouns = _near(name_topic, noun_topic, 1.0)
         near_names = _near(name_topic, name_topic, 1.0) * names
         may = verb_subject[:, name_class].T & (np.arange(VERB.stems) > HAVE)
-        ranks = np.arange(NAME.stems)
-        is_alive, is_place = ranks < alive, ranks >= alive
-
+        is_alive = np.arange(NAME.stems) < alive
+        adpositions = np.tile(_zipf(len(ADPOSITIONS)), (VERB.stems, 1))
+        topic_nouns = (nouns * _near(topics, noun_topic, 1.0))[:, None] * of_class
+        topic_verbs = (verbs * _near(topics, verb_topic, 1.0))[:, None] * verb_subject.T
+        topic_names = _near(topics, name_topic, 1.0)
         return cls(
             seed=seed,
             noun_class=noun_class,
@@ -99,26 +95,21 @@ class World:
             verb_subject=verb_subject,
             verb_object=verb_object,
             verb_oblique=verb_oblique,
-            verb_adposition=ADPOSITIONS.start
-            + _choose(rng, np.tile(_zipf(len(ADPOSITIONS)), (VERB.stems, 1)), 1)[:, 0],
+            verb_adposition=ADPOSITIONS.start + _choose(rng, adpositions, 1)[:, 0],
             verb_adverbs=_choose(rng, adverbs * _near(verb_topic, adverb_topic, 4.0), 3),
             verb_next=_choose(rng, verbs * _near(verb_topic, verb_topic, 1.0), 1)[:, 0],
             verb_nouns_draws=verb_nouns_draws,
             name_kind=_choose(rng, nouns * near_nouns * of_class[name_class], 1)[:, 0],
             name_adjectives=_choose(rng, adjectives * _near(name_topic, adjective_topic, 3.0), 2),
             name_verbs=_choose(rng, verbs * _near(name_topic, verb_topic, 1.0) * may, 2),
-            name_home=_choose(rng, near_names * is_place, 1)[:, 0],
+            name_home=_choose(rng, near_names * ~is_alive, 1)[:, 0],
             name_friend=_choose(rng, near_names * is_alive * (1 - np.eye(NAME.stems)), 1)[:, 0],
             name_thing=_choose(rng, nouns * near_nouns * of_class[_THING], 1)[:, 0],
-            topic_nouns_draws=_draws(
-                (nouns * _near(topics, noun_topic, 1.0))[:, None] * of_class, _DRAWS
-            ),
-            topic_verbs_draws=_draws(
-                (verbs * _near(topics, verb_topic, 1.0))[:, None] * verb_subject.T, _DRAWS
-            ),
+            topic_nouns_draws=_draws(topic_nouns, _DRAWS),
+            topic_verbs_draws=_draws(topic_verbs, _DRAWS),
             topic_adjectives_draws=_draws(adjectives * _near(topics, adjective_topic, 1.0), _DRAWS),
-            topic_alive_draws=_draws(names * is_alive * _near(topics, name_topic, 1.0), _DRAWS),
-            topic_places_draws=_draws(names * is_place * _near(topics, name_topic, 1.0), _DRAWS),
+            topic_alive_draws=_draws(names * is_alive * topic_names, _DRAWS),
+            topic_places_draws=_draws(names * ~is_alive * topic_names, _DRAWS),
         )
 
 
