@@ -21,6 +21,7 @@ from typing import Any
 from tongues.launch import run_ranks
 from tongues.ranks import Rank
 from tongues.recipe import Recipe
+from tongues.text import find_pieces
 from tongues.tokens.prepare import STAGES, run_stage
 
 TURNS = 3
@@ -74,7 +75,8 @@ def alone(stage: str, settings: Recipe, workspace: Path) -> None:
 
     os.sched_setaffinity(0, {0})
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    run_stage(Rank(0, 1), lambda line: None, stage, settings, workspace)
+    pieces = find_pieces(settings.text)
+    run_stage(Rank(0, 1), lambda line: None, stage, settings, workspace, pieces)
 
 
 def bounded(rank: Rank, tell: Callable[[str], None], *arguments: Any) -> None:
@@ -109,16 +111,22 @@ def tell_memory(gigabytes: float) -> None:
     print(f"{gigabytes:g} GB generated")
     with tempfile.TemporaryDirectory() as workspace:
         most, start = 0, time.perf_counter()
+        pieces = find_pieces(settings.text)
         for stage, shared in STAGES.items():
             told: list[str] = []
             begun = time.perf_counter()
             # One rank too runs in a process of its own here, so that the limit is the process's.
             context = multiprocessing.get_context("spawn")
             if shared:
-                run_ranks(bounded, (stage, settings, Path(workspace)), RANKS, told.append)
+                run_ranks(
+                    bounded,
+                    (stage, settings, Path(workspace), pieces),
+                    RANKS,
+                    told.append,
+                )
             else:
                 with context.Pool(1) as pool:
-                    told.append(pool.apply(single, (stage, settings, Path(workspace))))
+                    told.append(pool.apply(single, (stage, settings, Path(workspace), pieces)))
             most = max([most, *map(int, told)])
             print(f"  {stage:7} {time.perf_counter() - begun:6.1f} s")
         took = time.perf_counter() - start

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from tokenizers import Tokenizer
+from tongues.tokens.encode import encode
 from transformers import PreTrainedModel
 
 from tongues.models import find_shape
@@ -30,7 +31,6 @@ from tongues.models.huggingface import build_model
 from tongues.randomness import derive_seed
 from tongues.recipe import Train
 from tongues.tokens import END_ID, Mixture
-from tongues.tokens.encode import encode
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.pieces import token_bytes
 from tongues.tokens.tokenizer import train_tokenizer

@@ -133,8 +133,7 @@ def check_recipe(
     here: whether the runs are computed on that machine, whose memory must then hold them.
     training: whether the runs come next, so that a base must be there; its text needs none.
     """
-    check_text(recipe.text)
-    sizes = text_bytes(recipe.text)
+    sizes = text_bytes(check_text(recipe.text))
     sweep = plan_sweep(recipe)
     if recipe.experts:
         rounds = plan_rounds(recipe, workspace, sizes, make=False)

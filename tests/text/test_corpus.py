@@ -9,8 +9,7 @@ from tests.text.corpora import read, text, text_of, write_rows
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
 from tongues.text import find_pieces, gather, hash64
-from tongues.text.corpus import Corpus, open_corpus
-from tongues.text.parts import read_columns
+from tongues.text.corpus import Corpus, open_corpus, read_columns
 from tongues.text.signals.near import near_signals
 from tongues.text.signals.units import units
 

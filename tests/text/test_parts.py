@@ -6,8 +6,8 @@ import pytest
 
 from tests.text.corpora import text
 from tongues.errors import UserError
-from tongues.text import Document, hash64, parts
-from tongues.text.parts import (
+from tongues.text import Document, corpus, hash64
+from tongues.text.corpus import (
     column,
     part_path,
     read_columns,
@@ -70,7 +70,7 @@ def test_signals_do_not_depend_on_what_is_measured_together(
 ) -> None:
     tools = load_identifier(None), load_benchmarks([])
     together = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
-    monkeypatch.setattr(parts, "_BATCH", 60)
+    monkeypatch.setattr(corpus, "_BATCH", 60)
     apart = table_of(DOCUMENTS, *tools, SIGNALS.built_in)
     for name in together.column_names:
         if name != "language_score":  # a product of matrices: the last digit goes with their size

@@ -22,8 +22,8 @@ from tests.text.corpora import (
 )
 from tongues import recipe
 from tongues.text import find_pieces
-from tongues.text.corpus import Corpus
-from tongues.text.select import Selection, select
+from tongues.text.corpus import Corpus, Selection
+from tongues.text.select import select
 
 SCRIPTS = {
     "de": "aeioubdfgklmnprst",

@@ -9,10 +9,10 @@ import pytest
 from tests.text.corpora import changed, contents, quiet, read, text, text_of, write_rows
 from tongues import recipe
 from tongues.files import read_json
-from tongues.text import find_pieces, selected
-from tongues.text.corpus import Corpus
-from tongues.text.select import Selection
-from tongues.text.selected import read_selection, write_selection
+from tongues.text import find_pieces
+from tongues.text import select as selected
+from tongues.text.corpus import Corpus, Selection
+from tongues.text.select import read_selection, write_selection
 
 
 def select_again(settings: recipe.Text, folder: Path) -> tuple[Corpus, Selection, list[str]]:

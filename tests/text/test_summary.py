@@ -11,7 +11,7 @@ from tests.text.corpora import changed, quiet, read, text, text_of, write_rows
 from tongues import recipe
 from tongues.files import read_json
 from tongues.text import find_pieces
-from tongues.text.selected import read_selection, write_selection
+from tongues.text.select import read_selection, write_selection
 
 ENGLISH = "The river was wide and slow, and the old man who lived on its bank knew every boat. "
 SWAHILI = "Mto ulikuwa mpana na wa polepole, na mzee aliyeishi kando yake alijua kila mashua. "

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tokens.bases import gpt
-from tongues.tokens.encode import encode
+from tongues.tokens.tokenizer import encode
 
 TOKENIZER = gpt(["The quick brown fox jumps over the lazy dog."] * 20, 300)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.text.corpora import changed, contents, quiet, recipe_of, shingles, text_of, write_rows
-from tongues.text.normal import normalised
+from tongues.text.document import normalised
 from tongues.tokens import Split, Tokens, load_tokenizer, open_tokens, prepare_tokens
 
 DATA = Path(__file__).parents[2] / "../shared/data/text"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongues.text import hash64
-from tongues.tokens.split import held_out_groups
+from tongues.tokens.writing import held_out_groups
 
 
 def test_hashes_stay_what_they_are() -> None:

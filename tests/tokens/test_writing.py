@@ -13,14 +13,19 @@ from tests.tokens.bases import gpt, unigram
 from tongues.errors import UserError
 from tongues.recipe import Recipe
 from tongues.text import Piece, find_pieces, gather
-from tongues.text.corpus import Corpus
-from tongues.text.select import Selection, select
-from tongues.tokens.encoding import encode_part, encoded_folder, encoded_tokens, lengths_of
+from tongues.text.corpus import Corpus, Selection
+from tongues.text.select import select
 from tongues.tokens.fitting import make_tokenizer
 from tongues.tokens.shards import open_shard, shard_dtype
-from tongues.tokens.split import split_documents
 from tongues.tokens.tokenizer import END_ID, load_tokenizer, save_tokenizer, vocabulary_size
-from tongues.tokens.writing import counts_path, write_language
+from tongues.tokens.writing import (
+    counts_path,
+    encode_part,
+    encoded_tokens,
+    lengths_of,
+    split_documents,
+    write_language,
+)
 
 
 @dataclass
@@ -50,10 +55,10 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
 
 
 def encode_all(prepared: Prepared) -> np.ndarray:
-    tokenizer, folder = load_tokenizer(prepared.place), encoded_folder(prepared.corpus.path)
+    tokenizer = load_tokenizer(prepared.place)
     for part in prepared.corpus.parts:
-        encode_part(prepared.corpus, part, prepared.selection, tokenizer, END_ID, folder, quiet)
-    return lengths_of(prepared.corpus, prepared.selection, folder)
+        encode_part(prepared.corpus, part, prepared.selection, tokenizer, END_ID, quiet)
+    return lengths_of(prepared.corpus, prepared.selection)
 
 
 def test_parts_are_encoded_as_the_tokenizer_says(prepared: Prepared) -> None:
@@ -68,14 +73,14 @@ def test_parts_are_encoded_as_the_tokenizer_says(prepared: Prepared) -> None:
     ]
     assert lengths[kept].tolist() == [len(ids) for ids in alone]
     assert lengths.sum() == lengths[kept].sum()
-    folder = encoded_folder(prepared.corpus.path)
-    together = [encoded_tokens(part, folder, dtype) for part in prepared.corpus.parts]
+    corpus = prepared.corpus
+    together = [encoded_tokens(corpus, part, dtype) for part in corpus.parts]
     assert np.concatenate(together).tolist() == [number for ids in alone for number in ids]
 
 
 def test_a_part_that_is_there_is_not_encoded_again(prepared: Prepared) -> None:
     before = encode_all(prepared)
-    folder = encoded_folder(prepared.corpus.path)
+    folder = prepared.corpus.path / "work/encoded"
     stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.is_file()}
     missing = sorted(folder.rglob("*.npy"))[1]
     missing.unlink()
@@ -88,13 +93,14 @@ def test_shards_hold_the_documents_in_the_order_of_the_split(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tongues.tokens.writing._BATCH", 7)
-    corpus, folder = prepared.corpus, prepared.corpus.path
+    corpus = prepared.corpus
     lengths = encode_all(prepared)
     tokenizer = load_tokenizer(prepared.place)
+    dtype = shard_dtype(vocabulary_size(tokenizer))
     splits = split_documents(prepared.recipe, corpus, prepared.pieces, prepared.selection, lengths)
     for lang, documents in splits.items():
-        write_language(lang, corpus, lengths, prepared.selection.component, documents, folder)
-        for split, numbers in (("train", documents.train), ("valid", documents.valid)):
+        write_language(lang, corpus, lengths, prepared.selection.component, documents, dtype)
+        for split, numbers in documents.items():
             shard = open_shard(prepared.place / lang / split)
             each = np.split(shard.tokens, shard.bounds[1:-1])
             texts = [tokenizer.decode(ids[:-1].tolist()) for ids in each]
@@ -102,13 +108,13 @@ def test_shards_hold_the_documents_in_the_order_of_the_split(
             assert (
                 corpus.numbers("exact")[numbers][1:] >= corpus.numbers("exact")[numbers][:-1]
             ).all()
-        both = np.concatenate([documents.train, documents.valid])
+        both = np.concatenate(list(documents.values()))
         code = corpus.languages.index(lang)
         kept = prepared.selection.kept
         assert sorted(both) == kept[corpus.lang[kept] == code].tolist()
-        assert counts_path(folder, lang).is_file()
+        assert counts_path(corpus.path, lang).is_file()
         stamp = (prepared.place / lang / "train.bin").stat().st_mtime_ns
-        write_language(lang, corpus, lengths, prepared.selection.component, documents, folder)
+        write_language(lang, corpus, lengths, prepared.selection.component, documents, dtype)
         assert (prepared.place / lang / "train.bin").stat().st_mtime_ns == stamp
 
 

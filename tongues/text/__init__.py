@@ -11,14 +11,5 @@ from tongues.text.sources import (
     text_bytes,
 )
 
-__all__ = [
-    "Document",
-    "Piece",
-    "check_text",
-    "content_hash",
-    "describe_made",
-    "find_pieces",
-    "hash64",
-    "open_piece",
-    "text_bytes",
-]
+__all__ = ["Document", "Piece", "check_text", "content_hash", "describe_made", "find_pieces"]
+__all__ += ["hash64", "open_piece", "text_bytes"]

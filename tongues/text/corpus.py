@@ -1,20 +1,91 @@
-"""A corpus on disk: every document that was read, in a fixed order, a column at a time."""
+"""A corpus on disk: documents with their signals, in parts of some thousand, read by columns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.files import read_json
-from tongues.text.parts import column, part_path, read_columns
-from tongues.text.signals import BANDS, SIGNATURE
+from tongues.files import read_json, whole_file
+from tongues.text.document import Document
+from tongues.text.signals import BANDS, SIGNATURE, Batch, Benchmarks, Identifier, Signal
 from tongues.text.sources import Piece
 
-__all__ = ["Corpus", "Part", "open_corpus", "reopen_corpus"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Corpus", "Part", "Selection", "column", "open_corpus", "part_path"]
+__all__ += ["read_columns", "reopen_corpus", "table_of", "write_part"]
+
+_BATCH = 1_000_000  # characters whose signals are taken together
+
+
+def table_of(
+    documents: Sequence[Document],
+    identifier: Identifier,
+    benchmarks: Benchmarks,
+    signals: Sequence[Signal],
+) -> "pa.Table":
+    """The table of some documents, all of one language: their text and every signal of it."""
+    import pyarrow as pa
+
+    tables = []
+    ends = np.cumsum([len(document.text) for document in documents])
+    start = 0
+    while start < len(documents):
+        end = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _BATCH)) + 1
+        batch = Batch(documents[start:end], identifier, benchmarks)
+        found = batch.languages
+        shares = [list(each.shares.values()) for each in found]
+        columns: dict[str, Any] = {
+            "id": pa.array([document.id for document in batch.documents]),
+            "group": pa.array([document.group for document in batch.documents]),
+            "text": pa.array(batch.texts),
+            "script": pa.array(batch.characters["script"].tolist()),
+            "label": pa.array([each.label for each in found]),
+            "labels": pa.array([list(each.shares) for each in found], pa.list_(pa.string())),
+            "shares": pa.array(shares, pa.list_(pa.float32())),
+        }
+        for signal in signals:
+            columns |= signal.columns(batch)
+        tables.append(pa.table(columns))
+        start = end
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def part_path(folder: Path, number: int) -> Path:
+    """The file of a piece's part."""
+    return folder / f"{number:05}.parquet"
+
+
+def write_part(path: Path, table: "pa.Table") -> None:
+    """Write a part, whole or not at all."""
+    import pyarrow.parquet as pq
+
+    few = ["group", "script", "label"]  # different words; hashes would find no use for a dictionary
+    with whole_file(path) as aside:
+        options = {"compression": "zstd", "use_dictionary": few, "write_statistics": False}
+        with pq.ParquetWriter(aside, table.schema, **options) as writer:
+            writer.write_table(table)
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> "pa.Table":
+    """Some columns of a part; a UserError when it is gone or damaged."""
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path).read(list(columns), use_threads=False)
+    except (OSError, ValueError) as error:
+        hint = f"remove `{path.parent}`: it is read again"
+        raise UserError(f"cannot be read ({error})", where=str(path), hint=hint) from None
+
+
+def column(table: "pa.Table", name: str) -> np.ndarray:
+    """A column of numbers."""
+    return table[name].to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +132,12 @@ class Corpus:
     def words(self, name: str) -> tuple[np.ndarray, list[str]]:
         """A column of few different words: each document's index, and the words."""
         known: dict[str, int] = {}
-        codes: list[np.ndarray] = []
+        codes: list[np.ndarray] = [np.empty(0, np.int32)]
         for part in self.parts:
             encoded = read_columns(part.path, [name])[name].combine_chunks().dictionary_encode()
             order = [known.setdefault(word, len(known)) for word in encoded.dictionary.to_pylist()]
             codes.append(np.array(order, dtype=np.int32)[encoded.indices.to_numpy()])
-        return np.concatenate([np.empty(0, np.int32), *codes]), list(known)
+        return np.concatenate(codes), list(known)
 
     def found(self) -> Iterator[tuple[Part, np.ndarray, np.ndarray, np.ndarray]]:
         """A part at a time: which document, label and share, for every label found in it."""
@@ -84,31 +155,53 @@ class Corpus:
 
     def chosen_texts(self, documents: np.ndarray) -> list[str]:
         """The texts of documents by their numbers in the corpus, in the order asked."""
-        found: dict[int, str] = {}
-        owner = self._owner(documents)
-        for number in np.unique(owner):
-            part, inside = self.parts[number], documents[owner == number]
-            texts = self.texts(part, inside - part.first)
-            found |= dict(zip(inside.tolist(), texts, strict=True))
-        return [found[document] for document in documents.tolist()]
+        texts: dict[int, str] = {}
+        for part, here in self._by_part(documents):
+            inside = documents[here]
+            rows = self.texts(part, inside - part.first)
+            texts |= dict(zip(inside.tolist(), rows, strict=True))
+        return [texts[document] for document in documents.tolist()]
 
     def signatures(self, documents: np.ndarray) -> np.ndarray:
         """The MinHash signatures of some documents, by their numbers in the corpus."""
         rows = np.empty((len(documents), SIGNATURE), dtype=np.uint16)
-        owner = self._owner(documents)
-        for number in np.unique(owner):
-            part, here = self.parts[number], owner == number
-            rows[here] = self._part_signatures(part)[documents[here] - part.first]
+        for part, here in self._by_part(documents):
+            packed = read_columns(part.path, ["signature"])["signature"].combine_chunks()
+            data = np.frombuffer(packed.buffers()[1], dtype=np.uint16).reshape(-1, SIGNATURE)
+            rows[here] = data[packed.offset + documents[here] - part.first]
         return rows
 
-    def _owner(self, documents: np.ndarray) -> np.ndarray:
-        """The number of the part that each document is in."""
-        return np.searchsorted([part.first for part in self.parts], documents, side="right") - 1
+    def _by_part(self, documents: np.ndarray) -> Iterator[tuple[Part, np.ndarray]]:
+        """The parts that documents are in, and which of these are in each."""
+        firsts = [part.first for part in self.parts]
+        owner = np.searchsorted(firsts, documents, side="right") - 1
+        for number in np.unique(owner):
+            yield self.parts[number], owner == number
 
-    def _part_signatures(self, part: Part) -> np.ndarray:
-        packed = read_columns(part.path, ["signature"])["signature"].combine_chunks()
-        data = np.frombuffer(packed.buffers()[1], dtype=np.uint16)
-        return data.reshape(-1, SIGNATURE)[packed.offset : packed.offset + len(packed)]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """What became of every document of a corpus.
+
+    reasons: what becomes of documents; the first is that they are kept.
+    reason: index into `reasons`.
+    cluster: number of the first document that it is a near copy of, its own if none; -1 where
+        it was dropped before copies were looked for.
+    component: a hash that documents share when they must lie on one side of the split, because
+        they are of one group or alike, in whatever language.
+    thresholds: the value of each threshold, by language and its word in the recipe.
+    """
+
+    reasons: tuple[str, ...]
+    reason: np.ndarray
+    cluster: np.ndarray
+    component: np.ndarray
+    thresholds: dict[str, dict[str, float]]
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Numbers of the documents that are kept."""
+        return np.flatnonzero(self.reason == 0)
 
 
 def open_corpus(path: Path, pieces: Sequence[Piece]) -> Corpus:

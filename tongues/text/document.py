@@ -1,9 +1,15 @@
-"""What every source of text hands out."""
+"""What every source of text hands out, and the one form in which text is compared and kept."""
 
+import re
+import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 
-__all__ = ["Document", "hash64"]
+__all__ = ["Document", "hash64", "normalised"]
+
+_PLANES = 0x20000  # code points; beyond them no character has a combining class
+_LONG = 100  # marks in a row, more than any writing needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +30,37 @@ class Document:
 def hash64(text: str) -> int:
     """A 64-bit number that puts texts, or groups by their names, in an arbitrary, fixed order."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def normalised(text: str) -> str:
+    """The text in Unicode's composed form (NFC), with plain line ends.
+
+    Whatever the text holds, the time grows with its length and no faster.
+    """
+    marks = _marks()
+    stretches = range(0, len(text) - _LONG + 1, _LONG)
+    if any(marks.issuperset(text[start : start + _LONG]) for start in stretches):
+        text = _long_runs().sub(_in_order, text)
+    return unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _in_order(run: re.Match[str]) -> str:
+    """Marks in their canonical order, which `unicodedata` needs quadratic time to find."""
+    marks = "".join(unicodedata.normalize("NFD", mark) for mark in run[0])
+    return "".join(sorted(marks, key=unicodedata.combining))
+
+
+@cache
+def _long_runs() -> re.Pattern[str]:
+    """Slow to search with, so for texts that are known to need it."""
+    return re.compile(f"[{''.join(sorted(_marks()))}]{{{_LONG},}}")
+
+
+@cache
+def _marks() -> frozenset[str]:
+    """The characters that decompose into nothing but combining marks."""
+    return frozenset(
+        mark
+        for mark in map(chr, range(_PLANES))
+        if unicodedata.combining(unicodedata.normalize("NFD", mark)[0])
+    )

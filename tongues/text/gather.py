@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 from tongues import recipe
 from tongues.files import append_line, file_hash, fingerprint, read_json, write_json
 from tongues.quantities import show_bytes
-from tongues.ranks import Rank, Tell
-from tongues.text.document import Document
-from tongues.text.normal import normalised
-from tongues.text.parts import part_path, table_of, write_part
-from tongues.text.reading import Fault
+from tongues.ranks import Tell
+from tongues.text.corpus import part_path, table_of, write_part
+from tongues.text.document import Document, normalised
+from tongues.text.reading import Fault, State
 from tongues.text.signals import SIGNALS, load_benchmarks, load_identifier, signals_in
-from tongues.text.sources import Piece, find_benchmarks, find_pieces, open_piece
+from tongues.text.sources import Piece, find_benchmarks, open_piece
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["gather", "gather_rank"]
+__all__ = ["gather"]
 
 _LAYOUT = 1  # raised when the same text gives other bytes than before
 _PART_BYTES = 32_000_000  # of text: what a kill can lose of a piece, and what memory holds of it
@@ -32,17 +31,8 @@ _TELL_EVERY = 10.0  # seconds
 Measure = Callable[[Sequence[Document]], "pa.Table"]  # documents to their table of signals
 
 
-def gather_rank(rank: Rank, tell: Tell, settings: recipe.Text, corpus: Path, held_out: int) -> None:
-    """Read this rank's pieces of the recipe's text into the folder of the corpus."""
-    gather(rank.share(find_pieces(settings)), tell, settings, corpus, held_out)
-
-
 def gather(
-    pieces: Iterable[Piece],
-    tell: Tell,
-    settings: recipe.Text,
-    corpus: Path,
-    held_out: int = 0,
+    pieces: Iterable[Piece], tell: Tell, settings: recipe.Text, corpus: Path, held_out: int = 0
 ) -> None:
     """Read pieces that are not whole yet; what was read of one before a kill is kept.
 
@@ -66,46 +56,9 @@ def gather(
         _gather_piece(piece, made_from, measure, tell, corpus)
 
 
-def _gather_piece(
-    piece: Piece,
-    made_from: dict[str, Any],
-    measure: Measure,
-    tell: Tell,
-    corpus: Path,
-) -> None:
-    folder = piece.folder(corpus)
-    mark = _resume(folder, made_from, piece.source)
-    if mark["whole"]:
-        return
-    told, behind = time.monotonic(), mark["bytes"]
-    documents: list[Document] = []
-    size = 0
-    state = mark["state"]
-    for item, after in open_piece(piece, state):
-        state = after
-        if isinstance(item, Fault):
-            _note(folder, mark, item)
-            continue
-        text = normalised(item.text)
-        documents.append(replace(item, text=text))
-        size += len(text.encode())
-        there = mark["documents"] + len(documents), mark["bytes"] + size
-        if _full(piece, made_from["most"], *there):
-            mark["capped"] = True
-            break
-        if size >= _PART_BYTES or len(documents) >= _PART_DOCUMENTS:
-            _save(folder, mark, documents, size, state, measure)
-            documents, size = [], 0
-        if time.monotonic() - told > _TELL_EVERY:
-            speed = (mark["bytes"] + size - behind) / (time.monotonic() - told)
-            told, behind = time.monotonic(), mark["bytes"] + size
-            tell(f"{piece.source}: {show_bytes(behind)} read, {show_bytes(speed)} a second")
-    _save(folder, mark, documents, size, state, measure, whole=True)
-
-
 def _most_bytes(piece: Piece, held_out: int) -> int | None:
     """What is read of a piece at most; files are there already and read whole for their tokens."""
-    most = None if isinstance(piece.settings, recipe.Made) else piece.settings.at_most
+    most = piece.at_most
     if most and most.unit == "bytes":
         return most.number
     if most and most.unit == "tokens" and isinstance(piece.settings, recipe.Hub):
@@ -113,63 +66,68 @@ def _most_bytes(piece: Piece, held_out: int) -> int | None:
     return None
 
 
-def _full(piece: Piece, most_bytes: int | None, documents: int, size: int) -> bool:
-    """Whether the most that the recipe wants of the piece is there."""
-    most = None if isinstance(piece.settings, recipe.Made) else piece.settings.at_most
-    if most and most.unit == "documents":
-        return documents >= most.number
-    return most_bytes is not None and size >= most_bytes
+def _gather_piece(
+    piece: Piece, made_from: dict[str, Any], measure: Measure, tell: Tell, corpus: Path
+) -> None:
+    folder = piece.folder(corpus)
+    faults = folder / "faults.jsonl"
+    mark = _resume(folder, made_from, piece.source)
+    if mark["whole"]:
+        return
+    most_bytes, most = made_from["most"], piece.at_most
+    most_documents = most.number if most and most.unit == "documents" else None
+    documents: list[Document] = []
+    size = 0
+
+    def save(state: State | None) -> None:
+        """Write a part, then the mark that makes it count; without a state the last one."""
+        if documents:
+            write_part(part_path(folder, len(mark["parts"])), measure(documents))
+            mark["parts"].append(len(documents))
+        mark["documents"] += len(documents)
+        mark["bytes"] += size
+        mark["noted"] = faults.stat().st_size if faults.exists() else 0
+        mark.update(state=state, whole=state is None)
+        write_json(folder / "piece.json", mark)
+
+    last_time, last_size = time.monotonic(), mark["bytes"]
+    for item, state in open_piece(piece, mark["state"]):
+        if isinstance(item, Fault):  # counted, and its place written down
+            if sum(mark["faults"].values()) < _FAULTS:
+                row = {"source": item.source, "place": item.place, "reason": item.reason}
+                append_line(faults, row | {"sample": item.sample})
+            mark["faults"][item.reason] = mark["faults"].get(item.reason, 0) + 1
+            continue
+        text = normalised(item.text)
+        documents.append(replace(item, text=text))
+        size += len(text.encode())
+        enough = most_documents and mark["documents"] + len(documents) >= most_documents
+        if enough or (most_bytes is not None and mark["bytes"] + size >= most_bytes):
+            mark["capped"] = True
+            break
+        if size >= _PART_BYTES or len(documents) >= _PART_DOCUMENTS:
+            save(state)
+            documents, size = [], 0
+        if time.monotonic() - last_time > _TELL_EVERY:
+            speed = (mark["bytes"] + size - last_size) / (time.monotonic() - last_time)
+            last_time, last_size = time.monotonic(), mark["bytes"] + size
+            tell(f"{piece.source}: {show_bytes(last_size)} read, {show_bytes(speed)} a second")
+    save(None)
 
 
 def _resume(folder: Path, made_from: dict[str, Any], source: str) -> dict[str, Any]:
     """What is there of a piece; a fresh start where it was made from something else."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "piece.json"
+    path, faults = folder / "piece.json", folder / "faults.jsonl"
     mark = read_json(path) if path.exists() else {}
     if mark.get("made_from") != fingerprint(made_from):
-        mark = {
-            "made_from": fingerprint(made_from),
-            "content": made_from["content"],
-            "source": source,
-            "whole": False,
-            "parts": [],
-            "state": None,
-        }
+        mark = {"made_from": fingerprint(made_from), "content": made_from["content"]}
+        mark |= {"source": source, "whole": False, "parts": [], "state": None}
         mark |= {"documents": 0, "bytes": 0, "capped": False, "faults": {}, "noted": 0}
-        for left in (*folder.glob("*.parquet"), folder / "faults.jsonl"):
+        for left in (*folder.glob("*.parquet"), faults):
             left.unlink(missing_ok=True)
         write_json(path, mark)
-    faults = folder / "faults.jsonl"
     if faults.exists() and not mark["whole"]:
         with faults.open("r+b") as file:
             file.truncate(mark["noted"])
     return mark
-
-
-def _note(folder: Path, mark: dict[str, Any], fault: Fault) -> None:
-    """Count what could not be read, and write down where."""
-    if sum(mark["faults"].values()) < _FAULTS:
-        row = {"place": fault.place, "reason": fault.reason, "sample": fault.sample}
-        append_line(folder / "faults.jsonl", {"source": fault.source} | row)
-    mark["faults"][fault.reason] = mark["faults"].get(fault.reason, 0) + 1
-
-
-def _save(
-    folder: Path,
-    mark: dict[str, Any],
-    documents: list[Document],
-    size: int,
-    state: Any,
-    measure: Measure,
-    whole: bool = False,
-) -> None:
-    """Write a part, then the mark that makes it count."""
-    if documents:
-        write_part(part_path(folder, len(mark["parts"])), measure(documents))
-        mark["parts"].append(len(documents))
-    mark["documents"] += len(documents)
-    mark["bytes"] += size
-    faults = folder / "faults.jsonl"
-    mark["noted"] = faults.stat().st_size if faults.exists() else 0
-    mark |= {"state": None if whole else state, "whole": whole}
-    write_json(folder / "piece.json", mark)

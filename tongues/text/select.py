@@ -4,45 +4,94 @@ Nothing is read again: another threshold is another selection over the same sign
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tongues import recipe
-from tongues.quantities import percentile
-from tongues.text.corpus import Corpus
+from tongues.errors import UserError
+from tongues.files import fingerprint, read_json, whole_file, write_json
+from tongues.quantities import percentile, show_bytes
+from tongues.ranks import Tell
+from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import Piece
+from tongues.text.summary import LanguageSummary, read_summary, show_dropped, summarise
 
-__all__ = ["Selection", "select"]
+__all__ = ["check_selection", "read_selection", "select", "write_selection"]
 
+_LAYOUT = 1  # raised when the same signals and thresholds give another selection than before
 _TOGETHER = 0.5  # similarity from which two documents lie on one side of the split
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
-    """What became of every document of a corpus.
+def write_selection(
+    settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece], tell: Tell
+) -> None:
+    """Decide about every document, unless that was done before, and tell the outcome."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    reasons: what becomes of documents; the first is that they are kept.
-    reason: index into `reasons`.
-    cluster: number of the first document that it is a near copy of, its own if none; -1 where
-        it was dropped before copies were looked for.
-    component: a hash that documents share when they must lie on one side of the split, because
-        they are of one group or alike, in whatever language.
-    thresholds: the value of each threshold, by language and its word in the recipe.
-    """
+    clean = settings.model_dump(mode="json")
+    marks = [mark["made_from"] for mark in corpus.pieces]
+    made_from = fingerprint({"layout": _LAYOUT, "clean": clean, "pieces": marks})
+    path, selected = corpus.path / "corpus.json", corpus.path / "selected.parquet"
+    there = path.exists() and selected.exists()
+    if not there or read_json(path)["made_from"] != made_from:
+        path.unlink(missing_ok=True)  # a kill must not leave it beside another selection
+        selection = select(settings, corpus, pieces)
+        names = {"reason": selection.reason, "cluster": selection.cluster}
+        table = pa.table(names | {"component": selection.component})
+        with whole_file(selected) as aside:
+            pq.write_table(table, aside, compression="zstd")
+        signals = signals_in(tuple(settings.clean.levels))
+        summary = summarise(corpus, selection, signals)
+        write_json(path, {"made_from": made_from, "reasons": selection.reasons, **summary})
+    summary = read_summary(corpus.path)
+    for lang, about in summary["languages"].items():
+        read, kept = about["read"], about["kept"]
+        line = f"{lang}: {read['documents']} documents read, {show_bytes(read['bytes'])}"
+        if kept != read:
+            line += f"; {kept['documents']} kept ({show_dropped(about['dropped'])})"
+        tell(line)
+    for caution in summary["cautions"]:
+        tell(f"caution: {caution['sentence']} ({caution['code']})")
 
-    reasons: tuple[str, ...]
-    reason: np.ndarray
-    cluster: np.ndarray
-    component: np.ndarray
-    thresholds: dict[str, dict[str, float]]
 
-    @property
-    def kept(self) -> np.ndarray:
-        """Numbers of the documents that are kept."""
-        return np.flatnonzero(self.reason == 0)
+def read_selection(corpus: Corpus) -> Selection:
+    """The selection that was made of a corpus."""
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(corpus.path / "selected.parquet").read(use_threads=False)
+    reason, cluster, component = (
+        table[name].to_numpy() for name in ("reason", "cluster", "component")
+    )
+    summary = read_summary(corpus.path)
+    thresholds = {lang: about["thresholds"] for lang, about in summary["languages"].items()}
+    component = component.astype(np.uint64, copy=False)
+    return Selection(tuple(summary["reasons"]), reason, cluster, component, thresholds)
+
+
+def check_selection(corpus: Corpus) -> None:
+    """Refuse a corpus with a language of which nothing is kept, and say why."""
+    for lang, about in read_summary(corpus.path)["languages"].items():
+        if not about["kept"]["documents"]:
+            what, hint = _why_nothing(about)
+            raise UserError(what, where=f"text of {lang}", hint=hint)
+
+
+def _why_nothing(about: LanguageSummary) -> tuple[str, str]:
+    """Why a language has no document, and a hint."""
+    if about["read"]["documents"]:
+        return "nothing of it is kept", "see `tongues report` on the corpus, and `text.clean`"
+    samples = [sample for piece in about["pieces"] for sample in piece["fault_samples"]]
+    if not samples:
+        return "its sources hold no document", "name others"
+    source, place, reason = (samples[0][name] for name in ("source", "place", "reason"))
+    what = f"no document could be read; the first place is {source}, {place}: {reason}"
+    hint = f"{reason}: {samples[0]['sample']:.120}"
+    if reason == "no text":
+        hint += "; say which column holds the text: `columns: {text: ...}`"
+    return what, hint
 
 
 def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Selection:
@@ -73,24 +122,22 @@ def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Se
         lambda documents: corpus.signatures(alive[documents]),
         [_TOGETHER] if near == "off" else [_TOGETHER, float(near)],
     )
-    keys = {
-        signal: corpus.numbers(signal.name)
-        for signal, rule in in_order(signals)
-        if rule.keeps == "one of each"
-        and signal is not NEAR
-        and (rule.always or levels[signal.key] != "off")
-    }
-    component = np.zeros(corpus.count, dtype=np.uint64)
-    links = [found[0], *(key[alive] for key in keys.values())]
-    component[alive] = _components(corpus.numbers("group_hash")[alive], links)
     cluster = np.full(corpus.count, -1, dtype=np.int64)
     cluster[alive] = alive[found[-1]]
-    for signal, rule in in_order(signals):
-        key = keys.get(signal, cluster if signal is NEAR and near != "off" else None)
-        if key is not None:
+    once = [(signal, rule) for signal, rule in in_order(signals) if rule.keeps == "one of each"]
+    keys = {
+        signal: cluster if signal is NEAR else corpus.numbers(signal.name)
+        for signal, rule in once
+        if rule.always or levels[signal.key] != "off"
+    }
+    component = np.zeros(corpus.count, dtype=np.uint64)
+    links = [found[0], *(key[alive] for signal, key in keys.items() if signal is not NEAR)]
+    component[alive] = _components(corpus.numbers("group_hash")[alive], links)
+    for signal, rule in once:
+        if signal in keys:
             there = np.flatnonzero(reason == 0)
-            those = there[_later(key[there], corpus, there)]
-            reason[those[judged[those]]] = names.index(rule.reason)
+            later = there[_later(keys[signal][there], corpus, there)]
+            reason[later[judged[later]]] = names.index(rule.reason)
     return Selection(names, reason, cluster, component, thresholds)
 
 
@@ -102,18 +149,15 @@ def _beyond_limits(corpus: Corpus, pieces: Sequence[Piece]) -> np.ndarray:
     for piece in pieces:
         by_settings.setdefault((piece.lang, id(piece.settings)), []).append(piece)
     for (lang, _), same in by_settings.items():
-        settings = same[0].settings
-        most = None if isinstance(settings, recipe.Made) else settings.at_most
+        most, names = same[0].at_most, {piece.name for piece in same}
         if most is None or most.unit == "tokens":
             continue
-        names = {piece.name for piece in same}
         parts = [part for part in corpus.parts if part.lang == lang and part.piece in names]
         documents = np.concatenate(
             [np.arange(part.first, part.first + part.count) for part in parts] or [np.empty(0, int)]
         )
-        one = np.ones(len(documents), np.int64) if most.unit == "documents" else sizes[documents]
-        before = np.cumsum(one) - one
-        beyond[documents[before >= most.number]] = True
+        amounts = np.ones(len(documents), int) if most.unit == "documents" else sizes[documents]
+        beyond[documents[np.cumsum(amounts) - amounts >= most.number]] = True
     return beyond
 
 
@@ -133,18 +177,17 @@ def _judge(
     if signal.name == "script_share":
         values = np.where(_main_script(corpus, among), values, 0.0)
     beyond = np.zeros(corpus.count, dtype=bool)
+    compare = {"at least": np.less, "at most": np.greater, "below": np.greater_equal}[rule.keeps]
     for code, lang in enumerate(corpus.languages):
         here = (corpus.lang == code) & among & ~np.isnan(values)
         if not here.any():
             continue
-        if isinstance(level, str):
+        value = level
+        if isinstance(value, str):
             method = "lower" if rule.keeps == "at least" else "higher"
-            value = float(np.percentile(values[here], percentile(level), method=method))
-        else:
-            value = float(level)
-        thresholds[lang][signal.key] = value
-        compare = {"at least": np.less, "at most": np.greater, "below": np.greater_equal}
-        beyond |= here & compare[rule.keeps](values, value)
+            value = np.percentile(values[here], percentile(value), method=method)
+        thresholds[lang][signal.key] = float(value)
+        beyond |= here & compare(values, float(value))
     return beyond
 
 

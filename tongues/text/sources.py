@@ -11,6 +11,7 @@ from langcodes import tag_is_valid
 from tongues import recipe
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, path_text
+from tongues.quantities import Amount
 from tongues.text.document import Document
 from tongues.text.made import (
     Drift,
@@ -23,16 +24,8 @@ from tongues.text.made import (
 )
 from tongues.text.reading import Fault, State, find_files, read_file, read_hub
 
-__all__ = [
-    "Piece",
-    "check_text",
-    "content_hash",
-    "describe_made",
-    "find_benchmarks",
-    "find_pieces",
-    "open_piece",
-    "text_bytes",
-]
+__all__ = ["Piece", "check_text", "content_hash", "describe_made", "find_benchmarks"]
+__all__ += ["find_pieces", "open_piece", "text_bytes"]
 
 _APART = 10**9  # documents between the first ones of two made languages
 _CUT = 250  # files of a run, about
@@ -57,6 +50,11 @@ class Piece:
     settings: recipe.Files | recipe.Hub | recipe.Made
     paths: tuple[Path, ...] = ()
 
+    @property
+    def at_most(self) -> Amount | None:
+        """The most that the recipe wants of the source, if it says so."""
+        return None if isinstance(self.settings, recipe.Made) else self.settings.at_most
+
     def folder(self, corpus: Path) -> Path:
         """Where its parts, faults and counts lie."""
         return corpus / self.lang / self.name
@@ -64,16 +62,13 @@ class Piece:
     def made_from(self) -> dict[str, Any]:
         """All that its documents depend on, in JSON."""
         settings = self.settings.model_dump(mode="json", exclude={"paths"})
-        most = None if isinstance(self.settings, recipe.Made) else self.settings.at_most
-        if self.paths and most and most.unit == "tokens":
+        if self.paths and self.at_most and self.at_most.unit == "tokens":
             settings["at_most"] = None  # all of the files is read, whatever the tokens
         content = [[path_text(path), content_hash(path)] for path in self.paths]
         # The order of made languages too decides what one of them tells.
         order = list(settings["languages"]) if isinstance(self.settings, recipe.Made) else []
-        return {"lang": self.lang, "source": self.source, "order": order} | {
-            "settings": settings,
-            "content": content,
-        }
+        made_from = {"lang": self.lang, "source": self.source, "order": order}
+        return made_from | {"settings": settings, "content": content}
 
 
 def find_pieces(settings: recipe.Text) -> list[Piece]:
@@ -124,10 +119,10 @@ def open_piece(piece: Piece, start: State | None = None) -> Iterator[Item]:
     return _read_run(piece, piece.settings, start or {"file": 0, "inside": None})
 
 
-def text_bytes(settings: recipe.Text) -> dict[str, int]:
+def text_bytes(pieces: Sequence[Piece]) -> dict[str, int]:
     """About how many bytes of text each language has, without reading it; 0 where unknown."""
-    sizes = dict.fromkeys(settings.languages, 0)
-    for piece in find_pieces(settings):
+    sizes = dict.fromkeys((piece.lang for piece in pieces), 0)
+    for piece in pieces:
         if isinstance(piece.settings, recipe.Made):
             sizes[piece.lang] += piece.settings.size
         for path in piece.paths:
@@ -136,8 +131,8 @@ def text_bytes(settings: recipe.Text) -> dict[str, int]:
     return sizes
 
 
-def check_text(settings: recipe.Text) -> None:
-    """Raise the UserErrors that can be found without reading the text.
+def check_text(settings: recipe.Text) -> list[Piece]:
+    """Raise the UserErrors that can be found without reading the text; returns its pieces.
 
     Unknown tags and mothers, missing or empty files, patterns that match nothing.
     """
@@ -147,7 +142,7 @@ def check_text(settings: recipe.Text) -> None:
                 hint = "use a BCP-47 tag, such as `de`, `no`, `pt-BR` or `zh-Hant`"
                 where = f"text.{kind}.{lang}"
                 raise UserError(f"`{lang}` is no language tag", where=where, hint=hint)
-    find_pieces(settings)
+    pieces = find_pieces(settings)
     find_benchmarks(settings)
     if settings.made:
         try:
@@ -155,21 +150,22 @@ def check_text(settings: recipe.Text) -> None:
         except UserError as error:
             where = f"text.made.languages.{error.where}".rstrip(".")
             raise UserError(error.what, where=where, hint=error.hint) from None
+    return pieces
 
 
 def describe_made(settings: recipe.Made) -> list[str]:
     """A sentence for each daughter language: how near it is to its mother."""
     family = _family(settings)
-    said: list[str] = []
+    sentences: list[str] = []
     for tag, drift in settings.languages.items():
         if drift.mother:
             mother, daughter = family[drift.mother], family[tag]
-            said.append(
+            sentences.append(
                 f"`{tag}` drifted from `{drift.mother}` by {drift.distance:g}: it shares "
                 f"{shared_words(mother, daughter):.0%} of the running words and "
                 f"{shared_order(mother, daughter):.0%} of the choices of word order."
             )
-    return said
+    return sentences
 
 
 def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]:
@@ -214,13 +210,10 @@ def _generate(settings: recipe.Made, lang: str, start: State | None) -> Iterator
 
 
 def _family(settings: recipe.Made) -> dict[str, Language]:
-    drifts = tuple((tag, d.mother, d.distance) for tag, d in settings.languages.items())
+    drifts = tuple((tag, Drift(d.mother, d.distance)) for tag, d in settings.languages.items())
     return _cached_family(settings.seed, drifts)
 
 
 @lru_cache(maxsize=4)
-def _cached_family(
-    seed: int, drifts: tuple[tuple[str, str | None, float], ...]
-) -> dict[str, Language]:
-    family = {tag: Drift(mother, distance) for tag, mother, distance in drifts}
-    return make_family(World.of(seed), family, seed)
+def _cached_family(seed: int, drifts: tuple[tuple[str, Drift], ...]) -> dict[str, Language]:
+    return make_family(World.of(seed), dict(drifts), seed)

@@ -1,17 +1,18 @@
 """What came in, what was dropped and why, and what is inside: `corpus.json`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict
 
 import numpy as np
 
-from tongues.errors import Caution
-from tongues.files import read_lines
-from tongues.text.corpus import Corpus
-from tongues.text.select import Selection
+from tongues.errors import Caution, UserError
+from tongues.files import read_json, read_lines
+from tongues.text.corpus import Corpus, Selection
 from tongues.text.signals import Signal, same_language
 
-__all__ = ["show_dropped", "summarise"]
+__all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "count_faults", "read_summary"]
+__all__ += ["show_dropped", "summarise"]
 
 _BINS = 24
 _SAMPLES = 5  # of each language and reason
@@ -24,6 +25,74 @@ _MISTAGGED = 0.3  # share of documents in another language, from which the tag i
 _FOREIGN = 0.05  # share of other languages inside, from which a caution is due
 
 
+class TextSize(TypedDict):
+    """An amount of text."""
+
+    documents: int
+    bytes: int
+    characters: int
+
+
+class LanguageSummary(TypedDict):
+    """What became of a language's text."""
+
+    pieces: list[dict[str, Any]]  # source, documents, bytes, capped, faults, fault_samples
+    read: TextSize
+    kept: TextSize
+    dropped: dict[str, TextSize]  # by reason
+    thresholds: dict[str, float]  # by their word in the recipe
+    labels: dict[str, int]  # documents by what they were identified as
+    scripts: dict[str, int]  # documents by the script of most of their letters
+    found: dict[str, float]  # share of the kept bytes, by what they were identified as
+    foreign: float | None  # share of the kept bytes in other languages, if that can be known
+    inside: dict[str, float] | None  # which these are, but for the rarest
+    clusters: dict[str, Any]  # clusters, documents, largest
+    signals: dict[str, dict[str, list[float]]]  # edges, kept, dropped
+    samples: dict[str, list[dict[str, str]]]  # by reason, and of the kept
+
+
+class CorpusSummary(TypedDict):
+    """`corpus.json`."""
+
+    made_from: str
+    reasons: list[str]
+    languages: dict[str, LanguageSummary]
+    cautions: list[dict[str, str]]
+
+
+def read_summary(path: Path) -> CorpusSummary:
+    """Read the summary of the corpus at `path`; a UserError when it is missing or damaged."""
+    file = path / "corpus.json"
+    hint = "run `tongues prepare` with its recipe"
+    try:
+        summary = read_json(file)
+    except OSError:
+        raise UserError("there is no corpus.json", where=str(path), hint=hint) from None
+    except ValueError as error:
+        raise UserError(f"cannot be read ({error})", where=str(file), hint=hint) from None
+    whole = isinstance(summary, dict) and summary.keys() >= CorpusSummary.__required_keys__
+    if not whole or not all(
+        isinstance(about, dict) and about.keys() >= LanguageSummary.__required_keys__
+        for about in summary["languages"].values()
+    ):
+        raise UserError("is no whole summary of a corpus", where=str(file), hint=hint)
+    return CorpusSummary(**summary)
+
+
+def count_faults(about: LanguageSummary) -> dict[str, int]:
+    """How many places of a language's text could not be read, by reason."""
+    counts: dict[str, int] = {}
+    for piece in about["pieces"]:
+        for reason, count in piece["faults"].items():
+            counts[reason] = counts.get(reason, 0) + count
+    return counts
+
+
+def show_dropped(dropped: Mapping[str, TextSize]) -> str:
+    """How many documents were dropped for each reason, in words."""
+    return ", ".join(f"{why} {amount['documents']:,}" for why, amount in dropped.items())
+
+
 def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -> dict[str, Any]:
     """Everything about a corpus that people should know, by language, in JSON."""
     sizes = corpus.numbers("bytes").astype(np.int64)
@@ -32,40 +101,49 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
     scripts, script_names = corpus.words("script")
     drawn = [(each, corpus.numbers(each.name)) for each in signals if each.axis]
     unknown = np.isnan(corpus.numbers("language_share"))
-    exact = corpus.numbers("exact")
     shares = _shares(corpus, selection, sizes)
-    samples = _samples(corpus, selection, exact)
-    languages: dict[str, Any] = {}
+    samples = _samples(corpus, selection)
+
+    def amount(which: np.ndarray) -> TextSize:
+        size, length = int(sizes[which].sum()), int(characters[which].sum())
+        return TextSize(documents=int(which.sum()), bytes=size, characters=length)
+
+    languages: dict[str, LanguageSummary] = {}
     for code, lang in enumerate(corpus.languages):
         here = corpus.lang == code
         kept = here & (selection.reason == 0)
-        languages[lang] = {
-            "pieces": _pieces(corpus, lang),
-            "read": _amount(here, sizes, characters),
-            "kept": _amount(kept, sizes, characters),
-            "dropped": {
-                why: _amount(here & (selection.reason == number), sizes, characters)
-                for number, why in enumerate(selection.reasons)
-                if number and (here & (selection.reason == number)).any()
-            },
-            "thresholds": selection.thresholds[lang],
-            "labels": _counts(labels[here], label_names),
-            "scripts": _counts(scripts[here], script_names),
-            "found": shares[lang],
-            **_foreign(lang, shares[lang], bool(unknown[here].all())),
-            "clusters": _clusters(selection.cluster[here & (selection.cluster >= 0)]),
-            "signals": {
+        amounts = {
+            why: amount(here & (selection.reason == number))
+            for number, why in enumerate(selection.reasons)
+            if number
+        }
+        others = {
+            label: share
+            for label, share in shares[lang].items()
+            if label not in _NO_LANGUAGE and not same_language(lang, label)
+        }
+        known = not unknown[here].all()  # else the identifier does not know the language itself
+        inside = {label: share for label, share in others.items() if share >= _INSIDE}
+        languages[lang] = LanguageSummary(
+            pieces=_pieces(corpus, lang),
+            read=amount(here),
+            kept=amount(kept),
+            dropped={why: gone for why, gone in amounts.items() if gone["documents"]},
+            thresholds=selection.thresholds[lang],
+            labels=_counts(labels[here], label_names),
+            scripts=_counts(scripts[here], script_names),
+            found=shares[lang],
+            foreign=round(sum(others.values()), 6) if known else None,
+            inside=inside if known else None,
+            clusters=_clusters(selection.cluster[here & (selection.cluster >= 0)]),
+            signals={
                 each.name: _histogram(values[kept], values[here & ~kept], each)
                 for each, values in drawn
             },
-            "samples": samples[lang],
-        }
-    return {"languages": languages, "cautions": _cautions(languages)}
-
-
-def show_dropped(dropped: Mapping[str, Mapping[str, object]]) -> str:
-    """How many documents were dropped for each reason, in words."""
-    return ", ".join(f"{why} {amount['documents']:,}" for why, amount in dropped.items())
+            samples=samples[lang],
+        )
+    cautions = [{"code": each.code, "sentence": each.sentence} for each in _cautions(languages)]
+    return {"languages": languages, "cautions": cautions}
 
 
 def _pieces(corpus: Corpus, lang: str) -> list[dict[str, Any]]:
@@ -73,17 +151,9 @@ def _pieces(corpus: Corpus, lang: str) -> list[dict[str, Any]]:
     for mark in corpus.pieces:
         if mark["lang"] == lang:
             rows = read_lines(corpus.path / lang / mark["name"] / "faults.jsonl")[:_FAULTS]
-            wanted = ("name", "source", "documents", "bytes", "capped", "faults")
-            pieces.append({key: mark[key] for key in wanted} | {"fault_samples": rows})
+            names = ("name", "source", "documents", "bytes", "capped", "faults")
+            pieces.append({key: mark[key] for key in names} | {"fault_samples": rows})
     return pieces
-
-
-def _amount(which: np.ndarray, sizes: np.ndarray, characters: np.ndarray) -> dict[str, int]:
-    return {
-        "documents": int(which.sum()),
-        "bytes": int(sizes[which].sum()),
-        "characters": int(characters[which].sum()),
-    }
 
 
 def _counts(codes: np.ndarray, names: list[str]) -> dict[str, int]:
@@ -100,10 +170,9 @@ def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str
         there = slice(part.first, part.first + part.count)
         weights = np.where(selection.reason[there] == 0, sizes[there], 0)[document] * shares
         names, code = np.unique(labels, return_inverse=True)
-        for name, weight in zip(
-            names.tolist(), np.bincount(code, weights, len(names)), strict=True
-        ):
-            sums[part.lang][name] = sums[part.lang].get(name, 0.0) + float(weight)
+        totals = np.bincount(code, weights, len(names)).tolist()
+        for name, weight in zip(names.tolist(), totals, strict=True):
+            sums[part.lang][name] = sums[part.lang].get(name, 0.0) + weight
     found: dict[str, dict[str, float]] = {}
     for code, lang in enumerate(corpus.languages):
         total = max(int(sizes[(corpus.lang == code) & (selection.reason == 0)].sum()), 1)
@@ -112,37 +181,18 @@ def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str
     return found
 
 
-def _foreign(lang: str, found: dict[str, float], unknown: bool) -> dict[str, Any]:
-    """The share of kept text that was found to be of other languages, and of which.
-
-    Nothing is known where the identifier does not know the language itself.
-    """
-    if unknown:
-        return {"foreign": None, "inside": None}
-    others = {
-        label: share
-        for label, share in found.items()
-        if label not in _NO_LANGUAGE and not same_language(lang, label)
-    }
-    inside = {label: share for label, share in others.items() if share >= _INSIDE}
-    return {"foreign": round(sum(others.values()), 6), "inside": inside}
-
-
 def _clusters(cluster: np.ndarray) -> dict[str, Any]:
     """How many documents have near copies, and how large the largest clusters of them are."""
     _, sizes = np.unique(cluster, return_counts=True)
     several = np.sort(sizes[sizes > 1])[::-1]
-    return {
-        "clusters": len(several),
-        "documents": int(several.sum()),
-        "largest": several[:_LARGEST].tolist(),
-    }
+    counts = {"clusters": len(several), "documents": int(several.sum())}
+    return counts | {"largest": several[:_LARGEST].tolist()}
 
 
 def _histogram(kept: np.ndarray, dropped: np.ndarray, signal: Signal) -> dict[str, list[float]]:
     """Counts of a signal among the kept and the dropped; counts of things in doubling steps."""
-    values = np.concatenate([kept, dropped]).astype(np.float64)
-    values = values[~np.isnan(values)]
+    parts = [part[~np.isnan(part)].astype(np.float64) for part in (kept, dropped)]
+    values = np.concatenate(parts)
     if not len(values):
         return {"edges": [], "kept": [], "dropped": []}
     bins = signal.axis.bins if signal.axis else "small"
@@ -150,72 +200,50 @@ def _histogram(kept: np.ndarray, dropped: np.ndarray, signal: Signal) -> dict[st
         top = int(np.ceil(np.log2(max(values.max(), 1) + 1)))
         edges = np.concatenate([[0], 2.0 ** np.arange(top + 1)])
     else:  # most shares are small: narrow bins there
-        power = 1 if bins == "even" else 3
-        edges = np.linspace(0.0, 1.0, _BINS + 1) ** power
-    both = [np.histogram(part[~np.isnan(part)], edges)[0].tolist() for part in (kept, dropped)]
+        edges = np.linspace(0.0, 1.0, _BINS + 1) ** (1 if bins == "even" else 3)
+    both = [np.histogram(part, edges)[0].tolist() for part in parts]
     return {"edges": edges.tolist(), "kept": both[0], "dropped": both[1]}
 
 
-def _samples(
-    corpus: Corpus, selection: Selection, exact: np.ndarray
-) -> dict[str, dict[str, list[dict[str, str]]]]:
+def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[dict[str, str]]]]:
     """The beginnings of some documents of each language and fate, chosen by hash."""
-    chosen: list[np.ndarray] = []
+    exact = corpus.numbers("exact")
+    chosen = [np.empty(0, int)]
     for code in range(len(corpus.languages)):
         for number in range(len(selection.reasons)):
             there = np.flatnonzero((corpus.lang == code) & (selection.reason == number))
             chosen.append(there[np.argsort(exact[there], kind="stable")[:_SAMPLES]])
-    documents = np.concatenate([np.empty(0, int), *chosen])
-    likes = _kept_likes(corpus, selection, documents)
-    texts = corpus.chosen_texts(np.concatenate([documents, likes[likes >= 0]]))
-    others = iter(texts[len(documents) :])
-    samples: dict[str, dict[str, list[dict[str, str]]]] = {lang: {} for lang in corpus.languages}
-    for document, like, text in zip(documents.tolist(), likes.tolist(), texts, strict=False):
-        sample = {"text": text[:_SAMPLE]}
-        if like >= 0:
-            sample["like"] = next(others)[:_SAMPLE]
-        why = selection.reasons[selection.reason[document]]
-        samples[corpus.languages[corpus.lang[document]]].setdefault(why, []).append(sample)
-    return samples
-
-
-def _kept_likes(corpus: Corpus, selection: Selection, documents: np.ndarray) -> np.ndarray:
-    """For each near copy among documents the one that was kept for it; -1 for others."""
-    likes = np.full(len(documents), -1, dtype=np.int64)
+    documents = np.concatenate(chosen)
+    likes = np.full(len(documents), -1, dtype=np.int64)  # what was kept for a near copy
     near = selection.reasons.index("near copy")
     for place in np.flatnonzero(selection.reason[documents] == near):
         document = documents[place]
         same = (selection.cluster == selection.cluster[document]) & (selection.reason == 0)
         likes[place] = np.flatnonzero(same & (corpus.lang == corpus.lang[document]))[0]
-    return likes
+    texts = corpus.chosen_texts(np.concatenate([documents, likes[likes >= 0]]))
+    others = iter(texts[len(documents) :])
+    samples: dict[str, dict[str, list[dict[str, str]]]] = {lang: {} for lang in corpus.languages}
+    for document, like, text in zip(documents.tolist(), likes.tolist(), texts, strict=False):
+        sample = {"text": text[:_SAMPLE]} | ({"like": next(others)[:_SAMPLE]} if like >= 0 else {})
+        why = selection.reasons[selection.reason[document]]
+        samples[corpus.languages[corpus.lang[document]]].setdefault(why, []).append(sample)
+    return samples
 
 
-def _said(about: dict[str, Any]) -> str:
-    """How many places could not be read, by reason."""
-    counts: dict[str, int] = {}
-    for piece in about["pieces"]:
-        for reason, count in piece["faults"].items():
-            counts[reason] = counts.get(reason, 0) + count
-    places = sum(counts.values())
-    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
-    return f"{places} place{'s' * (places > 1)} ({reasons})"
-
-
-def _cautions(languages: dict[str, Any]) -> list[dict[str, str]]:
+def _cautions(languages: Mapping[str, LanguageSummary]) -> list[Caution]:
     cautions: list[Caution] = []
     for lang, about in languages.items():
-        faults = sum(sum(piece["faults"].values()) for piece in about["pieces"])
-        if faults:
-            sentence = (
-                f"{lang}: {_said(about)} could not be read; see corpus/*/{lang}/*/faults.jsonl"
-            )
+        if faults := count_faults(about):
+            places = sum(faults.values())
+            reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(faults.items()))
+            sentence = f"{lang}: {places} place{'s' * (places > 1)} ({reasons}) could not be read; "
+            sentence += f"see corpus/*/{lang}/*/faults.jsonl"
             cautions.append(Caution("unreadable_places", sentence))
-        foreign = about["dropped"].get("other language", {"documents": 0})["documents"]
-        if foreign > _MISTAGGED * about["read"]["documents"]:
+        read, gone = about["read"]["documents"], about["dropped"].get("other language")
+        if gone and gone["documents"] > _MISTAGGED * read:
             label, count = next(iter(about["labels"].items()))
-            sentence = f"{lang}: {count} of {about['read']['documents']} documents were identified "
-            sentence += f"as {label}; is the tag right?"
-            cautions.append(Caution("other_language", sentence))
+            sentence = f"{lang}: {count} of {read} documents were identified as {label}; "
+            cautions.append(Caution("other_language", sentence + "is the tag right?"))
         for piece in about["pieces"]:
             if not piece["documents"]:
                 sentence = f"{lang}: `{piece['source']}` holds no document"
@@ -223,4 +251,4 @@ def _cautions(languages: dict[str, Any]) -> list[dict[str, str]]:
         if (about["foreign"] or 0.0) > _FOREIGN:
             sentence = f"{lang}: {about['foreign']:.1%} of the kept text is of other languages"
             cautions.append(Caution("other_languages_inside", sentence))
-    return [{"code": caution.code, "sentence": caution.sentence} for caution in cautions]
+    return cautions

@@ -10,10 +10,9 @@ import numpy as np
 from tokenizers import Tokenizer, models
 
 from tongues.text.signals.units import units
-from tongues.tokens.encode import encode
 from tongues.tokens.extend import extend_tokenizer, shorten
 from tongues.tokens.pieces import piece_bytes, token_bytes, unknown_id
-from tongues.tokens.tokenizer import vocabulary_size
+from tongues.tokens.tokenizer import encode, vocabulary_size
 
 __all__ = ["BYTEWISE", "Advice", "Fertility", "advise", "measure", "unused_pieces"]
 

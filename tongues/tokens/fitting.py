@@ -9,8 +9,7 @@ from tongues.errors import UserError
 from tongues.quantities import show_bytes
 from tongues.ranks import Tell
 from tongues.recipe import Recipe, TokenSettings
-from tongues.text.corpus import Corpus
-from tongues.text.select import Selection
+from tongues.text.corpus import Corpus, Selection
 from tongues.tokens.extend import changed_share, extend_tokenizer
 from tongues.tokens.fertility import measure
 from tongues.tokens.tokenizer import (

@@ -23,17 +23,23 @@ from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
 from tongues.ranks import Rank, Tell, core_count
 from tongues.recipe import Recipe
-from tongues.text import Piece, check_text, content_hash, find_pieces, text_bytes
+from tongues.text import Piece, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
-from tongues.text.gather import gather_rank
-from tongues.text.selected import check_selection, read_selection, write_selection
+from tongues.text.gather import gather
+from tongues.text.select import check_selection, read_selection, write_selection
 from tongues.text.sources import find_benchmarks
-from tongues.tokens.encoding import encode_part, encoded_folder, lengths_of
+from tongues.text.summary import read_summary
 from tongues.tokens.fitting import make_tokenizer
-from tongues.tokens.split import split_documents
+from tongues.tokens.shards import shard_dtype
 from tongues.tokens.store import Manifest, read_manifest
 from tongues.tokens.tokenizer import end_id, load_tokenizer, tokenizer_files, vocabulary_size
-from tongues.tokens.writing import counts_path, write_language
+from tongues.tokens.writing import (
+    counts_path,
+    encode_part,
+    lengths_of,
+    split_documents,
+    write_language,
+)
 
 __all__ = ["STAGES", "check_tokens", "prepare_tokens", "run_stage"]
 
@@ -61,11 +67,14 @@ def prepare_tokens(
     read. `ranks` processes share the work, by default one a core of this machine; `launcher` starts
     them elsewhere.
     """
-    check_text(recipe.text)
+    pieces = check_text(recipe.text)
     path, corpus = workspace / "tokens" / recipe.name, workspace / "corpus" / recipe.name
-    made_from = _made_from(recipe)
     if path.exists() and not rebuild:
-        before = read_manifest(path)["made_from"]
+        contents = [
+            (piece.lang, [(path_text(path), content_hash(path)) for path in piece.paths])
+            for piece in pieces
+        ]
+        before, made_from = read_manifest(path)["made_from"], _made_from(recipe, contents)
         if before == made_from:
             progress(f"{path}: made from the same text and settings, nothing to do")
             if (corpus / "work").exists():
@@ -76,14 +85,14 @@ def prepare_tokens(
         hint = "make it anew with `--rebuild`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
     if ranks is None:
-        sizes = text_bytes(recipe.text).values()
+        sizes = text_bytes(pieces).values()
         small = sum(sizes) <= _SMALL and all(sizes)  # a data set's size is not known
         ranks = 1 if small else core_count()
     with only_one(corpus):
         for stage, shared in STAGES.items():
             run_ranks(
                 run_stage,
-                (stage, recipe, workspace),
+                (stage, recipe, workspace, pieces),
                 ranks if shared else 1,
                 progress,
                 launcher=launcher,
@@ -95,19 +104,31 @@ def prepare_tokens(
     return path
 
 
-def run_stage(rank: Rank, tell: Tell, stage: str, recipe: Recipe, workspace: Path) -> None:
+def run_stage(
+    rank: Rank, tell: Tell, stage: str, recipe: Recipe, workspace: Path, pieces: Sequence[Piece]
+) -> None:
     """Do a rank's share of a stage whose predecessors are finished; what is done is skipped."""
-    corpus = workspace / "corpus" / recipe.name
+    folder = workspace / "corpus" / recipe.name
+    work = folder / "work"
     if stage == "read":
-        gather_rank(rank, tell, recipe.text, corpus, recipe.tokens.held_out)
+        gather(rank.share(pieces), tell, recipe.text, folder, recipe.tokens.held_out)
+    elif stage == "finish":
+        _finish(recipe, folder, workspace / "tokens" / recipe.name, tell)
     elif stage == "select":
-        _select(recipe, corpus, tell)
-    elif stage == "encode":
-        _encode(rank, recipe, corpus, tell)
-    elif stage == "write":
-        _write(rank, recipe, corpus)
+        _select(recipe, open_corpus(folder, pieces), pieces, tell)
     else:
-        _finish(recipe, corpus, workspace / "tokens" / recipe.name, tell)
+        corpus = open_corpus(folder, pieces)
+        selection, vocabulary = read_selection(corpus), read_json(work / "vocabulary.json")
+        if stage == "encode":
+            tokenizer = load_tokenizer(work / "tokens" / "tokenizer.json")
+            for part in rank.share(corpus.parts):
+                encode_part(corpus, part, selection, tokenizer, vocabulary["end_id"], tell)
+        else:
+            dtype, lengths = shard_dtype(vocabulary["size"]), lengths_of(corpus, selection)
+            splits = split_documents(recipe, corpus, pieces, selection, lengths)
+            for lang in rank.share(corpus.languages):
+                documents, components = splits[lang], selection.component
+                write_language(lang, corpus, lengths, components, documents, dtype)
 
 
 def check_tokens(recipe: Recipe, workspace: Path) -> None:
@@ -125,15 +146,13 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
     return recipe.model_dump(mode="json", include={"text", "tokens"})
 
 
-def _made_from(recipe: Recipe, read: Corpus | None = None) -> dict[str, Any]:
-    """All that the tokens depend on, in JSON: of files as they are, or as they were read."""
+def _made_from(
+    recipe: Recipe, contents: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+) -> dict[str, Any]:
+    """All that the tokens depend on, in JSON; contents: a language, files and hashes, by pieces."""
     files: dict[str, dict[str, str]] = {lang: {} for lang in recipe.text.languages}
-    if read:
-        for mark in read.pieces:
-            files[mark["lang"]] |= dict(mark["content"])
-    else:
-        for piece in find_pieces(recipe.text):
-            files[piece.lang] |= {path_text(path): content_hash(path) for path in piece.paths}
+    for lang, hashes in contents:
+        files[lang] |= dict(hashes)
     base = Path(recipe.tokens.base) if recipe.tokens.base else None
     tokenizer = {file.name: file_hash(file) for file in tokenizer_files(base)}
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
@@ -144,74 +163,48 @@ def _made_from(recipe: Recipe, read: Corpus | None = None) -> dict[str, Any]:
     return made_from | {"tools": {path_text(path): file_hash(path) for path in tools}}
 
 
-def _select(recipe: Recipe, corpus: Path, tell: Tell) -> None:
+def _select(recipe: Recipe, corpus: Corpus, pieces: Sequence[Piece], tell: Tell) -> None:
     """Decide what is kept, and make the tokenizer."""
-    pieces = find_pieces(recipe.text)
-    read = open_corpus(corpus, pieces)
-    _forget_others(corpus, pieces)
-    write_selection(recipe.text, read, pieces, tell)
-    check_selection(read)
-    work = corpus / "work"
-    made_from = _made_from(recipe, read)
-    mark = work / "made_from.json"
-    if mark.exists() and read_json(mark) == made_from and (work / "tokens").exists():
+    named = {piece.folder(corpus.path) for piece in pieces}
+    for folder in corpus.path.glob("*/*/"):  # text that the recipe no longer names
+        if (folder / "piece.json").exists() and folder not in named:
+            remove_directory(folder)
+    write_selection(recipe.text, corpus, pieces, tell)
+    check_selection(corpus)
+    work = corpus.path / "work"
+    made_from = _made_from(recipe, [(mark["lang"], mark["content"]) for mark in corpus.pieces])
+    mark, there = work / "made_from.json", (work / "vocabulary.json").exists()
+    if there and mark.exists() and read_json(mark) == made_from and (work / "tokens").exists():
         return
     remove_directory(work)
     with whole_directory(work) as aside:
-        make_tokenizer(recipe, read, read_selection(read), aside / "tokens", tell)
+        selection = read_selection(corpus)
+        tokenizer = make_tokenizer(recipe, corpus, selection, aside / "tokens", tell)
+        size, end = vocabulary_size(tokenizer), end_id(tokenizer, aside / "tokens")
+        write_json(aside / "vocabulary.json", {"size": size, "end_id": end})
         write_json(aside / "made_from.json", made_from)
 
 
-def _forget_others(corpus: Path, pieces: Sequence[Piece]) -> None:
-    """Remove what was read of text that the recipe no longer names."""
-    named = {piece.folder(corpus) for piece in pieces}
-    for folder in corpus.glob("*/*/"):
-        if (folder / "piece.json").exists() and folder not in named:
-            remove_directory(folder)
-
-
-def _encode(rank: Rank, recipe: Recipe, corpus: Path, tell: Tell) -> None:
-    read = open_corpus(corpus, find_pieces(recipe.text))
-    selection = read_selection(read)
-    place = corpus / "work" / "tokens"
-    tokenizer = load_tokenizer(place / "tokenizer.json")
-    end = end_id(tokenizer, place)
-    for part in rank.share(read.parts):
-        encode_part(read, part, selection, tokenizer, end, encoded_folder(corpus), tell)
-
-
-def _write(rank: Rank, recipe: Recipe, corpus: Path) -> None:
-    pieces = find_pieces(recipe.text)
-    read = open_corpus(corpus, pieces)
-    selection = read_selection(read)
-    lengths = lengths_of(read, selection, encoded_folder(corpus))
-    splits = split_documents(recipe, read, pieces, selection, lengths)
-    for lang in rank.share(read.languages):
-        write_language(lang, read, lengths, selection.component, splits[lang], corpus)
-
-
-def _finish(recipe: Recipe, corpus: Path, path: Path, tell: Tell) -> None:
+def _finish(recipe: Recipe, folder: Path, path: Path, tell: Tell) -> None:
     """Put what was written in its place, described."""
-    place = corpus / "work" / "tokens"
-    made_from = read_json(corpus / "work" / "made_from.json")
-    about = read_json(corpus / "corpus.json")["languages"]
-    written = {lang: read_json(counts_path(corpus, lang)) for lang in recipe.text.languages}
-    counts = {lang: each["counts"] for lang, each in written.items()}
-    tokenizer = load_tokenizer(place / "tokenizer.json")
-    size = vocabulary_size(tokenizer)
+    work = folder / "work"
+    place, vocabulary = work / "tokens", read_json(work / "vocabulary.json")
+    made_from = read_json(work / "made_from.json")
+    about = read_summary(folder)["languages"]
+    written = {lang: read_json(counts_path(folder, lang)) for lang in recipe.text.languages}
     manifest = Manifest(
         fingerprint=fingerprint(made_from),
         made_from=made_from,
-        vocabulary_size=size,
-        end_id=end_id(tokenizer, place),
+        vocabulary_size=vocabulary["size"],
+        end_id=vocabulary["end_id"],
         tokenizer_sha256=file_hash(place / "tokenizer.json"),
-        languages=counts,
+        languages={lang: each["counts"] for lang, each in written.items()},
         held_out={lang: each["held_out"] for lang, each in written.items()},
         groups={lang: each["groups"] for lang, each in written.items()},
-        foreign={lang: about[lang]["inside"] for lang in counts},
+        foreign={lang: about[lang]["inside"] for lang in written},
     )
     write_json(place / "tokens.json", manifest)
-    for lang, splits in counts.items():
+    for lang, splits in manifest["languages"].items():
         train, valid = splits["train"], splits["valid"]
         tell(
             f"{lang}: {train['documents'] + valid['documents']} documents, "
@@ -221,7 +214,7 @@ def _finish(recipe: Recipe, corpus: Path, path: Path, tell: Tell) -> None:
         )
     remove_directory(path)
     place.replace(path)
-    remove_directory(corpus / "work")
+    remove_directory(work)
 
 
 def _inside(shares: Mapping[str, float] | None) -> str:

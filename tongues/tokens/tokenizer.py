@@ -2,28 +2,20 @@
 
 import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tongues.errors import UserError
 from tongues.files import read_json, write_json, write_text
 
-__all__ = [
-    "END",
-    "END_ID",
-    "end_id",
-    "load_tokenizer",
-    "sample_sizes",
-    "save_tokenizer",
-    "tokenizer_files",
-    "train_tokenizer",
-    "training_memory",
-    "vocabulary_size",
-]
+__all__ = ["END", "END_ID", "encode", "end_id", "load_tokenizer", "sample_sizes"]
+__all__ += ["save_tokenizer", "tokenizer_files", "train_tokenizer", "training_memory"]
+__all__ += ["vocabulary_size"]
 
 END = "<|end|>"  # ends a document and so stands before the next
 END_ID = 0  # of a tokenizer trained here
@@ -177,6 +169,20 @@ def end_id(tokenizer: Tokenizer, path: Path | None = None) -> int:
     reason = "does not say which token ends a document"
     hint = "name it as `eos_token` in a tokenizer_config.json beside it"
     raise UserError(reason, where=str(path or "the tokenizer"), hint=hint)
+
+
+def encode(
+    tokenizer: Tokenizer, texts: Sequence[str], end_id: int, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens of all texts end to end, each text closed by `end_id`, and how many of each.
+
+    `dtype` must hold every id of the tokenizer; the lengths (int64) count the end tokens.
+    """
+    if not texts:
+        return np.empty(0, dtype=dtype), np.empty(0, dtype=np.int64)
+    encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+    tokens = [np.array([*encoding.ids, end_id], dtype=dtype) for encoding in encodings]
+    return np.concatenate(tokens), np.array([len(ids) for ids in tokens], dtype=np.int64)
 
 
 def vocabulary_size(tokenizer: Tokenizer) -> int:

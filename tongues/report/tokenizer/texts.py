@@ -9,9 +9,8 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.recipe import Recipe, load_recipe
 from tongues.text import Document, Piece, find_pieces, open_piece
-from tongues.text.corpus import Corpus, Part, reopen_corpus
-from tongues.text.normal import normalised
-from tongues.text.parts import column, read_columns
+from tongues.text.corpus import Corpus, Part, column, read_columns, reopen_corpus
+from tongues.text.document import normalised
 
 __all__ = ["Documents", "documents_on"]
 

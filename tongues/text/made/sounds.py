@@ -115,5 +115,5 @@ def draw_changes(rng: np.random.Generator, count: int) -> tuple[Change, ...]:
     """Draw changes in the order in which they happen."""
     pairs = rng.permutation(len(_PAIRS))[:count]
     places = rng.choice(list(_PLACES), count)
-    rows = zip(pairs.tolist(), places, strict=True)
-    return tuple(Change(*_PAIRS[pair], str(place)) for pair, place in rows)
+    rows = zip([_PAIRS[pair] for pair in pairs.tolist()], places, strict=True)
+    return tuple(Change(old, new, str(place)) for (old, new), place in rows)

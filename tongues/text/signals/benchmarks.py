@@ -10,7 +10,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.files import path_text
-from tongues.text.normal import normalised
+from tongues.text.document import normalised
 from tongues.text.reading.streams import Broken, blocks, lines
 from tongues.text.signals.units import Units, runs_of_units, units, whole_texts
 
