@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongues.errors import UserError
-from tongues.tables import Observations, Table, observe, select
+from tongues.tables import Observations, RunTable, observe, select_rows
 
 Row = dict[str, Any]
 
@@ -41,7 +41,7 @@ def rows_of_law(seed: int, sizes: int = 4, checkpoints: int = 6) -> list[Row]:
     return rows
 
 
-def table_of(rows: list[Row], *, as_text: bool = False) -> Table:
+def table_of(rows: list[Row], *, as_text: bool = False) -> RunTable:
     """A table in memory, its cells as a CSV file would give them or as they are."""
     names = list(dict.fromkeys(name for row in rows for name in row))
 
@@ -49,7 +49,7 @@ def table_of(rows: list[Row], *, as_text: bool = False) -> Table:
         return str(value) if as_text and value is not None else value
 
     columns = {name: [cell(row.get(name)) for row in rows] for name in names}
-    return Table(columns, [f"runs.csv:{i}" for i in range(2, len(rows) + 2)])
+    return RunTable(columns, [f"runs.csv:{i}" for i in range(2, len(rows) + 2)])
 
 
 def hinted(hint: str) -> str:
@@ -111,7 +111,7 @@ def test_a_fault_is_named_with_its_rows(
         assert refusal.value.where == fault.column
         said = refusal.value.what
         if fault.resolved_by_hint:
-            left = observe(select(table, hinted(refusal.value.hint)), {}, needs)
+            left = observe(select_rows(table, hinted(refusal.value.hint)), {}, needs)
             assert len(left) == 24 - len(spoiled)
     else:
         found = observe(table, {}, needs)
@@ -148,7 +148,7 @@ def test_several_languages_are_refused(seed: int, other: set[int]) -> None:
     with pytest.raises(UserError, match=r"nan \(\d+ rows from runs\.csv:\d+\), de \(") as refusal:
         observe(table_of(rows), {}, ["N", "D"])
     assert refusal.value.code == "several_languages"
-    chosen = observe(select(table_of(rows), hinted(refusal.value.hint)), {}, ["N", "D"])
+    chosen = observe(select_rows(table_of(rows), hinted(refusal.value.hint)), {}, ["N", "D"])
     assert chosen.langs == ["nan"] * (24 - len(other))
 
 
@@ -200,7 +200,7 @@ def test_the_loss_before_training_comes_from_the_row_at_0_tokens() -> None:
         observe(table_of([*rows, *starts[:2]]), {}, ["D", "r", "S"])
     assert refusal.value.code == "no_start"
     assert all(f"runs.csv:{2 + i}" in refusal.value.what for i in range(12, 17))
-    table = select(table_of([*rows, *starts[:2]]), hinted(refusal.value.hint))
+    table = select_rows(table_of([*rows, *starts[:2]]), hinted(refusal.value.hint))
     assert len(observe(table, {}, ["D", "r", "S"])) == 12
     with pytest.raises(UserError, match="no_start"):
         observe(table_of(rows), {}, ["D", "r", "S"])

@@ -3,16 +3,16 @@
 import pytest
 
 from tongues.errors import UserError
-from tongues.tables import ROLES, Table, observe
+from tongues.tables import ROLES, RunTable, observe
 from tongues.tables.roles import find_columns
 
-TABLE = Table(
+TABLE = RunTable(
     {"params": ["1e7"], "tokens": ["1e9"], "loss": ["3"], "strategy": ["scratch"]}, ["t.csv:2"]
 )
 
 
-def of_names(*names: str) -> Table:
-    return Table({name: [1] for name in names}, ["t.csv:2"])
+def of_names(*names: str) -> RunTable:
+    return RunTable({name: [1] for name in names}, ["t.csv:2"])
 
 
 def test_columns_go_by_the_names_given_before_those_well_known() -> None:

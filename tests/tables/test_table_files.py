@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.records import BASE, make_run
 from tongues import runs
 from tongues.errors import UserError
-from tongues.tables import observe, read_table, select
+from tongues.tables import observe, read_table, select_rows
 
 SCALING = Path(__file__).parents[2] / "../shared/data/scaling"
 
@@ -95,7 +95,9 @@ def test_every_format_gives_the_same_observations(
     write_lines(folder / "t.jsonl", rows)
     write_parquet(folder / "t.parquet", rows)
     first, *others = (
-        observe(select(read_table([folder / f"t.{kind}"]), f"lang == {lang!r}"), {}, ["N", "D"])
+        observe(
+            select_rows(read_table([folder / f"t.{kind}"]), f"lang == {lang!r}"), {}, ["N", "D"]
+        )
         for kind in ("csv", "jsonl", "parquet")
     )
     assert first.langs == [lang] * len(first)
@@ -149,11 +151,11 @@ def test_run_directories_are_tables_of_their_evaluations(tmp_path: Path) -> None
     write_run(tmp_path / "study" / "two", {"qab": [8.0]}, status="running")
     table = read_table([tmp_path])
     assert table.places[:2] == ["study/one step 0 qab", "study/one step 1 qab"]
-    learned = observe(select(table, "role == 'target'"), {}, ["N", "D", "C"])
+    learned = observe(select_rows(table, "role == 'target'"), {}, ["N", "D", "C"])
     assert learned.loss.tolist() == [4.0, 3.0]
     assert learned.variables["C"].tolist() == [9e9, 1.8e10]
     assert [w.code for w in learned.warnings] == ["before_training"]
-    known = observe(select(table, "role == 'base'"), {}, ["D", "r", "S"])
+    known = observe(select_rows(table, "role == 'base'"), {}, ["D", "r", "S"])
     assert known.variables["S"].tolist() == [2.0, 2.0]
     assert known.variables["r"].tolist() == [0.1, 0.1]
     with pytest.raises(UserError, match="several_languages") as refusal:
@@ -266,7 +268,7 @@ def test_ten_thousand_rows_are_read_at_once(tmp_path: Path) -> None:
 def test_real_runs_are_read_without_a_doubt(
     name: str, where: str, columns: dict[str, str | None], needs: list[str], rows: int
 ) -> None:
-    found = observe(select(read_table([SCALING / f"{name}.csv"]), where), columns, needs)
+    found = observe(select_rows(read_table([SCALING / f"{name}.csv"]), where), columns, needs)
     assert len(found) == rows
     assert not found.warnings
     assert set(found.variables) == set(needs)

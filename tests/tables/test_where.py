@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tongues.errors import UserError
-from tongues.tables import Table, select
+from tongues.tables import RunTable, select_rows
 
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -42,10 +42,10 @@ EXPRESSIONS = st.recursive(
 )
 
 
-def table_of(rows: list[dict[str, Any]], *, as_text: bool = False) -> Table:
+def table_of(rows: list[dict[str, Any]], *, as_text: bool = False) -> RunTable:
     names = list(rows[0])
     cells = {name: [str(row[name]) if as_text else row[name] for row in rows] for name in names}
-    return Table(cells, [f"t.csv:{i}" for i in range(2, len(rows) + 2)])
+    return RunTable(cells, [f"t.csv:{i}" for i in range(2, len(rows) + 2)])
 
 
 @settings(deadline=None, max_examples=150)
@@ -57,7 +57,7 @@ def test_select_agrees_with_python(
     rows = [*rows, {"N": 1, "D": 1, "lang": "de", "target": "de"}]
     wanted = [i for i, row in enumerate(rows, 2) if eval(expression, {}, row)]
     try:
-        chosen = select(table, expression).places
+        chosen = select_rows(table, expression).places
     except UserError as refusal:
         assert refusal.code == "empty_selection"
         assert f"none of the {len(rows)} rows" in refusal.what
@@ -77,7 +77,7 @@ WORDS = st.one_of(
 def test_any_text_is_an_expression_or_refused(expression: str) -> None:
     table = table_of([{"N": 1, "D": None, "lang": "de"}, {"N": 2, "D": 3, "lang": "sw"}])
     try:
-        assert len(select(table, expression)) > 0
+        assert len(select_rows(table, expression)) > 0
     except UserError as refusal:
         codes = {"bad_expression", "unknown_column", "text_and_number", "empty_selection"}
         assert refusal.code in codes
@@ -87,30 +87,33 @@ def test_any_text_is_an_expression_or_refused(expression: str) -> None:
 @given(name=st.text("abcdé -{}'\"[]=<5中", min_size=1, max_size=12), value=st.integers(0, 3))
 def test_any_column_can_be_named_in_backticks(name: str, value: int) -> None:
     assume(name.strip() == name)
-    table = Table({"x": ["a"] * 4, name: [0, 1, 2, 3]}, list("abcd"))
-    chosen = select(table, f"x == 'a' and `{name}` == {value} and x != '`'")
+    table = RunTable({"x": ["a"] * 4, name: [0, 1, 2, 3]}, list("abcd"))
+    chosen = select_rows(table, f"x == 'a' and `{name}` == {value} and x != '`'")
     assert chosen.columns[name] == [value]
 
 
 @pytest.mark.parametrize("expression", ["lang == 'nan'", "'nan' == lang", "lang in ['nan', 'de']"])
 @pytest.mark.parametrize("langs", [["nan", "sw"], ["nan", "nan"], ["nan", None]])
 def test_the_language_nan_is_found(expression: str, langs: list[str | None]) -> None:
-    assert select(Table({"lang": [*langs]}, ["a", "b"]), expression).columns["lang"][0] == "nan"
+    assert (
+        select_rows(RunTable({"lang": [*langs]}, ["a", "b"]), expression).columns["lang"][0]
+        == "nan"
+    )
 
 
 def test_a_comparison_with_a_missing_cell_is_false() -> None:
-    table = Table({"D": [None, 1, 2]}, list("abc"))
-    assert select(table, "D != 1").places == ["c"]
-    assert select(table, "D not in [1]").places == ["c"]
-    assert select(table, "not D == 1").places == ["a", "c"]
+    table = RunTable({"D": [None, 1, 2]}, list("abc"))
+    assert select_rows(table, "D != 1").places == ["c"]
+    assert select_rows(table, "D not in [1]").places == ["c"]
+    assert select_rows(table, "not D == 1").places == ["a", "c"]
 
 
 def test_a_text_among_numbers_is_told_and_can_be_left_out_first() -> None:
-    table = Table({"loss": ["3", "n/a", "5"]}, ["t:2", "t:3", "t:4"])
+    table = RunTable({"loss": ["3", "n/a", "5"]}, ["t:2", "t:3", "t:4"])
     with pytest.raises(UserError, match=r"`loss` holds 'n/a' \(t:3\)"):
-        select(table, "loss < 4")
-    assert select(table, "loss != 'n/a' and loss < 4").places == ["t:2"]
-    assert select(table, "loss == 'n/a' or loss < 4").places == ["t:2", "t:3"]
+        select_rows(table, "loss < 4")
+    assert select_rows(table, "loss != 'n/a' and loss < 4").places == ["t:2"]
+    assert select_rows(table, "loss == 'n/a' or loss < 4").places == ["t:2", "t:3"]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +143,6 @@ def test_a_text_among_numbers_is_told_and_can_be_left_out_first() -> None:
 def test_what_is_said_of_a_wrong_expression(expression: str, code: str, says: str) -> None:
     columns: dict[str, Any] = {"tokens": ["1", "5"], "lang": ["de", "nan"], "run": [None, None]}
     with pytest.raises(UserError) as refusal:
-        select(Table(columns, ["a", "b"]), expression)
+        select_rows(RunTable(columns, ["a", "b"]), expression)
     assert says in str(refusal.value)
     assert refusal.value.code == code

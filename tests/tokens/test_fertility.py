@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tokens.bases import gpt, llama, unigram
-from tongues.tokens.fertility import BYTEWISE, advise, measure, unused_pieces
+from tongues.tokens.fertility import BYTEWISE, advise_extension, measure, unused_pieces
 
 DATA = Path(__file__).parents[2] / "../shared/data/text"
 needs_text = pytest.mark.skipif(not DATA.exists(), reason="the shared text is not here")
@@ -74,14 +74,14 @@ def test_unused_pieces_are_those_no_language_needs() -> None:
 def test_a_language_that_is_spelt_is_to_be_extended_and_a_learned_one_not() -> None:
     english = texts("bible", "en", 60)
     tokenizer = gpt(english, 2000)
-    greek = advise(tokenizer, texts("ms_beginners", "el", 30), english)
+    greek = advise_extension(tokenizer, texts("ms_beginners", "el", 30), english)
     assert greek is not None and greek.pieces >= 500 and greek.saved > 0.5
     sizes, ratios = list(greek.curve), list(greek.curve.values())
     assert sizes[0] == 0 and greek.pieces in sizes
     assert ratios == sorted(ratios)
-    known = advise(tokenizer, english, english)
+    known = advise_extension(tokenizer, english, english)
     assert known is not None and known.pieces == 0 and set(known.curve) == {0}
 
 
 def test_a_unigram_tokenizer_is_not_to_be_extended() -> None:
-    assert advise(unigram(["the cat sat on the mat"], 30), ["η γάτα"] * 9, []) is None
+    assert advise_extension(unigram(["the cat sat on the mat"], 30), ["η γάτα"] * 9, []) is None

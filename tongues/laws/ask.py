@@ -24,7 +24,7 @@ from tongues.laws.tabled import (
     fit_columns,
 )
 from tongues.laws.targets import TargetLaws, fit_targets
-from tongues.tables import Observations, Table, read_table, select
+from tongues.tables import Observations, RunTable, read_table, select_rows
 
 __all__ = ["Answer", "fit_places"]
 
@@ -169,7 +169,7 @@ def fit_places(
     table = read_table(places)
     runs = all(place.is_dir() for place in places)
     if runs and where:
-        table = select(table, where)
+        table = select_rows(table, where)
     if runs and any(roles.values()):
         raise UserError("the columns of runs are known; name none", where=str(places[0]))
     if runs and law is None and not compare:
@@ -235,7 +235,7 @@ def _check_flags(
 
 
 def _columns(
-    table: Table,
+    table: RunTable,
     roles: Mapping[str, str | None],
     where: str | None,
     needs: Sequence[str],
@@ -248,7 +248,7 @@ def _columns(
     return columns_of_table(table, roles, where, law, needs)
 
 
-def _rows(table: Table) -> list[dict[str, Any]]:
+def _rows(table: RunTable) -> list[dict[str, Any]]:
     names = list(table.columns)
     return [
         dict(zip(names, cells, strict=True)) for cells in zip(*table.columns.values(), strict=True)

@@ -15,7 +15,7 @@ from tongues.laws.observed import gather, usual_bases
 from tongues.laws.rows import Rows
 from tongues.laws.targets import base_losses, law_rows
 from tongues.laws.trust import fit_observed
-from tongues.tables import Observations, Table, find_columns, number, observe, select
+from tongues.tables import Observations, RunTable, find_columns, number, observe, select_rows
 
 __all__ = [
     "Fitted",
@@ -46,7 +46,7 @@ class Fitted:
 
 
 def columns_of_table(
-    table: Table, roles: Mapping[str, str | None], where: str | None, law: str, needs: Sequence[str]
+    table: RunTable, roles: Mapping[str, str | None], where: str | None, law: str, needs: Sequence[str]
 ) -> tuple[dict[str, Observations], tuple[Caution, ...]]:
     """The chosen rows of a table by strategy, and what was found odd about them.
 
@@ -54,7 +54,7 @@ def columns_of_table(
     needs: the variables to read. Without a column of strategies, all rows are under `""`. Rows
         with replay are left out, but for the law of forgetting, as with directories of runs.
     """
-    chosen = select(table, where) if where else table
+    chosen = select_rows(table, where) if where else table
     chosen, doubts = _without_replay(chosen, roles, law)
     every = observe(chosen, roles, needs)
     every = replace(every, runs=every.runs or every.places)
@@ -72,8 +72,8 @@ def _strategy(name: str) -> str:
 
 
 def _without_replay(
-    table: Table, roles: Mapping[str, str | None], law: str
-) -> tuple[Table, tuple[Caution, ...]]:
+    table: RunTable, roles: Mapping[str, str | None], law: str
+) -> tuple[RunTable, tuple[Caution, ...]]:
     column = find_columns(table, roles).get("r")
     if column is None or "r" in FORMS.find(law).variables:
         return table, ()
@@ -85,7 +85,7 @@ def _without_replay(
     return table.take(plain), (Caution("replay_left_out", what),)
 
 
-def _unused_strategies(table: Table) -> tuple[Caution, ...]:
+def _unused_strategies(table: RunTable) -> tuple[Caution, ...]:
     """A caution where a column looks like strategies that were meant to be told apart."""
     for name, cells in table.columns.items():
         words = {_strategy(cell) for cell in cells if isinstance(cell, str)}

@@ -11,7 +11,7 @@ from tongues.quantities import Budget
 from tongues.recipe import BaseChoice, Grid, Recipe, Study, Train
 from tongues.roles import Roles
 from tongues.runs import JOINED
-from tongues.tables import Table, select
+from tongues.tables import RunTable, select_rows
 from tongues.train import Derived, RunPlan, run_of_recipe
 
 __all__ = ["choose", "plan_runs", "plan_source"]
@@ -75,7 +75,7 @@ def choose(
         "flops": [derived.flops for _, derived in pairs],
     }
     names = [plan.name for plan, _ in pairs]
-    wanted = set(select(Table(columns, names), condition).places)
+    wanted = set(select_rows(RunTable(columns, names), condition).places)
     wanted |= {plan.base for plan, _ in pairs if plan.name in wanted and plan.base}
     return [pair for pair in pairs if pair[0].name in wanted]
 

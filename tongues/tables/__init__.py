@@ -1,18 +1,18 @@
 """Tables of runs from anywhere: read, choose rows, and check what a law is fitted on."""
 
-from tongues.tables.files import Table, number, read_table
+from tongues.tables.files import RunTable, number, read_table
 from tongues.tables.observe import Observations, observe
 from tongues.tables.roles import ROLES, Role, find_columns
-from tongues.tables.where import select
+from tongues.tables.where import select_rows
 
 __all__ = [
     "ROLES",
     "Observations",
     "Role",
-    "Table",
+    "RunTable",
     "find_columns",
     "number",
     "observe",
     "read_table",
-    "select",
+    "select_rows",
 ]

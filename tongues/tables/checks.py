@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.tables.files import Cell, Table, number
+from tongues.tables.files import Cell, RunTable, number
 from tongues.tables.roles import ROLES
 from tongues.tables.where import comparable, where_flag
 
@@ -40,7 +40,7 @@ def name_rows(places: Sequence[str], rows: Iterable[int], shown: Sequence[object
     return ", ".join(named) + more
 
 
-def read_numbers(table: Table, role: str, column: str) -> np.ndarray:
+def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
     """A column as numbers, nan where a cell is missing; a text in it is refused."""
     cells = table.columns[column]
     read = [number(cell) for cell in cells]
@@ -114,7 +114,7 @@ def start_losses(
 
 
 def check_one_language(
-    table: Table, column: str, langs: Sequence[str], places: Sequence[str]
+    table: RunTable, column: str, langs: Sequence[str], places: Sequence[str]
 ) -> None:
     """Refuse rows of several languages: losses compare within one only.
 

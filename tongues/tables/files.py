@@ -14,13 +14,13 @@ from typing import Any, Self
 from tongues import runs
 from tongues.errors import UserError, nearest
 
-__all__ = ["Cell", "Table", "number", "read_table"]
+__all__ = ["Cell", "RunTable", "number", "read_table"]
 
 Cell = float | int | str | bool | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class RunTable:
     """Columns of equal length, and where each row stands: `runs.csv:17`.
 
     A cell of a CSV file is kept as its text, whatever it reads as: the language `nan` stays one.
@@ -52,7 +52,7 @@ def number(cell: Cell) -> float | None:
         return float("inf")
 
 
-def read_table(paths: Sequence[Path]) -> Table:
+def read_table(paths: Sequence[Path]) -> RunTable:
     """The rows of all files and run directories, one below the other.
 
     A column that one of them does not have is missing in its rows.
@@ -66,10 +66,10 @@ def read_table(paths: Sequence[Path]) -> Table:
     for table in tables:
         for name, cells in columns.items():
             cells += table.columns.get(name) or [None] * len(table)
-    return Table(columns, [place for table in tables for place in table.places])
+    return RunTable(columns, [place for table in tables for place in table.places])
 
 
-def _read(path: Path) -> Table:
+def _read(path: Path) -> RunTable:
     if not path.exists():
         raise _missing(path)
     if path.is_dir():
@@ -86,7 +86,7 @@ def _read(path: Path) -> Table:
     return table
 
 
-def _of_runs(path: Path) -> Table:
+def _of_runs(path: Path) -> RunTable:
     try:
         rows = runs.run_rows([path])
         places = [f"{row['run']} step {row['step']} {row['lang']}" for row in rows]
@@ -127,7 +127,7 @@ def _text(path: Path, data: bytes) -> str:
         raise UserError("is not UTF-8", where=f"{path}:{line}", hint=hint) from None
 
 
-def _delimited(path: Path, data: bytes) -> Table:
+def _delimited(path: Path, data: bytes) -> RunTable:
     text = _text(path, data)
     header = re.sub(r'"[^"]*"', "", re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0])
     delimiter = max(",;\t", key=header.count)
@@ -155,7 +155,7 @@ def _delimited(path: Path, data: bytes) -> Table:
     except csv.Error as error:
         hint = "look for a quote that is never closed"
         raise UserError(f"is not CSV ({error})", where=f"{path}:{line}", hint=hint) from None
-    return Table({name: [row[i] for row in rows] for i, name in enumerate(names)}, places)
+    return RunTable({name: [row[i] for row in rows] for i, name in enumerate(names)}, places)
 
 
 def _header(path: Path, line: int, cells: list[str]) -> list[str]:
@@ -176,7 +176,7 @@ def _check_distinct(names: Iterable[str], where: str) -> None:
         raise UserError(f"{times} columns are called `{name}`", where=where, hint=hint)
 
 
-def _lines(path: Path, data: bytes) -> Table:
+def _lines(path: Path, data: bytes) -> RunTable:
     rows: list[dict[str, Any]] = []
     places: list[str] = []
     for line, text in enumerate(_text(path, data).split("\n"), start=1):
@@ -200,9 +200,9 @@ def _lines(path: Path, data: bytes) -> Table:
     return _of_rows(rows, places)
 
 
-def _of_rows(rows: list[dict[str, Any]], places: list[str]) -> Table:
+def _of_rows(rows: list[dict[str, Any]], places: list[str]) -> RunTable:
     names = {name: None for row in rows for name in row}
-    return Table({name: [_cell(row.get(name)) for row in rows] for name in names}, places)
+    return RunTable({name: [_cell(row.get(name)) for row in rows] for name in names}, places)
 
 
 def _cell(value: Any) -> Cell:
@@ -211,7 +211,7 @@ def _cell(value: Any) -> Cell:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _parquet(path: Path, data: bytes) -> Table:
+def _parquet(path: Path, data: bytes) -> RunTable:
     try:
         arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     except ImportError:
@@ -226,10 +226,10 @@ def _parquet(path: Path, data: bytes) -> Table:
     _check_distinct(names or [""], str(path))
     places = [f"{path} row {i}" for i in range(1, content.num_rows + 1)]
     cells = ([_cell(value) for value in column] for column in columns)
-    return Table(dict(zip(names, cells, strict=True)), places)
+    return RunTable(dict(zip(names, cells, strict=True)), places)
 
 
-_READERS: Mapping[str, Callable[[Path, bytes], Table]] = {
+_READERS: Mapping[str, Callable[[Path, bytes], RunTable]] = {
     ".csv": _delimited,
     ".tsv": _delimited,
     ".txt": _delimited,

@@ -17,7 +17,7 @@ from tongues.tables.checks import (
     read_numbers,
     start_losses,
 )
-from tongues.tables.files import Table, number
+from tongues.tables.files import RunTable, number
 from tongues.tables.roles import find_columns, missing_column
 from tongues.tables.units import in_bits, other_unit
 
@@ -67,7 +67,7 @@ class Observations:
         return self.take(np.sort(order[: max(len(order) - count, 0)]))
 
 
-def observe(table: Table, names: Mapping[str, str | None], needs: Sequence[str]) -> Observations:
+def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[str]) -> Observations:
     """The rows of a table that a law can be fitted on.
 
     A row that says nothing is left out with a caution: one with a missing cell, a loss that is
@@ -149,7 +149,7 @@ class _Sieve:
             self.warn(code, f"{counted(rows.size)} left out {why}: {named}")
 
 
-def _roles_to_read(table: Table, columns: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
+def _roles_to_read(table: RunTable, columns: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
     """The roles whose columns are needed, those that stand in for a missing one among them."""
     instead = {"C": ("N", "D"), "S": ("D", "run")}
     read: dict[str, None] = {}
@@ -165,14 +165,14 @@ def _roles_to_read(table: Table, columns: Mapping[str, str], wanted: Sequence[st
     return list(read)
 
 
-def _words(table: Table, columns: Mapping[str, str], role: str) -> list[str] | None:
+def _words(table: RunTable, columns: Mapping[str, str], role: str) -> list[str] | None:
     """A column as texts, empty where a cell is missing; None where there is no column."""
     if role not in columns:
         return None
     return ["" if cell is None else str(cell) for cell in table.columns[columns[role]]]
 
 
-def _named(table: Table, runs: list[str] | None) -> list[str]:
+def _named(table: RunTable, runs: list[str] | None) -> list[str]:
     """The run of each row; one without a name is called by its place."""
     if runs is None:
         return table.places
@@ -180,7 +180,7 @@ def _named(table: Table, runs: list[str] | None) -> list[str]:
 
 
 def _missing(
-    table: Table, columns: Mapping[str, str], values: Mapping[str, np.ndarray]
+    table: RunTable, columns: Mapping[str, str], values: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, str, str, list[str]]:
     """The rows in which a cell is missing, and the column of it."""
     lacking = [""] * len(table)
@@ -193,7 +193,7 @@ def _missing(
     return faulty, "missing_cells", "for a missing cell", lacking
 
 
-def _at_start(table: Table, columns: Mapping[str, str]) -> np.ndarray:
+def _at_start(table: RunTable, columns: Mapping[str, str]) -> np.ndarray:
     """The rows at 0 tokens, whether or not the law needs tokens."""
     if "D" not in columns:
         return np.zeros(len(table), bool)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tongues.errors import UserError, nearest
-from tongues.tables.files import Table
+from tongues.tables.files import RunTable
 
 __all__ = ["ROLES", "Role", "find_columns", "missing_column"]
 
@@ -32,7 +32,7 @@ ROLES: Mapping[str, Role] = {
 }
 
 
-def find_columns(table: Table, names: Mapping[str, str | None]) -> dict[str, str]:
+def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, str]:
     """The column of every role that has one.
 
     names: the columns the user named, by role; the others go by their well-known names.
@@ -54,7 +54,7 @@ def find_columns(table: Table, names: Mapping[str, str | None]) -> dict[str, str
     return given | {role: column for role, column in known.items() if column is not None}
 
 
-def missing_column(table: Table, roles: Iterable[str]) -> UserError:
+def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
     """The refusal of a table in which no column plays these roles."""
     lacking = [ROLES[role] for role in roles]
     said = " and of ".join(f"{role.meaning} (`{'`, `'.join(role.names)}`)" for role in lacking)

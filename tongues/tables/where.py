@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tongues.errors import UserError, nearest
-from tongues.tables.files import Cell, Table, number
+from tongues.tables.files import Cell, RunTable, number
 
-__all__ = ["comparable", "select", "where_flag"]
+__all__ = ["comparable", "select_rows", "where_flag"]
 
 _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -44,7 +44,7 @@ def where_flag(expression: str) -> str:
     return f'--where "{expression}"' if safe else f"--where {shlex.quote(expression)}"
 
 
-def select(table: Table, expression: str) -> Table:
+def select_rows(table: RunTable, expression: str) -> RunTable:
     """The rows of which `expression` is true.
 
     Comparisons (`== != < <= > >=`, chained too), `in [...]`, `not in [...]`, `and`, `or`, `not`
@@ -78,7 +78,7 @@ def select(table: Table, expression: str) -> Table:
 class _Query:
     """An expression over a table."""
 
-    table: Table
+    table: RunTable
     text: str
 
     def parse(self) -> ast.expr:

@@ -11,7 +11,7 @@ from tongues.files import read_json, read_lines
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.signals import Signal, same_language
 
-__all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "count_faults", "read_summary"]
+__all__ = ["CorpusSummary", "LanguageSummary", "TextSize", "faults_by_reason", "read_summary"]
 __all__ += ["show_dropped", "summarise"]
 
 _BINS = 24
@@ -79,7 +79,7 @@ def read_summary(path: Path) -> CorpusSummary:
     return CorpusSummary(**summary)
 
 
-def count_faults(about: LanguageSummary) -> dict[str, int]:
+def faults_by_reason(about: LanguageSummary) -> dict[str, int]:
     """How many places of a language's text could not be read, by reason."""
     counts: dict[str, int] = {}
     for piece in about["pieces"]:
@@ -233,7 +233,7 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
 def _cautions(languages: Mapping[str, LanguageSummary]) -> list[Caution]:
     cautions: list[Caution] = []
     for lang, about in languages.items():
-        if faults := count_faults(about):
+        if faults := faults_by_reason(about):
             places = sum(faults.values())
             reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(faults.items()))
             sentence = f"{lang}: {places} place{'s' * (places > 1)} ({reasons}) could not be read; "

@@ -14,7 +14,14 @@ from tongues.tokens.extend import extend_tokenizer, shorten
 from tongues.tokens.pieces import piece_bytes, token_bytes, unknown_id
 from tongues.tokens.tokenizer import encode, vocabulary_size
 
-__all__ = ["BYTEWISE", "Advice", "Fertility", "advise", "measure", "unused_pieces"]
+__all__ = [
+    "BYTEWISE",
+    "ExtensionAdvice",
+    "Fertility",
+    "advise_extension",
+    "measure",
+    "unused_pieces",
+]
 
 BYTEWISE = 1.25  # bytes per token, under which a language is spelt out and not read
 
@@ -69,7 +76,7 @@ class Fertility:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class ExtensionAdvice:
     """Whether to extend a tokenizer for a language.
 
     curve: bytes per token of unseen text, by the number of pieces added; it begins with none.
@@ -119,7 +126,9 @@ def unused_pieces(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np
     return np.flatnonzero((used == 0) & (token_bytes(tokenizer) > 1))
 
 
-def advise(tokenizer: Tokenizer, texts: Sequence[str], keep: Sequence[str]) -> Advice | None:
+def advise_extension(
+    tokenizer: Tokenizer, texts: Sequence[str], keep: Sequence[str]
+) -> ExtensionAdvice | None:
     """Try extensions of a tokenizer for a language; none where it cannot be extended.
 
     The pieces advised are the most whose last doubling still saves 5 % of the tokens, if they
@@ -138,8 +147,8 @@ def advise(tokenizer: Tokenizer, texts: Sequence[str], keep: Sequence[str]) -> A
             curve[count] = size / max(_tokens(shorter, unseen), 1)
     steps = pairwise(curve)
     worth = [more for less, more in steps if 1 - curve[less] / curve[more] >= _GROWTH]
-    advice = Advice(curve, max(worth, default=0))
-    return advice if advice.saved >= _WORTH else Advice(curve, 0)
+    advice = ExtensionAdvice(curve, max(worth, default=0))
+    return advice if advice.saved >= _WORTH else ExtensionAdvice(curve, 0)
 
 
 def _count(

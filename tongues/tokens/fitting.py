@@ -21,7 +21,7 @@ from tongues.tokens.tokenizer import (
     vocabulary_size,
 )
 
-__all__ = ["make_tokenizer"]
+__all__ = ["make_tokenizer", "sample_documents"]
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _UNKNOWN = 0.01  # share of the tokens
@@ -56,7 +56,7 @@ def _check_spelling(
     selection: Selection,
 ) -> None:
     """Refuse a language that the tokenizer spells byte by byte, or cannot spell at all."""
-    texts = corpus.chosen_texts(_sample(lang, _TRIED, corpus, selection))
+    texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
     if settings.spelling == "allow" or not texts:
         return
     measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
@@ -80,7 +80,8 @@ def _extended(
     wanted, size = settings.extend, settings.sample
     assert wanted
     samples = {
-        lang: _sample(lang, size, corpus, selection) for lang in (*wanted.languages, *wanted.keep)
+        lang: sample_documents(corpus, selection, lang, size)
+        for lang in (*wanted.languages, *wanted.keep)
     }
     target = {lang: corpus.chosen_texts(samples[lang]) for lang in wanted.languages}
     keep = [text for lang in wanted.keep for text in corpus.chosen_texts(samples[lang])]
@@ -89,7 +90,9 @@ def _extended(
         text
         for lang in wanted.keep
         for text in corpus.chosen_texts(
-            np.setdiff1d(_sample(lang, _UNSEEN, corpus, selection, from_end=False), samples[lang])
+            np.setdiff1d(
+                sample_documents(corpus, selection, lang, _UNSEEN, from_end=False), samples[lang]
+            )
         )
     ]
     changed = changed_share(base, extended.tokenizer, unseen)
@@ -108,7 +111,7 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
     available = {name: int(size[lang == code].sum()) for code, name in enumerate(corpus.languages)}
     sizes = sample_sizes(available, settings.sample, settings.sampling)
     samples = {
-        name: corpus.chosen_texts(_sample(name, settings.sample, corpus, selection))
+        name: corpus.chosen_texts(sample_documents(corpus, selection, name, settings.sample))
         for name in corpus.languages
     }
     tell(f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text")
@@ -121,8 +124,8 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
     return tokenizer
 
 
-def _sample(
-    lang: str, size: int, corpus: Corpus, selection: Selection, from_end: bool = True
+def sample_documents(
+    corpus: Corpus, selection: Selection, lang: str, size: int, *, from_end: bool = True
 ) -> np.ndarray:
     """Numbers of kept documents of a language, together about as large as `size`.
 

@@ -11,8 +11,7 @@ from tongues.errors import UserError
 from tongues.files import read_json
 from tongues.recipe import load_recipe
 from tongues.report.tokenizer import write_tokenizer_report
-from tongues.report.tokenizer.measured import measure_tokenizers
-from tongues.report.tokenizer.texts import documents_on
+from tongues.report.tokenizer.measures import documents_on, measure_tokenizers
 from tongues.report.tokenizer.view import spelling, tokenizer_numbers
 from tongues.tokens import prepare_tokens
 
@@ -90,7 +89,7 @@ def test_pieces_are_counted_by_script(tokenizers: list[Path]):
     assert "Cyrl" not in english.scripts
     assert english.scripts["bytes"] == 128  # bytes beyond ASCII, which are no whole characters
     assert both.scripts["Cyrl"] > 20
-    assert tokenizer_numbers(english)["sentences"][0].startswith("302 pieces (BPE), by script ")
+    assert tokenizer_numbers(english)["sentences"][0].startswith("302 tokens (BPE), by script ")
 
 
 def test_without_text_only_the_pieces_are_shown(tokenizers: list[Path], tmp_path: Path):
@@ -140,4 +139,4 @@ def test_text_of_a_corpus_is_what_was_kept_of_the_same_groups(recipe: Path, tmp_
     summary = read_json(tmp_path / "corpus" / "two" / "corpus.json")["languages"]
     assert len(everything["ru"]) == summary["ru"]["kept"]["documents"]
     report = write_tokenizer_report([tokens], tmp_path / "page")  # the corpus is found beside it
-    assert "tokens beside en" in Page(report.read_text()).said
+    assert "tokens versus en" in Page(report.read_text()).said

@@ -6,7 +6,7 @@ import pytest
 from tongues.text.made import Drift, Language, World, make_family
 from tongues.text.made.forms import NOUN, PARTICLE, VERB, Case, Mark, Particle, Slot, Tense
 from tongues.text.made.language import MARKINGS, ORDERS
-from tongues.text.made.meaning import Block
+from tongues.text.made.meaning import Clauses
 
 LANGUAGE = make_family(World.of(2), {"qaa": Drift()}, 1)["qaa"]
 
@@ -21,7 +21,7 @@ def with_choices(orders: dict[str, bool], markings: dict[str, bool]) -> Language
     )
 
 
-def one_clause() -> Block:
+def one_clause() -> Clauses:
     """`The 1st noun did 9th verb the 2nd nouns.`"""
     slots = np.zeros((1, len(Slot)), dtype=np.int32)
     slots[0, Slot.S_ARTICLE] = slots[0, Slot.O_ARTICLE] = PARTICLE.form(Particle.THE)
@@ -30,7 +30,7 @@ def one_clause() -> Block:
     slots[0, Slot.AUXILIARY] = PARTICLE.form(Particle.DID)
     slots[0, Slot.VERB] = VERB.form(9, Tense.PAST, 0, 0)
     slots[0, Slot.STOP] = Mark.STOP
-    return Block(slots, np.array([0, 1]))
+    return Clauses(slots, np.array([0, 1]))
 
 
 def stem(index: int) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from tongues.text.made import Drift, World, documents, make_family
 from tongues.text.made.forms import NAME, NOUN, PRONOUN, VERB, Slot
-from tongues.text.made.meaning import DOCUMENTS_PER_BLOCK, Block, make_block, stem_counts
+from tongues.text.made.meaning import DOCUMENTS_PER_BLOCK, Clauses, make_block, stem_counts
 from tongues.text.made.world import COPULA, HAVE
 
 WORLD = World.of(3)
@@ -22,7 +22,7 @@ def nouns_of(rows: np.ndarray) -> set[int]:
     return set(names.tolist()) | {NAME.stems + noun for noun in nouns.tolist()}
 
 
-def halves(block: Block) -> list[tuple[set[int], set[int]]]:
+def halves(block: Clauses) -> list[tuple[set[int], set[int]]]:
     parts = []
     for begin, end in zip(block.starts[:-1], block.starts[1:], strict=True):
         middle = (begin + end) // 2

@@ -1,4 +1,4 @@
-"""The page of tokenizers: what they make of each language, and whether more pieces are worth it."""
+"""The page of tokenizers: what they make of each language, and whether to extend one."""
 
 from tongues.report.tokenizer.view import write_tokenizer_report
 

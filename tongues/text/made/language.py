@@ -12,7 +12,7 @@ from tongues.errors import UserError
 from tongues.text.document import Document
 from tongues.text.made import forms as f
 from tongues.text.made.forms import CLASSES, Case, Group, Mark, Particle, Slot, Tense
-from tongues.text.made.meaning import DOCUMENTS_PER_BLOCK, Block, make_block
+from tongues.text.made.meaning import DOCUMENTS_PER_BLOCK, Clauses, make_block
 from tongues.text.made.sounds import SCRIPTS, Phonology
 from tongues.text.made.world import World
 
@@ -131,7 +131,7 @@ class Language:
         )
         return np.array([*around(clause, "clause", connective=[Slot.CONNECTIVE]), Slot.STOP])
 
-    def say(self, block: Block, start: int = 0, stop: int | None = None) -> list[str]:
+    def say(self, block: Clauses, start: int = 0, stop: int | None = None) -> list[str]:
         """Put documents `start` to `stop` of a block into words."""
         bounds = block.starts[start : None if stop is None else stop + 1]
         ids = block.slots[bounds[0] : bounds[-1]][:, self.columns]

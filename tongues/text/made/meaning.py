@@ -9,7 +9,7 @@ from tongues.text.made.clauses import Dice, Scene, fill_clauses
 from tongues.text.made.forms import CLASSES, FORMS, GROUPS, STEMS, Mark, Slot, Tense
 from tongues.text.made.world import TOPICS, World
 
-__all__ = ["DOCUMENTS_PER_BLOCK", "Block", "form_counts", "make_block", "stem_counts"]
+__all__ = ["DOCUMENTS_PER_BLOCK", "Clauses", "form_counts", "make_block", "stem_counts"]
 
 DOCUMENTS_PER_BLOCK = 256
 _CAST, _PLACES, _PROPS = 4, 2, 2
@@ -17,14 +17,14 @@ _TENSES = np.array([Tense.PAST, Tense.PAST, Tense.PRESENT, Tense.FUTURE])
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Clauses:
     """The clauses of a run of documents: one row per clause, the form in each slot."""
 
     slots: np.ndarray
     starts: np.ndarray  # first clause of each document, then the number of clauses
 
 
-def make_block(world: World, number: int) -> Block:
+def make_block(world: World, number: int) -> Clauses:
     """Tell documents `number * DOCUMENTS_PER_BLOCK` and on; the same at every call."""
     rng = np.random.default_rng([world.seed, 1, number])
     count = DOCUMENTS_PER_BLOCK
@@ -46,7 +46,7 @@ def make_block(world: World, number: int) -> Block:
     slots = fill_clauses(world, Dice(rng, len(sentence)), scene, opens, second)
     stop = np.where(before_turn[sentence], Mark.BREAK, Mark.STOP)
     slots[:, Slot.STOP] = np.where(closing, stop, Mark.COMMA)
-    return Block(slots, np.append(np.flatnonzero(opens), len(sentence)))
+    return Clauses(slots, np.append(np.flatnonzero(opens), len(sentence)))
 
 
 @lru_cache(maxsize=8)

@@ -1,7 +1,8 @@
 """What could not be read, and why."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from tongues.text.document import Document
 
@@ -10,21 +11,23 @@ __all__ = ["LONGEST", "REASONS", "Fault", "Item", "Reason", "State", "fault"]
 LONGEST = 10_000_000  # bytes of a document; what is longer is no document but a dump
 _SAMPLE = 200  # characters
 
-Reason = Literal[
-    "archive cut off",  # it ends early; what came before is read
-    "archive damaged",  # it cannot be unpacked any further
-    "bad encoding",  # no UTF-8, or half a surrogate pair
-    "bad name",  # an id or group that is no text and no number
-    "cut off",  # the last line, half written
-    "damaged",  # a part of a Parquet file or data set that its library cannot read
-    "empty",  # nothing but white space
-    "no text",  # no text column, or something else than text in it
-    "not JSON",
-    "NUL bytes",  # binary data, or a hole a crash left
-    "too long",
-    "unreadable",  # the file cannot be opened or read on
-]
-REASONS: tuple[str, ...] = get_args(Reason)
+_Archive = Literal["archive cut off", "archive damaged", "cut off", "damaged", "unreadable"]
+_Content = Literal["bad encoding", "bad name", "empty", "no text", "not JSON", "NUL bytes"]
+Reason = Literal[_Archive, _Content, "too long"]
+REASONS: Mapping[str, str] = {
+    "archive cut off": "the archive ends early; what came before is read",
+    "archive damaged": "the archive cannot be unpacked any further",
+    "bad encoding": "not UTF-8, or half a surrogate pair",
+    "bad name": "its id or group is neither text nor a number",
+    "cut off": "the last line, half written",
+    "damaged": "a part of the file that cannot be read",
+    "empty": "nothing but white space",
+    "no text": "no text column, or something else in it",
+    "not JSON": "a line that is not JSON",
+    "NUL bytes": "binary data, or a hole that a crash left",
+    "too long": "longer than a document can be",
+    "unreadable": "the file cannot be opened or read on",
+}
 
 State: TypeAlias = dict[str, Any]  # small JSON: where to go on after an item
 

@@ -9,7 +9,7 @@ from tongues.quantities import Share
 from tongues.text.document import hash64
 from tongues.text.signals.language import same_language
 from tongues.text.signals.near import BANDS, SIGNATURE
-from tongues.text.signals.signal import SIGNALS, Axis, Batch, Rule, Signal
+from tongues.text.signals.signal import SIGNALS, Batch, Rule, Signal, SignalAxis
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,14 +77,14 @@ for _signal in (
         lambda batch: batch.characters["characters"],
         "uint32",
         Rule("short", "fewer than {} characters", "at least", "p0.5", order=3),
-        Axis("Characters", "doubling"),
+        SignalAxis("Characters", "doubling"),
     ),
     Signal("lines", "lines that are not blank", lambda b: b.characters["lines"], "uint32"),
     Signal(
         "line_length",
         "mean characters of a line",
         lambda batch: batch.characters["line_length"],
-        axis=Axis("Characters per line", "doubling"),
+        axis=SignalAxis("Characters per line", "doubling"),
     ),
     Signal(
         "repeated_lines",
@@ -97,7 +97,7 @@ for _signal in (
             order=5,
             group="repetitive",
         ),
-        axis=Axis("In lines that occurred before (%)"),
+        axis=SignalAxis("In lines that occurred before (%)"),
     ),
     Signal("letters", "share of letters and marks", lambda b: b.characters["letters"]),
     Signal(
@@ -111,7 +111,7 @@ for _signal in (
             order=7,
             group="symbols, digits",
         ),
-        axis=Axis("Digits (%)"),
+        axis=SignalAxis("Digits (%)"),
     ),
     Signal(
         "symbols",
@@ -124,7 +124,7 @@ for _signal in (
             order=6,
             group="symbols, digits",
         ),
-        axis=Axis("Symbols and punctuation (%)"),
+        axis=SignalAxis("Symbols and punctuation (%)"),
     ),
     Signal(
         "script_share",
@@ -155,7 +155,7 @@ for _signal in (
             order=1,
             group="language or script",
         ),
-        axis=Axis("Identified as the language (%)", "even"),
+        axis=SignalAxis("Identified as the language (%)", "even"),
     ),
     Signal(
         "language_score",
@@ -173,7 +173,7 @@ for _signal in (
             order=4,
             group="repetitive",
         ),
-        axis=Axis("Repeated in the document (%)"),
+        axis=SignalAxis("Repeated in the document (%)"),
     ),
     Signal(
         "benchmark",

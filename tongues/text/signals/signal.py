@@ -23,10 +23,10 @@ __all__ = [
     "KEPT",
     "LIMIT",
     "SIGNALS",
-    "Axis",
     "Batch",
     "Rule",
     "Signal",
+    "SignalAxis",
     "in_order",
     "reasons",
     "signals_in",
@@ -106,7 +106,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class SignalAxis:
     """How a signal's histogram is drawn.
 
     bins: of equal width over shares from 0 to 1 (`even`), narrower for small shares (`small`),
@@ -137,7 +137,7 @@ class Signal:
     compute: Callable[[Batch], Sequence[float] | np.ndarray]
     dtype: str = "float32"
     rule: Rule | None = None
-    axis: Axis | None = None
+    axis: SignalAxis | None = None
     version: int = 1
 
     @property

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from tongues.text.signals import Axis, Batch, Rule, Signal
+from tongues.text.signals import SignalAxis, Batch, Rule, Signal
 
 
 def _capitals(batch: Batch) -> list[float]:
@@ -22,7 +22,7 @@ CAPITALS = Signal(
     "share of capital letters",
     _capitals,
     rule=Rule("shouting", "more than {} of it is capital letters", default=0.3),
-    axis=Axis("Capital letters (%)"),
+    axis=SignalAxis("Capital letters (%)"),
 )
 TITLE = Signal(
     "title",

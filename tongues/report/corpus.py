@@ -1,0 +1,399 @@
+"""The page of a corpus: how much was kept, what was dropped and why, and what is inside."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from tongues.pages import (
+    Block,
+    Callout,
+    Card,
+    Cards,
+    Cell,
+    Details,
+    Entry,
+    Figure,
+    Heading,
+    Items,
+    Page,
+    Paragraph,
+    Quote,
+    Section,
+    Table,
+    Topics,
+    check_folder,
+    percent,
+    percent_cell,
+    share,
+    write_page,
+)
+from tongues.pages.axes import Row, categories, colour, linear
+from tongues.pages.plots import bars, heat
+from tongues.quantities import show_bytes
+from tongues.report.tokenizer.measures import (
+    SAMPLE,
+    TokenizerMeasures,
+    documents_on,
+    measure_tokenizers,
+)
+from tongues.report.tokenizer.view import spelling, tokenizer_blocks, tokenizer_numbers
+from tongues.text.reading import REASONS
+from tongues.text.signals import LIMIT, SIGNALS, same_language
+from tongues.text.summary import (
+    CorpusSummary,
+    LanguageSummary,
+    TextSize,
+    faults_by_reason,
+    read_summary,
+    show_dropped,
+)
+from tongues.tokens.store import read_manifest
+
+__all__ = ["about_languages", "corpus_figures", "write_corpus_report"]
+
+# Groups of reasons to drop a document, a colour for each; those of other packages come after.
+_GROUPS = ("copy", "language or script", "repetitive", "symbols, digits", "short", "benchmark")
+_COLUMNS, _WRITTEN = 24, 9  # of a matrix, at most, and up to which its shares are written
+_SEEN = 0.0005  # shares below it are not drawn
+_ROW = 30  # pixels of a language
+_FAULTS = 12  # of a language, shown
+_ABOUT_COPIES = (
+    "A cluster holds documents that are near copies of one another, in whatever language; of those "
+    "in one language the longest is kept. What is alike or of one group is on one side of the "
+    "split between training and held-out text."
+)
+
+
+def write_corpus_report(
+    place: Path,
+    out: Path,
+    title: str = "",
+    progress: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Write the page of the corpus at `place` to `out`; returns its `index.html`.
+
+    An earlier report at `out` is replaced, any other filled folder refused. Where the tokens of
+    the corpus are in `tokens/` next to `corpus/`, the page says how their tokenizer does.
+    """
+    check_folder(out)
+    progress("reading the corpus")
+    summary, measures = read_summary(place), list[TokenizerMeasures]()
+    tokens = place.resolve().parents[1] / "tokens" / place.resolve().name
+    if (tokens / "tokens.json").is_file():
+        (measured,) = measure_tokenizers([tokens], documents_on(place, SAMPLE), progress)
+        counts = read_manifest(tokens)["languages"]
+        found = {
+            lang: replace(each, prepared=counts[lang]["train"]["bytes_per_token"])
+            for lang, each in measured.languages.items()
+        }
+        measures = [replace(measured, languages=found)]
+    page = _page(title or f"Corpus {place.resolve().name}", summary, measures)
+    return write_page(page, out, progress)
+
+
+def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[str, str]:
+    """What a person needs to know of each language first, in one sentence.
+
+    clauses: how the tokenizer does on a language, in a few words, where that is known.
+    """
+    sentences: dict[str, str] = {}
+    for lang, about in summary["languages"].items():
+        read, kept, faults = about["read"], about["kept"], sum(faults_by_reason(about).values())
+        foreign, part = about["foreign"], percent(share(kept["bytes"], read["bytes"]))
+        parts = [
+            f"{part} kept: {kept['documents']:,} of {read['documents']:,} documents, "
+            f"{show_bytes(kept['bytes'])}",
+            f"dropped: {show_dropped(about['dropped'])}" if about["dropped"] else "",
+            f"{faults:,} places could not be read" if faults else "",
+            f"{percent(foreign)} of what is kept is in other languages" if foreign else "",
+            clauses.get(lang, ""),
+        ]
+        sentence = "; ".join(filter(None, parts)) + "."
+        sentences[lang] = sentence if read["documents"] else "no document was read."
+    return sentences
+
+
+def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasures]) -> Page:
+    """Most important first, then every language by itself."""
+    languages = summary["languages"]
+    abouts = languages.values()
+    read, kept = (
+        {unit: sum(about[fate][unit] for about in abouts) for unit in ("documents", "bytes")}
+        for fate in ("read", "kept")
+    )
+    copies = sum(
+        size["documents"] for x in abouts for why, size in x["dropped"].items() if "copy" in why
+    )
+    unread = sum(sum(faults_by_reason(about).values()) for about in abouts)
+    of_all = f"{percent(share(copies, read['documents']))} of the documents"
+    size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
+    sources = f"in {sum(len(about['pieces']) for about in abouts):,} sources"
+    cards = [
+        Card(percent(share(kept["bytes"], read["bytes"])), size, "of the text kept"),
+        Card(f"{copies:,}", of_all, "copies and near copies dropped"),
+        Card(f"{unread:,}", sources, "places that could not be read"),
+    ]
+    foreign = {lang: about["foreign"] or 0.0 for lang, about in languages.items()}
+    if worst := max(foreign, key=foreign.__getitem__, default=""):
+        what = f"of `{worst}` is in other languages" + ", the highest" * (len(foreign) > 1)
+        cards.insert(2, Card(percent(foreign[worst]), "of the bytes kept", what))
+    sentences = about_languages(summary, spelling(measures[0]) if measures else {})
+    topics = {f"[{lang}](#language-{lang})": [Paragraph(s)] for lang, s in sentences.items()}
+    cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
+    table, copied = _tables(languages)
+    lead = (
+        f"{len(languages)} language{'s' * (len(languages) != 1)}: {kept['documents']:,} of "
+        f"{read['documents']:,} documents kept, {size}"
+    )
+    return Page(
+        title,
+        [
+            Cards(cards),
+            Topics(topics, "languages"),
+            *([Callout("Caveats", cautions)] if cautions else []),
+            Section("languages", "Languages", [table]),
+            *corpus_figures(summary),
+            Section("duplicates", "Duplicates", [Paragraph(_ABOUT_COPIES, "quiet"), copied]),
+            *(tokenizer_blocks(measures) if measures else []),
+            *(Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
+        ],
+        lead=[Paragraph(lead, "lead")],
+        versions={name: version(name) for name in ("tongues", "altair")},
+        numbers={**summary, "sentences": sentences}
+        | {"tokenizers": [tokenizer_numbers(each) for each in measures]},
+    )
+
+
+def _tables(languages: Mapping[str, LanguageSummary]) -> tuple[Table, Table]:
+    """A row per language: what came in and what stayed; and its copies."""
+    rows: list[Mapping[str, Entry]] = []
+    copied: list[Mapping[str, Entry]] = []
+    for lang, about in languages.items():
+        read, kept, clusters = about["read"], about["kept"], about["clusters"]
+        foreign = about["foreign"]
+        rows.append(
+            {"language": Cell(lang, link=f"#language-{lang}")}
+            | {"kept": percent_cell(kept["bytes"], read["bytes"])}
+            | {"documents": kept["documents"], "size": _size(kept["bytes"])}
+            | {"documents read": read["documents"], "size read": _size(read["bytes"])}
+            | {"other languages": percent_cell(foreign) if foreign is not None else "not known"}
+            | {"unreadable": sum(faults_by_reason(about).values())}
+            | {"scripts": ", ".join(list(about["scripts"])[:3])}
+        )
+        gone = {why: about["dropped"].get(why) for why in ("copy", "near copy")}
+        copied.append(
+            {"language": lang}
+            | {f"{why} dropped": size and size["documents"] for why, size in gone.items()}
+            | {"clusters": clusters["clusters"], "documents in them": clusters["documents"]}
+            | {"largest clusters": ", ".join(f"{size:,}" for size in clusters["largest"][:5])}
+        )
+    return Table.of(rows), Table.of(copied)
+
+
+def _size(count: int) -> Cell:
+    return Cell(show_bytes(count), count)
+
+
+def _language(lang: str, about: LanguageSummary) -> list[Block]:
+    """What each step dropped of a language, samples, its sources and what could not be read."""
+    read, faults = about["read"], faults_by_reason(about)
+    lines = []
+    for what, counts in (
+        ("Scripts, by documents", about["scripts"]),
+        ("Identified as, by documents", about["labels"]),
+        ("Found inside what is kept, by bytes", about["found"]),
+    ):
+        whole = 1.0 if counts is about["found"] else read["documents"]
+        parts = [f"`{name}` {percent(share(n, whole))}" for name, n in list(counts.items())[:6]]
+        lines += [f"{what}: {', '.join(parts)}."] if parts else []
+    steps: list[tuple[str, TextSize, str]] = [("read", read, "")]
+    steps += [(why, size, _rule(why, about)) for why, size in about["dropped"].items()]
+    sources = [
+        {"source": Cell(piece["source"]), "documents": piece["documents"]}
+        | {"size": _size(piece["bytes"]), "unreadable": sum(piece["faults"].values()) or None}
+        | {"": "cut at the limit of the recipe" if piece["capped"] else ""}
+        for piece in about["pieces"]
+    ]
+    table = Table.of(
+        [
+            {"step": Cell(name, strong=not rule), "documents": size["documents"]}
+            | {"size": _size(size["bytes"])}
+            | {"of the bytes": percent_cell(size["bytes"], read["bytes"]), "what goes": rule}
+            for name, size, rule in [*steps, ("kept", about["kept"], "")]
+        ]
+    )
+    blocks: list[Block] = [Items(lines, "plain"), table, Heading("Samples")]
+    for why, samples in about["samples"].items():
+        kept = why == "kept"
+        quotes: list[Block] = []
+        for sample in samples:  # what was dropped as another language is not in this one
+            quotes.append(Quote(sample["text"], "" if why == "other language" else lang))
+            if like := sample.get("like"):
+                quotes += [Paragraph("kept in its place:", "quiet"), Quote(like, lang)]
+        count = (about["kept"] if kept else about["dropped"][why])["documents"]
+        head = why if kept else f"{why}: {_rule(why, about)}"
+        blocks.append(Details(head, quotes, kept, f"{len(samples)} of {count:,}"))
+    blocks += [Heading("Where it came from"), Table.of(sources)]
+    if faults:
+        most_first = sorted(faults.items(), key=lambda item: -item[1])
+        kinds = [{"reason": x, "what it is": REASONS.get(x), "places": n} for x, n in most_first]
+        rows = [row for piece in about["pieces"] for row in piece["fault_samples"]][:_FAULTS]
+        places = [
+            {"reason": row["reason"]}
+            | {"file": Cell(row["source"].rsplit("/", 1)[-1], title=row["source"])}
+            | {"place": row["place"], "begins": Cell(row["sample"], code=True)}
+            for row in rows
+        ]
+        summary = f"{sum(faults.values()):,} places that could not be read"
+        blocks.append(Details(summary, [Table.of(kinds), Table.of(places)]))
+    return blocks
+
+
+def _rule(why: str, about: LanguageSummary) -> str:
+    """Why a document is dropped, with the value it did not meet in this language."""
+    signal = next((each for each in SIGNALS if each.rule and each.rule.reason == why), None)
+    if signal is None or signal.rule is None:  # of a package that is not installed, perhaps
+        return "read after the most that the recipe wants was there" if why == LIMIT else why
+    value = about["thresholds"].get(signal.key)
+    return signal.rule.sentence.format("the least" if value is None else signal.show(value))
+
+
+def corpus_figures(summary: CorpusSummary) -> list[Figure]:
+    """Every figure that there is something to show in."""
+    languages = summary["languages"]
+    drawn = (_dropped(languages), _identified(languages), _signals(languages))
+    return [figure for figure in drawn if figure]
+
+
+def _dropped(languages: Mapping[str, LanguageSummary]) -> Figure | None:
+    """Of what was read of each language, the share that went, by reason."""
+    groups = {x.rule.reason: x.rule.group or x.rule.reason for x in SIGNALS if x.rule}
+    groups |= {LIMIT: "limit"}
+    rows: list[Row] = [
+        {"language": lang, "reason": why, **size, "series": groups.get(why, why)}
+        | {f"of {u}": share(size[u], about["read"][u]) for u in ("documents", "bytes")}
+        for lang, about in languages.items()
+        for why, size in about["dropped"].items()
+    ]
+    if not rows:
+        return None
+    kinds = sorted({str(row["series"]) for row in rows})
+    order = list(dict.fromkeys([*_GROUPS, "limit", *kinds]))
+    drawn = [row | {"order": order.index(row["series"])} for row in rows]
+    tint = colour(order, kinds, "square", symbolSize=90).sort(order)
+    panels = [
+        bars(
+            f"Of the {unit}",
+            drawn,
+            linear(f"of {unit}", "share dropped", format="~%"),
+            categories("language", list(languages)),
+            tint,
+            height=_ROW * len(languages) + 20,
+            said=("language", "reason", "documents:,", f"of {unit}:.1%"),
+            order="order",
+        )
+        for unit in ("documents", "bytes")
+    ]
+    caption = "A document goes for the first reason that applies. What is not drawn was kept."
+    return Figure("dropped", "What was dropped, and why", caption, tuple(panels), tuple(rows))
+
+
+def _identified(languages: Mapping[str, LanguageSummary]) -> Figure | None:
+    """What the documents of each language were identified as, and the bytes of those kept."""
+    documents = {
+        lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
+        for lang, about in languages.items()
+    }
+    if not any(documents.values()):
+        return None
+    inside = {lang: about["found"] for lang, about in languages.items()}
+    panels, rows = [], []
+    for name, shares in (("documents read", documents), ("bytes kept", inside)):
+        largest: dict[str, float] = {}
+        for parts in shares.values():
+            largest |= {x: max(largest.get(x, 0.0), part) for x, part in parts.items()}
+        own = [lang for lang in languages if lang in largest]
+        others = sorted((x for x in largest if x not in own), key=lambda x: (-largest[x], x))
+        columns = [*own, *(x for x in others if largest[x] >= _SEEN)][:_COLUMNS]
+        cells: list[Row] = [
+            {"language": lang, "found": label, "share": part, "text": percent(part)}
+            | {"kind": "own" if same_language(lang, label) else "other"}
+            for lang, parts in shares.items()
+            for label in columns
+            if (part := parts.get(label, 0.0)) >= _SEEN
+        ]
+        written = len(columns) <= _WRITTEN
+        across = {"labelAngle": 0 if written else -90, "orient": "top", "title": "identified as"}
+        panels.append(
+            heat(
+                f"Of the {name}{', %' * written}",
+                cells,
+                categories("found", columns, size=12, **across),
+                categories("language", list(languages)),
+                colour(["other", "own"], field="kind"),
+                "share",
+                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
+                height=_ROW * len(languages) + 20,
+                said=("language", "found", "text=share"),
+                written="datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')" * written,
+            )
+        )
+        rows += [{"share of": name} | row for row in cells]
+    caption = (
+        "A row is a language of the corpus, a column what was identified: left by documents, right "
+        f"by passages of the text kept. Rare labels and shares below {percent(2 * _SEEN)} are not "
+        "drawn."
+    )
+    return Figure("identified", "Languages identified", caption, tuple(panels), tuple(rows))
+
+
+def _signals(languages: Mapping[str, LanguageSummary]) -> Figure | None:
+    """A panel per signal: where the documents of each language are, and which bins lost some."""
+    panels, rows = [], []
+    known = {signal.name: signal for signal in SIGNALS}
+    for name in dict.fromkeys(name for about in languages.values() for name in about["signals"]):
+        signal = known.get(name)  # none where its package is no longer installed
+        cells: list[Row] = []
+        for lang, about in languages.items():
+            limit = about["thresholds"].get(signal.key) if signal else None
+            drawn = about["signals"].get(name, {"edges": [], "kept": [], "dropped": []})
+            whole = sum(drawn["kept"]) + sum(drawn["dropped"])
+            counts = zip(drawn["edges"], drawn["kept"], drawn["dropped"], strict=False)
+            cells += [
+                {"signal": name, "language": lang, "from": low, "bin": _text(low)}
+                | {"kept": kept, "dropped": gone, "share": (kept + gone) / whole}
+                | {"threshold": "" if limit is None else _text(limit), "kind": "documents"}
+                for low, kept, gone in counts
+                if kept + gone
+            ]
+        if not cells:
+            continue
+        columns = [_text(edge) for edge in sorted({cell["from"] for cell in cells})]
+        panels.append(
+            heat(
+                signal.axis.title if signal and signal.axis else name,
+                cells,
+                categories("bin", columns, size=11, title="from", labelAngle=0),
+                categories("language", list(languages)),
+                colour(["documents"], field="kind"),
+                "share",
+                {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.95]},
+                height=_ROW * len(languages) + 20,
+                said=("language", "bin=from", "kept:,", "dropped:,", "threshold"),
+                outlined="dropped",
+            )
+        )
+        rows += cells
+    if not panels:
+        return None
+    caption = (
+        "A row is a language, a cell the documents read from that value on to the next, darker the "
+        "more. A frame: some of them were dropped, for whatever reason."
+    )
+    title = "What was measured of the documents"
+    return Figure("signals", title, caption, tuple(panels), tuple(rows))
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if value > 1 else f"{value:.3g}"
