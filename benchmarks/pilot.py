@@ -26,11 +26,11 @@ import numpy as np
 from tongues.launch import open_launcher
 from tongues.laws.uncertainty import percentiles
 from tongues.recipe import Study, load_recipe
+from tongues.report.pilot import write_pilot
 from tongues.runs import read_run, run_rows
 from tongues.study import plan_runs, run_all
 from tongues.study.pilot.belief import learn
 from tongues.study.pilot.design import with_parents
-from tongues.study.pilot.page import write_plan
 from tongues.study.pilot.prior import BLOCKS, Frame, Point, Scale
 from tongues.study.pilot.rounds import Pilot, conduct
 from tongues.tokens import prepare_tokens
@@ -170,7 +170,7 @@ def world(seed: int, distance: float, workspace: Path, workers: int) -> tuple[st
         run_all(plans, workspace, launcher=open_launcher(workers=workers))
 
     pilot = conduct(recipe, workspace, train, print)
-    write_plan(pilot, workspace / "reports" / recipe.name)
+    write_pilot(pilot, workspace / "reports" / recipe.name)
     plans = real_runs(pilot)
     train(plans)
     assert pilot.advice

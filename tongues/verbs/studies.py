@@ -140,16 +140,18 @@ def study(
     )
     voice = Voice(quiet)
     if pilot:
+        from tongues.report.pilot import write_pilot
         from tongues.study.pilot import run_pilot
 
         with voice.progress(f"{loaded.name}, pilot") as show:
-            return run_pilot(
+            result = run_pilot(
                 loaded,
                 workspace,
                 launcher=starts,
                 watch=lambda state: show(state.share, *state.words()),
                 tell=voice.say,
             )
+        return write_pilot(result, workspace / "reports" / loaded.name)
     pairs = _chosen(checked, where)
     cost = measure_cost([*checked.sweep, *pairs], workspace, checked.at_once)
     if cost.runs:

@@ -10,9 +10,9 @@ from tongues.errors import UserError
 from tongues.files import read_json
 from tongues.models import of_shape
 from tongues.recipe import Recipe, load_recipe
+from tongues.report.pilot import write_pilot
 from tongues.runs import write_run
 from tongues.study.pilot import plan_pilot, run_pilot
-from tongues.study.pilot.page import write_plan
 from tongues.study.pilot.rounds import conduct
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
@@ -27,9 +27,9 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
 ) -> None:
     told: list[str] = []
     recipe = recipe_of("pilot.keep=3%")
-    page = write_plan(conduct(recipe, workspace, train, told.append), workspace / "page")
+    page = write_pilot(conduct(recipe, workspace, train, told.append), workspace / "page")
     text = page.read_text()
-    for heading in ("Advice", "foretold", "change the advice", "one more run", "rests on"):
+    for heading in ("Advice", "predicted", "change the advice", "one more run", "rests on"):
         assert heading in text
     assert len(told) == 2
     assert "round 2" in told[1]
@@ -67,7 +67,7 @@ def test_a_settled_size_is_kept(recipe_of: RecipeOf, workspace: Path, train: Tra
     recipe = recipe_of(
         "model.shape=0.4M", "train.budget=10 tokens per parameter", "pilot.share=60%"
     )
-    page = write_plan(conduct(recipe, workspace, train, print), workspace / "page")
+    page = write_pilot(conduct(recipe, workspace, train, print), workspace / "page")
     assert load_recipe(page.with_name("real.yaml")).model.shape == "0.4M"
     foretold = read_json(page.with_name("plan.json"))["foretold"]
     assert len({one["params"] for one in foretold.values()}) == 1
@@ -99,7 +99,7 @@ def test_a_run_that_diverged_is_left_out_and_another_takes_its_place(
     assert all(lost not in names for names in asked[1:])
     assert all(lost not in (plan.name, plan.base) for plan in pilot.plans)
     assert any("diverged and is left out" in line for line in told)
-    page = write_plan(pilot, workspace / "page").read_text()
+    page = write_pilot(pilot, workspace / "page").read_text()
     assert f"they diverged, with others in their place: {lost.rpartition('/')[2]}" in page
     again = conduct(recipe, workspace, train, print)
     assert [plan.name for plan in again.plans] == [plan.name for plan in pilot.plans]
@@ -130,7 +130,7 @@ def test_a_pilot_of_real_runs(tmp_path: Path) -> None:
     recipe = load_recipe(path)
     prepare_tokens(recipe, tmp_path, lambda line: None)
     first = plan_pilot(recipe, tmp_path).plans
-    page = run_pilot(recipe, tmp_path)
+    page = write_pilot(run_pilot(recipe, tmp_path), tmp_path / "page")
     found = read_json(page.with_name("plan.json"))
     assert {plan.name for plan in first} <= set(found["runs"])
     for one in found["foretold"].values():

@@ -6,7 +6,6 @@ from pathlib import Path
 from tongues.launch import Launcher
 from tongues.recipe import Recipe
 from tongues.study.driver import State, run_all
-from tongues.study.pilot.page import write_plan
 from tongues.study.pilot.rounds import Pilot, conduct, plan_pilot
 from tongues.train import RunPlan
 
@@ -20,11 +19,11 @@ def run_pilot(
     launcher: Launcher | None = None,
     watch: Callable[[State], None] = lambda state: None,
     tell: Callable[[str], None] = lambda line: None,
-) -> Path:
-    """Train the small runs of a recipe's pilot in two rounds; returns its page, `plan.md`.
+) -> Pilot:
+    """Train the small runs of a recipe's pilot in two rounds.
 
-    Beside the page lie `plan.json` and `real.yaml`, the recipe of the real run. Stopped or killed,
-    the same call goes on: all that is decided follows from the recipe and the runs' own losses.
+    Stopped or killed, the same call resumes: all that is decided follows from the recipe and the
+    runs' own losses.
 
     launcher, watch, tell: as of `run_all`, which is called once a round.
     """
@@ -32,5 +31,4 @@ def run_pilot(
     def train(plans: Sequence[RunPlan]) -> None:
         run_all(plans, workspace, launcher=launcher, watch=watch, tell=tell)
 
-    pilot = conduct(recipe, workspace, train, tell)
-    return write_plan(pilot, workspace / "reports" / recipe.name)
+    return conduct(recipe, workspace, train, tell)
