@@ -34,6 +34,6 @@ def test_a_histogram_counts_what_is_at_most_each_bound() -> None:
     histogram = Histogram()
     for seconds in (0.005, 0.3, 500):
         histogram.add(seconds)
-    found = dict(line.rsplit(" ", 1) for line in histogram.lines("s", {}))
+    found = dict(line.rsplit(" ", 1) for line in histogram.lines("s"))
     assert (found['s_bucket{le="0.005"}'], found['s_bucket{le="0.5"}']) == ("1", "2")
     assert found['s_bucket{le="+Inf"}'] == found["s_count"] == "3"

@@ -16,7 +16,7 @@ from tests.serve.browser import CHROMIUM, Tab, open_tab
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Token
-from tongues.serve.engine import End, Engine, Job, Listener
+from tongues.serve.engine import End, Engine, Listener, TextJob
 
 PAGE = Path(__file__).parents[2] / "tongues/serve/page"
 ARABIC = "كان النهر هادئًا"
@@ -248,7 +248,7 @@ class Endless(Engine):
 
     cancelled = threading.Event()
 
-    def submit(self, model: str, request: Request, listener: Listener) -> Job:
+    def submit(self, model: str, request: Request, listener: Listener) -> TextJob:
         """Begin."""
         token = int(self.models[model].encode("a")[0])
         sure = np.eye(len(self.models[model].experts))[0]
@@ -261,9 +261,9 @@ class Endless(Engine):
             listener([End("cancelled")])
 
         threading.Thread(target=write).start()
-        return Job(model, request, listener)
+        return TextJob(model, request, listener)
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: TextJob) -> None:
         """End."""
         self.cancelled.set()
 

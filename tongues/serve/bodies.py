@@ -4,7 +4,6 @@ A field that would change the answer and is not honoured is refused, never passe
 """
 
 import re
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -20,29 +19,25 @@ from pydantic_core import PydanticCustomError, from_json
 
 from tongues.errors import nearest
 from tongues.serve.limits import Limits
-from tongues.serve.problems import Problem
+from tongues.serve.refusal import Refusal
 
-__all__ = ["REFUSED", "Body", "ChatBody", "CompletionBody", "Message", "bounds", "parse"]
+__all__ = ["Body", "ChatBody", "CompletionBody", "Message", "bounds", "parse"]
 
 
 def _whole(value: Any) -> Any:
-    """A whole number as such, however JSON wrote it."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _wholes(value: Any) -> Any:
+    """Whole numbers as such, however JSON wrote them."""
     if isinstance(value, list) and float in set(map(type, value)):
         return [_whole(each) for each in value]
-    return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
 Beside = Annotated[int, Field(ge=0, le=20), BeforeValidator(_whole)]
 Token = Annotated[int, Field(ge=0, lt=2**31)]
 Texts = Annotated[list[str], Field(min_length=1, fail_fast=True)]
-Tokens = Annotated[list[Token], Field(min_length=1, fail_fast=True), BeforeValidator(_wholes)]
+Tokens = Annotated[list[Token], Field(min_length=1, fail_fast=True), BeforeValidator(_whole)]
 TokenLists = Annotated[
-    list[Annotated[list[Token], Field(fail_fast=True), BeforeValidator(_wholes)]],
+    list[Annotated[list[Token], Field(fail_fast=True), BeforeValidator(_whole)]],
     Field(min_length=1, fail_fast=True),
 ]
 Stop = Annotated[str, Field(min_length=1, max_length=200)]
@@ -58,7 +53,7 @@ Biases = Annotated[
 Nothing = Annotated[list[Any], Field(max_length=0)] | None
 T = TypeVar("T", bound="Body")
 
-REFUSED = frozenset(
+_REFUSED = frozenset(
     {
         *("suffix", "tools", "functions", "tool_choice", "function_call", "response_format"),
         *("modalities", "audio", "prediction", "web_search_options", "reasoning_effort"),
@@ -228,83 +223,58 @@ def bounds(limits: Limits) -> dict[str, int]:
     return {"n": limits.copies, "best_of": limits.copies}
 
 
-def parse(kind: type[T], body: bytes, limits: Limits) -> T:
-    """Read a body; raises a Problem that names the first mistake."""
+def parse(kind: type[T], content: bytes, limits: Limits) -> T:
+    """Read a body; raises a Refusal that names the first mistake."""
     try:
-        said = from_json(body, allow_inf_nan=False)
+        plain = from_json(content, allow_inf_nan=False)
     except ValueError as error:
-        raise Problem(400, f"the body is not JSON: {error}", code="invalid_json") from None
-    if not isinstance(said, dict):
-        raise Problem(400, "the body is not a JSON object", code="invalid_type")
-    for name in said:
-        if name not in kind.model_fields:
-            raise _unknown(name, name, kind)
-    _check_prompts(said.get("prompt"), limits)
+        raise Refusal(400, f"the body is not JSON: {error}", code="invalid_json") from None
+    if not isinstance(plain, dict):
+        raise Refusal(400, "the body is not a JSON object", code="invalid_type")
+    prompts = plain.get("prompt")
+    prompts = prompts if isinstance(prompts, list) else []
+    if len(prompts) > limits.prompts and not isinstance(prompts[0], int | float):
+        message = f"{len(prompts)} prompts in one request; this server allows {limits.prompts}"
+        raise Refusal(400, message, code="array_above_max_length", param="prompt")
     try:
-        found = kind.model_validate(said)
+        body = kind.model_validate(plain)
     except ValidationError as error:
         raise _explain(error, kind) from None
     for name, most in bounds(limits).items():
-        number = getattr(found, name, None)
+        number = getattr(body, name, None)
         if number is not None and number > most:
             message = f"`{name}` is {number}; this server allows {most} at most"
-            raise Problem(400, message, code="integer_above_max_value", param=name)
-    return found
+            raise Refusal(400, message, code="integer_above_max_value", param=name)
+    return body
 
 
-def _check_prompts(said: Any, limits: Limits) -> None:
-    """Refuse too many prompts before any is looked at."""
-    if not isinstance(said, list) or len(said) <= limits.prompts:
-        return
-    if not isinstance(said[0], int | float):
-        message = f"{len(said)} prompts in one request; this server allows {limits.prompts}"
-        raise Problem(400, message, code="array_above_max_length", param="prompt")
-
-
-def _explain(error: ValidationError, kind: type[Body]) -> Problem:
-    """The first mistake, in words."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    field = _field(first["loc"])
-    names = re.sub(r"\[\d+\]", "", field).split(".")
-    if first["type"] == "missing":
-        return Problem(400, f"`{field}` is missing", code="missing_required_parameter", param=field)
-    if first["type"] == "extra_forbidden":
-        return _unknown(names[-1], field, kind, names[:-1])
-    if names[-1] in REFUSED or names[0] in REFUSED:
-        message = f"`{field}` cannot be honoured here; leave it out"
-        return Problem(400, message, code="unsupported_parameter", param=field)
-    meant = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)
-    told = meant or re.sub(
-        r"^(Input|\w+) should", "should", first["msg"].replace(" after validation", "")
+def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
+    """The first mistake, in words; an unknown name before any other."""
+    errors = error.errors(include_url=False, include_input=False)
+    unknown = (
+        one for one in errors if one["type"] == "extra_forbidden" and "content" not in one["loc"]
     )
-    code = "invalid_type" if first["type"].endswith("_type") else "invalid_value"
-    return Problem(400, f"`{field}` {told}", code=code, param=field)
-
-
-def _unknown(
-    name: str, field: str, kind: type[BaseModel], outer: list[str] | None = None
-) -> Problem:
-    for step in outer or []:
-        kind = next(iter(_kinds(kind.model_fields[step].annotation)), kind)
-    hint = nearest(name[:100], kind.model_fields)
-    message = f"unknown parameter `{field[:100]}`; {hint}"
-    return Problem(400, message, code="unknown_parameter", param=field[:100])
-
-
-def _kinds(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The parts that an annotation names, however deep."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in getattr(annotation, "__args__", ()):
-        yield from _kinds(inner)
-
-
-def _field(location: tuple[int | str, ...]) -> str:
-    """A field as OpenAI names it: `messages[0].content`."""
-    name = ""
-    for step in location:
+    first = next(unknown, errors[0])
+    field = ""  # as OpenAI names it: `messages[0].content`
+    for step in first["loc"]:
         if isinstance(step, int):
-            name += f"[{step}]"
+            field += f"[{step}]"
         elif not _KIND.match(step):
-            name += f".{step}" if name else step
-    return name
+            field += f".{step}" if field else step
+    names = re.sub(r"\[\d+\]", "", field).split(".")
+    code = "invalid_type" if first["type"].endswith("_type") else "invalid_value"
+    if first["type"] == "missing":
+        message, code = f"`{field}` is missing", "missing_required_parameter"
+    elif first["type"] == "extra_forbidden" and names[0] not in _REFUSED:
+        inner = {"messages": Message, "stream_options": StreamOptions}
+        fields = inner.get(names[0], kind).model_fields
+        hint, field = nearest(names[-1][:100], fields), field[:100]
+        message, code = f"unknown parameter `{field}`; {hint}", "unknown_parameter"
+    elif {names[0], names[-1]} & _REFUSED:
+        message, code = f"`{field}` cannot be honoured here; leave it out", "unsupported_parameter"
+    else:
+        meant = next((_MEANT[name] for name in reversed(names) if name in _MEANT), None)
+        plain = first["msg"].replace(" after validation", "")
+        reason = meant or re.sub(r"^(Input|\w+) should", "should", plain)
+        message = f"`{field}` {reason}"
+    return Refusal(400, message, code=code, param=field)

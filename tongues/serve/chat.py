@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model, Prompt, read_settings
 
-__all__ = ["conversation_ids", "conversation_prompt", "has_template"]
-
-Message = Mapping[str, str]  # its `role` and `content`
+__all__ = ["conversation_prompt", "has_template"]
 
 
 def has_template(folder: Path) -> bool:
@@ -32,47 +30,37 @@ def _reader(folder: Path) -> Any:
     return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 
-def conversation_prompt(model: Model, messages: Sequence[Message]) -> Prompt:
-    """A conversation up to the answer; a UserError where the model has no template for it."""
+def conversation_prompt(model: Model, messages: Sequence[Mapping[str, str]]) -> Prompt:
+    """A conversation up to the answer, of messages with `role` and `content`.
+
+    What a message spells is letters always. A UserError where the model has no template, where that
+    refuses the messages, or where it changes a message that spells a special token.
+    """
     folder = model.ensemble.tokenizer
     if not has_template(folder):
         what = f"`{model.name}` has no chat template"
         raise UserError(what, where="messages", hint="ask it by `/v1/completions`")
-    ids = conversation_ids(_reader(folder), messages, model.special.values(), model.encode)
+    reader = _reader(folder)
+    whole = _write(reader, messages)
+    contents = [message["content"] for message in messages]
+    special = model.special.values()
+    spelt = next((name for name in special for content in contents if name in content), None)
+    if spelt is None:
+        ids = _read(reader, whole)
+    else:
+        marks = [f"message{secrets.token_hex(16)}" for _ in messages]
+        marked = [{**one, "content": mark} for one, mark in zip(messages, marks, strict=True)]
+        parts = _parts(whole, _write(reader, marked), contents, marks)
+        if parts is None:  # the template's own special tokens must stay the only ones
+            what = f"a message spells `{spelt}`, which means something to the model"
+            raise UserError(what, where="messages", hint="write it in another way")
+        ids = np.concatenate(
+            [model.encode(part) if n % 2 else _read(reader, part) for n, part in enumerate(parts)]
+        )
     return Prompt(ids, begun=len(ids) > 0 and int(ids[0]) in model.special)
 
 
-def conversation_ids(
-    reader: Any,
-    messages: Sequence[Message],
-    special: Collection[str],
-    encode: Callable[[str], np.ndarray],
-) -> np.ndarray:
-    """The token ids of a conversation, up to the answer; what a message spells is letters always.
-
-    reader: Hugging Face's tokenizer, which runs templates in a sandbox. special: the names of its
-    special tokens. encode: the ids of a text without any of them. A UserError where the template
-    refuses the messages, or where it changes a message that spells a special token.
-    """
-    whole = _written(reader, messages)
-    contents = [message["content"] for message in messages]
-    spelt = next((name for name in special for content in contents if name in content), None)
-    if spelt is None:
-        return _read(reader, whole)
-    marks = [f"message{secrets.token_hex(16)}" for _ in messages]
-    marked = [{**message, "content": mark} for message, mark in zip(messages, marks, strict=True)]
-    found = _pieces(whole, _written(reader, marked), contents, marks)
-    if found is None:  # the template's own special tokens must stay the only ones
-        what = f"a message spells `{spelt}`, which means something to the model"
-        raise UserError(what, where="messages", hint="write it in another way")
-    pieces, contents = found
-    ids = [_read(reader, pieces[0])]
-    for content, piece in zip(contents, pieces[1:], strict=True):
-        ids += (encode(content), _read(reader, piece))
-    return np.concatenate(ids)
-
-
-def _written(reader: Any, messages: Sequence[Message]) -> str:
+def _write(reader: Any, messages: Sequence[Mapping[str, str]]) -> str:
     try:
         return reader.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # templates raise what they like, and so does their language
@@ -85,22 +73,20 @@ def _read(reader: Any, text: str) -> np.ndarray:
     return np.array(reader(text, add_special_tokens=False)["input_ids"], dtype=np.int64)
 
 
-def _pieces(
+def _parts(
     whole: str, marked: str, contents: Sequence[str], marks: Sequence[str]
-) -> tuple[list[str], list[str]] | None:
-    """What the template writes around the contents, and the contents as it writes them.
+) -> list[str] | None:
+    """What the template writes around the contents, and each content as it writes it, by turns.
 
     None where it does more than strip them and put each in its place.
     """
     parts = re.split(f"({'|'.join(marks)})", marked)
-    pieces = parts[::2]
     if parts[1::2] != list(marks):
         return None
-    found: list[str] = []
-    place = len(pieces[0])
-    for content, piece in zip(contents, pieces[1:], strict=True):
-        kept = whole.startswith(content + piece, place)
-        found.append(content if kept else content.strip())
-        place += len(found[-1]) + len(piece)
-    parts[1::2] = found
-    return (pieces, found) if "".join(parts) == whole else None
+    place = len(parts[0])
+    for number, content in enumerate(contents):
+        behind = parts[2 * number + 2]
+        kept = content if whole.startswith(content + behind, place) else content.strip()
+        parts[2 * number + 1] = kept
+        place += len(kept) + len(behind)
+    return parts if "".join(parts) == whole else None

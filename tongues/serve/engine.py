@@ -17,7 +17,7 @@ from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.writer import Text, Writer, broken, check_length
 
-__all__ = ["Counts", "End", "Engine", "Full", "Job", "Listener"]
+__all__ = ["End", "Engine", "EngineCounts", "Full", "Listener", "TextJob"]
 
 _PACE = 512  # tokens of prompts that are read in a step, while other texts are generated
 _log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class End:
     """No token comes after this."""
 
     reason: Literal["stop", "length", "cancelled", "failed"]
-    problem: str | None = None  # failed: why
+    why: str | None = None  # it failed
 
 
 Listener = Callable[[Sequence[Token | End]], None]
@@ -39,7 +39,7 @@ class Full(Exception):
 
 
 @dataclass(slots=True)
-class Counts:
+class EngineCounts:
     """What the engine did since it started, and what it has to do."""
 
     running: int = 0
@@ -51,15 +51,15 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
-    """A text that was asked for."""
+class TextJob:
+    """A text to generate."""
 
     model: str
     request: Request
     listener: Listener
 
     def report(self, news: Sequence[Token | End]) -> None:
-        """Tell its listener; an error there must not touch other texts."""
+        """Call its listener; an error there must not touch other texts."""
         try:
             self.listener(news)
         except Exception as error:
@@ -73,13 +73,13 @@ class Engine:
     """
 
     def __init__(self, models: Mapping[str, Model], *, running: int = 16, queued: int = 64) -> None:
-        self.models, self.counts = models, Counts(written=dict.fromkeys(models, 0))
+        self.models, self.counts = models, EngineCounts(written=dict.fromkeys(models, 0))
         self._most_running, self._most_queued = running, queued
         self._writers: dict[str, Writer] = {}
-        self._jobs: dict[Job, Text | None] = {}  # the oldest first; None: it waits
-        self._waiting: deque[Job] = deque()
-        self._cancelled: set[Job] = set()
-        self._by_text: dict[Text, Job] = {}
+        self._jobs: dict[TextJob, Text | None] = {}  # the oldest first; None: it waits
+        self._waiting: deque[TextJob] = deque()
+        self._cancelled: set[TextJob] = set()
+        self._by_text: dict[Text, TextJob] = {}
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
@@ -100,12 +100,12 @@ class Engine:
         """Whether texts are generated."""
         return self._thread.is_alive()
 
-    def submit(self, model: str, request: Request, listener: Listener) -> Job:
+    def submit(self, model: str, request: Request, listener: Listener) -> TextJob:
         """Ask for a text; a UserError where it cannot be generated, Full where too many wait.
 
         listener: called from the engine's thread after every step with what is new, an `End` last.
         """
-        ensemble, job = self.models[model].ensemble, Job(model, request, listener)
+        ensemble, job = self.models[model].ensemble, TextJob(model, request, listener)
         check_length(ensemble, request)
         ensemble.check(request.routing, request.language)
         with self._changed:
@@ -119,7 +119,7 @@ class Engine:
             self._changed.notify()
         return job
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: TextJob) -> None:
         """End a text; nothing happens where it ended already."""
         with self._changed:
             if job in self._jobs:
@@ -138,33 +138,31 @@ class Engine:
                 self._end(job, End("cancelled"))
             if closing:
                 return
-            self._admit()
+            while self._begin_next():
+                pass
             for name, writer in list(self._writers.items()):
                 if writer.running:
                     self._step(name, writer)
             self.counts.held = sum(writer.bytes for writer in self._writers.values())
 
-    def _admit(self) -> None:
-        """Begin texts that wait, the oldest first, as far as there are places."""
-        while True:
-            with self._changed:
-                free = self._most_running - len(self._by_text)
-                job = self._waiting.popleft() if self._waiting and free > 0 else None
-                self.counts.queued = len(self._waiting)
-            if job is None:
-                return
-            try:
-                self._begin(job)
-            except Exception as error:
-                self._failed([job], error)
-
-    def _begin(self, job: Job) -> None:
-        if job.model not in self._writers:
-            self._writers[job.model] = Writer(self.models[job.model].ensemble, pace=_PACE)
-        text = self._jobs[job] = self._writers[job.model].add(job.request)
-        self._by_text[text] = job
-        self.counts.read += len(job.request.prompt)
-        self.counts.running = len(self._by_text)
+    def _begin_next(self) -> bool:
+        """Begin the text that waits longest, if there is one and a place for it."""
+        with self._changed:
+            free = self._most_running - len(self._by_text)
+            job = self._waiting.popleft() if self._waiting and free > 0 else None
+            self.counts.queued = len(self._waiting)
+        if job is None:
+            return False
+        try:
+            if job.model not in self._writers:
+                self._writers[job.model] = Writer(self.models[job.model].ensemble, pace=_PACE)
+            text = self._jobs[job] = self._writers[job.model].add(job.request)
+            self._by_text[text] = job
+            self.counts.read += len(job.request.prompt)
+            self.counts.running = len(self._by_text)
+        except Exception as error:
+            self._fail([job], error)
+        return True
 
     def _step(self, name: str, writer: Writer) -> None:
         """A step of all texts of a model."""
@@ -173,26 +171,26 @@ class Engine:
         except Exception as error:  # such as no memory: other models go on
             jobs = [self._by_text[text] for text in writer.running]
             del self._writers[name]
-            self._failed(jobs, error)
+            self._fail(jobs, error)
             return
         self.counts.steps += 1
         for text, group in itertools.groupby(news, key=lambda each: each[0]):
             job, tokens = self._by_text[text], [token for _, token in group]
             ended = tokens[-1].ended
             if ended == "broken":
-                self._failed([job], broken(writer.ensemble, tokens[-1].weights))
+                self._fail([job], broken(writer.ensemble, tokens[-1].weights))
                 continue
             self.counts.written[name] += sum(not token.given for token in tokens)
             job.report(tokens)
             if ended:
                 self._end(job, End(ended))
 
-    def _failed(self, jobs: Sequence[Job], error: Exception) -> None:
+    def _fail(self, jobs: Sequence[TextJob], error: Exception) -> None:
         _log.error("a text could not be generated", exc_info=error)
         for job in jobs:
             self._end(job, End("failed", str(error) or type(error).__name__))
 
-    def _end(self, job: Job, end: End) -> None:
+    def _end(self, job: TextJob, end: End) -> None:
         """Forget a text, and report its end."""
         with self._changed:
             known, text = job in self._jobs, self._jobs.pop(job, None)
@@ -202,8 +200,7 @@ class Engine:
                 self.counts.queued = len(self._waiting)
         if text is not None:
             self._by_text.pop(text, None)
-            writer = self._writers.get(job.model)
-            if writer is not None:
+            if writer := self._writers.get(job.model):
                 writer.drop(text)
         if known:
             self.counts.running = len(self._by_text)

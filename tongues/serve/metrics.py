@@ -3,7 +3,7 @@
 import os
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,14 +28,14 @@ class Histogram:
         self.counts[bisect_left(_BOUNDS, seconds)] += 1
         self.total += seconds
 
-    def lines(self, name: str, labels: Mapping[str, str]) -> Iterable[str]:
+    def lines(self, name: str, **labels: str) -> Iterator[str]:
         """Its buckets, sum and count."""
         so_far = 0
         for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self.counts, strict=True):
             so_far += count
-            yield f"{name}_bucket{_labels({**labels, 'le': bound})} {so_far}"
-        yield f"{name}_sum{_labels(labels)} {self.total:.6f}"
-        yield f"{name}_count{_labels(labels)} {so_far}"
+            yield f"{name}_bucket{_labels(**labels, le=bound)} {so_far}"
+        yield f"{name}_sum{_labels(**labels)} {self.total:.6f}"
+        yield f"{name}_count{_labels(**labels)} {so_far}"
 
 
 @dataclass(slots=True)
@@ -54,64 +54,45 @@ class Metrics:
 
     def text(self, engine: Engine) -> str:
         """All of it, with what the engine counted."""
-        counts, lines = engine.counts, []
+        counts, lines = engine.counts, list[str]()
 
-        def tell(name: str, kind: str, what: str, values: Iterable[str]) -> None:
-            lines.extend((f"# HELP {name} {what}", f"# TYPE {name} {kind}", *values))
-
-        def one(name: str, kind: str, what: str, value: int) -> None:
-            tell(name, kind, what, [f"{name} {value}"])
+        def add(name: str, kind: str, what: str, values: Iterable[str] | int) -> None:
+            samples = [f"{name} {values}"] if isinstance(values, int) else values
+            lines.extend((f"# HELP {name} {what}", f"# TYPE {name} {kind}", *samples))
 
         name = "tongues_requests_total"
-        tell(
-            name,
-            "counter",
-            "Requests answered.",
-            (
-                f"{name}{_labels({'route': route, 'status': str(status)})} {count}"
-                for (route, status), count in sorted(self.requests.items())
-            ),
+        by_route = (
+            f"{name}{_labels(route=route, status=str(status))} {count}"
+            for (route, status), count in sorted(self.requests.items())
         )
-        name = "tongues_request_seconds"
-        found = [
+        add(name, "counter", "Requests answered.", by_route)
+        name, what = "tongues_request_seconds", "From a request's headers to the end of its answer."
+        times = (
             line
-            for route, times in sorted(self.seconds.items())
-            for line in times.lines(name, {"route": route})
-        ]
-        tell(name, "histogram", "From a request's headers to the end of its answer.", found)
+            for route, each in sorted(self.seconds.items())
+            for line in each.lines(name, route=route)
+        )
+        add(name, "histogram", what, times)
         name = "tongues_first_text_seconds"
         what = "From a request's headers to the first text of a stream."
-        tell(name, "histogram", what, self.first.lines(name, {}))
-        one("tongues_requests_answering", "gauge", "Requests being answered.", self.answering)
-        one("tongues_texts_running", "gauge", "Texts being written.", counts.running)
-        one("tongues_texts_queued", "gauge", "Texts waiting to be written.", counts.queued)
+        add(name, "histogram", what, self.first.lines(name))
+        add("tongues_requests_answering", "gauge", "Requests being answered.", self.answering)
+        add("tongues_texts_running", "gauge", "Texts being written.", counts.running)
+        add("tongues_texts_queued", "gauge", "Texts waiting to be written.", counts.queued)
         what = "Bytes of keys and values of texts that are written."
-        one("tongues_held_bytes", "gauge", what, counts.held)
-        one("tongues_steps_total", "counter", "Steps of the engine.", counts.steps)
-        one("tongues_tokens_read_total", "counter", "Tokens of prompts.", counts.read)
-        name = "tongues_tokens_written_total"
-        tell(
-            name,
-            "counter",
-            "Tokens written.",
-            (
-                f"{name}{_labels({'model': model})} {count}"
-                for model, count in list(counts.written.items())
-            ),
-        )
+        add("tongues_held_bytes", "gauge", what, counts.held)
+        add("tongues_steps_total", "counter", "Steps of the engine.", counts.steps)
+        add("tongues_tokens_read_total", "counter", "Tokens of prompts.", counts.read)
+        name, written = "tongues_tokens_written_total", list(counts.written.items())
+        by_model = (f"{name}{_labels(model=model)} {count}" for model, count in written)
+        add(name, "counter", "Tokens written.", by_model)
         if _MEMORY.is_file():
-            pages = int(_MEMORY.read_text().split()[1])
-            what = "Resident memory size in bytes."
-            one("process_resident_memory_bytes", "gauge", what, pages * _PAGE)
+            memory = int(_MEMORY.read_text().split()[1]) * _PAGE
+            add("process_resident_memory_bytes", "gauge", "Resident memory in bytes.", memory)
         return "\n".join(lines) + "\n"
 
 
-def _labels(labels: Mapping[str, str]) -> str:
-    if not labels:
-        return ""
-    told = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-    return "{" + told + "}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def _labels(**labels: str) -> str:
+    marks = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    pairs = [f'{name}="{value.translate(marks)}"' for name, value in labels.items()]
+    return f"{{{','.join(pairs)}}}" if pairs else ""

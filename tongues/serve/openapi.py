@@ -1,27 +1,26 @@
-"""The API in OpenAPI 3.1: of the models that check requests, and of answers."""
+"""The API in OpenAPI 3.1: of the models that check requests, and of those of answers."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from tongues import __version__
+from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import ROUTINGS
 from tongues.serve.bodies import ChatBody, CompletionBody, bounds
+from tongues.serve.chat import has_template
 from tongues.serve.limits import Limits
 
-__all__ = ["describe"]
+__all__ = ["ChatReply", "CompletionReply", "ModelsReply", "describe", "describe_model"]
 
-_PLACE = "#/components/schemas/{model}"
-_PROBLEMS = {
+_REFUSALS = {
     "400": "What is said cannot be answered.",
     "401": "The API key is missing or wrong.",
     "404": "There is no such thing here.",
     "405": "Not by this method.",
-}
-_REFUSALS = _PROBLEMS | {
     "408": "It took too long to come in, or to answer.",
     "413": "The body is too large.",
     "415": "The body is no JSON.",
@@ -41,7 +40,7 @@ class ExpertReply(_Reply):
     languages: list[str]
 
 
-class RoutingChoice(_Reply):
+class RoutingReply(_Reply):
     """A way to use the experts."""
 
     routing: str
@@ -58,7 +57,7 @@ class ModelAside(_Reply):
     languages: list[str]
     routing: str
     """Where a request names none."""
-    routings: list[RoutingChoice]
+    routings: list[RoutingReply]
     """What a request can name, the model's own first."""
     context: int | None
     """Tokens of prompt and answer together; null: any number."""
@@ -70,9 +69,9 @@ class ModelReply(_Reply):
     """A served model."""
 
     id: str
-    object: Literal["model"]
+    object: Literal["model"] = "model"
     created: int
-    owned_by: str
+    owned_by: str = "tongues"
     tongues: ModelAside
 
 
@@ -83,7 +82,7 @@ class ModelsReply(_Reply):
     data: list[ModelReply]
 
 
-class UsageReply(_Reply):
+class Usage(_Reply):
     """Tokens."""
 
     prompt_tokens: int
@@ -98,8 +97,8 @@ class Routed(_Reply):
     experts: list[str]
 
 
-class Weighed(_Reply):
-    """What each expert counted, where `weights` is asked for."""
+class Weights(_Reply):
+    """The experts' weights, where `weights` is asked for."""
 
     weights: list[list[float]]
     """A row a token told, in the order of `experts`."""
@@ -115,8 +114,14 @@ class _Head(_Reply):
     id: str
     created: int
     model: str
-    usage: UsageReply
+    usage: Usage
     tongues: Routed
+
+
+class _Choice(_Reply):
+    index: int
+    finish_reason: Literal["stop", "length"]
+    tongues: Weights | None = None
 
 
 class LogProbs(_Reply):
@@ -127,12 +132,6 @@ class LogProbs(_Reply):
     """Null of a prompt's first token, where nothing stands before it."""
     top_logprobs: list[dict[str, float] | None]
     text_offset: list[int]
-
-
-class _Choice(_Reply):
-    index: int
-    finish_reason: Literal["stop", "length"]
-    tongues: Weighed | None = None
 
 
 class CompletionChoice(_Choice):
@@ -157,7 +156,7 @@ class TokenReply(_Reply):
     bytes: list[int]
 
 
-class ScoredTokenReply(TokenReply):
+class AnswerToken(TokenReply):
     """A token of the answer, and the likeliest in its place."""
 
     top_logprobs: list[TokenReply]
@@ -166,12 +165,12 @@ class ScoredTokenReply(TokenReply):
 class ChatLogProbs(_Reply):
     """Of each token."""
 
-    content: list[ScoredTokenReply]
+    content: list[AnswerToken]
     refusal: None
 
 
-class AnswerReply(_Reply):
-    """What the model says."""
+class ChatMessage(_Reply):
+    """What the model answers."""
 
     role: Literal["assistant"]
     content: str
@@ -181,7 +180,7 @@ class AnswerReply(_Reply):
 class ChatChoice(_Choice):
     """An answer."""
 
-    message: AnswerReply
+    message: ChatMessage
     logprobs: ChatLogProbs | None
 
 
@@ -192,7 +191,7 @@ class ChatReply(_Head):
     choices: list[ChatChoice]
 
 
-class Fault(_Reply):
+class RefusalError(_Reply):
     """What is wrong, for people and for programs."""
 
     message: str
@@ -201,10 +200,10 @@ class Fault(_Reply):
     code: str | None
 
 
-class FailureReply(_Reply):
+class RefusalReply(_Reply):
     """A request that is not answered."""
 
-    error: Fault
+    error: RefusalError
 
 
 class StatusReply(_Reply):
@@ -213,40 +212,58 @@ class StatusReply(_Reply):
     status: Literal["ok", "ready"]
 
 
-def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[str, Any]:
-    """The description. keyed: whether requests must say a key."""
-    said: JsonSchemaMode = "validation"
-    told: JsonSchemaMode = "serialization"
-    _, found = models_json_schema(
-        [
-            *((kind, said) for kind in (CompletionBody, ChatBody)),
-            *(
-                (kind, told)
-                for kind in (
-                    CompletionReply,
-                    ChatReply,
-                    ModelReply,
-                    ModelsReply,
-                    FailureReply,
-                    StatusReply,
-                )
-            ),
+def describe_model(model: Model, created: int) -> dict[str, Any]:
+    """A model as `/v1/models` has it. created: when, in seconds since 1970."""
+    ensemble, k = model.ensemble, model.ensemble.k
+    own_first = sorted(ROUTINGS, key=lambda routing: routing.name != model.routing.name)
+    usable = [
+        variant
+        for routing in own_first
+        if k > 1
+        and (ensemble.router or not routing.needs_router)
+        and (ensemble.lineage.languages or not routing.needs_language)
+        for variant in routing.variants(min(k, 3))
+    ]
+    aside = ModelAside(
+        kind=model.kind,
+        experts=[
+            ExpertReply(name=expert.name, languages=sorted(expert.languages))
+            for expert in ensemble.lineage.experts
         ],
-        ref_template=_PLACE,
+        languages=sorted(ensemble.lineage.languages),
+        routing=str(model.routing),
+        routings=[
+            RoutingReply(routing=str(one), title=one.title, summary=one.summary)
+            for one in dict.fromkeys([model.routing, *usable])
+        ],
+        context=model.context,
+        chat=has_template(ensemble.tokenizer),
     )
-    schemas = found["$defs"]
+    return ModelReply(id=model.name, created=created, tongues=aside).model_dump()
+
+
+def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[str, Any]:
+    """The description. keyed: whether requests must have a key."""
+    replies = (CompletionReply, ChatReply, ModelReply, ModelsReply, RefusalReply, StatusReply)
+    modes: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (CompletionBody, "validation"),
+        (ChatBody, "validation"),
+        *((reply, "serialization") for reply in replies),
+    ]
+    _, found = models_json_schema(modes, ref_template="#/components/schemas/{model}")
+    components: dict[str, Any] = {"schemas": found["$defs"]}
     for body in ("CompletionBody", "ChatBody"):
-        _narrow(schemas[body], models, limits)
-    security: dict[str, Any] = {"security": [{"key": []}]} if keyed else {}
-    components: dict[str, Any] = {"schemas": schemas}
+        _narrow(components["schemas"][body]["properties"], models, limits)
     if keyed:
         components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-    name = {
-        "name": "model",
-        "in": "path",
-        "required": True,
-        "schema": {"type": "string", "enum": sorted(models)},
-    }
+    security: dict[str, Any] = {"security": [{"key": []}]} if keyed else {}
+    places = {"type": "string", "enum": sorted(models)}
+    name = {"name": "model", "in": "path", "required": True, "schema": places}
+    text = _operation("Continue texts", "CompletionReply", "CompletionBody")
+    chat = _operation("Continue a conversation", "ChatReply", "ChatBody")
+    measured = {"description": "For Prometheus", "content": {"text/plain": {"schema": {}}}}
+    metrics = _operation("What the server did", "StatusReply")
+    metrics["responses"]["200"] = measured
     return {
         "openapi": "3.1.0",
         "info": {
@@ -255,30 +272,24 @@ def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[st
             "summary": "OpenAI's API for models and ensembles of language experts",
         },
         "paths": {
-            "/v1/completions": {
-                "post": _asking("Continue texts", "CompletionBody", "CompletionReply") | security
-            },
-            "/v1/chat/completions": {
-                "post": _asking("Continue a conversation", "ChatBody", "ChatReply") | security
-            },
-            "/v1/models": {"get": _telling("The served models", "ModelsReply") | security},
+            "/v1/completions": {"post": text | security},
+            "/v1/chat/completions": {"post": chat | security},
+            "/v1/models": {"get": _operation("The served models", "ModelsReply") | security},
             "/v1/models/{model}": {
-                "get": _telling("A served model", "ModelReply") | {"parameters": [name]} | security
-            },
-            "/health": {"get": _telling("Whether the server runs", "StatusReply")},
-            "/ready": {"get": _telling("Whether texts are begun", "StatusReply", "503")},
-            "/metrics": {
-                "get": _responses("What the server did, for Prometheus", "text/plain", {})
+                "get": _operation("A served model", "ModelReply")
+                | {"parameters": [name]}
                 | security
             },
+            "/health": {"get": _operation("Whether the server runs", "StatusReply")},
+            "/ready": {"get": _operation("Whether texts are begun", "StatusReply", also=["503"])},
+            "/metrics": {"get": metrics | security},
         },
         "components": components,
     }
 
 
-def _narrow(schema: dict[str, Any], models: Collection[str], limits: Limits) -> None:
+def _narrow(fields: dict[str, Any], models: Collection[str], limits: Limits) -> None:
     """Say what this server allows."""
-    fields = schema["properties"]
     fields["model"]["enum"] = sorted(models)
     for name, most in bounds(limits).items():
         for kind in fields.get(name, {}).get("anyOf", ()):
@@ -290,37 +301,28 @@ def _narrow(schema: dict[str, Any], models: Collection[str], limits: Limits) -> 
     for kind in fields["logit_bias"]["anyOf"]:
         if kind.get("type") == "object":
             kind["additionalProperties"] = False
+    names = [re.escape(one.name) + (":[1-9][0-9]{0,3}") * one.counted for one in ROUTINGS]
+    names += [re.escape(one.name) for one in ROUTINGS]
     for kind in fields["routing"]["anyOf"]:
         if kind.get("type") == "string":
-            kind["pattern"] = f"^({'|'.join(_routings())})$"
+            kind["pattern"] = f"^({'|'.join(dict.fromkeys(names))})$"
 
 
-def _routings() -> Iterator[str]:
-    """What may be said for a routing, as regular expressions."""
-    for routing in ROUTINGS:
-        yield re.escape(routing.name)
-        if routing.counted:
-            yield re.escape(routing.name) + ":[1-9][0-9]{0,3}"
+def _operation(
+    summary: str, reply: str, body: str = "", also: Collection[str] = ()
+) -> dict[str, Any]:
+    """What an address answers; body: what it takes, whose answer may be a stream."""
 
+    def content(name: str) -> dict[str, Any]:
+        return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
-def _asking(summary: str, body: str, reply: str) -> dict[str, Any]:
-    told = _responses(summary, "application/json", _named(reply), *_REFUSALS)
-    told["responses"]["200"]["content"]["text/event-stream"] = {}
-    content = {"application/json": {"schema": _named(body)}}
-    return told | {"requestBody": {"required": True, "content": content}}
-
-
-def _telling(summary: str, reply: str, *problems: str) -> dict[str, Any]:
-    return _responses(summary, "application/json", _named(reply), *_PROBLEMS, *problems)
-
-
-def _responses(summary: str, kind: str, schema: dict[str, Any], *problems: str) -> dict[str, Any]:
-    failed = {"application/json": {"schema": _named("FailureReply")}}
-    told: dict[str, Any] = {"200": {"description": summary, "content": {kind: {"schema": schema}}}}
-    for status in problems or _PROBLEMS:
-        told[status] = {"description": _REFUSALS[status], "content": failed}
-    return {"summary": summary, "responses": told}
-
-
-def _named(schema: str) -> dict[str, Any]:
-    return {"$ref": _PLACE.format(model=schema)}
+    refusals = _REFUSALS if body else [*list(_REFUSALS)[:4], *also]
+    responses: dict[str, Any] = {"200": {"description": summary, "content": content(reply)}}
+    for status in refusals:
+        description = {"description": _REFUSALS[status], "content": content("RefusalReply")}
+        responses[status] = description
+    if not body:
+        return {"summary": summary, "responses": responses}
+    responses["200"]["content"]["text/event-stream"] = {}
+    taken = {"required": True, "content": content(body)}
+    return {"summary": summary, "responses": responses, "requestBody": taken}

@@ -7,7 +7,7 @@ from pathlib import Path
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-__all__ = ["Page", "load_pages"]
+__all__ = ["PageFile", "load_pages"]
 
 _FOLDER = Path(__file__).with_name("page")
 _KINDS = {
@@ -16,38 +16,32 @@ _KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-_POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_HEADERS = {
+    "cache-control": "no-cache",
+    "content-security-policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "referrer-policy": "no-referrer",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageFile:
     """A file that anybody may read."""
 
     content: bytes
     kind: str
-    tag: str
 
     def answer(self, headers: Headers) -> Response:
         """The file, or that it is still the same."""
-        told = {
-            "etag": self.tag,
-            "cache-control": "no-cache",
-            "content-security-policy": _POLICY,
-            "referrer-policy": "no-referrer",
-        }
-        if headers.get("if-none-match") == self.tag:
-            return Response(status_code=304, headers=told)
-        return Response(self.content, headers=told, media_type=self.kind)
+        tag = f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
+        if headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers={"etag": tag, **_HEADERS})
+        return Response(self.content, headers={"etag": tag, **_HEADERS}, media_type=self.kind)
 
 
-def load_pages() -> dict[str, Page]:
+def load_pages() -> dict[str, PageFile]:
     """The page's files by their addresses."""
-    found = {}
-    for file in sorted(_FOLDER.iterdir()):
-        if file.suffix in _KINDS:
-            content = file.read_bytes()
-            tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-            found[f"/{file.name}"] = Page(content, _KINDS[file.suffix], tag)
-    if "/index.html" in found:
-        found["/"] = found.pop("/index.html")
-    return found
+    files = [file for file in sorted(_FOLDER.iterdir()) if file.suffix in _KINDS]
+    pages = {f"/{file.name}": PageFile(file.read_bytes(), _KINDS[file.suffix]) for file in files}
+    return {("/" if path == "/index.html" else path): page for path, page in pages.items()}

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import gc
 import ipaddress
-import json
 import os
 import socket
 import time
@@ -18,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tongues.errors import Stopped, UserError
 from tongues.serve.app import App
 from tongues.serve.limits import Limits
-from tongues.serve.problems import Problem, problem_body
+from tongues.serve.refusal import Refusal
 
 __all__ = ["address", "listen", "run"]
 
@@ -32,18 +31,15 @@ def listen(host: str, port: int, *, keyed: bool) -> socket.socket:
     port: 0 takes any that is free.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        family, _, _, _, place = found[0]
+        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         number = str(place[0]).partition("%")[0]
         if not (keyed or ipaddress.ip_address(number).is_loopback):
             hint = "set TONGUES_API_KEY or `--key-file`, or leave `--host` out"
             what = f"others reach `{host}`, and no key is asked for"
             raise UserError(what, where="--host", hint=hint)
         return socket.create_server((number, port), family=family, backlog=256)
-    except socket.gaierror:
-        raise UserError(f"`{host}` is no address of this machine", where="--host") from None
     except OSError as error:
-        if error.errno == errno.EADDRNOTAVAIL:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             raise UserError(f"`{host}` is no address of this machine", where="--host") from None
         what = f"cannot listen on port {port} of `{host}` ({os.strerror(error.errno or 0)})"
         raise UserError(what, where="--port", hint="`--port 0` takes any that is free") from None
@@ -146,18 +142,18 @@ class _Connection(H11Protocol):
         transport.set_write_buffer_limits(high=0)
         taken = transport.get_extra_info("socket")
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each event waits 40 ms
-        self._coming: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         if len(self.connections) > self.limits.connections:
             message = "too many connections; try again in a moment"
-            self._end(Problem(503, message, code="server_busy", headers={"retry-after": "1"}))
+            self._end(Refusal(503, message, code="server_busy", headers={"retry-after": "1"}))
             return
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
         super().connection_lost(exc)
-        self._coming, self._unread = _cancelled(self._coming), _cancelled(self._unread)
+        for name in list(self._timers):
+            self._cancel(name)
 
     def data_received(self, data: bytes) -> None:
         """Take what comes; a request's headers must be whole in time."""
@@ -167,53 +163,50 @@ class _Connection(H11Protocol):
     def pause_writing(self) -> None:
         """The client does not read."""
         super().pause_writing()
-        if self._unread is None:
-            self._unread = self.loop.call_later(self.limits.taking, self.transport.abort)
+        if "unread" not in self._timers:
+            timer = self.loop.call_later(self.limits.taking, self.transport.abort)
+            self._timers["unread"] = timer
 
     def resume_writing(self) -> None:
         """It does again."""
-        self._unread = _cancelled(self._unread)
+        self._cancel("unread")
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP."""
-        self._end(Problem(400, msg, code="invalid_http"))
-
-    def _expect(self) -> None:
-        if self._busy or self.transport.is_closing():
-            self._coming = _cancelled(self._coming)
-        elif self._coming is None:
-            self._coming = self.loop.call_later(self.limits.sending, self._too_slow)
+        self._end(Refusal(400, msg, code="invalid_http"))
 
     @property
     def _busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
+    def _cancel(self, name: str) -> None:
+        if timer := self._timers.pop(name, None):
+            timer.cancel()
+
+    def _expect(self) -> None:
+        if self._busy or self.transport.is_closing():
+            self._cancel("coming")
+        elif "coming" not in self._timers:
+            self._timers["coming"] = self.loop.call_later(self.limits.sending, self._too_slow)
+
     def _too_slow(self) -> None:
-        self._coming = None
-        if self._busy:
-            return
-        if self.conn.trailing_data[0]:
-            self._end(Problem(408, "the request did not come in time", code="timeout"))
-        else:
+        self._cancel("coming")
+        if not self._busy and self.conn.trailing_data[0]:
+            self._end(Refusal(408, "the request did not come in time", code="timeout"))
+        elif not self._busy:
             self.transport.close()
 
-    def _end(self, problem: Problem) -> None:
-        """Tell a problem before there is a request to answer, and close."""
+    def _end(self, refusal: Refusal) -> None:
+        """Refuse before there is a request to answer, and close."""
         if not (self._busy and self.cycle.response_started):
-            body = json.dumps(problem_body(problem))
             lines = [
-                f"HTTP/1.1 {problem.status} Refused",
+                f"HTTP/1.1 {refusal.status} Refused",
                 f"date: {time.strftime('%a, %d %b %Y %H:%M:%S GMT', time.gmtime())}",
                 "content-type: application/json",
-                f"content-length: {len(body)}",
+                f"content-length: {len(refusal.body)}",
                 "connection: close",
-                *(f"{name}: {value}" for name, value in problem.headers.items()),
+                *(f"{name}: {value}" for name, value in refusal.headers.items()),
             ]
-            self.transport.write("\r\n".join([*lines, "", body]).encode())
+            self.transport.write("\r\n".join([*lines, "", refusal.body]).encode())
         self.transport.close()
-
-
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()

@@ -20,10 +20,10 @@ from tongues.experts.ensemble.model import Model, Prompt
 from tongues.experts.ensemble.request import Request, Token
 from tongues.experts.ensemble.text import Part, TextBuilder
 from tongues.serve.bodies import Body
-from tongues.serve.engine import End, Engine, Full, Job
-from tongues.serve.problems import Problem, busy, of_user, problem_body
+from tongues.serve.engine import End, Engine, Full, TextJob
+from tongues.serve.refusal import Refusal, busy, of_user
 
-__all__ = ["Answer", "Completion", "Deadline", "Finish", "Generating"]
+__all__ = ["AnswerForm", "Completion", "Deadline", "Finish", "Generating"]
 
 Finish = Literal["stop", "length"]
 T = TypeVar("T")
@@ -54,15 +54,14 @@ class Completion:
         self._spaced = echo and prompt.spaced  # the prompt's first space is none of its text
         self._begun = Part()
         if echo and not request.score_prompt:
-            self._begun = self._given(prompt.tokens.tolist())
+            self._begun = self._of_prompt(prompt.tokens.tolist())
         elif echo and prompt.begun:
             first, none = int(prompt.tokens[0]), np.zeros(len(model.experts))
-            self._begun = self._given([first], Token(first, math.nan, none, given=True))
+            self._begun = self._of_prompt([first], Token(first, math.nan, none, given=True))
 
     def take(self, news: Sequence[Token | End]) -> Part | None:
-        """What is certain now; None: nothing. A Problem where the text failed."""
-        parts = [self._begun]
-        self._begun = Part()
+        """What is certain now; None: nothing. A Refusal where the text failed."""
+        parts, self._begun = [self._begun], Part()
         for item in news:
             if self.finish:
                 break
@@ -70,20 +69,17 @@ class Completion:
                 parts.append(self._builder.finish())
                 self.finish = "stop" if self._builder.stopped else _reason(item)
             elif item.given:
-                parts.append(self._given([item.id], item))
+                parts.append(self._of_prompt([item.id], item))
             else:
                 self.written += 1
-                ends = item.id in self.model.stops
-                parts.append(
-                    self._builder.push(b"" if ends else self.model.bytes_of(item.id), item)
-                )
+                piece = b"" if item.id in self.model.stops else self.model.bytes_of(item.id)
+                parts.append(self._builder.push(piece, item))
                 if self._builder.stopped:
                     self.finish = "stop"
         part = _join(parts)
         return part if part.text or part.tokens or self.finish else None
 
-    def _given(self, tokens: Sequence[int], token: Token | None = None) -> Part:
-        """Tokens of the prompt."""
+    def _of_prompt(self, tokens: Sequence[int], token: Token | None = None) -> Part:
         piece = b"".join(map(self.model.bytes_of, tokens))
         if self._spaced and piece:
             piece, self._spaced = piece.removeprefix(b" "), False
@@ -96,6 +92,15 @@ def _join(parts: Sequence[Part]) -> Part:
     return Part("".join(part.text for part in parts), tokens)
 
 
+def _reason(end: End) -> Finish:
+    if end.reason == "failed":
+        _log.error("a text failed: %s", end.why)
+        raise Refusal(500, "the model failed to write this text", code="model_failed")
+    if end.reason == "cancelled":
+        raise Refusal(503, "the server is stopping", code="server_stopping")
+    return end.reason
+
+
 class Deadline:
     """When a request must be answered: so many seconds from now on. Made in the event loop."""
 
@@ -104,14 +109,14 @@ class Deadline:
         self._end = asyncio.get_running_loop().time() + seconds
 
     async def keep(self, work: Awaitable[T]) -> T:
-        """The work's result; a Problem where it comes too late."""
+        """The work's result; a Refusal where it comes too late."""
         try:
             async with asyncio.timeout_at(self._end):
                 return await work
         except TimeoutError:
             message = f"the answer took longer than {self._seconds:g} seconds; ask for less"
             headers = {"x-should-retry": "false"}
-            raise Problem(408, message, code="timeout", headers=headers) from None
+            raise Refusal(408, message, code="timeout", headers=headers) from None
 
 
 class Generating:
@@ -119,12 +124,10 @@ class Generating:
 
     def __init__(self, engine: Engine, texts: Sequence[Completion], deadline: Deadline) -> None:
         self.texts = list(texts)
-        self._engine = engine
-        self._jobs: dict[int, Job] = {}  # of those that are being generated
+        self._engine, self._deadline = engine, deadline
+        self._jobs: dict[int, TextJob] = {}  # of those that are being generated
         self._news: deque[tuple[int, Sequence[Token | End]]] = deque()
-        self._loop = asyncio.get_running_loop()
-        self._deadline = deadline
-        self._come = asyncio.Event()
+        self._loop, self._come = asyncio.get_running_loop(), asyncio.Event()
         self._called = False
         try:
             for index, text in enumerate(self.texts):
@@ -145,13 +148,16 @@ class Generating:
             await self._deadline.keep(self._come.wait())
             self._come.clear()
             self._called = False
+            news: dict[int, list[Token | End]] = {}
+            while self._news:
+                index, some = self._news.popleft()
+                news.setdefault(index, []).extend(some)
             parts = []
-            for index, news in self._drain().items():
+            for index, some in news.items():
                 text = self.texts[index]
                 if text.finish:
                     continue
-                part = text.take(news)
-                if part is not None:
+                if (part := text.take(some)) is not None:
                     parts.append((index, part))
                 if text.finish:
                     left -= 1
@@ -174,8 +180,7 @@ class Generating:
         )
 
     def _cancel(self, index: int) -> None:
-        job = self._jobs.pop(index, None)
-        if job is not None:
+        if job := self._jobs.pop(index, None):
             self._engine.cancel(job)
 
     def _hear(self, index: int, news: Sequence[Token | End]) -> None:
@@ -186,17 +191,9 @@ class Generating:
             with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
                 self._loop.call_soon_threadsafe(self._come.set)
 
-    def _drain(self) -> dict[int, list[Token | End]]:
-        """All news, by text."""
-        news: dict[int, list[Token | End]] = {}
-        while self._news:
-            index, some = self._news.popleft()
-            news.setdefault(index, []).extend(some)
-        return news
 
-
-class Answer(ABC):
-    """The answer to one request; a subclass for each form.
+class AnswerForm(ABC):
+    """The form of the answer to one request.
 
     prefix: of its id. whole, chunk: what an answer, and an event of a stream, is called.
     """
@@ -209,10 +206,26 @@ class Answer(ABC):
         self.body, self.texts = body, texts
 
     @abstractmethod
-    def choice(
-        self, index: int, part: Part, finish: Finish | None, *, streamed: bool, first: bool
-    ) -> dict[str, Any]:
+    def choice(self, part: Part, *, streamed: bool, first: bool) -> dict[str, Any]:
         """A text, or what is new of it. first: of a stream, whether its first part."""
+
+    def _choice(self, index: int, part: Part, *, streamed: bool, first: bool) -> dict[str, Any]:
+        choice = self.choice(part, streamed=streamed, first=first)
+        choice = {"index": index, **choice, "finish_reason": self.texts[index].finish}
+        if self.body.weights:  # the experts' for each token of the part
+            tokens = part.tokens
+            choice["tongues"] = {
+                "weights": [[round(w, 4) for w in token.weights.tolist()] for token in tokens],
+                "nats": [self.log_prob(token.log_prob, sign=-1) for token in tokens],
+                "language": tokens[-1].language if tokens else None,
+                "given": sum(token.given for token in tokens),
+            }
+        return choice
+
+    @staticmethod
+    def log_prob(value: float, sign: int = 1) -> float | None:
+        """A log-probability that JSON can hold, at least -9999 as at OpenAI; None: none."""
+        return None if math.isnan(value) else sign * max(-9999.0, value)
 
     async def all_at_once(self, generating: Generating) -> bytes:
         """All texts, when all have ended."""
@@ -221,37 +234,34 @@ class Answer(ABC):
             for index, part in news:
                 parts[index].append(part)
         choices = [
-            self.choice(index, _join(own), self.texts[index].finish, streamed=False, first=True)
+            self._choice(index, _join(own), streamed=False, first=True)
             for index, own in enumerate(parts)
         ]
-        return _dumps(
-            self._head(self.whole) | {"choices": choices, "usage": self._usage()}
-        ).encode()
+        whole = self._head(self.whole) | {"choices": choices, "usage": self._usage()}
+        return _dumps(whole).encode()
 
     async def events(self, generating: Generating) -> AsyncIterator[bytes]:
         """What is new after every step.
 
-        A Problem before the first event is raised; later it is an event.
+        A Refusal before the first event is raised; later it is an event.
         """
         options = self.body.stream_options
         counted = bool(options and options.include_usage)
-        head = _dumps(self._head(self.chunk))[:-1]
-        begin = f'data: {head},"choices":['
+        begin = f'data: {_dumps(self._head(self.chunk))[:-1]},"choices":['
         end = '],"usage":null}\n\n' if counted else "]}\n\n"
         begun: set[int] = set()
         try:
             async for news in generating.parts():
                 lines = []
                 for index, part in news:
-                    first, finish = index not in begun, self.texts[index].finish
+                    choice = self._choice(index, part, streamed=True, first=index not in begun)
                     begun.add(index)
-                    choice = self.choice(index, part, finish, streamed=True, first=first)
                     lines += (begin, _dumps(choice), end)
                 yield "".join(lines).encode()
-        except Problem as problem:
+        except Refusal as refusal:
             if not begun:
                 raise
-            yield f"data: {_dumps(problem_body(problem))}\n\n".encode()
+            yield f"data: {refusal.body}\n\n".encode()
         else:
             if counted:
                 yield f'{begin}],"usage":{_dumps(self._usage())}}}\n\n'.encode()
@@ -272,12 +282,3 @@ class Answer(ABC):
         written = sum(text.written for text in self.texts)
         total = read + written
         return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": total}
-
-
-def _reason(end: End) -> Finish:
-    if end.reason == "failed":
-        _log.error("a text failed: %s", end.problem)
-        raise Problem(500, "the model failed to write this text", code="model_failed")
-    if end.reason == "cancelled":
-        raise Problem(503, "the server is stopping", code="server_stopping")
-    return end.reason
