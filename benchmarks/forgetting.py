@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from tongues.laws.forms import CurvedForm, Values
-from tongues.laws.forms.forgetting import FORGETTING, highest, least_replay
-from tongues.laws.observed import RunCurves, gather
+from tongues.laws.forms.forgetting import FORGETTING, least_replay
+from tongues.laws.observed import RunCurves, gather_runs
 from tongues.laws.solver import Ties, pose, solve
 from tongues.recipe import load_recipe
 from tongues.runs import run_rows
@@ -336,6 +336,15 @@ def answers(params: Mapping[str, float], S: float) -> Iterator[str]:
     yield f"  replay that comes back to {S:.2f}: {', '.join(back)} tokens (nan: none does)"
 
 
+def highest(params: Mapping[str, float], r: float, S: float, D: float) -> tuple[float, float]:
+    """Where the source loss of a run of at most D tokens is highest: tokens and nats per token."""
+    tokens = np.geomspace(1e-9 * D, D, 20_000)
+    variables = {"D": tokens, "r": np.full(1, r), "S": np.full(1, S)}
+    losses = np.asarray(FORGETTING.loss(params, variables))
+    best = int(losses.argmax())
+    return (0.0, S) if losses[best] <= S else (float(tokens[best]), float(losses[best]))
+
+
 def carried(of: Sequence[RunCurves], longest: float) -> Iterator[str]:
     """The law of losses through training, on the ends of shorter runs."""
     law = fitted("THE LAW", rows_of([run for run in of if run.tokens == longest], ends=False))
@@ -383,7 +392,7 @@ def main() -> None:
     ]
     print("\n".join(lines))
     for number, place in enumerate(places, start=1):
-        runs = [run for run in gather(run_rows([place])) if run.strategy == "cpt"]
+        runs = [run for run in gather_runs(run_rows([place])) if run.strategy == "cpt"]
         for line in tables(f"study {number}, ", runs):
             print(line, flush=True)
             lines.append(line)

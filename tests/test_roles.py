@@ -14,7 +14,7 @@ import tongues
 from tests.laws.test_targets import run_of
 from tongues.files import read_json, write_json
 from tongues.laws import Law
-from tongues.laws.card import laws_section
+from tongues.laws.describe import laws_section
 from tongues.laws.observed import gather
 from tongues.laws.targets import fit_targets
 from tongues.roles import Roles

@@ -8,12 +8,12 @@ from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import FORMS, Law, compare
 from tongues.laws.compare import compare_rows
-from tongues.laws.fit import Manner
+from tongues.laws.fit import FitRequest
 from tongues.laws.rows import read_rows
 
 JOINT = {**CPT, "gamma": 0.1, "B": 600.0}
 BASE = Law("chinchilla", CHINCHILLA)
-MANNER = Manner(draws=60)
+REQUEST = FitRequest(draws=60)
 
 
 def rows_of(params, spread=0.004, seed=0, runs=None):
@@ -26,7 +26,7 @@ def rows_of(params, spread=0.004, seed=0, runs=None):
 @pytest.fixture(scope="module")
 def found():
     return compare_rows(
-        {"scratch": rows_of(CHINCHILLA), "cpt": rows_of(JOINT, seed=1)}, BASE, MANNER
+        {"scratch": rows_of(CHINCHILLA), "cpt": rows_of(JOINT, seed=1)}, REQUEST, BASE
     )
 
 
@@ -82,7 +82,7 @@ def test_errors_are_those_of_the_fits(found):
 
 def test_each_run_is_predicted_by_a_fit_that_has_not_seen_it():
     rows = rows_of(CHINCHILLA, runs=np.arange(49) % 5)  # five runs: each is a fold of its own
-    found = compare_rows({"scratch": rows}, manner=Manner(draws=5))
+    found = compare_rows({"scratch": rows}, FitRequest(draws=5))
     total = 0.0
     for run in range(5):
         out = rows.run == run
@@ -95,7 +95,7 @@ def test_each_run_is_predicted_by_a_fit_that_has_not_seen_it():
 
 def test_gamma_of_fewer_runs_than_unknowns_is_not_told():
     rows = rows_of(JOINT, runs=np.arange(49) % 5)
-    found = compare_rows({"cpt": rows}, manner=Manner(draws=20), forms=("extended",))
+    found = compare_rows({"cpt": rows}, FitRequest(draws=20), forms=("extended",))
     assert entry(found, "cpt", "extended").doubt == "5 runs for 6 unknowns"
     assert found.sentences[-1].endswith("cannot be told: 5 runs for 6 unknowns")
 
@@ -111,7 +111,7 @@ def test_the_best_is_compared_with_itself_at_nothing(found):
 
 
 def test_without_a_base_the_joint_law_is_left_out():
-    found = compare_rows({"cpt": rows_of(JOINT)}, manner=Manner(draws=5))
+    found = compare_rows({"cpt": rows_of(JOINT)}, FitRequest(draws=5))
     assert [e.law for e in found.entries] == ["chinchilla", "extended", "kaplan"]
 
 
@@ -125,11 +125,11 @@ def test_it_goes_into_json(found):
 
 def test_nothing_to_compare_is_refused_and_too_little_is_told():
     with pytest.raises(UserError, match="no law can be compared"):
-        compare_rows({})
+        compare_rows({}, REQUEST)
     few = rows_of(CHINCHILLA).take(np.array([0, 8]))
     with pytest.raises(UserError, match="no law can be compared"):
-        compare_rows({"scratch": few}, manner=MANNER)
-    found = compare_rows({"scratch": rows_of(CHINCHILLA), "cpt": few}, manner=Manner(draws=5))
+        compare_rows({"scratch": few}, REQUEST)
+    found = compare_rows({"scratch": rows_of(CHINCHILLA), "cpt": few}, FitRequest(draws=5))
     assert "cpt: too few runs to compare laws on" in found.sentences
 
 
@@ -137,11 +137,11 @@ def test_nothing_to_compare_is_refused_and_too_little_is_told():
 def test_a_single_run_cannot_be_left_out_of_its_own_fit(count):
     one = rows_of(CHINCHILLA, runs=np.arange(49) % count)
     with pytest.raises(UserError, match="no law can be compared"):
-        compare_rows({"scratch": one}, manner=Manner(draws=0))
+        compare_rows({"scratch": one}, FitRequest(draws=0))
 
 
 def test_columns_give_what_checked_rows_give():
     rows = rows_of(CHINCHILLA)
     columns = {**rows.variables, "loss": rows.loss, "runs": [rows.runs[i] for i in rows.run]}
     found = compare({"scratch": columns}, draws=5)
-    assert found.to_json() == compare_rows({"scratch": rows}, manner=Manner(draws=5)).to_json()
+    assert found.to_json() == compare_rows({"scratch": rows}, FitRequest(draws=5)).to_json()

@@ -2,7 +2,7 @@ import math
 
 from tongues.errors import Caution
 from tongues.laws import FORMS, Law, preset
-from tongues.laws.card import laws_section
+from tongues.laws.describe import laws_section
 
 
 def fitted() -> Law:

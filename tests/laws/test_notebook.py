@@ -10,7 +10,7 @@ import pytest
 from tests.laws.made import CHINCHILLA, CPT, Columns, codes, noise, rows_of
 from tongues import laws
 from tongues.errors import UserError
-from tongues.laws import Comparison, Law, allocate, preset
+from tongues.laws import Law, LawComparison, allocate, preset
 from tongues.laws.forms import FORMS
 
 
@@ -20,7 +20,7 @@ def law() -> Law:
 
 
 @pytest.fixture(scope="module")
-def comparison() -> Comparison:
+def comparison() -> LawComparison:
     return laws.compare({"scratch": rows_of(CHINCHILLA), "cpt": rows_of(CPT, seed=1)}, draws=20)
 
 
@@ -53,7 +53,7 @@ def test_an_allocation_prints_two_lines(law: Law) -> None:
     assert "[" not in str(allocate(preset("zheng2024-cpt")))
 
 
-def test_a_summary_is_what_the_command_prints(law: Law, comparison: Comparison) -> None:
+def test_a_summary_is_what_the_command_prints(law: Law, comparison: LawComparison) -> None:
     text = law.summary()
     assert text.startswith("chinchilla: L = E + A/N^alpha + B/D^beta\nparameter")
     for word in ("best size for C FLOPs", "held out, sizes above", "fixed"):
@@ -65,7 +65,7 @@ def test_a_summary_is_what_the_command_prints(law: Law, comparison: Comparison) 
     assert str(comparison) == "\n".join(comparison.sentences)
 
 
-def test_as_data_frames(law: Law, comparison: Comparison) -> None:
+def test_as_data_frames(law: Law, comparison: LawComparison) -> None:
     pytest.importorskip("pandas")
     frame = law.to_frame()
     assert list(frame["parameter"]) == list(law.params)
@@ -96,7 +96,7 @@ def test_every_form_is_drawn(form: str) -> None:
     assert all(np.isfinite(point["loss"]) for point in points)
 
 
-def test_a_chart_tells_what_lies_beyond_the_runs(law: Law, comparison: Comparison) -> None:
+def test_a_chart_tells_what_lies_beyond_the_runs(law: Law, comparison: LawComparison) -> None:
     points = law.plot().to_dict()["data"]["values"]
     most = law.range["D"][1]
     assert all((p["range"] == "beyond") == (p["D"] > most) for p in points if p["D"] != most)

@@ -3,7 +3,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from tongues.laws.observed import RunCurves, curve_of_ends, gather, twin, usual_bases
+from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, twin, usual_bases
 
 
 def rows_of(name, strategy="scratch", target="xx", tokens=1000, parent=None, **changes):
@@ -37,7 +37,7 @@ def rows_of(name, strategy="scratch", target="xx", tokens=1000, parent=None, **c
 
 
 def runs_of(*rows) -> dict[str, RunCurves]:
-    return {run.name.removeprefix("study/"): run for run in gather(chain(*rows))}
+    return {run.name.removeprefix("study/"): run for run in gather_runs(chain(*rows))}
 
 
 def test_a_run_knows_its_base_and_what_it_saw_of_each_language():

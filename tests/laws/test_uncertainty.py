@@ -7,7 +7,7 @@ from tongues.errors import UserError
 from tongues.laws import FORMS
 from tongues.laws.rows import read_rows
 from tongues.laws.solver import pose, solve
-from tongues.laws.uncertainty import draw_runs, intervals, percentiles, refit, upright
+from tongues.laws.uncertainty import bootstrap_intervals, draw_runs, percentiles, refit, upright
 
 FORM = FORMS.find("chinchilla")
 N = np.repeat(np.geomspace(1e7, 1e10, 8), 6)
@@ -89,14 +89,14 @@ def test_most_intervals_hold_the_truth():
 
 
 def test_intervals_are_percentiles_by_name():
-    low, high = intervals({"E": np.arange(1001.0)}, {"E": 500.0})["E"]
+    low, high = bootstrap_intervals({"E": np.arange(1001.0)}, {"E": 500.0})["E"]
     assert (low, high) == (pytest.approx(25.0), pytest.approx(975.0))
-    assert intervals({"E": np.empty(0)}, {"E": 500.0}) == {}
+    assert bootstrap_intervals({"E": np.empty(0)}, {"E": 500.0}) == {}
 
 
 def test_a_point_above_most_draws_shifts_the_interval_up():
     draws = {"E": np.arange(1001.0)}
-    plain, shifted = (intervals(draws, {"E": point})["E"] for point in (500.0, 700.0))
+    plain, shifted = (bootstrap_intervals(draws, {"E": point})["E"] for point in (500.0, 700.0))
     assert shifted[0] > plain[0] and shifted[1] > plain[1]
     with pytest.raises(UserError, match="no draws"):
         upright({}, 1)

@@ -9,7 +9,7 @@ import pytest
 from tongues.errors import Caution, UserError
 from tongues.laws import Law, fit, frontier, implied_saving, preset
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan
-from tongues.plan.certainty import FLAT
+from tongues.plan.recommend import FLAT
 
 SCRATCH = {"E": 1.6, "A": 400.0, "B": 700.0, "alpha": 0.36, "beta": 0.32}
 CPT = {"E": 1.6, "A": 400.0, "B": 80.0, "alpha": 0.36, "beta": 0.22, "gamma": 0.03}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tongues.errors import UserError
 from tongues.hardware import GPUS, Cluster, find_gpu
 from tongues.plan.question import (
-    Base,
+    BaseCheckpoint,
     Question,
     ask,
     read_base,
@@ -68,7 +68,7 @@ def test_numbers_shares_and_bases() -> None:
     assert read_number("2.4", "--target-loss") == 2.4
     assert read_number("40%", "--mfu", most=1) == 0.4
     assert read_shares("20%,0,0.05", "--replay") == (0.0, 0.05, 0.2)
-    assert read_base("llama=8B@15T") == Base("llama", 8e9, 15e12)
+    assert read_base("llama=8B@15T") == BaseCheckpoint("llama", 8e9, 15e12)
     assert read_base("runs/a=b=1M@20M").name == "runs/a=b"
     assert read_base("llama=8B@15T").ratio == 1875
 

@@ -7,9 +7,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tongues.laws import PRESETS, Law, allocate, preset
-from tongues.plan.question import Base
+from tongues.plan.question import BaseCheckpoint
 from tongues.plan.repeats import Repeats, filled_by
-from tongues.plan.ways import Way, first_reached, lowest, reached_in_draws
+from tongues.plan.ways import Way, first_reached, minimise, reached_in_draws
 
 SPLIT = [name for name in PRESETS if allocate(preset(name))]
 
@@ -43,15 +43,15 @@ def test_the_closed_form_is_the_numeric_minimum(name: str, flops: float) -> None
 
     best = allocate(law)
     assert best is not None
-    found = np.exp(lowest(loss, np.array([math.log(1e3)]), np.array([math.log(1e15)])))[0]
+    found = np.exp(minimise(loss, np.array([math.log(1e3)]), np.array([math.log(1e15)])))[0]
     assert found == pytest.approx(best.sizes(flops)[0], rel=1e-6)
     assert float(way_of(law).sizes(np.array(flops))[0]) == pytest.approx(found, rel=1e-6)
 
 
 def test_a_minimum_at_the_end_is_none() -> None:
     ends = np.array([0.0]), np.array([1.0])
-    assert np.isnan(lowest(lambda x: x, *ends)[0])
-    assert np.isnan(lowest(lambda x: -x, *ends)[0])
+    assert np.isnan(minimise(lambda x: x, *ends)[0])
+    assert np.isnan(minimise(lambda x: -x, *ends)[0])
 
 
 def test_the_printed_allocation_of_the_published_law() -> None:
@@ -159,8 +159,10 @@ def test_equal_laws_of_another_form_value_repeats_alike() -> None:
         assert one.sizes(flops)[0] == pytest.approx(other.sizes(flops)[0], rel=1e-6)
 
 
-@pytest.mark.parametrize("base", [None, Base("big", 8e9, 160e9)])
-def test_text_that_is_not_read_again_changes_nothing_for_a_base(base: Base | None) -> None:
+@pytest.mark.parametrize("base", [None, BaseCheckpoint("big", 8e9, 160e9)])
+def test_text_that_is_not_read_again_changes_nothing_for_a_base(
+    base: BaseCheckpoint | None,
+) -> None:
     params = base.params if base else 8e9
     plenty = Way("a", "cpt", "law", chinchilla(), base=base, params=params)
     limited = replace(plenty, repeats=of(1e9))

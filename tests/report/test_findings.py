@@ -7,7 +7,7 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.laws.observed import gather, twin
+from tongues.laws.observed import gather_runs, twin
 from tongues.report.findings import Findings, findings
 from tongues.report.measures import nearness
 from tongues.runs import run_rows
@@ -150,7 +150,7 @@ def test_no_runs_is_an_error():
 def test_a_twin_of_the_same_study_comes_first(make_study: Callable[..., Path], tmp_path: Path):
     rows = run_rows([make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",))])
     other = [row | {"run": row["run"].replace("study/", "another/")} for row in rows]
-    runs = gather(rows + other)
+    runs = gather_runs(rows + other)
     for run in runs:
         if run.strategy == "cpt":
             partner = twin(run, runs)

@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import MakeRecipe
 from tongues.check import check_recipe
 from tongues.errors import UserError
-from tongues.study import choose, measure_cost, run_all
+from tongues.study import choose_plans, measure_cost, run_all
 
 STUDY = (
     "model={}",
@@ -37,7 +37,7 @@ def test_runs_are_chosen_with_their_parents(make_recipe: MakeRecipe, tmp_path: P
     pairs = check_recipe(make_recipe(*STUDY), tmp_path).runs
 
     def chosen(condition: str) -> list[str]:
-        return [plan.name.removeprefix("small/") for plan, _ in choose(pairs, condition)]
+        return [plan.name.removeprefix("small/") for plan, _ in choose_plans(pairs, condition)]
 
     assert chosen("shape == '0.1M' and replay > 0") == [
         "qaa-source-0.1M-s1",
@@ -45,6 +45,6 @@ def test_runs_are_chosen_with_their_parents(make_recipe: MakeRecipe, tmp_path: P
     ]
     assert chosen("strategy == 'scratch' and params < 1e5") == ["qab-scratch-0.05M-s1"]
     with pytest.raises(UserError, match="none of the 12 rows"):
-        choose(pairs, "target == 'fr'")
+        choose_plans(pairs, "target == 'fr'")
     with pytest.raises(UserError, match="shape"):
-        choose(pairs, "shap == '0.1M'")
+        choose_plans(pairs, "shap == '0.1M'")

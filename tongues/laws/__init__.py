@@ -1,37 +1,30 @@
 """Scaling laws: fit them to runs, know how sure they are, and spend compute by them."""
 
 from tongues.laws.allocation import Allocation, allocate
-from tongues.laws.compare import Comparison, compare
+from tongues.laws.compare import LawComparison, compare
 from tongues.laws.forms import FORMS
-from tongues.laws.frontier import (
+from tongues.laws.frontier import compute_of, envelope, frontier
+from tongues.laws.implied import (
     about_saving,
-    compute_of,
-    envelope,
-    frontier,
     implied_saving,
     implied_saving_interval,
+    params_for,
+    saved_at_size,
+    tokens_for,
 )
 from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.presets import PRESETS, preset, read_laws_file
-from tongues.laws.transfer import (
-    Curve,
-    Saving,
-    Savings,
-    params_for,
-    saved_at_size,
-    savings,
-    tokens_for,
-)
+from tongues.laws.transfer import Curve, Saving, Savings, savings
 from tongues.laws.trust import fit
 
 __all__ = [
     "FORMS",
     "PRESETS",
     "Allocation",
-    "Comparison",
     "Curve",
     "HoldOut",
     "Law",
+    "LawComparison",
     "Leverage",
     "Saving",
     "Savings",

@@ -8,12 +8,19 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.laws.forms import Form
-from tongues.laws.uncertainty import intervals, percentiles
+from tongues.laws.uncertainty import bootstrap_intervals, percentiles
 
 if TYPE_CHECKING:
     from tongues.laws.law import Law
 
-__all__ = ["Allocation", "about_allocation", "allocate"]
+__all__ = ["Allocation", "about_allocation", "allocate", "with_interval"]
+
+_DOUBTED = 0.025  # share of the draws without a best size, from which it is told
+
+
+def with_interval(value: float, ends: tuple[float, float] | None) -> str:
+    """As in `0.519 [0.5, 0.543]`."""
+    return f"{value:.3g}" + (f" [{ends[0]:.3g}, {ends[1]:.3g}]" if ends else "")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -38,9 +45,8 @@ class Allocation:
     def sizes_interval(self, compute: float) -> tuple[tuple[float, float], tuple[float, float]]:
         """The 95 % intervals of both at `compute` FLOPs; the law must have draws."""
         if not self.draws:
-            raise UserError(
-                "this law has no draws, so no intervals", where="law", code="no_intervals"
-            )
+            what = "this law has no draws, so no intervals"
+            raise UserError(what, where="law", code="no_intervals")
         sizes = self.draws["N_coef"] * compute ** self.draws["a"]
         (low, high), (least, most) = percentiles(sizes), percentiles(compute / (6.0 * sizes))
         return (float(low), float(high)), (float(least), float(most))
@@ -48,10 +54,10 @@ class Allocation:
     @property
     def sentences(self) -> list[str]:
         """The size and the tokens as powers of compute, with the intervals of the exponents."""
-        ends = {name: f" [{low:.3g}, {high:.3g}]" for name, (low, high) in self.interval.items()}
+        a, b = (with_interval(getattr(self, name), self.interval.get(name)) for name in "ab")
         return [
-            f"size for C FLOPs: N = {self.N_coef:.3g} C^{self.a:.3g}{ends.get('a', '')}",
-            f"tokens for C FLOPs: D = {self.D_coef:.3g} C^{self.b:.3g}{ends.get('b', '')}",
+            f"size for C FLOPs: N = {self.N_coef:.3g} C^{a}",
+            f"tokens for C FLOPs: D = {self.D_coef:.3g} C^{b}",
         ]
 
     def __repr__(self) -> str:
@@ -60,7 +66,7 @@ class Allocation:
 
     def to_json(self) -> dict[str, Any]:
         """The four numbers and their intervals."""
-        numbers = {"N_coef": self.N_coef, "a": self.a, "D_coef": self.D_coef, "b": self.b}
+        numbers = {name: getattr(self, name) for name in ("N_coef", "a", "D_coef", "b")}
         return numbers | {"interval": {name: list(ends) for name, ends in self.interval.items()}}
 
 
@@ -77,7 +83,7 @@ def allocate(law: "Law") -> Allocation | None:
     if law.draws:
         inside = split.interior(law.draws)
         draws = split.sizes({name: values[inside] for name, values in law.draws.items()})
-    return Allocation(**point, interval=intervals(draws, point), draws=draws)
+    return Allocation(**point, interval=bootstrap_intervals(draws, point), draws=draws)
 
 
 def about_allocation(
@@ -88,15 +94,10 @@ def about_allocation(
     if split is None:
         return ()
     if not split.interior(params):
-        sentence = f"no compute-optimal size exists: {split.why_not(params)}"
-        return (Caution("no_interior_optimum", sentence),)
+        what = f"no compute-optimal size exists: {split.why_not(params)}"
+        return (Caution("no_interior_optimum", what),)
     outside = 1.0 - np.mean(split.interior(draws)) if draws else 0.0
-    if outside > 0.025:
-        return (
-            Caution(
-                "optimum_in_doubt",
-                f"{outside:.0%} of the resamples have no compute-optimal size; "
-                "the allocation's intervals leave them out",
-            ),
-        )
-    return ()
+    if outside <= _DOUBTED:
+        return ()
+    what = f"{outside:.0%} of the resamples have no compute-optimal size; "
+    return (Caution("optimum_in_doubt", what + "the allocation's intervals leave them out"),)

@@ -1,19 +1,19 @@
 """What `tongues fit` answers: from places on disk to laws, tables and sentences."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import Caution, UserError
 from tongues.files import write_json
-from tongues.laws.compare import Comparison
+from tongues.laws.compare import LawComparison
 from tongues.laws.describe import html, html_of, law_title, parameter_rows, sentences
-from tongues.laws.fit import Request
-from tongues.laws.forms import FORMS, Form
+from tongues.laws.fit import FitRequest
+from tongues.laws.forms import FORMS
 from tongues.laws.implied import Implied, implied_by
 from tongues.laws.law import Law
-from tongues.laws.observed import gather
+from tongues.laws.observed import gather_runs
 from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
 from tongues.laws.tabled import (
@@ -24,21 +24,21 @@ from tongues.laws.tabled import (
     fit_columns,
 )
 from tongues.laws.targets import TargetLaws, fit_targets
-from tongues.tables import Observations, RunTable, read_table, select_rows
+from tongues.tables import read_table, select_rows
 
-__all__ = ["Answer", "fit_places"]
+__all__ = ["FitAnswer", "fit_places"]
 
 _DELTA = 1e-3  # of the command, as of `tongues.laws.fit`
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FitAnswer:
     """One law, all laws of runs by target, or a comparison: whichever was asked for."""
 
     fitted: tuple[Fitted, ...] = ()
     implied: Implied | None = None
     targets: tuple[TargetLaws, ...] = ()
-    comparison: Comparison | None = None
+    comparison: LawComparison | None = None
     cautions: tuple[Caution, ...] = ()
 
     @property
@@ -65,29 +65,28 @@ class Answer:
 
     def _repr_html_(self) -> str:
         if self.comparison:
-            return html_of(self.comparison.rows, "Comparison", self.comparison.sentences)
+            return html_of(self.comparison.rows, "LawComparison", self.comparison.sentences)
         return "".join(map(html, self.laws))
 
     def to_json(self, *, draws: bool) -> dict[str, Any]:
         """One JSON object; `draws` tells whether the bootstrap draws come along."""
-        said = _as_json(self.cautions)
+        doubts = [asdict(caution) for caution in self.cautions]
         if self.comparison:
-            return self.comparison.to_json() | {"warnings": said}
+            return self.comparison.to_json() | {"warnings": doubts}
         if self.law is None:
             laws = [law.to_json(draws=draws) for one in self.targets for law in one.all]
             return {"laws": laws, "refused": [line for one in self.targets for line in one.refused]}
-        whole = self.law.to_json(draws=draws)
+        plain = self.law.to_json(draws=draws)
         if self.implied:
-            whole["transfer"] = self.implied.to_json()
-            said += _as_json(self.implied.warnings)
-        whole["warnings"] += said
-        return whole
+            plain["transfer"] = self.implied.to_json()
+            doubts += [asdict(caution) for caution in self.implied.warnings]
+        plain["warnings"] += doubts
+        return plain
 
     def write(self, path: Path) -> None:
         """Write all of it; the law underneath, where it was fitted too, comes along."""
         if self.law and len(self.fitted) > 1:
-            laws = [one.law.to_json() for one in self.fitted]
-            write_json(path, {"laws": laws})
+            write_json(path, {"laws": [one.law.to_json() for one in self.fitted]})
         else:
             write_json(path, self.to_json(draws=True))
 
@@ -118,21 +117,19 @@ class Answer:
         """What to print below them."""
         if self.comparison:
             return list(self.comparison.sentences)
-        said = sentences(self.law) if self.law else []
+        lines = sentences(self.law) if self.law else []
         for one in self.fitted[:-1]:
-            said += [f"its base: {line}" for line in sentences(one.law, brief=True)]
-        return said + (self.implied.sentences if self.implied else [])
+            lines += [f"its base: {line}" for line in sentences(one.law, brief=True)]
+        return lines + (self.implied.sentences if self.implied else [])
 
     @property
     def remarks(self) -> list[str]:
         """Every reason to doubt it."""
-        said = [str(caution) for caution in self.cautions]
-        if self.law:
-            for one in self.fitted[:-1]:
-                said += [f"its base: {c}" for c in one.law.warnings]
-            said += [str(caution) for caution in self.law.warnings]
-            return said + [str(c) for c in (self.implied.warnings if self.implied else ())]
-        return said + [line for one in self.targets for line in one.remarks]
+        doubts = [str(caution) for caution in self.cautions]
+        doubts += [f"its base: {c}" for one in self.fitted[:-1] for c in one.law.warnings]
+        doubts += [str(caution) for caution in self.law.warnings] if self.law else []
+        doubts += [str(caution) for caution in self.implied.warnings] if self.implied else []
+        return doubts + [line for one in self.targets for line in one.remarks]
 
     def next(self, place: Path, out: Path | None) -> str:
         """The command that comes next."""
@@ -160,66 +157,11 @@ def fit_places(
     drop_highest: int,
     delta: float,
     draws: int,
-) -> Answer:
+) -> FitAnswer:
     """Read tables or run directories, and fit what is asked for.
 
     Run directories without a named law give all laws of every target.
     """
-    _check_flags(law, where, compare, fix, tie)
-    table = read_table(places)
-    runs = all(place.is_dir() for place in places)
-    if runs and where:
-        table = select_rows(table, where)
-    if runs and any(roles.values()):
-        raise UserError("the columns of runs are known; name none", where=str(places[0]))
-    if runs and law is None and not compare:
-        if base or fix or tie or drop_highest or delta != _DELTA:
-            raise UserError(
-                "all laws of the runs are fitted at once, each in its own way",
-                where=str(places[0]),
-                hint="name the one you mean with --law, and then what it should hold",
-            )
-        fitted = fit_targets(gather(_rows(table)), draws=draws)
-        if not fitted:
-            raise UserError("there is no finished run to fit", where=str(places[0]))
-        return Answer(targets=tuple(fitted))
-    law = law or "chinchilla"
-    form = _form(law)
-    if drop_highest < 0:
-        raise UserError(f"cannot drop {drop_highest} rows", where="--drop-highest")
-    request = Request(
-        law=law,
-        base=find_law(base, form.base or "chinchilla") if base else None,
-        drop_highest=drop_highest,
-        delta=delta,
-        draws=draws,
-        fix=dict(_fixed(word) for word in fix),
-        tie=[_tied(word) for word in tie],
-    )
-    needs = ("N", "D") if compare else form.variables
-    columns, cautions = _columns(table, roles, where, needs, law, runs=runs)
-    if compare:
-        return Answer(comparison=compare_columns(columns, request), cautions=cautions)
-    fitted = fit_columns(columns, request)
-    under = request.base or (fitted.base.law if fitted.base else None)
-    implied = implied_by(under, fitted.law) if under and law == "cpt" else None
-    return Answer(fitted=fitted.all, implied=implied, cautions=cautions)
-
-
-def _form(name: str) -> Form:
-    """The form of that name; the refusal of another says what there is."""
-    try:
-        return FORMS.find(name, "--law")
-    except UserError as error:
-        known = "\n".join(f"  {form.name}: {form.summary}" for form in FORMS)
-        hint = f"{error.hint} The laws are\n{known}"
-        raise UserError(error.what, where=error.where, hint=hint) from None
-
-
-def _check_flags(
-    law: str | None, where: str | None, compare: bool, fix: Sequence[str], tie: Sequence[str]
-) -> None:
-    """Refuse what says nothing, or says two things."""
     if compare and (law or fix or tie):
         raise UserError(
             "every law is compared, each with all its parameters free",
@@ -228,47 +170,72 @@ def _check_flags(
         )
     if where is not None and not where.strip():
         raise UserError("the condition is empty", where="--where", hint="is a variable unset?")
-    names = [word.partition("=")[0].strip() for word in fix]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
-        raise UserError(f"{twice} is fixed twice", where="--fix")
-
-
-def _columns(
-    table: RunTable,
-    roles: Mapping[str, str | None],
-    where: str | None,
-    needs: Sequence[str],
-    law: str,
-    *,
-    runs: bool,
-) -> tuple[dict[str, Observations], tuple[Caution, ...]]:
-    if runs:
-        return columns_of_runs(_rows(table), law), ()
-    return columns_of_table(table, roles, where, law, needs)
-
-
-def _rows(table: RunTable) -> list[dict[str, Any]]:
-    names = list(table.columns)
-    return [
-        dict(zip(names, cells, strict=True)) for cells in zip(*table.columns.values(), strict=True)
-    ]
-
-
-def _as_json(cautions: Sequence[Caution]) -> list[dict[str, str]]:
-    return [{"code": caution.code, "sentence": caution.sentence} for caution in cautions]
-
-
-def _fixed(word: str) -> tuple[str, float]:
-    name, _, value = word.partition("=")
+    fixed: dict[str, float] = {}
+    for name, value in (_pair(word, "--fix", "E=1.69") for word in fix):
+        if name in fixed:
+            raise UserError(f"{name} is fixed twice", where="--fix")
+        try:
+            fixed[name] = float(value)
+        except ValueError:
+            hint = "write E=1.69"
+            raise UserError(f"`{value}` is not a number", where="--fix", hint=hint) from None
+    table = read_table(places)
+    runs = all(place.is_dir() for place in places)
+    if runs and where:
+        table = select_rows(table, where)
+    if runs and any(roles.values()):
+        raise UserError("the columns of runs are known; name none", where=str(places[0]))
+    rows = (
+        [
+            dict(zip(table.columns, cells, strict=True))
+            for cells in zip(*table.columns.values(), strict=True)
+        ]
+        if runs
+        else []
+    )
+    if runs and law is None and not compare:
+        if base or fix or tie or drop_highest or delta != _DELTA:
+            raise UserError(
+                "all laws of the runs are fitted at once, each in its own way",
+                where=str(places[0]),
+                hint="name the one you mean with --law, and then what it should hold",
+            )
+        targets = fit_targets(gather_runs(rows), draws=draws)
+        if not targets:
+            raise UserError("there is no finished run to fit", where=str(places[0]))
+        return FitAnswer(targets=tuple(targets))
+    law = law or "chinchilla"
     try:
-        return name.strip(), float(value)
-    except ValueError:
-        raise UserError(f"`{word}` fixes nothing", where="--fix", hint="write E=1.69") from None
+        form = FORMS.find(law, "--law")
+    except UserError as error:
+        known = "\n".join(f"  {form.name}: {form.summary}" for form in FORMS)
+        hint = f"{error.hint} The laws are\n{known}"
+        raise UserError(error.what, where=error.where, hint=hint) from None
+    if drop_highest < 0:
+        raise UserError(f"cannot drop {drop_highest} rows", where="--drop-highest")
+    request = FitRequest(
+        law=law,
+        base=find_law(base, form.base or "chinchilla") if base else None,
+        drop_highest=drop_highest,
+        delta=delta,
+        draws=draws,
+        fix=fixed,
+        tie=[_pair(word, "--tie", "alpha=beta") for word in tie],
+    )
+    columns, cautions = columns_of_runs(rows, law) if runs else {}, ()
+    if not runs:
+        needs = ("N", "D") if compare else form.variables
+        columns, cautions = columns_of_table(table, roles, where, law, needs)
+    if compare:
+        return FitAnswer(comparison=compare_columns(columns, request), cautions=cautions)
+    fitted = fit_columns(columns, request)
+    under = request.base or (fitted.base.law if fitted.base else None)
+    implied = implied_by(under, fitted.law) if under and law == "cpt" else None
+    return FitAnswer(fitted=fitted.all, implied=implied, cautions=cautions)
 
 
-def _tied(word: str) -> tuple[str, str]:
-    first, equals, second = word.partition("=")
-    if not equals or not first.strip() or not second.strip():
-        raise UserError(f"`{word}` ties nothing", where="--tie", hint="write alpha=beta")
-    return first.strip(), second.strip()
+def _pair(word: str, flag: str, example: str) -> tuple[str, str]:
+    first, _, second = (part.strip() for part in word.partition("="))
+    if not first or not second:
+        raise UserError(f"`{word}` is not a pair", where=flag, hint=f"write {example}")
+    return first, second

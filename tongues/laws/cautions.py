@@ -1,25 +1,18 @@
 """What a fit cannot be trusted for: typed cautions, never silence."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from tongues.errors import Caution
+from tongues.laws.allocation import about_allocation
 from tongues.laws.forms import Form
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows
-from tongues.laws.solver import Optimum, Problem
+from tongues.laws.solver import FitProblem, Optimum
 from tongues.laws.uncertainty import FEWEST_DRAWS, FEWEST_RUNS
 
-__all__ = [
-    "about_base",
-    "about_bounds",
-    "about_draws",
-    "about_intervals",
-    "about_optimum",
-    "about_residuals",
-    "about_rows",
-]
+__all__ = ["about_intervals", "doubts_of_fit"]
 
 Ends = tuple[float, float]
 _FEW_SIZES = 4
@@ -33,55 +26,79 @@ _OUTLYING = 8.0  # robust standard deviations
 _SHOWN = 5
 
 
-def about_rows(rows: Rows, form: Form, free: Sequence[str]) -> Iterator[Caution]:
-    """Too few sizes or runs, or sizes and tokens that only ever grew together.
+def doubts_of_fit(
+    problem: FitProblem,
+    optimum: Optimum,
+    rows: Rows,
+    fitted: Rows,
+    base: Law | None,
+    count: int,
+    params: Mapping[str, float],
+    draws: Mapping[str, np.ndarray],
+    interval: Mapping[str, Ends],
+) -> tuple[Caution, ...]:
+    """Every reason to doubt a law of these parameters, draws and intervals.
 
-    free: the parameters that are looked for.
+    rows: that were given. fitted: those of them that the law was fitted to. base: the law below.
+    count: of resamples that were wanted.
     """
-    if "N" in rows.variables and form.finds_size(free):
-        sizes = len(np.unique(rows.variables["N"]))
+    form = problem.form
+    return (
+        *_about_rows(fitted, problem),
+        *_about_draws(fitted, count),
+        *_about_residuals(
+            fitted, np.log(fitted.loss) - np.log(form.loss(params, fitted.variables))
+        ),
+        *(_about_base(rows, form, base) if base else ()),
+        *_about_optimum(problem, optimum),
+        *_about_bounds(problem, interval),
+        *about_intervals(form, params, interval),
+        *about_allocation(form, params, draws),
+    )
+
+
+def _about_rows(rows: Rows, problem: FitProblem) -> Iterator[Caution]:
+    """Too few sizes or runs, implausible counts, or sizes and tokens that only grew together."""
+    N, D = (rows.variables.get(name) for name in "ND")
+    if N is not None and problem.form.finds_size(problem.names):
+        sizes = len(np.unique(N))
         if sizes < _FEW_SIZES:
             what = f"only {sizes} model sizes; the exponent of N is a guess"
             yield Caution("few_sizes", what)
-    yield from _about_amounts(rows)
+    for column, name in ((N, "parameters"), (D, "tokens")):
+        if column is not None and np.median(column) < _FEWEST_COUNTED:
+            what = f"half of the rows have fewer than {float(np.median(column)):g} {name}"
+            yield Caution("implausible_amounts", f"{what}; are they in millions or billions?")
+    if N is not None and D is not None and (D < N).all():
+        what = "every row has fewer tokens than parameters; are the columns swapped?"
+        yield Caution("implausible_amounts", what)
     if rows.n_runs < FEWEST_RUNS:
         yield Caution("no_intervals", f"{rows.n_runs} runs are too few to resample")
     elif rows.n_runs < _FEW_RUNS:
         what = f"only {rows.n_runs} runs to resample; intervals are too narrow"
         yield Caution("few_runs", what)
-    if {"N", "D"} <= rows.variables.keys():
-        correlation = np.corrcoef(np.log(rows.variables["N"]), np.log(rows.variables["D"]))[0, 1]
+    if N is not None and D is not None:
+        correlation = np.corrcoef(np.log(N), np.log(D))[0, 1]
         if abs(correlation) > _TOGETHER:
             what = f"log N and log D correlate at {correlation:.3f}; what is due to size and what "
             what += "to tokens cannot be told apart"
             yield Caution("sizes_and_tokens_together", what)
 
 
-def _about_amounts(rows: Rows) -> Iterator[Caution]:
-    """Counts that can hardly be what they are taken for: in millions, or swapped."""
-    for name, what in (("N", "parameters"), ("D", "tokens")):
-        middle = float(np.median(rows.variables.get(name, np.array([np.inf]))))
-        if middle < _FEWEST_COUNTED:
-            what = f"half of the rows have fewer than {middle:g} {what}"
-            yield Caution("implausible_amounts", f"{what}; are they in millions or billions?")
-    if {"N", "D"} <= rows.variables.keys() and (rows.variables["D"] < rows.variables["N"]).all():
-        what = "every row has fewer tokens than parameters; are the columns swapped?"
-        yield Caution("implausible_amounts", what)
-
-
-def about_draws(rows: Rows, draws: int) -> Iterator[Caution]:
+def _about_draws(rows: Rows, count: int) -> Iterator[Caution]:
     """Resamples that were asked for, but are too few for an interval."""
-    if 0 < draws < FEWEST_DRAWS and rows.n_runs >= FEWEST_RUNS:
-        what = f"{draws} resamples are too few for intervals; {FEWEST_DRAWS} or more give them"
+    if 0 < count < FEWEST_DRAWS and rows.n_runs >= FEWEST_RUNS:
+        what = f"{count} resamples are too few for intervals; {FEWEST_DRAWS} or more give them"
         yield Caution("few_draws", what)
 
 
-def about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
-    """Runs far from the law.
-
-    residual: log measured − log law, a row each.
-    """
-    middle = _middles(residual, rows.run)
+def _about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
+    """Runs far from the law; residual: log measured − log law, a row each."""
+    order = np.lexsort((residual, rows.run))  # one sort, since there may be hundreds of runs
+    count = np.bincount(rows.run)
+    first = np.concatenate([[0], np.cumsum(count)[:-1]])
+    ordered = residual[order]
+    middle = (ordered[first + (count - 1) // 2] + ordered[first + count // 2]) / 2.0
     spread = 1.4826 * np.median(np.abs(middle - np.median(middle)))
     far = np.flatnonzero(np.abs(middle) > max(_OUTLYING * spread, 0.03))
     if far.size:
@@ -92,24 +109,14 @@ def about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
         yield Caution("outlying_runs", what)
 
 
-def _middles(values: np.ndarray, run: np.ndarray) -> np.ndarray:
-    """The median of each run's values; one sort, since there may be hundreds of runs."""
-    order = np.lexsort((values, run))
-    count = np.bincount(run)
-    first = np.concatenate([[0], np.cumsum(count)[:-1]])
-    ordered = values[order]
-    return (ordered[first + (count - 1) // 2] + ordered[first + count // 2]) / 2.0
-
-
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
 
-def about_base(rows: Rows, form: Form, base: Law) -> Iterator[Caution]:
-    """Rows that lie below what the base law allows, and a base without draws."""
-    known = form.known(base.params, rows.variables)
-    below = np.flatnonzero(rows.loss <= known)
+def _about_base(rows: Rows, form: Form, base: Law) -> Iterator[Caution]:
+    """Rows that lie below what the base law allows, and a base that is loose or without draws."""
+    below = np.flatnonzero(rows.loss <= form.known(base.params, rows.variables))
     if below.size:
         runs = _some(list(dict.fromkeys(rows.runs[i] for i in rows.run[below])))
         what = f"{below.size} of {len(rows.loss)} rows have a loss the base law's "
@@ -123,26 +130,23 @@ def about_base(rows: Rows, form: Form, base: Law) -> Iterator[Caution]:
         yield Caution("base_without_draws", what)
 
 
-def about_optimum(problem: Problem, optimum: Optimum) -> Iterator[Caution]:
+def _about_optimum(problem: FitProblem, optimum: Optimum) -> Iterator[Caution]:
     """Parameters at a bound, an E of nothing, a flat valley, or a descent that did not end."""
-    theta, names = optimum.theta[0], problem.names
+    theta, names, floor = optimum.theta[0], problem.names, problem.form.floor
     near = 1e-9 * (problem.high - problem.low)
     pressed = (theta <= problem.low + near) | (theta >= problem.high - near)
     point = problem.params(theta)
-    vanished = theta < problem.log_loss.min() + np.log(_NOTHING)
-    for index in np.flatnonzero(pressed):
-        name = names[index]
+    for name in (names[index] for index in np.flatnonzero(pressed)):
         if name in problem.form.exponents:
             what = f"{name} stopped at the edge of what is searched, {float(point[name]):.4g}"
             yield Caution("at_bound", what)
-        elif name != problem.form.floor:
+        elif name != floor:
             yield Caution("at_bound", f"the term of {name} vanished; these runs lack it")
-    floor = problem.form.floor
+    vanished = theta < problem.log_loss.min() + np.log(_NOTHING)
     if floor in names and vanished[names.index(floor)]:
         what = f"{floor} is as good as zero; these runs do not show where loss levels off"
         yield Caution("zero_E", what)
-    inner = optimum.curvature[0][np.ix_(~pressed, ~pressed)]
-    values = np.linalg.eigvalsh(inner)
+    values = np.linalg.eigvalsh(optimum.curvature[0][np.ix_(~pressed, ~pressed)])
     if values.size and values[0] * _ILL_CONDITIONED < values[-1]:
         what = "very different parameters fit these runs equally well; "
         what += "trust the curve within its range, not the single parameters"
@@ -151,7 +155,7 @@ def about_optimum(problem: Problem, optimum: Optimum) -> Iterator[Caution]:
         yield Caution("not_converged", f"the gradient is still {optimum.gradient[0]:.1e}")
 
 
-def about_bounds(problem: Problem, interval: Mapping[str, Ends]) -> Iterator[Caution]:
+def _about_bounds(problem: FitProblem, interval: Mapping[str, Ends]) -> Iterator[Caution]:
     """Intervals that end where the search does: that end is no finding."""
     low, high = (problem.params(end) for end in (problem.low, problem.high))
     for name in problem.names:

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
-from tongues.frames import to_frame
+from tongues.frames import text_table, to_frame
 from tongues.laws import describe
-from tongues.laws.fit import Manner, Request, fit_rows, prepare
+from tongues.laws.fit import FitRequest, FitTask, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
 from tongues.laws.rows import Rows
-from tongues.laws.solver import objective, pose, solve
+from tongues.laws.solver import objective, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, percentiles, refit
 
-__all__ = ["Comparison", "Entry", "compare", "compare_rows"]
+__all__ = ["Entry", "LawComparison", "compare", "compare_rows"]
 
 _FOLDS = 10
 _BASES = 20  # draws of the base among which the error of the law on it is spread
@@ -56,7 +56,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison:
+class LawComparison:
     """The table of fitting errors, and what it says in sentences."""
 
     entries: tuple[Entry, ...]
@@ -72,12 +72,8 @@ class Comparison:
                 "runs": str(entry.n_runs),
                 "fitting error": f"{entry.mean_huber:.3e}",
                 "on left-out runs": f"{entry.validated:.3e}",
-                "worse than the best by": "best"
-                if entry.best
-                else f"{entry.beyond[0]:.1e} [{entry.beyond[1]:.1e}, {entry.beyond[2]:.1e}]",
-                "gamma": f"{entry.gamma[0]:.3f} [{entry.gamma[1]:.3f}, {entry.gamma[2]:.3f}]"
-                if entry.gamma
-                else "",
+                "worse than the best by": "best" if entry.best else _ends(entry.beyond, ".1e"),
+                "gamma": _ends(entry.gamma, ".3f"),
             }
             for entry in self.entries
         ]
@@ -88,24 +84,18 @@ class Comparison:
 
     def summary(self) -> str:
         """The table and the sentences."""
-        return "\n".join([describe.text_table(self.rows), *self.sentences])
+        return "\n".join([text_table(self.rows), *self.sentences])
 
     def to_frame(self) -> Any:
         """A row a law and strategy, as a data frame of pandas or polars."""
-        names = ("strategy", "law", "n_rows", "n_runs", "mean_huber", "validated", "doubt")
-        parts = {"beyond": lambda e: e.beyond, "gamma": lambda e: e.gamma or (None,) * 3}
-        ends = ("", "_low", "_high")
-        return to_frame(
-            [
-                {name: getattr(entry, name) for name in names}
-                | {
-                    name + end: number
-                    for name, read in parts.items()
-                    for end, number in zip(ends, read(entry), strict=True)
-                }
-                for entry in self.entries
-            ]
-        )
+        rows = []
+        for entry in self.entries:
+            row = asdict(entry)
+            for name in ("beyond", "gamma"):
+                ends = row.pop(name) or (None,) * 3
+                row |= zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)
+            rows.append(row)
+        return to_frame(rows)
 
     def plot(self) -> Any:
         """The errors on left-out runs, as an altair chart."""
@@ -134,6 +124,10 @@ class Comparison:
         return {"compare": [asdict(e) for e in self.entries], "sentences": list(self.sentences)}
 
 
+def _ends(of: tuple[float, float, float] | None, show: str) -> str:
+    return f"{of[0]:{show}} [{of[1]:{show}}, {of[2]:{show}}]" if of else ""
+
+
 def compare(
     by_strategy: Mapping[str, Mapping[str, ArrayLike]],
     base: Law | None = None,
@@ -142,7 +136,7 @@ def compare(
     draws: int = 1000,
     seed: int = 0,
     forms: Sequence[str] = (),
-) -> Comparison:
+) -> LawComparison:
     """Which law the runs of each strategy support.
 
     by_strategy: columns `N`, `D`, `loss` and `runs`, by strategy: rows of the same run, or of runs
@@ -151,42 +145,39 @@ def compare(
     delta, draws, seed: as for `fit`. forms: the laws to compare, by their names; without it all
         that are made for it.
     """
-    prepared: dict[str, Rows] = {}
-    manner = Manner(delta, draws, seed)
-    for strategy, columns in by_strategy.items():
-        variables = {name: columns[name] for name in ("N", "D")}
-        request = Request(delta=delta, draws=draws, seed=seed)
-        runs = columns.get("runs")
-        _, prepared[strategy], manner = prepare(request, variables, columns["loss"], runs)
-    return compare_rows(prepared, base, manner, forms)
+    request = FitRequest(delta=delta, draws=draws, seed=seed)
+    rows = {
+        strategy: prepare(request, {n: of[n] for n in "ND"}, of["loss"], of.get("runs")).rows
+        for strategy, of in by_strategy.items()
+    }
+    return compare_rows(rows, request, base, forms)
 
 
 def compare_rows(
     by_strategy: Mapping[str, Rows],
+    request: FitRequest,
     base: Law | None = None,
-    manner: Manner | None = None,
     forms: Sequence[str] = (),
-) -> Comparison:
+) -> LawComparison:
     """Fit every law to every strategy's rows, cross-validate over runs, and say what holds.
 
-    base: the scratch law that the `cpt` law stands on; without it that law is left out. forms: the
-    laws to compare, by their names; without it all that are made for it.
+    request: whose delta, draws and seed count. base, forms: as for `compare`.
     """
-    manner = manner or Manner()
     compared = [FORMS.find(name) for name in forms] or [form for form in FORMS if form.compared]
-    entries: list[Entry] = []
-    for strategy, rows in by_strategy.items():
-        entries += _strategy(
-            strategy, rows, base if strategy != "scratch" else None, manner, compared
+    entries = {
+        strategy: _entries(
+            strategy, rows, base if strategy != "scratch" else None, request, compared
         )
-    if not entries:
+        for strategy, rows in by_strategy.items()
+    }
+    if not any(entries.values()):
         raise UserError("no law can be compared on these rows", where="rows")
-    said = [line for strategy in by_strategy for line in _sentences(strategy, entries)]
-    return Comparison(tuple(entries), tuple(said))
+    sentences = [line for strategy, own in entries.items() for line in _sentences(strategy, own)]
+    return LawComparison(tuple(one for own in entries.values() for one in own), tuple(sentences))
 
 
-def _strategy(
-    strategy: str, rows: Rows, base: Law | None, manner: Manner, forms: Sequence[Form]
+def _entries(
+    strategy: str, rows: Rows, base: Law | None, request: FitRequest, forms: Sequence[Form]
 ) -> list[Entry]:
     if rows.n_runs < FEWEST_RUNS:
         return []
@@ -196,16 +187,13 @@ def _strategy(
         if (form.base and base is None) or len(rows.loss) <= len(form.free):
             continue
         own = base if form.base else None
-        fitted[form.name] = fit_rows(form, rows, own, manner)
-        errors[form.name] = _left_out(form, rows, own, manner)
-    if not fitted:
-        return []
-    best = min(errors, key=lambda name: errors[name][0].mean())
-    found = []
+        task = FitTask(form, rows, own, request.delta, request.draws, request.seed)
+        fitted[form.name], errors[form.name] = task.fit(), _left_out(task)
+    entries = []
     for name, law in fitted.items():
+        best = min(errors.values(), key=lambda of_law: of_law[0].mean())
         ends = law.interval.get("gamma")
-        gamma = (law.params["gamma"], *ends) if ends else None
-        found.append(
+        entries.append(
             Entry(
                 strategy=strategy,
                 law=name,
@@ -213,100 +201,76 @@ def _strategy(
                 n_runs=law.n_runs,
                 mean_huber=law.mean_huber,
                 validated=float(errors[name][0].mean()),
-                beyond=_beyond(errors[name], errors[best], rows) if name != best else _NOTHING,
-                gamma=gamma,
-                doubt=_doubt(law) if gamma else "",
+                beyond=_NOTHING if errors[name] is best else _beyond(errors[name], best, rows),
+                gamma=(law.params["gamma"], *ends) if ends else None,
+                doubt=_doubt(law) if ends else "",
             )
         )
-    return found
+    return entries
 
 
 def _doubt(law: Law) -> str:
-    """Why single parameters of a fit cannot be told."""
+    """Why single parameters of a fit mean little."""
     unknowns = len(law.equation.free)
     if law.n_runs <= unknowns:
         return f"{law.n_runs} runs for {unknowns} unknowns"
     loose = {caution.code for caution in law.loose} - {_OF_OPTIMUM}
-    reasons = [c.sentence for c in law.warnings if c.code in loose or c.code in _THIN]
-    return "; ".join(reasons)
+    return "; ".join(c.sentence for c in law.warnings if c.code in loose or c.code in _THIN)
 
 
-def _left_out(form: Form, rows: Rows, base: Law | None, manner: Manner) -> np.ndarray:
-    """The Huber loss of each row under a fit that has not seen its run, (bases, rows)."""
-    problem = pose(form, rows.variables, rows.loss, manner.delta)
-    bases = _bases(form.taken_names, base)
-    theta = solve(
-        problem,
-        np.ones(len(rows.loss)),
-        problem.context({name: values[:1] for name, values in bases.items()}),
-    ).theta[0]
-    order = np.random.default_rng(manner.seed).permutation(rows.n_runs)
+def _left_out(task: FitTask) -> np.ndarray:
+    """The Huber loss of each row under a fit that has not seen its run, (bases, rows).
+
+    Bases are the base itself, then some of its draws.
+    """
+    problem, rows, draws = task.pose(), task.rows, task.base.draws if task.base else {}
+    bases = {n: np.append(v, draws.get(n, np.empty(0))[:_BASES]) for n, v in task.taken.items()}
+    theta = solve(problem, np.ones(len(rows.loss)), problem.context(task.taken)).theta[0]
+    order = np.random.default_rng(task.seed).permutation(rows.n_runs)
     fold = np.empty(rows.n_runs, int)
     fold[order] = np.arange(rows.n_runs) % min(_FOLDS, rows.n_runs)
     folds = int(fold.max()) + 1
     weights = (fold[rows.run] != np.arange(folds)[:, None]).astype(float)
     count = len(next(iter(bases.values()), [0]))
     context = problem.context({name: np.repeat(values, folds) for name, values in bases.items()})
-    found = refit(problem, theta, np.tile(weights, (count, 1)), context)
+    refitted = refit(problem, theta, np.tile(weights, (count, 1)), context)
     own = fold[rows.run] + folds * np.arange(count)[:, None]
-    params = {n: values[own] for n, values in found.items()}
+    params = {n: values[own] for n, values in refitted.items()}
     params |= {n: np.repeat(values[:, None], len(rows.loss), 1) for n, values in bases.items()}
-    residual = np.log(form.loss(params, rows.variables)) - np.log(rows.loss)
-    return objective(residual[..., None], np.ones(1), manner.delta)
-
-
-def _bases(names: tuple[str, ...], base: Law | None) -> dict[str, np.ndarray]:
-    """The taken parameters: those of the base itself, then those of some of its draws."""
-    if base is None:
-        return {}
-    return {
-        name: np.concatenate([[base.params[name]], base.draws.get(name, np.empty(0))[:_BASES]])
-        for name in names
-    }
+    residual = np.log(task.form.loss(params, rows.variables)) - np.log(rows.loss)
+    return objective(residual[..., None], np.ones(1), task.delta)
 
 
 def _beyond(own: np.ndarray, best: np.ndarray, rows: Rows) -> tuple[float, float, float]:
     """The mean difference, with its bootstrap interval over runs and draws of the base."""
     random = np.random.default_rng(0)
     drawn = random.integers(rows.n_runs, size=(_DRAWS, rows.n_runs))
-    counts = np.bincount(rows.run, minlength=rows.n_runs)
-    sums = [_per_run(errors, rows) for errors in (own, best)]
-    picked = [random.integers(len(of_base), size=_DRAWS) for of_base in sums]
-    totals = (
-        np.take_along_axis(of_base[pick], drawn, axis=1).sum(1)
-        for of_base, pick in zip(sums, picked, strict=True)
+    picked = [random.integers(len(errors), size=_DRAWS) for errors in (own, best)]
+    first, second = (
+        np.stack([np.bincount(rows.run, one, rows.n_runs) for one in errors])[pick[:, None], drawn]
+        for errors, pick in zip((own, best), picked, strict=True)
     )
-    first, second = totals
-    low, high = percentiles((first - second) / counts[drawn].sum(1))
+    counts = np.bincount(rows.run, minlength=rows.n_runs)[drawn].sum(1)
+    low, high = percentiles((first.sum(1) - second.sum(1)) / counts)
     return float(own[0].mean() - best[0].mean()), float(low), float(high)
 
 
-def _per_run(errors: np.ndarray, rows: Rows) -> np.ndarray:
-    """The sum of each run's errors, (bases, runs)."""
-    return np.stack([np.bincount(rows.run, one, rows.n_runs) for one in errors])
-
-
 def _sentences(strategy: str, entries: list[Entry]) -> list[str]:
-    own = [entry for entry in entries if entry.strategy == strategy]
-    if not own:
+    if not entries:
         return [f"{strategy}: too few runs to compare laws on"]
-    best = next(entry for entry in own if entry.best)
-    beaten = [entry.law for entry in own if entry.beyond[1] > 0]
-    level = [entry.law for entry in own if not entry.best and entry.law not in beaten]
-    said = f"{strategy}: {best.law} predicts left-out runs best"
-    said += f", better than {_listed(beaten)}" if beaten else ""
-    said += f"; it cannot be told apart from {_listed(level)}" if level else ""
-    found = [said]
-    for entry in own:
+    best = next(entry for entry in entries if entry.best)
+    beaten = [entry.law for entry in entries if entry.beyond[1] > 0]
+    level = [entry.law for entry in entries if not entry.best and entry.law not in beaten]
+    first = f"{strategy}: {best.law} predicts left-out runs best"
+    first += f", better than {_listed(beaten)}" if beaten else ""
+    lines = [first + (f"; it cannot be told apart from {_listed(level)}" if level else "")]
+    for entry in entries:
         if entry.gamma:
-            value, low, high = entry.gamma
-            differs = "differs from 0" if low > 0 or high < 0 else "cannot be told from 0"
-            if entry.doubt:
-                differs = f"cannot be told: {entry.doubt}"
-            found.append(
-                f"{strategy}, {entry.law}: gamma {value:.3f} [{low:.3f}, {high:.3f}] {differs}"
-            )
-    return found
+            _, low, high = entry.gamma
+            verdict = "differs from 0" if low > 0 or high < 0 else "cannot be told from 0"
+            verdict = f"cannot be told: {entry.doubt}" if entry.doubt else verdict
+            lines.append(f"{strategy}, {entry.law}: gamma {_ends(entry.gamma, '.3f')} {verdict}")
+    return lines
 
 
 def _listed(names: list[str]) -> str:

@@ -1,22 +1,120 @@
-"""What a law of continued training saves against the law from scratch it stands on."""
+"""What a law of continued training saves against one from scratch: by inverting both.
 
-from collections.abc import Sequence
+Coefficients of two laws are never divided.
+"""
+
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tongues.errors import Caution
+from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
 from tongues.laws.allocation import allocate
-from tongues.laws.frontier import about_saving, implied_saving, implied_saving_interval
+from tongues.laws.forms import FORMS, Inverse, Values
+from tongues.laws.frontier import compute_at, frontier
 from tongues.laws.law import Law
-from tongues.laws.transfer import saved_at_size
+from tongues.laws.uncertainty import percentiles, upright
 from tongues.quantities import show_count
 
-__all__ = ["Implied", "Saved", "implied_by"]
+__all__ = [
+    "Implied",
+    "Saved",
+    "about_saving",
+    "implied_by",
+    "implied_saving",
+    "implied_saving_interval",
+    "params_for",
+    "saved_at_size",
+    "tokens_for",
+]
 
 _POINTS = 3  # of compute and of tokens per parameter, over the range of the continued runs
 _SIZES = 6  # at most, over the same range
+_NAMED = 3  # places at which continuing costs more
+_COSTS_MORE = "these laws make continued training cost more than training from scratch"
+
+
+def tokens_for(law: Law, N: ArrayLike, loss: ArrayLike) -> np.ndarray:
+    """Tokens after which a law of N and D promises a loss at size N; inf where never."""
+    return _inverse(law).tokens(law.params, np.asarray(N, float), np.asarray(loss, float))
+
+
+def params_for(law: Law, D: ArrayLike, loss: ArrayLike) -> np.ndarray:
+    """The smallest model for which a law of N and D promises a loss after D tokens; inf if none."""
+    return _inverse(law).parameters(law.params, np.asarray(D, float), np.asarray(loss, float))
+
+
+def _inverse(law: Law) -> Inverse:
+    inverse = law.equation.inverse
+    if inverse is None:
+        able = ", ".join(form.name for form in FORMS if form.inverse)
+        what = f"the {law.form} law is not inverted for tokens or parameters"
+        raise UserError(what, where="law", hint=f"give one of {able}")
+    return inverse
+
+
+def _paired(first: Law, second: Law, dimensions: int) -> tuple[dict[str, np.ndarray], ...]:
+    """The draws of two laws, as many as both have, ready to broadcast."""
+    draws = [upright(law.draws, dimensions) for law in (first, second)]
+    count = min(len(values) for of in draws for values in of.values())
+    return tuple({name: values[:count] for name, values in of.items()} for of in draws)
+
+
+def implied_saving(scratch: Law, cpt: Law, C: ArrayLike) -> np.ndarray:
+    """The share of `C` FLOPs of training from scratch that `cpt` saves at the same loss.
+
+    Found by inverting the laws' frontiers; negative where continued training costs more, minus
+    infinity where it never gets there.
+    """
+    return _saving(frontier(scratch).params, frontier(cpt).params, np.asarray(C, dtype=float))
+
+
+def implied_saving_interval(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Its 95 % interval, from the draws of both laws."""
+    compute = np.asarray(C, dtype=float)
+    first, second = _paired(frontier(scratch), frontier(cpt), compute.ndim)
+    return percentiles(_saving(first, second, compute))
+
+
+def _saving(scratch: Values, cpt: Values, C: np.ndarray) -> np.ndarray:
+    loss = scratch["E"] + scratch["A"] * C ** -np.asarray(scratch["gamma"])
+    return 1.0 - compute_at(cpt, loss) / C
+
+
+def about_saving(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[Caution, ...]:
+    """A caution where the laws say that continued training costs more."""
+    compute = np.atleast_1d(np.asarray(C, dtype=float))
+    saved = implied_saving(scratch, cpt, compute)
+    at = compute[saved < 0]
+    if not len(at):
+        return ()
+    where = f"{at[0]:.3g}" if len(at) == 1 else f"{at.min():.3g} to {at.max():.3g}"
+    what = f"at {where} FLOPs {_COSTS_MORE} (a saving of {saved.min():.0%})"
+    return (Caution("negative_saving", what),)
+
+
+def saved_at_size(
+    scratch: Law, cpt: Law, N: ArrayLike, D: ArrayLike
+) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """What two laws promise that continuing saves at one size, at the loss scratch has after D.
+
+    Returns `share` of the compute and `transferred` tokens, each as (value, low, high), the ends
+    of the 95 % interval NaN where a law has no draws. Both laws need N and D and no repeats.
+    """
+    if scratch.equation.inverse is None:
+        raise UserError(f"the {scratch.form} law has no size to compare at", where="scratch")
+    N, D = np.broadcast_arrays(np.asarray(N, dtype=float), np.asarray(D, dtype=float))
+    needed = tokens_for(cpt, N, scratch.loss(N, D))
+    low = high = np.full(N.shape, np.nan)
+    if scratch.draws and cpt.draws:
+        first, second = _paired(scratch, cpt, N.ndim)
+        losses = scratch.equation.loss(first, {"N": N, "D": D})
+        low, high = percentiles(_inverse(cpt).tokens(second, N, losses))
+    return {
+        "share": (1.0 - needed / D, 1.0 - high / D, 1.0 - low / D),
+        "transferred": (D - needed, D - high, D - low),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +158,8 @@ class Implied:
 
     def to_json(self) -> dict[str, list[dict[str, object]]]:
         """Plain JSON values."""
-        return {
-            "over_compute": [asdict(one) for one in self.over_compute],
-            "by_size": [asdict(one) for one in self.by_size],
-        }
+        lists = {"over_compute": self.over_compute, "by_size": self.by_size}
+        return {name: [asdict(one) for one in of] for name, of in lists.items()}
 
 
 def implied_by(scratch: Law, cpt: Law) -> Implied:
@@ -73,49 +169,30 @@ def implied_by(scratch: Law, cpt: Law) -> Implied:
     sizes = np.unique(np.geomspace(*cpt.range["N"], _SIZES))
     ratios = np.unique(np.geomspace(*cpt.range["D/N"], _POINTS))
     N, D = (grid.ravel() for grid in np.meshgrid(sizes, ratios, indexing="ij"))
-    by_size = _by_size(scratch, cpt, N, D * N)
-    if allocate(scratch) is None or allocate(cpt) is None:
-        return Implied((), by_size, _about_sizes(by_size))
-    compute = np.geomspace(*cpt.range["C"], _POINTS)
-    share = implied_saving(scratch, cpt, compute)
-    low = high = np.full(_POINTS, np.nan)
-    if scratch.draws and cpt.draws:
-        low, high = implied_saving_interval(scratch, cpt, compute)
-    along = tuple(
-        Saved(float(C), None, None, _estimate(share[i], low[i], high[i]))
-        for i, C in enumerate(compute)
-    )
-    return Implied(along, by_size, about_saving(scratch, cpt, compute) or _about_sizes(by_size))
-
-
-def _about_sizes(by_size: Sequence[Saved]) -> tuple[Caution, ...]:
-    """A caution where continuing costs more at some size and number of tokens of the runs."""
+    D = D * N
+    saved = {name: _estimates(*ends) for name, ends in saved_at_size(scratch, cpt, N, D).items()}
+    points = zip((6.0 * N * D).tolist(), N.tolist(), D.tolist(), *saved.values(), strict=True)
+    by_size, along = tuple(Saved(*point) for point in points), ()
     worse = [one for one in by_size if (one.share.value or 0.0) < 0]
-    if not worse:
-        return ()
-    where = ", ".join(f"{one.N:.2g} parameters after {one.D:.2g} tokens" for one in worse[:3])
-    more = f" and {len(worse) - 3} more" if len(worse) > 3 else ""
-    what = "these laws make continued training cost more than training from scratch at"
-    return (Caution("negative_saving", f"{what} {where}{more}"),)
+    where = ", ".join(f"{one.N:.2g} parameters after {one.D:.2g} tokens" for one in worse[:_NAMED])
+    where += f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
+    doubts = (Caution("negative_saving", f"{_COSTS_MORE} at {where}"),) if worse else ()
+    if allocate(scratch) and allocate(cpt):
+        compute = np.geomspace(*cpt.range["C"], _POINTS)
+        share = implied_saving(scratch, cpt, compute)
+        low = high = np.full(_POINTS, np.nan)
+        if scratch.draws and cpt.draws:
+            low, high = implied_saving_interval(scratch, cpt, compute)
+        shares = zip(compute.tolist(), _estimates(share, low, high), strict=True)
+        along = tuple(Saved(C, None, None, share) for C, share in shares)
+        doubts = about_saving(scratch, cpt, compute) or doubts
+    return Implied(along, by_size, doubts)
 
 
-def _by_size(scratch: Law, cpt: Law, sizes: np.ndarray, tokens: np.ndarray) -> tuple[Saved, ...]:
-    saved = saved_at_size(scratch, cpt, sizes, tokens)
-    return tuple(
-        Saved(
-            float(6.0 * N * D),
-            float(N),
-            float(D),
-            *(_estimate(*(end[i] for end in saved[name])) for name in ("share", "transferred")),
-        )
-        for i, (N, D) in enumerate(zip(sizes, tokens, strict=True))
-    )
-
-
-def _estimate(value: float, low: float, high: float) -> Estimate:
-    if np.isnan(low):
-        return Estimate(float(value))
-    return Estimate(float(value), float(low), float(high))
+def _estimates(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[Estimate]:
+    """A number each; without an interval where its end is not known."""
+    rows = zip(value.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [Estimate(one) if np.isnan(a) else Estimate(one, a, b) for one, a, b in rows]
 
 
 def _percent(of: Estimate) -> str:

@@ -1,15 +1,17 @@
 """A fitted law: its parameters, how sure they are, and what it was fitted on."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import AfterValidator, BaseModel, BeforeValidator, FiniteFloat, ValidationError
 
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
+from tongues.frames import to_frame
 from tongues.laws import describe
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import FORMS, Form, check_names
@@ -161,7 +163,7 @@ class Law:
 
     def __repr__(self) -> str:
         """A few lines: the formula with its numbers, their intervals, and how far to trust them."""
-        return describe.short(self)
+        return describe.in_short(self)
 
     def summary(self) -> str:
         """What `tongues fit` prints: parameters, best sizes, the held-out test and cautions."""
@@ -169,11 +171,22 @@ class Law:
 
     def to_frame(self) -> Any:
         """A row a parameter, as a data frame of pandas or polars."""
-        return describe.frame(self)
+        return to_frame(
+            [
+                {
+                    "parameter": name,
+                    "value": p.value,
+                    "low": p.low,
+                    "high": p.high,
+                    "note": p.reason,
+                }
+                for name, p in self.parameters.items()
+            ]
+        )
 
     def plot(self) -> Any:
         """The loss over the amount trained with, as an altair chart; dashed beyond the runs."""
-        return describe.chart(self)
+        return describe.draw_law(self)
 
     def _repr_html_(self) -> str:
         return describe.html(self)
@@ -184,8 +197,7 @@ class Law:
         draws: whether the bootstrap draws do too.
         """
         best = allocate(self)
-        numbers = {name: getattr(self, name) for name in _NUMBERS}
-        whole = {
+        plain = {
             "law": self.form,
             "strategy": self.strategy,
             "target": self.target,
@@ -193,21 +205,19 @@ class Law:
             "source": self.source,
             "n_rows": self.n_rows,
             "n_runs": self.n_runs,
-            "params": dict(self.params),
-            **numbers,
-            "interval": {name: list(ends) for name, ends in self.interval.items()},
+            "params": self.params,
+            **{name: getattr(self, name) for name in _NUMBERS},
+            "interval": self.interval,
             "allocation": best.to_json() if best else None,
             "pinned_down": not self.loose,
-            "holdout": _fields(self.holdout) if self.holdout else None,
-            "leverage": [_fields(one) for one in self.leverage],
-            "warnings": [_fields(caution) for caution in self.warnings],
-            "range": {name: list(ends) for name, ends in self.range.items()},
-            "fixed": dict(self.fixed),
-            "tied": dict(self.tied),
+            "holdout": asdict(self.holdout) if self.holdout else None,
+            "leverage": [asdict(one) for one in self.leverage],
+            "warnings": [asdict(caution) for caution in self.warnings],
+            "range": self.range,
+            "fixed": self.fixed,
+            "tied": self.tied,
         }
-        if draws:
-            whole["draws"] = {name: values.tolist() for name, values in self.draws.items()}
-        return _finite(whole)
+        return _plain(plain | ({"draws": self.draws} if draws else {}))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -216,76 +226,68 @@ class Law:
             raise UserError("holds no law", hint="write one by `tongues fit TABLE -o law.json`")
         form = FORMS.find(data["law"])
         try:
-            holdout = data.get("holdout")
-            return cls(
-                form=form.name,
-                params={name: _number(name, value) for name, value in data["params"].items()},
-                draws=_draws(form.names, data.get("draws", {})),
-                interval={name: _ends(name, ends) for name, ends in data["interval"].items()},
-                **{name: _or_nan(name, data[name]) for name in _NUMBERS},
-                n_rows=int(data["n_rows"]),
-                n_runs=int(data["n_runs"]),
-                range={n: _ends(n, ends, positive=True) for n, ends in data["range"].items()},
-                warnings=tuple(Caution(**caution) for caution in data["warnings"]),
-                fixed={name: _number(name, value) for name, value in data["fixed"].items()},
-                tied=dict(data["tied"]),
-                leverage=tuple(Leverage(**one) for one in data["leverage"]),
-                holdout=HoldOut(**holdout) if holdout else None,
-                source=_text("source", data["source"]),
-                strategy=_text("strategy", data["strategy"]),
-                target=_text("target", data["target"]),
-                roles=Roles.from_json(data["roles"]) if data.get("roles") else None,
-            )
-        except UserError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            what = f"its {form.name} law is not whole ({type(error).__name__}: {error})"
-            raise UserError(what, hint="write it anew by `tongues fit`") from None
+            stored = _Stored.model_validate(data)
+            roles = Roles.from_json(stored.roles) if stored.roles else None
+        except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
+            first = error.errors()[0] if isinstance(error, ValidationError) else {}
+            where = ".".join(map(str, first.get("loc", ())))
+            what = f"its {form.name} law is not whole ({where}: {first.get('msg', error)})"
+            raise UserError(what, hint="write it again by `tongues fit`") from None
+        draws = {name: np.array(values, dtype=float) for name, values in stored.draws.items()}
+        if draws and (set(draws) != set(form.names) or len(set(map(len, draws.values()))) > 1):
+            what = f"the draws of its {form.name} law are not of its parameters, or of one number"
+            raise UserError(what, hint="write it again by `tongues fit`")
+        values = {name: getattr(stored, name) for name in _Stored.model_fields if name != "law"}
+        return cls(form.name, **values | {"draws": draws, "roles": roles})
 
 
-def _fields(thing: Caution | HoldOut | Leverage) -> dict[str, Any]:
-    return {name: getattr(thing, name) for name in thing.__slots__}
-
-
-def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON does not know."""
+def _plain(value: Any) -> Any:
+    """As JSON has it, with None for numbers that it does not know."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UserError(f"`{name}` is no number: {value!r}", hint="write it anew by `tongues fit`")
-    return float(value)
-
-
-def _or_nan(name: str, value: Any) -> float:
-    return math.nan if value is None else _number(name, value)
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise UserError(f"`{name}` is no text: {value!r}", hint="write it anew by `tongues fit`")
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(one) for one in (value.tolist() if isinstance(value, np.ndarray) else value)]
     return value
 
 
-def _ends(name: str, ends: Sequence[Any], *, positive: bool = False) -> tuple[float, float]:
-    low, high = (_or_nan(name, end) for end in ends)
-    if low > high or (positive and not (low >= 0 and high > 0)):
-        raise UserError(f"`{name}` goes from {low:g} to {high:g}", hint="mend it, or fit anew")
-    return low, high
+def _rising(ends: tuple[float, float]) -> tuple[float, float]:
+    if ends[0] > ends[1]:
+        raise ValueError(f"goes from {ends[0]:g} to {ends[1]:g}")
+    return ends
 
 
-def _draws(names: Sequence[str], draws: Mapping[str, Sequence[Any]]) -> dict[str, np.ndarray]:
-    """Columns of one length, of exactly the form's names; None was a draw that is no number."""
-    columns = {
-        name: np.array([_or_nan(name, value) for value in values]) for name, values in draws.items()
-    }
-    if columns and set(columns) != set(names):
-        raise UserError(f"the draws are of {' '.join(columns)}, the law is of {' '.join(names)}")
-    if len({len(values) for values in columns.values()}) > 1:
-        raise UserError("the draws of its parameters differ in number", hint="fit anew")
-    return columns
+def _positive(ends: tuple[float, float]) -> tuple[float, float]:
+    if not (ends[0] >= 0 and ends[1] > 0):
+        raise ValueError(f"goes from {ends[0]:g} to {ends[1]:g}, but must be positive")
+    return ends
+
+
+_Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+_Ends = Annotated[tuple[_Number, _Number], AfterValidator(_rising)]
+
+
+class _Stored(BaseModel):
+    """A law as its file has it."""
+
+    law: str
+    params: dict[str, FiniteFloat]
+    draws: dict[str, list[float | None]] = {}
+    interval: dict[str, _Ends]
+    objective: _Number
+    mean_huber: _Number
+    gradient_norm: _Number
+    delta: _Number
+    n_rows: int
+    n_runs: int
+    range: dict[str, Annotated[_Ends, AfterValidator(_positive)]]
+    warnings: tuple[Caution, ...]
+    fixed: dict[str, float]
+    tied: dict[str, str]
+    leverage: tuple[Leverage, ...]
+    holdout: HoldOut | None = None
+    source: str
+    strategy: str
+    target: str
+    roles: dict[str, Any] | None = None

@@ -13,7 +13,7 @@ from tongues.laws.transfer import Curve
 from tongues.roles import list_languages
 from tongues.runs import JOINED
 
-__all__ = ["RunCurves", "curve_of_ends", "gather", "once", "size_order", "twin", "usual_bases"]
+__all__ = ["RunCurves", "curve_of_ends", "gather_runs", "once", "size_order", "twin", "usual_bases"]
 
 _LIKE = 0.01  # budgets nearer than this are one: batches and sizes round them
 
@@ -86,7 +86,7 @@ class RunCurves:
         )
 
 
-def gather(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
+def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
     """The runs behind the rows of `tongues.runs.table`, smallest first, once for each target.
 
     A target that a run was never evaluated on is left out.

@@ -83,11 +83,8 @@ def read_rows(
     """
     missing = [name for name in form.variables if name not in variables]
     if missing:
-        raise UserError(
-            f"the {form.name} law needs {' and '.join(missing)}",
-            where="rows",
-            code="missing_column",
-        )
+        what = f"the {form.name} law needs {' and '.join(missing)}"
+        raise UserError(what, where="rows", code="missing_column")
     columns = {
         name: positive(name, variables[name], zero=name in _MAY_BE_ZERO) for name in form.variables
     }

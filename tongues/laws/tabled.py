@@ -7,23 +7,17 @@ from typing import Any
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.laws.compare import Comparison, compare_rows
-from tongues.laws.fit import Manner, Request, prepare
+from tongues.laws.compare import LawComparison, compare_rows
+from tongues.laws.fit import FitRequest, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
-from tongues.laws.observed import gather, usual_bases
+from tongues.laws.observed import gather_runs, usual_bases
 from tongues.laws.rows import Rows
-from tongues.laws.targets import base_losses, law_rows
+from tongues.laws.targets import base_losses, law_rows, learned_targets
 from tongues.laws.trust import fit_observed
 from tongues.tables import Observations, RunTable, find_columns, number, observe, select_rows
 
-__all__ = [
-    "Fitted",
-    "columns_of_runs",
-    "columns_of_table",
-    "compare_columns",
-    "fit_columns",
-]
+__all__ = ["Fitted", "columns_of_runs", "columns_of_table", "compare_columns", "fit_columns"]
 
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
@@ -48,51 +42,40 @@ class Fitted:
 def columns_of_table(
     table: RunTable, roles: Mapping[str, str | None], where: str | None, law: str, needs: Sequence[str]
 ) -> tuple[dict[str, Observations], tuple[Caution, ...]]:
-    """The chosen rows of a table by strategy, and what was found odd about them.
+    """The chosen rows of a table by strategy, and what is odd about them.
 
     roles: the column of each role (`N`, `D`, `loss`, …) that the user named.
     needs: the variables to read. Without a column of strategies, all rows are under `""`. Rows
         with replay are left out, but for the law of forgetting, as with directories of runs.
     """
     chosen = select_rows(table, where) if where else table
-    chosen, doubts = _without_replay(chosen, roles, law)
+    doubts: list[Caution] = []
+    replayed = find_columns(chosen, roles).get("r")
+    if replayed and "r" not in FORMS.find(law).variables:
+        plain = [i for i, cell in enumerate(chosen.columns[replayed]) if not number(cell)]
+        if plain and (left := len(chosen) - len(plain)):
+            what = f"{left} rows with replay (`{replayed}` above 0) are left out: "
+            doubts.append(Caution("replay_left_out", what + f"the {law} law is about none"))
+            chosen = chosen.take(plain)
     every = observe(chosen, roles, needs)
     every = replace(every, runs=every.runs or every.places)
-    if every.strategies is None:
-        return {"": every}, (*doubts, *every.warnings, *_unused_strategies(chosen))
-    named = np.array([_strategy(name) for name in every.strategies])
-    by_strategy = {name: every.take(named == name) for name in dict.fromkeys(named.tolist())}
-    return by_strategy, (*doubts, *every.warnings)
+    doubts += every.warnings
+    if every.strategies is not None:
+        named = np.array([_strategy(name) for name in every.strategies])
+        by_strategy = {name: every.take(named == name) for name in dict.fromkeys(named.tolist())}
+        return by_strategy, tuple(doubts)
+    for name, cells in chosen.columns.items():
+        if {"scratch", "cpt"} <= {_strategy(cell) for cell in cells if isinstance(cell, str)}:
+            what = f"`{name}` tells scratch and continued rows apart; all were taken as one"
+            doubts.append(Caution("strategies_pooled", f"{what}: name it with --strategy"))
+            break
+    return {"": every}, tuple(doubts)
 
 
 def _strategy(name: str) -> str:
     """The strategy's name here, of what a table calls it."""
     plain = "_".join(name.lower().replace("-", " ").replace("_", " ").split())
     return _ALSO_CALLED.get(plain, plain) or _UNNAMED
-
-
-def _without_replay(
-    table: RunTable, roles: Mapping[str, str | None], law: str
-) -> tuple[RunTable, tuple[Caution, ...]]:
-    column = find_columns(table, roles).get("r")
-    if column is None or "r" in FORMS.find(law).variables:
-        return table, ()
-    plain = [i for i, cell in enumerate(table.columns[column]) if not number(cell)]
-    left = len(table) - len(plain)
-    if not left or not plain:
-        return table, ()
-    what = f"{left} rows with replay (`{column}` above 0) are left out: the {law} law is about none"
-    return table.take(plain), (Caution("replay_left_out", what),)
-
-
-def _unused_strategies(table: RunTable) -> tuple[Caution, ...]:
-    """A caution where a column looks like strategies that were meant to be told apart."""
-    for name, cells in table.columns.items():
-        words = {_strategy(cell) for cell in cells if isinstance(cell, str)}
-        if {"scratch", "cpt"} <= words:
-            sentence = f"`{name}` tells scratch and continued rows apart; all were taken as one"
-            return (Caution("strategies_pooled", f"{sentence}: name it with --strategy"),)
-    return ()
 
 
 def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> dict[str, Observations]:
@@ -102,8 +85,8 @@ def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> dict[str, Ob
     rows: of `tongues.runs.table`. Continued runs with replay are left out, but for the law of
     forgetting, which is about what they lost of their source.
     """
-    runs = gather(rows)
-    targets = sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
+    runs = gather_runs(rows)
+    targets = learned_targets(runs)
     if len(targets) != 1:
         raise UserError(
             f"the runs learn {len(targets)} target languages: {', '.join(targets)}",
@@ -116,17 +99,33 @@ def columns_of_runs(rows: Iterable[Mapping[str, Any]], law: str) -> dict[str, Ob
     return law_rows(runs)[0]
 
 
-def fit_columns(by_strategy: Mapping[str, Observations], request: Request) -> Fitted:
+def fit_columns(by_strategy: Mapping[str, Observations], request: FitRequest) -> Fitted:
     """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
-    form = FORMS.find(request.law)
-    strategy, own = _own(by_strategy, form)
+    form, base = FORMS.find(request.law), None
+    strategy = form.strategy
+    if strategy not in by_strategy and len(by_strategy) == 1:
+        strategy = next(iter(by_strategy))
+    if strategy not in by_strategy:
+        raise UserError(
+            f"the rows are of the strategies {', '.join(by_strategy)}; the {form.name} law is "
+            f"about {f'`{strategy}`' if strategy else 'one'}",
+            where="--strategy",
+            hint="call them `scratch` and `cpt` in the table, or choose rows with --where",
+            code="several_strategies",
+        )
+    own = by_strategy[strategy]
     others = [name for name in by_strategy if name != strategy and name not in _KNOWN]
-    base = None
     if form.base and request.base is None:
-        of_base, request = _shared_out(form, FORMS.find(form.base), request)
+        # what is fixed or tied goes to the law whose parameter it is
+        below = set(FORMS.find(form.base).free) - set(form.free)
+        fixed = [
+            {n: v for n, v in request.fix.items() if (n in below) is of} for of in (True, False)
+        ]
+        ties = [[t for t in request.tie if below.issuperset(t) is of] for of in (True, False)]
+        of_base = replace(request, law=form.base, base=None, fix=fixed[0], tie=ties[0])
         law, rows = fit_observed(_base_rows(form, by_strategy, own), of_base)
         base = Fitted(replace(law, strategy="scratch"), rows)
-        request = replace(request, base=base.law)
+        request = replace(request, base=base.law, fix=fixed[1], tie=ties[1])
     law, rows = fit_observed(own, request, base.rows if base else None)
     doubts = law.warnings
     if others:
@@ -135,38 +134,6 @@ def fit_columns(by_strategy: Mapping[str, Observations], request: Request) -> Fi
         doubts = (Caution("other_strategies", f"{what}; known are scratch and cpt"), *doubts)
     known = strategy if strategy in _KNOWN else ""
     return Fitted(replace(law, strategy=known, warnings=doubts), rows, base)
-
-
-def compare_columns(by_strategy: Mapping[str, Observations], request: Request) -> Comparison:
-    """Every law on every strategy's rows."""
-    prepared: dict[str, Rows] = {}
-    manner = Manner()
-    plain = replace(request, law="chinchilla", base=None)
-    for strategy, observed in by_strategy.items():
-        kept = observed.without_highest(request.drop_highest)
-        units = kept.units or kept.runs
-        _, rows, manner = prepare(plain, kept.variables, kept.loss, units)
-        prepared[strategy or "all rows"] = rows
-    base = request.base
-    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
-        base, _ = fit_observed(by_strategy["scratch"], plain)
-    return compare_rows(prepared, base, manner)
-
-
-def _own(by_strategy: Mapping[str, Observations], form: Form) -> tuple[str, Observations]:
-    """The rows a law is about: those of its strategy, or all when there is only one."""
-    wanted = form.strategy
-    if wanted in by_strategy:
-        return wanted, by_strategy[wanted]
-    if len(by_strategy) == 1:
-        return next(iter(by_strategy.items()))
-    raise UserError(
-        f"the rows are of the strategies {', '.join(by_strategy)}; the {form.name} law is about "
-        + (f"`{wanted}`" if wanted else "one"),
-        where="--strategy",
-        hint="call them `scratch` and `cpt` in the table, or choose rows with --where",
-        code="several_strategies",
-    )
 
 
 def _base_rows(
@@ -185,12 +152,15 @@ def _base_rows(
     )
 
 
-def _shared_out(form: Form, base: Form, request: Request) -> tuple[Request, Request]:
-    """What is fixed or tied goes to the law whose parameter it is: the base, or the form itself."""
-    below = set(base.free) - set(form.free)
-    ties = [pair for pair in request.tie if below.issuperset(pair)]
-    fixed = {name: value for name, value in request.fix.items() if name in below}
-    own = {name: value for name, value in request.fix.items() if name not in below}
-    rest = [pair for pair in request.tie if pair not in ties]
-    of_base = replace(request, law=base.name, base=None, fix=fixed, tie=ties)
-    return of_base, replace(request, fix=own, tie=rest)
+def compare_columns(by_strategy: Mapping[str, Observations], request: FitRequest) -> LawComparison:
+    """Every law on every strategy's rows."""
+    rows: dict[str, Rows] = {}
+    plain = replace(request, law="chinchilla", base=None)
+    for strategy, observed in by_strategy.items():
+        kept = observed.without_highest(request.drop_highest)
+        task = prepare(plain, kept.variables, kept.loss, kept.units or kept.runs)
+        rows[strategy or "all rows"] = task.rows
+    base = request.base
+    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
+        base, _ = fit_observed(by_strategy["scratch"], plain)
+    return compare_rows(rows, plain, base)

@@ -13,10 +13,9 @@ from functools import partial
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.laws.allocation import allocate
-from tongues.laws.compare import Comparison, compare
-from tongues.laws.describe import between
-from tongues.laws.fit import Request
+from tongues.laws.allocation import allocate, with_interval
+from tongues.laws.compare import LawComparison, compare
+from tongues.laws.fit import FitRequest
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, once, usual_bases
@@ -31,6 +30,7 @@ __all__ = [
     "compare_laws",
     "fit_targets",
     "law_rows",
+    "learned_targets",
 ]
 
 _NAMES = ("E", "A", "alpha", "B", "beta", "gamma")  # columns of the table
@@ -66,13 +66,15 @@ class TargetLaws:
         """A row a law of the target: every parameter with its 95 % interval."""
         rows: list[dict[str, str]] = []
         for strategy, law in self.laws.items():
-            shown = {name: between(law.params[name], law.interval.get(name)) for name in law.params}
             best = None if law.loose else allocate(law)
             optimum = "not pinned down"
             if best:
-                optimum = f"N = {best.N_coef:.3g} C^{between(best.a, best.interval.get('a'))}"
+                optimum = f"N = {best.N_coef:.3g} C^{with_interval(best.a, best.interval.get('a'))}"
+            params, interval = law.params, law.interval
+            cells = {
+                n: with_interval(params[n], interval.get(n)) if n in params else "" for n in _NAMES
+            }
             head = {"target": self.target, "law": strategy, "runs": str(law.n_runs)}
-            cells = {name: shown.get(name, "") for name in _NAMES}
             rows.append(head | cells | {"best size for compute C": optimum})
         return rows
 
@@ -91,6 +93,11 @@ class TargetLaws:
         return [caution.sentence for caution in self.laws[strategy].loose]
 
 
+def learned_targets(runs: Iterable[RunCurves]) -> list[str]:
+    """The languages that were learned."""
+    return sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
+
+
 def fit_targets(runs: Sequence[RunCurves], draws: int = 400) -> list[TargetLaws]:
     """Fit, for every language that was learned, loss over size and tokens, and the envelope.
 
@@ -98,61 +105,57 @@ def fit_targets(runs: Sequence[RunCurves], draws: int = 400) -> list[TargetLaws]
     on those of the usual base. Intervals come from `draws` resamples of shapes and seeds, the runs
     of one of them taken together.
     """
-    targets = sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
-    return [_fit(target, [r for r in runs if r.target == target], draws) for target in targets]
-
-
-def _roles(runs: Sequence[RunCurves], strategy: str) -> Roles:
-    """Base languages and targets of the runs of a law, which is fitted on those without replay."""
-    first = next(run for run in runs if run.strategy == strategy)
-    return Roles(first.targets, first.base_languages)
+    return [
+        _fit(target, [run for run in runs if run.target == target], draws)
+        for target in learned_targets(runs)
+    ]
 
 
 def _fit(target: str, runs: Sequence[RunCurves], draws: int) -> TargetLaws:
-    laws: dict[str, Law] = {}
-    powers: dict[str, Law] = {}
     refused: list[str] = []
 
-    def attempt(found: dict[str, Law], strategy: str, what: str, fitted: Callable[[], Law]) -> None:
+    def fitted(
+        strategy: str,
+        what: str,
+        rows: Callable[[], Observations],
+        form: str,
+        base: Law | None = None,
+    ) -> dict[str, Law]:
+        """The law by its strategy; nothing where it is refused."""
         try:
-            law = replace(fitted(), strategy=strategy, target=target)
-            found[strategy] = replace(law, roles=_roles(runs, strategy))
+            if form == "cpt" and base is None:
+                raise UserError("it builds on the scratch law, which is missing")
+            law, _ = fit_observed(rows(), FitRequest(form, base, draws=draws))
         except UserError as error:
             name = {"cpt": "CPT"}.get(strategy, strategy)
             refused.append(f"The {name} {what} on `{target}` was not fitted: {error.what}.")
-
-    def law(strategy: str, rows: Observations) -> Law:
-        base = None if strategy == "scratch" else laws.get("scratch")
-        if strategy == "cpt" and base is None:
-            raise UserError("it builds on the scratch law, which is missing")
-        form = "chinchilla" if strategy == "scratch" else "cpt"
-        return fit_observed(rows, Request(form, base, draws=draws))[0]
-
-    def power(rows: Observations) -> Law:
-        return fit_observed(
-            replace(rows, runs=rows.units, units=None), Request("power", draws=draws)
-        )[0]
-
-    def forget(runs: Sequence[RunCurves]) -> Law:
-        return fit_observed(base_losses(runs), Request("forgetting", draws=draws))[0]
+            return {}
+        first = next(run for run in runs if run.strategy == strategy)
+        roles = Roles(first.targets, first.base_languages)
+        return {strategy: replace(law, strategy=strategy, target=target, roles=roles)}
 
     by_strategy, ended = law_rows(runs)
     by_ends = {"laws"} if ended else set()
+    laws: dict[str, Law] = {}
+    powers: dict[str, Law] = {}
+    forgetting: dict[str, Law] = {}
     for strategy, rows in by_strategy.items():
-        attempt(laws, strategy, "law", partial(law, strategy, rows))
-        attempt(powers, strategy, "envelope", partial(power, rows))
-    forgotten: dict[str, Law] = {}
+        form, base = ("cpt", laws.get("scratch")) if strategy == "cpt" else ("chinchilla", None)
+        laws |= fitted(strategy, "law", lambda rows=rows: rows, form, base)
+        by_unit = replace(rows, runs=rows.units, units=None)
+        powers |= fitted(strategy, "envelope", lambda rows=by_unit: rows, "power")
     continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
     if len({run.replay for run in continued}) > 1:
-        attempt(forgotten, "cpt", "law of forgetting", partial(forget, continued))
+        lost = partial(base_losses, continued)
+        forgetting = fitted("cpt", "law of forgetting", lost, "forgetting")
         by_ends |= {"forgetting"} if _ends_tell("forgetting", continued) else set()
-    forgetting = forgotten.get("cpt")
-    return TargetLaws(target, laws, powers, forgetting, tuple(refused), frozenset(by_ends))
+    forgot = forgetting.get("cpt")
+    return TargetLaws(target, laws, powers, forgot, tuple(refused), frozenset(by_ends))
 
 
 def compare_laws(
     fitted: TargetLaws, runs: Sequence[RunCurves], draws: int = 400
-) -> Comparison | None:
+) -> LawComparison | None:
     """The fitting errors of the forms with and without gamma on the runs of one target.
 
     On the very losses its laws were fitted on; None where there is too little to compare. Runs of
@@ -180,7 +183,15 @@ def law_rows(runs: Sequence[RunCurves]) -> tuple[dict[str, Observations], bool]:
     of = {name: [run for run in plain if run.strategy == name] for name in ("scratch", "cpt")}
     of = {name: own for name, own in of.items() if own}
     ended = all(_ends_tell(name, own) for name, own in of.items())
-    return {name: _rows(own, ended) for name, own in of.items()}, ended and bool(of)
+    found = {}
+    for name, own in of.items():
+        rows = []
+        for run in own:
+            late, curve = _late(run, run.learned.tokens, ended), run.learned
+            points = (values[late].tolist() for values in (curve.tokens, curve.compute, curve.loss))
+            rows += [(run, (float(run.params), *point)) for point in zip(*points, strict=True)]
+        found[name] = _observations(("N", "D", "C"), rows)
+    return found, ended and bool(of)
 
 
 def _ends_tell(law: str, runs: Iterable[RunCurves]) -> bool:
@@ -193,26 +204,14 @@ def _ends_tell(law: str, runs: Iterable[RunCurves]) -> bool:
         place = run.replay if law == "forgetting" else run.params
         lengths[place].add(round(np.log(run.tokens) / _LIKE))
     several = sum(len(of_one) > 1 for of_one in lengths.values())
-    found = set().union(*lengths.values())
+    distinct = set().union(*lengths.values())
     ends = sum(map(len, lengths.values()))
-    return several > 1 and len(found) >= _LENGTHS[law] and ends >= _FREE[law] + _SPARE
+    return several > 1 and len(distinct) >= _LENGTHS[law] and ends >= _FREE[law] + _SPARE
 
 
 def _late(run: RunCurves, tokens: np.ndarray, ended: bool) -> np.ndarray:
     """Which of a run's evaluations count: the last, or all past the warm-up."""
     return tokens >= (tokens[-1] if ended else max(SETTLED * run.tokens, 1.0))
-
-
-def _rows(runs: Sequence[RunCurves], ended: bool) -> Observations:
-    rows: list[tuple[float, ...]] = []
-    whose: list[RunCurves] = []
-    for run in runs:
-        curve = run.learned
-        late = _late(run, curve.tokens, ended)
-        points = (values[late].tolist() for values in (curve.tokens, curve.compute, curve.loss))
-        rows += [(float(run.params), *point) for point in zip(*points, strict=True)]
-        whose += [run] * (len(rows) - len(whose))
-    return _observations(("N", "D", "C"), rows, whose)
 
 
 def base_losses(runs: Sequence[RunCurves]) -> Observations:
@@ -222,33 +221,31 @@ def base_losses(runs: Sequence[RunCurves]) -> Observations:
     not evaluated before the first step are left out.
     """
     ended = _ends_tell("forgetting", runs)
-    rows: list[tuple[float, ...]] = []
-    whose: list[RunCurves] = []
+    rows: list[tuple[RunCurves, tuple[float, ...]]] = []
     for run, lang in ((each, lang) for each in once(runs) for lang in each.forgettable):
         curve = run.curves[lang]
         if curve.tokens[0] > 0 or len(curve.tokens) < 2:
             continue
         late = _late(run, curve.tokens, ended)
         points = zip(curve.tokens[late].tolist(), curve.loss[late].tolist(), strict=True)
-        rows += [(D, run.shares[lang], float(curve.loss[0]), loss) for D, loss in points]
-        whose += [run] * (len(rows) - len(whose))
+        rows += [(run, (D, run.shares[lang], float(curve.loss[0]), loss)) for D, loss in points]
     if not rows:
         raise UserError(
             "no continued run was evaluated on a language of its base before its first step",
             where="runs",
             code="empty_selection",
         )
-    return _observations(("D", "r", "S"), rows, whose)
+    return _observations(("D", "r", "S"), rows)
 
 
 def _observations(
-    names: Sequence[str], rows: Sequence[tuple[float, ...]], whose: Sequence[RunCurves]
+    names: Sequence[str], rows: Sequence[tuple[RunCurves, tuple[float, ...]]]
 ) -> Observations:
     """Rows of variables and a loss; all of a shape and seed are resampled as one."""
-    *variables, loss = np.array(rows).T
+    *variables, loss = np.array([row for _, row in rows]).T
     return Observations(
         dict(zip(names, variables, strict=True)),
         loss,
-        runs=[run.name for run in whose],
-        units=[f"{run.shape}, seed {run.seed}" for run in whose],
+        runs=[run.name for run, _ in rows],
+        units=[f"{run.shape}, seed {run.seed}" for run, _ in rows],
     )

@@ -1,20 +1,16 @@
-"""What continued pre-training saves: the compute and tokens two curves need for the same loss.
+"""What continued pre-training saves: the compute and tokens two runs need for the same loss.
 
-Curves are inverted and read off at equal loss; coefficients of two laws are never divided.
+Curves are inverted and read off at equal loss.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tongues.errors import Caution, UserError
-from tongues.laws.forms import FORMS, Inverse
-from tongues.laws.law import Law
 from tongues.laws.rows import positive
-from tongues.laws.uncertainty import percentiles, upright
 
-__all__ = ["Curve", "Saving", "Savings", "params_for", "saved_at_size", "savings", "tokens_for"]
+__all__ = ["Curve", "Saving", "Savings", "savings"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +41,22 @@ class Curve:
     def best(self) -> np.ndarray:
         """The lowest loss so far at each point."""
         return np.minimum.accumulate(self.loss)
+
+    def spent(self, level: float) -> tuple[float, float]:
+        """Tokens and FLOPs when a loss was first reached: straight lines between logs."""
+        best = self.best
+        after = int(np.argmax(best <= level))
+        if after == 0:
+            return float(self.tokens[0]), float(self.compute[0])
+        fallen, fall = np.log(best[after - 1] / level), np.log(best[after - 1] / best[after])
+
+        def at(spent: np.ndarray) -> float:
+            start, end = spent[after - 1], spent[after]
+            if start == 0:
+                return float(end * fallen / fall)  # zero has no log
+            return float(start * (end / start) ** (fallen / fall))
+
+        return at(self.tokens), at(self.compute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,88 +108,15 @@ def savings(scratch: Curve, cpt: Curve) -> Savings:
     # before its second point, how early the scratch run got there is unknown
     highest, lowest = scratch.best[0], max(scratch.best[-1], cpt.best[-1])
     measured = np.unique(np.concatenate([scratch.best, cpt.best]))[::-1]
-    levels = measured[(measured < highest) & (measured >= lowest)]
-    found = []
-    if not levels.size:
-        found.append(Caution("no_common_loss", "the two runs have no loss in common"))
+    points, doubts = [], []
+    for level in measured[(measured < highest) & (measured >= lowest)].tolist():
+        (tokens, compute), (tokens_cpt, compute_cpt) = scratch.spent(level), cpt.spent(level)
+        at_least = bool(cpt.best[0] <= level and cpt.tokens[0] > 0)
+        points.append(Saving(level, tokens, tokens_cpt, compute, compute_cpt, at_least))
+    if not points:
+        doubts.append(Caution("no_common_loss", "the two runs have no loss in common"))
     if cpt.best[-1] > scratch.best[-1]:
-        found.append(_unreached(cpt, scratch.best[-1]))
-    return Savings(tuple(_compare(scratch, cpt, float(level)) for level in levels), tuple(found))
-
-
-def tokens_for(law: Law, N: ArrayLike, loss: ArrayLike) -> np.ndarray:
-    """Tokens after which a law of N and D promises a loss at size N; inf where never."""
-    return _inverse(law).tokens(law.params, np.asarray(N, float), np.asarray(loss, float))
-
-
-def params_for(law: Law, D: ArrayLike, loss: ArrayLike) -> np.ndarray:
-    """The smallest model for which a law of N and D promises a loss after D tokens; inf if none."""
-    return _inverse(law).parameters(law.params, np.asarray(D, float), np.asarray(loss, float))
-
-
-def _inverse(law: Law) -> Inverse:
-    inverse = law.equation.inverse
-    if inverse is None:
-        able = ", ".join(form.name for form in FORMS if form.inverse)
-        what = f"the {law.form} law is not inverted for tokens or parameters"
-        raise UserError(what, where="law", hint=f"give one of {able}")
-    return inverse
-
-
-def saved_at_size(
-    scratch: Law, cpt: Law, N: ArrayLike, D: ArrayLike
-) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """What two laws promise that continuing saves at one size, at the loss scratch has after D.
-
-    Returns `share` of the compute and `transferred` tokens, each as (value, low, high), the ends
-    of the 95 % interval NaN where a law has no draws. Both laws need N and D and no repeats.
-    """
-    if scratch.equation.inverse is None:
-        raise UserError(f"the {scratch.form} law has no size to compare at", where="scratch")
-    N, D = np.broadcast_arrays(np.asarray(N, dtype=float), np.asarray(D, dtype=float))
-    needed = tokens_for(cpt, N, scratch.loss(N, D))
-    if scratch.draws and cpt.draws:
-        first, second = (
-            upright({name: values[:count] for name, values in law.draws.items()}, N.ndim)
-            for count in [min(len(next(iter(law.draws.values()))) for law in (scratch, cpt))]
-            for law in (scratch, cpt)
-        )
-        losses = scratch.equation.loss(first, {"N": N, "D": D})
-        low, high = percentiles(_inverse(cpt).tokens(second, N, losses))
-    else:
-        low = high = np.full(N.shape, np.nan)
-    return {
-        "share": (1.0 - needed / D, 1.0 - high / D, 1.0 - low / D),
-        "transferred": (D - needed, D - high, D - low),
-    }
-
-
-def _unreached(cpt: Curve, level: float) -> Caution:
-    return Caution(
-        "not_reached",
-        f"the continued run ends at loss {cpt.best[-1]:.4f} and never reaches "
-        f"the {level:.4f} the scratch run reached",
-    )
-
-
-def _compare(scratch: Curve, cpt: Curve, level: float) -> Saving:
-    return Saving(
-        loss=level,
-        tokens_scratch=_spent(scratch.tokens, scratch.best, level),
-        tokens_cpt=_spent(cpt.tokens, cpt.best, level),
-        compute_scratch=_spent(scratch.compute, scratch.best, level),
-        compute_cpt=_spent(cpt.compute, cpt.best, level),
-        at_least=bool(cpt.best[0] <= level and cpt.tokens[0] > 0),
-    )
-
-
-def _spent(spent: np.ndarray, best: np.ndarray, level: float) -> float:
-    """What was spent when `level` was first reached: straight lines between logs."""
-    after = int(np.argmax(best <= level))
-    if after == 0:
-        return float(spent[0])
-    fallen, fall = np.log(best[after - 1] / level), np.log(best[after - 1] / best[after])
-    start, end = spent[after - 1], spent[after]
-    if start == 0:
-        return float(end * fallen / fall)  # zero has no log
-    return float(start * (end / start) ** (fallen / fall))
+        what = f"the continued run ends at loss {cpt.best[-1]:.4f} and never reaches "
+        what += f"the {scratch.best[-1]:.4f} the scratch run reached"
+        doubts.append(Caution("not_reached", what))
+    return Savings(tuple(points), tuple(doubts))

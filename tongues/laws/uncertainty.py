@@ -8,13 +8,13 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.laws.forms import Form
 from tongues.laws.rows import Rows
-from tongues.laws.solver import Problem, descend
+from tongues.laws.solver import FitProblem, descend
 
 __all__ = [
     "FEWEST_DRAWS",
     "FEWEST_RUNS",
+    "bootstrap_intervals",
     "draw_runs",
-    "intervals",
     "percentiles",
     "refit",
     "upright",
@@ -40,14 +40,12 @@ def draw_runs(rows: Rows, form: Form, draws: int, seed: int) -> np.ndarray:
     stage = sum(form.name.encode())  # a law and its base must not resample in step
     random = np.random.default_rng([seed, stage])
     even = np.full(rows.n_runs, 1.0 / rows.n_runs)
-    holds = []
+    holds = []  # by variable: which runs have which of its values
     for name in form.variables:
         values, level = np.unique(rows.variables[name], return_inverse=True)
-        if len(values) < 2:
-            continue
-        table = np.zeros((rows.n_runs, len(values)))
-        table[rows.run, level] = 1.0
-        holds.append(table)
+        if len(values) > 1:
+            holds.append(np.zeros((rows.n_runs, len(values))))
+            holds[-1][rows.run, level] = 1.0
     kept = np.empty((0, rows.n_runs))
     while rows.n_runs >= FEWEST_RUNS and len(kept) < draws:
         counts = random.multinomial(rows.n_runs, even, size=draws).astype(float)
@@ -57,7 +55,7 @@ def draw_runs(rows: Rows, form: Form, draws: int, seed: int) -> np.ndarray:
 
 
 def refit(
-    problem: Problem, theta: np.ndarray, weights: np.ndarray, context: np.ndarray
+    problem: FitProblem, theta: np.ndarray, weights: np.ndarray, context: np.ndarray
 ) -> dict[str, np.ndarray]:
     """The fitted parameters of every resample, each descent started from the point estimate.
 
@@ -97,7 +95,7 @@ def upright(draws: dict[str, np.ndarray], dimensions: int) -> dict[str, np.ndarr
     return {name: values.reshape(-1, *(1,) * dimensions) for name, values in draws.items()}
 
 
-def intervals(
+def bootstrap_intervals(
     draws: Mapping[str, np.ndarray], point: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
     """The 95 % interval of each parameter; empty where draws are too few for one.
@@ -106,18 +104,15 @@ def intervals(
     the truth too often for few independent rows, fully corrected ones too seldom for few runs
     (`benchmarks/coverage.py`).
     """
-    ends = {
-        name: _corrected(values, point[name])
-        for name, values in draws.items()
-        if len(values) >= FEWEST_DRAWS
-    }
-    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
-
-
-def _corrected(values: np.ndarray, point: float) -> tuple[np.ndarray, np.ndarray]:
-    values = np.clip(values[~np.isnan(values)], -_ENDLESS, _ENDLESS)
-    below = float(np.mean(values < point) + 0.5 * np.mean(values == point))
-    shift = 2.0 * _CORRECTED * _NORMAL.inv_cdf(min(max(below, 0.01), 0.99))
-    levels = [100.0 * _NORMAL.cdf(shift + _NORMAL.inv_cdf(level / 100.0)) for level in _LEVEL]
-    low, high = np.percentile(values, levels)
-    return _unbounded(low), _unbounded(high)
+    found = {}
+    for name, values in draws.items():
+        if len(values) >= FEWEST_DRAWS:
+            values = np.clip(values[~np.isnan(values)], -_ENDLESS, _ENDLESS)
+            below = float(np.mean(values < point[name]) + 0.5 * np.mean(values == point[name]))
+            shift = 2.0 * _CORRECTED * _NORMAL.inv_cdf(min(max(below, 0.01), 0.99))
+            levels = [
+                100.0 * _NORMAL.cdf(shift + _NORMAL.inv_cdf(level / 100.0)) for level in _LEVEL
+            ]
+            low, high = _unbounded(np.percentile(values, levels))
+            found[name] = (float(low), float(high))
+    return found

@@ -3,12 +3,12 @@
 from tongues.plan.laws import Known, LawsInHand, gather_laws, read_laws
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan, make_plan
-from tongues.plan.question import Base, Question, ask
+from tongues.plan.question import BaseCheckpoint, Question, ask
 from tongues.plan.recommend import FlatRange, Recommendation
 from tongues.plan.written import write_recipe
 
 __all__ = [
-    "Base",
+    "BaseCheckpoint",
     "FlatRange",
     "Known",
     "LawsInHand",

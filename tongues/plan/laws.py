@@ -9,6 +9,14 @@ from tongues.laws import PRESETS, Law, preset, read_laws_file
 
 __all__ = ["Known", "LawsInHand", "gather_laws", "of_compute", "read_laws"]
 
+_PURPOSES = {
+    "scratch": "training from scratch, by size and tokens",
+    "cpt": "continued training, by size and tokens",
+    "scratch by compute": "training from scratch, by compute",
+    "cpt by compute": "continued training, by compute",
+    "repetition": "the value of repeated text",
+    "forgetting": "forgetting",
+}
 _STRATEGIES = ("scratch", "cpt")
 
 
@@ -59,19 +67,13 @@ def gather_laws(known: Iterable[Known]) -> LawsInHand:
     seen: dict[str, Known] = {}
     for one in known:
         if one.role in seen:
-            raise UserError(
-                f"`{seen[one.role].name}` and `{one.name}` both speak of {_purpose(one)}",
-                where="--law",
-                hint="give one law for each purpose",
-                code="two_laws",
-            )
+            what = f"`{seen[one.role].name}` and `{one.name}` both speak of {_PURPOSES[one.role]}"
+            hint = "give one law for each purpose"
+            raise UserError(what, where="--law", hint=hint, code="two_laws")
         seen[one.role] = one
     if not set(seen) - {"forgetting"}:
-        raise UserError(
-            "no law tells what a model learns",
-            where="--law",
-            hint="give one, such as `--law hoffmann2022`, or fit your own by `tongues fit`",
-        )
+        hint = "give one, such as `--law hoffmann2022`, or fit your own by `tongues fit`"
+        raise UserError("no law tells what a model learns", where="--law", hint=hint)
     return LawsInHand(tuple(seen.values()))
 
 
@@ -81,30 +83,22 @@ def read_laws(given: Sequence[Law | Path | str], target: str | None = None) -> L
     `target` chooses among the languages of a file, and of the laws.
     """
     known: list[Known] = []
-    for word in given:
-        if isinstance(word, Law):
-            continue
+    for word in (one for one in given if not isinstance(one, Law)):
+        path = Path(word)
         if word in PRESETS:
             law = preset(str(word))
             known.append(Known(str(word), law, _strategy(law, str(word))))
-        elif Path(word).is_file():
-            known += _of_one_language(
-                read_laws_file(Path(word)), str(word), Path(word).name, target
-            )
+        elif path.is_file():
+            known += _of_one_language(read_laws_file(path), str(word), path.name, target)
+        elif path.suffix or len(path.parts) > 1:
+            files = path.parent.glob("*.json") if path.parent.is_dir() else ()
+            hint = nearest(path.name, (file.name for file in files))
+            raise UserError("there is no such file", where=str(word), hint=hint)
         else:
-            raise _unknown(str(word))
+            what = f"no published law is called `{word}`, and no file"
+            raise UserError(what, where="--law", hint=nearest(str(word), PRESETS))
     laws = [one for one in given if isinstance(one, Law)]
     return gather_laws([*known, *_of_one_language(laws, "laws", "", target)])
-
-
-def _unknown(word: str) -> UserError:
-    path = Path(word)
-    if path.suffix or len(path.parts) > 1:
-        beside = path.parent.glob("*.json") if path.parent.is_dir() else ()
-        hint = nearest(path.name, (file.name for file in beside))
-        return UserError("there is no such file", where=word, hint=hint)
-    what = f"no published law is called `{word}`, and no file"
-    return UserError(what, where="--law", hint=nearest(word, PRESETS))
 
 
 def _of_one_language(laws: Sequence[Law], where: str, name: str, target: str | None) -> list[Known]:
@@ -114,33 +108,20 @@ def _of_one_language(laws: Sequence[Law], where: str, name: str, target: str | N
         hint = f"choose one by `--target`: {', '.join(languages)}"
         raise UserError(f"has laws of {len(languages)} languages", where=where, hint=hint)
     if target is not None and languages and target not in languages:
-        hint = nearest(target, languages)
-        raise UserError(f"has no law of `{target}`", where=where, hint=hint)
-    wanted = {"", *languages} if target is None else {"", target}
+        raise UserError(f"has no law of `{target}`", where=where, hint=nearest(target, languages))
     return [
         Known(" ".join(filter(None, (name, law.target, law.form))), law, _strategy(law, where))
         for law in laws
-        if law.target in wanted
+        if law.target in ("", target or law.target)
     ]
 
 
 def _strategy(law: Law, where: str) -> str:
-    """What the law itself says, else what its form tells."""
-    told = "scratch" if law.strategy == "source" else law.strategy  # both start at random weights
+    """What the law itself says, else its form."""
     if law.equation.role in ("repetition", "forgetting"):
         return ""
-    if told and told not in _STRATEGIES:
-        what = f"`{told}` is no strategy of its {law.form} law"
-        raise UserError(what, where=where, hint=nearest(told, _STRATEGIES))
-    return told or law.equation.strategy or "scratch"
-
-
-def _purpose(one: Known) -> str:
-    return {
-        "scratch": "training from scratch, by size and tokens",
-        "cpt": "continued training, by size and tokens",
-        "scratch by compute": "training from scratch, by compute",
-        "cpt by compute": "continued training, by compute",
-        "repetition": "the value of repeated text",
-        "forgetting": "forgetting",
-    }[one.role]
+    strategy = "scratch" if law.strategy == "source" else law.strategy  # both from random weights
+    if strategy and strategy not in _STRATEGIES:
+        what = f"`{strategy}` is no strategy of its {law.form} law"
+        raise UserError(what, where=where, hint=nearest(strategy, _STRATEGIES))
+    return strategy or law.equation.strategy or "scratch"

@@ -84,6 +84,11 @@ class Option:
         name, factor = max(self.beyond.items(), key=lambda item: item[1])
         return f"{factor:.3g} times beyond what its law was fitted on in {_VARIABLES[name]}"
 
+    @property
+    def flops_from_scratch(self) -> float | None:
+        """What training from scratch takes to the same loss."""
+        return None if self.compute_saved is None else self.flops / (1.0 - self.compute_saved)
+
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; None for what has no end or is not known."""
         base, advice = self.way.base, self.way.advice
@@ -102,43 +107,50 @@ class Option:
 
 def lay_out(ways: list[Way], laws: LawsInHand, question: Question) -> list[Option]:
     """An option for every way that has one: a best or settled size, a loss it can reach."""
-    found: list[Option] = []
+    options: list[Option] = []
     for way in ways:
         own = question.scratch_flops if way.strategy == "scratch" else None
         flops = own or question.flops or way.compute(question.target_loss or math.nan)
         if math.isfinite(flops) and np.isfinite(way.loss(np.array(flops))):
-            found.append(_option(way, flops, ways, laws, question))
-    return found
+            options.append(_option(way, flops, ways, laws, question))
+    return options
 
 
 def _option(
     way: Way, budget: float, ways: list[Way], laws: LawsInHand, question: Question
 ) -> Option:
-    N, D = (_or_none(float(value)) for value in way.sizes(np.array(budget)))
+    at = np.array(budget)
+    N, D = (_plain(float(value)) for value in way.sizes(at))
     flops = budget if N is None or D is None else 6.0 * N * D
-    loss = float(way.loss(np.array(budget)))
-    target = None if D is None else (1.0 - way.replay) * D
+    loss, target = float(way.loss(at)), None if D is None else (1.0 - way.replay) * D
+    draws = way.loss_draws(at) if way.law.draws and question.flops else None
+    needed = way.compute_draws(loss, near=flops) if way.law.draws and not question.flops else None
+    paired = None if draws is None else (draws, np.full(len(draws), flops))
+    paired = paired if needed is None else (np.full(len(needed), loss), needed)
+    saved, saved_interval, notes = _saving(way, flops, loss, ways, paired)
+    epochs = None if target is None or math.isinf(way.unique) else target / way.unique
+    best = (
+        allocate(way.law) if draws is not None and not way.settled and (epochs or 0) <= 1 else None
+    )
+    forgetting, before = laws.find("forgetting"), starting_loss(laws, question)
+    source_loss = None
+    if forgetting and before is not None and D is not None and way.strategy == "cpt":
+        source_loss = float(forgetting.law.loss(D=D, r=way.replay, S=before))
     cluster = question.cluster
     hours = cluster.hours(flops) if cluster else None
-    draws = way.loss_draws(np.array(budget)) if way.law.draws and question.flops else None
-    needed = way.compute_draws(loss, near=flops) if way.law.draws and not question.flops else None
-    saved, saved_interval, notes = _saving(way, flops, loss, ways, draws, needed)
-    if flops < 0.99 * budget:
-        notes += (f"the settled tokens take {flops / budget:.0%} of the budget",)
-    epochs = None if target is None or math.isinf(way.unique) else target / way.unique
-    repeated = epochs is not None and epochs > 1
-    notes += _about_size(way, budget, loss) + _about_epochs(way, epochs, budget)
     return Option(
         way=way,
         params=N,
-        params_interval=_best_sizes(way, budget) if draws is not None and not repeated else None,
+        params_interval=best.sizes_interval((1.0 - way.replay) * budget)[0]
+        if best and best.draws
+        else None,
         tokens=D,
         tokens_target=target,
         flops=flops,
-        flops_interval=None if needed is None else _interval(needed),
+        flops_interval=_interval(needed),
         loss=loss,
-        interval=None if draws is None else _interval(draws),
-        source_loss=_source_loss(way, D, laws, question),
+        interval=_interval(draws),
+        source_loss=source_loss,
         epochs=epochs,
         hours=hours,
         cost=cluster.cost(hours) if cluster and hours is not None else None,
@@ -146,16 +158,8 @@ def _option(
         compute_saved=saved,
         compute_saved_interval=saved_interval,
         beyond=_beyond(way, N, target, flops),
-        notes=notes,
+        notes=(*notes, *_notes(way, at, flops, loss, epochs)),
     )
-
-
-def _best_sizes(way: Way, budget: float) -> Ends | None:
-    """The 95 % interval of the size that is best for a compute."""
-    best = None if way.settled else allocate(way.law)
-    if best is None or not best.draws:
-        return None
-    return best.sizes_interval((1.0 - way.replay) * budget)[0]
 
 
 def _saving(
@@ -163,13 +167,12 @@ def _saving(
     flops: float,
     loss: float,
     ways: list[Way],
-    draws: np.ndarray | None,
-    needed: np.ndarray | None,
+    paired: tuple[np.ndarray, np.ndarray] | None,
 ) -> tuple[float | None, Ends | None, tuple[str, ...]]:
     """The share saved against training from scratch to the same loss, found by inverting its law.
 
-    Its interval pairs the draws of the two laws by their number: `draws` of the loss where the
-    compute is given, `needed` compute where the loss is.
+    Its interval pairs the draws of the two laws by their number: `paired` are loss and compute of
+    the way's own.
     """
     scratch = comparison(way, ways)
     if scratch is None:
@@ -178,49 +181,33 @@ def _saving(
     if math.isinf(instead):
         return None, None, ("training from scratch never gets as low",)
     share = 1.0 - flops / instead
-    if needed is not None:
-        losses, spent = np.full(len(needed), loss), needed
-    elif draws is not None:
-        losses, spent = draws, np.full(len(draws), flops)
-    else:
+    if paired is None or not scratch.law.draws:
         return share, None, ()
-    if not scratch.law.draws:
-        return share, None, ()
+    losses, spent = paired
     instead_in_draws = scratch.compute_draws(losses, near=instead)
     with np.errstate(invalid="ignore"):  # where neither ever gets there
         return share, _interval(1.0 - spent[: len(instead_in_draws)] / instead_in_draws), ()
 
 
-def _about_size(way: Way, budget: float, loss: float) -> tuple[str, ...]:
-    """Where a settled size is not the best one for its compute."""
-    if way.base or way.params is None or way.tokens is not None:
-        return ()
-    free = replace(way, params=None)
-    N, best = float(free.sizes(np.array(budget))[0]), float(free.loss(np.array(budget)))
-    if math.isnan(best) or best > loss / _NOTABLE:
-        return ()
-    return (f"for these FLOPs {show_count(N)} parameters are best, with a loss of {best:.4g}",)
-
-
-def _about_epochs(way: Way, epochs: float | None, budget: float) -> tuple[str, ...]:
-    """What text read many times costs."""
-    if epochs is None or epochs <= MANY_EPOCHS:
-        return ()
-    free = replace(way, repeats=None)
-    loss = float(free.loss(np.array(budget)))
-    said = f"text is what it lacks: it is read {epochs:.3g} times"
-    if math.isnan(loss):
-        return (said,)
-    return (f"{said}; with enough different text the same FLOPs reach a loss of {loss:.4g}",)
-
-
-def _source_loss(way: Way, D: float | None, laws: LawsInHand, question: Question) -> float | None:
-    """What is left of the source language after so many tokens."""
-    forgetting = laws.find("forgetting")
-    if forgetting is None or D is None or way.strategy == "scratch":
-        return None
-    before = starting_loss(laws, question)
-    return None if before is None else float(forgetting.law.loss(D=D, r=way.replay, S=before))
+def _notes(
+    way: Way, budget: np.ndarray, flops: float, loss: float, epochs: float | None
+) -> list[str]:
+    """Where settled numbers are not the best ones, and what text read many times costs."""
+    notes: list[str] = []
+    if flops < 0.99 * budget:
+        notes.append(f"the settled tokens take {flops / budget:.0%} of the budget")
+    if way.params is not None and way.tokens is None and not way.base:
+        free = replace(way, params=None)
+        N, best = float(free.sizes(budget)[0]), float(free.loss(budget))
+        if best <= loss / _NOTABLE:
+            what = f"for these FLOPs {show_count(N)} parameters are best, with a loss of {best:.4g}"
+            notes.append(what)
+    if epochs is not None and epochs > MANY_EPOCHS:
+        best = float(replace(way, repeats=None).loss(budget))
+        what = f"text is what it lacks: it is read {epochs:.3g} times"
+        more = f"; with enough different text the same FLOPs reach a loss of {best:.4g}"
+        notes.append(what + ("" if math.isnan(best) else more))
+    return notes
 
 
 def _beyond(way: Way, N: float | None, D: float | None, flops: float) -> dict[str, float] | None:
@@ -228,29 +215,23 @@ def _beyond(way: Way, N: float | None, D: float | None, flops: float) -> dict[st
     if not way.law.range:
         return None
     at = {"N": N, "D": D, "D/N": D / N if N and D else None, "C": (1.0 - way.replay) * flops}
-    found: dict[str, float] = {}
-    for name, (low, high) in way.law.range.items():
-        value = at.get(name)
-        if value is not None:
-            factor = max(value / high, low / value if value > 0 else math.inf)
-            if factor > SLACK:
-                found[name] = factor
-    return found
+    factors = {
+        name: max(value / high, low / value if value > 0 else math.inf)
+        for name, (low, high) in way.law.range.items()
+        if (value := at.get(name)) is not None
+    }
+    return {name: factor for name, factor in factors.items() if factor > SLACK}
 
 
-def _interval(draws: np.ndarray) -> Ends | None:
-    if np.isnan(draws).all():
+def _interval(draws: np.ndarray | None) -> Ends | None:
+    if draws is None or np.isnan(draws).all():
         return None
     low, high = percentiles(draws)
     return float(low), float(high)
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _plain(value: Any) -> Any:
     """As JSON has it: lists, and nothing infinite."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return _or_none(value) if isinstance(value, float) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

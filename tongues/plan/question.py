@@ -15,7 +15,7 @@ from tongues.quantities import show_count
 
 __all__ = [
     "USUAL_RATIO",
-    "Base",
+    "BaseCheckpoint",
     "Question",
     "ask",
     "read_base",
@@ -34,7 +34,7 @@ _WAYS = "`--flops 1e21`, `--gpus 8 --gpu h100 --hours 72`, `--cost 5000 --gpu h1
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class BaseCheckpoint:
     """A checkpoint that training may continue from: its parameters, and the tokens it has read."""
 
     name: str
@@ -47,12 +47,17 @@ class Base:
         return self.tokens / self.params
 
 
+def _value(text: str) -> float:
+    """A number; 40% is 0.4, and what is no number is NaN."""
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return math.nan
+
+
 def read_number(text: str, flag: str, most: float = math.inf) -> float:
     """A number above 0; `flag` names the option in the UserError. 40% is 0.4."""
-    try:
-        number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        number = math.nan
+    number = _value(text)
     if not 0 < number <= most or math.isinf(number):
         bound = "" if math.isinf(most) else f" and at most {most:g}"
         raise UserError(f"`{text}` is no number above 0{bound}", where=flag)
@@ -63,8 +68,9 @@ def read_count(text: str, flag: str) -> float:
     """A count above 0, which `k`, `M`, `B` (or `G`) and `T` scale."""
     match = _COUNT.match(text.strip())
     if match is None:
-        hint = "write it like `1.4B`, `30M` or `1e21`"
-        if (scaled := _spelt(text)) and _COUNT.match(scaled):
+        hint, bare = "write it like `1.4B`, `30M` or `1e21`", re.sub(r"[\s,]", "", text)
+        letter = bare[-1:].upper()  # of its scale, in the case that is read
+        if bare and _COUNT.match(scaled := bare[:-1] + {"K": "k"}.get(letter, letter)):
             hint = f"did you mean `{scaled}`?"
         raise UserError(f"`{text}` is no count", where=flag, hint=hint)
     digits, exponent, letter = match.groups()
@@ -75,38 +81,27 @@ def read_count(text: str, flag: str) -> float:
     return number
 
 
+def read_share(text: str, flag: str) -> float:
+    """A share of at least 0 and below 1; 5% is 0.05."""
+    if not 0 <= (number := _value(text)) < 1:
+        hint = "write a share like `5%`, and several like `0,5%,20%`"
+        raise UserError(f"`{text}` is no share from 0 to below 100%", where=flag, hint=hint)
+    return number
+
+
 def read_shares(text: str, flag: str) -> tuple[float, ...]:
     """Shares of at least 0 and below 1, in rising order: `0,5%,0.2`."""
-    shares = sorted({read_share(part.strip(), flag) for part in text.split(",")})
-    return tuple(shares)
+    return tuple(sorted({read_share(part.strip(), flag) for part in text.split(",")}))
 
 
-def read_base(text: str) -> Base:
+def read_base(text: str) -> BaseCheckpoint:
     """A checkpoint written `NAME=PARAMS@TOKENS`."""
     name, equals, sizes = text.rpartition("=")
     params, at, tokens = sizes.partition("@")
     if not (name.strip() and equals and at):
         hint = "write `NAME=PARAMS@TOKENS`, such as `--base llama=8B@15T`"
         raise UserError(f"`{text}` is no checkpoint", where="--base", hint=hint)
-    return Base(name.strip(), read_count(params, "--base"), read_count(tokens, "--base"))
-
-
-def read_share(text: str, flag: str) -> float:
-    """A share of at least 0 and below 1; 5% is 0.05."""
-    try:
-        number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < 1:
-        hint = "write a share like `5%`, and several like `0,5%,20%`"
-        raise UserError(f"`{text}` is no share from 0 to below 100%", where=flag, hint=hint)
-    return number
-
-
-def _spelt(text: str) -> str:
-    """The count with blanks and commas gone and its scale letter in the case we read."""
-    bare = re.sub(r"[\s,]", "", text)
-    return bare[:-1] + {"k": "k"}.get(bare[-1].lower(), bare[-1].upper()) if bare else ""
+    return BaseCheckpoint(name.strip(), read_count(params, "--base"), read_count(tokens, "--base"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,7 @@ class Question:
     target_loss: float | None = None
     params: float | None = None
     tokens: float | None = None
-    bases: tuple[Base, ...] = ()
+    bases: tuple[BaseCheckpoint, ...] = ()
     available: float = math.inf
     replay: tuple[float, ...] = ()
     keep: float | None = None
@@ -148,7 +143,7 @@ class Question:
 
     def to_json(self) -> dict[str, Any]:
         """The question as plain numbers; hours and costs where the compute is known."""
-        given = {
+        plain: dict[str, Any] = {
             "flops": self.flops,
             "target_loss": self.target_loss,
             "params": self.params,
@@ -157,15 +152,13 @@ class Question:
             "keep": self.keep,
             "source_loss": self.source_loss,
         }
-        cluster = self.cluster
-        if cluster is None:
-            return given
-        machine = {"gpu": cluster.gpu.name, "gpus": cluster.count, "mfu": cluster.mfu}
-        machine |= {"peak_flops": cluster.gpu.peak, "price": cluster.price}
-        if self.flops:
-            hours = cluster.hours(self.flops)
-            machine |= {"hours": hours, "cost": cluster.cost(hours)}
-        return given | machine
+        if cluster := self.cluster:
+            plain |= {"gpu": cluster.gpu.name, "gpus": cluster.count, "mfu": cluster.mfu}
+            plain |= {"peak_flops": cluster.gpu.peak, "price": cluster.price}
+            if self.flops:
+                hours = cluster.hours(self.flops)
+                plain |= {"hours": hours, "cost": cluster.cost(hours)}
+        return plain
 
 
 def ask(
@@ -188,22 +181,45 @@ def ask(
 ) -> Question:
     """The question from what a user typed behind each option; a UserError names a wrong one."""
     given = {"--flops": flops, "--hours": hours, "--cost": cost, "--target-loss": target_loss}
-    budgets = [flag for flag, value in given.items() if value is not None]
     N = None if params is None else read_count(params, "--params")
     D = None if tokens is None else read_count(tokens, "--tokens")
-    _one_budget(budgets, N, D)
-    cluster, assumed = _cluster(gpu, gpus, mfu, price, given)
-    target = None if target_loss is None else read_number(target_loss, "--target-loss")
+    both = 6.0 * N * D if N is not None and D is not None else None
+    _check_budget([flag for flag, value in given.items() if value is not None], both is not None)
+    machine = {"--gpus": gpus, "--mfu": mfu, "--price": price}
+    machine |= {flag: given[flag] for flag in ("--hours", "--cost")}
+    unused = next((flag for flag, value in machine.items() if value is not None), None)
+    if gpu is None and unused:
+        raise UserError(f"{unused} says nothing without `--gpu`", hint="such as `--gpu h100`")
+    cluster, assumed = _cluster(gpu, gpus, mfu, price) if gpu else (None, ())
+    compute = both
+    if flops is not None:
+        compute = read_count(flops, "--flops")
+    elif cluster and hours is not None:
+        compute = cluster.flops(read_number(hours, "--hours"))
+    elif cluster and cost is not None:
+        compute = cluster.flops(cluster.hours_for(read_count(cost, "--cost")))
+    if compute is not None and compute < _LEAST:
+        raise UserError(f"{show_count(compute)} FLOPs train nothing", code="too_little")
+    available = math.inf
+    if available_tokens is not None:
+        available = read_count(available_tokens, "--available-tokens")
+    if available < _LEAST_TEXT:
+        raise UserError(
+            f"`{available_tokens}` is too little text: no law knows what so few tokens teach",
+            where="--available-tokens",
+            code="too_little_text",
+            hint="count tokens, not documents; `100M` stands for a hundred million",
+        )
     named = tuple(read_base(text) for text in bases)
     if len({base.name for base in named}) < len(named):
         raise UserError("two checkpoints have one name", where="--base")
     return Question(
-        flops=None if target else _compute(flops, hours, cost, cluster, N, D),
-        target_loss=target,
+        flops=compute,
+        target_loss=None if target_loss is None else read_number(target_loss, "--target-loss"),
         params=N,
         tokens=D,
         bases=named,
-        available=_text(available_tokens),
+        available=available,
         replay=() if replay is None else read_shares(replay, "--replay"),
         keep=None if keep is None else read_share(keep, "--keep"),
         source_loss=None if source_loss is None else read_number(source_loss, "--source-loss"),
@@ -212,100 +228,38 @@ def ask(
     )
 
 
-def _one_budget(budgets: Sequence[str], N: float | None, D: float | None) -> None:
-    """Refuse a question with no budget, or with more than one."""
-    both = N is not None and D is not None
+def _check_budget(budgets: Sequence[str], both: bool) -> None:
+    """Refuse a question with no budget, or with more than one; both: size and tokens are given."""
     if not budgets and not both:
-        raise UserError(
-            "there is no budget",
-            code="no_budget",
-            hint=f"give one of {_WAYS}, or `--target-loss 2.4`",
-        )
+        hint = f"give one of {_WAYS}, or `--target-loss 2.4`"
+        raise UserError("there is no budget", code="no_budget", hint=hint)
     if len(budgets) > 1:
         hint = "keep one of them; the others follow from it"
         raise UserError(f"{' and '.join(budgets)} at once", code="two_budgets", hint=hint)
     if budgets and both:
-        raise UserError(
-            f"--params and --tokens settle the compute, and so does {budgets[0]}",
-            code="two_budgets",
-            hint="leave one of the three out",
-        )
-
-
-def _text(available_tokens: str | None) -> float:
-    """Tokens of different text; infinite when nobody counted."""
-    if available_tokens is None:
-        return math.inf
-    tokens = read_count(available_tokens, "--available-tokens")
-    if tokens < _LEAST_TEXT:
-        raise UserError(
-            f"`{available_tokens}` is too little text: no law knows what so few tokens teach",
-            where="--available-tokens",
-            code="too_little_text",
-            hint="count tokens, not documents; `100M` stands for a hundred million",
-        )
-    return tokens
+        what = f"--params and --tokens settle the compute, and so does {budgets[0]}"
+        raise UserError(what, code="two_budgets", hint="leave one of the three out")
 
 
 def _cluster(
-    gpu: str | None,
-    gpus: str | None,
-    mfu: str | None,
-    price: str | None,
-    given: dict[str, str | None],
-) -> tuple[Cluster | None, tuple[Caution, ...]]:
+    gpu: str, gpus: str | None, mfu: str | None, price: str | None
+) -> tuple[Cluster, tuple[Caution, ...]]:
     """The machine, and what was assumed about it."""
-    if gpu is None:
-        flags = {"--gpus": gpus, "--mfu": mfu, "--price": price}
-        flags |= {flag: given[flag] for flag in ("--hours", "--cost")}
-        for flag, value in flags.items():
-            if value is not None:
-                raise UserError(f"{flag} says nothing without `--gpu`", hint="such as `--gpu h100`")
-        return None, ()
-    kind, assumed = find_gpu(gpu), []
+    kind = find_gpu(gpu)
     count = 1.0 if gpus is None else read_count(gpus, "--gpus")
     if count != round(count):
         raise UserError(f"`{gpus}` is no whole number", where="--gpus")
+    assumed = []
     if mfu is None:
-        assumed.append(
-            Caution(
-                "assumed_mfu",
-                f"assumed: training reaches {USUAL_MFU:.0%} of the GPU's peak speed; hours and "
-                "costs change in proportion, so measure yours and give it with --mfu",
-            )
+        what = (
+            f"assumed: training reaches {USUAL_MFU:.0%} of the GPU's peak speed; hours and costs "
         )
+        what += "change in proportion, so measure yours and give it with --mfu"
+        assumed.append(Caution("assumed_mfu", what))
     if price is None:
-        assumed.append(
-            Caution(
-                "assumed_price",
-                f"assumed: one {kind.name} costs ${kind.price:.2f} an hour (renting on demand, "
-                f"{PRICED}, roughly); give your own with --price",
-            )
-        )
+        what = f"assumed: one {kind.name} costs ${kind.price:.2f} an hour (renting on demand, "
+        what += f"{PRICED}, roughly); give your own with --price"
+        assumed.append(Caution("assumed_price", what))
     share = USUAL_MFU if mfu is None else read_number(mfu, "--mfu", most=1)
     hourly = kind.price if price is None else read_number(price, "--price")
     return Cluster(kind, round(count), share, hourly), tuple(assumed)
-
-
-def _compute(
-    flops: str | None,
-    hours: str | None,
-    cost: str | None,
-    cluster: Cluster | None,
-    N: float | None,
-    D: float | None,
-) -> float:
-    """The operations to spend, from whichever was given."""
-    if flops is not None:
-        compute = read_count(flops, "--flops")
-    elif cluster and hours is not None:
-        compute = cluster.flops(read_number(hours, "--hours"))
-    elif cluster and cost is not None:
-        compute = cluster.flops(cluster.hours_for(read_count(cost, "--cost")))
-    else:
-        assert N is not None
-        assert D is not None
-        compute = 6.0 * N * D
-    if compute < _LEAST:
-        raise UserError(f"{show_count(compute)} FLOPs train nothing", code="too_little")
-    return compute

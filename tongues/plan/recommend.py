@@ -7,20 +7,31 @@ from typing import Any
 
 import numpy as np
 
-from tongues.plan.certainty import FLAT, certainty
 from tongues.plan.options import Option
 from tongues.plan.question import Question
-from tongues.plan.ways import first_reached
+from tongues.plan.ways import Way, first_reached
 from tongues.quantities import show_count
 
-__all__ = ["ADVISED_REPLAY", "KEPT", "FlatRange", "Recommendation", "recommend"]
+__all__ = ["ADVISED_REPLAY", "FLAT", "KEPT", "FlatRange", "Recommendation", "recommend"]
 
-KEPT = 0.02  # rise of the source loss that counts as keeping the language where none is told
+FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more beyond runs
+KEPT = 0.02  # rise of the source loss that counts as keeping the language where none is given
 _ROUNDING = 1e-6  # of a share, and so of the rise it leads to
 ADVISED_REPLAY = "5 to 30 %"  # by the published study (Zheng et al. 2024)
-_ADVISED_SHARE = 0.1  # of it, where no law tells more
-_SMALLER = 1.1  # times, from where a model is told to be smaller
+_ADVISED_SHARE = 0.1  # of it, where no law says more
+_SMALLER = 1.1  # times, from where a model counts as smaller
 _FAR = math.log(1e4)
+_SURE = 0.95
+_NAMED = 4  # options named in one sentence
+_THIN = "few_runs"  # caution of a law that rests on little
+
+_REPLAY = {
+    "unknown": "No law in hand tells how much of the source language is lost; the published study "
+    f"advises {ADVISED_REPLAY} of source text, at little cost to the target.",
+    "none": "None is needed to keep the source language {within}: {end}.{sure}",
+    "no share": "No share keeps the source language {within}; with {share}, {end}.",
+    "least": "{share} is the smallest share that keeps it {within}: {end}{cost}.{sure}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +100,29 @@ def recommend(
     compared where both strategies have one. `starting` is the base's loss on its own language,
     nats per token.
     """
-    ranked = _ranked(_one_kind(options), question, starting)
+    ranked = _ranked(options, question, starting)
     near = [option for option in ranked if _hardly_worse(option, ranked[0], question)]
-    best = _cheapest(near) if question.flops else ranked[0]
+    worse = [option for option in ranked if option not in near]
+    # a projection stands in for nothing but a projection
+    smaller = [
+        option
+        for option in near
+        if option.params and (near[0].params or 0) > option.params * _SMALLER
+        if near[0].projection or not option.projection
+    ]
+    best = near[0]
+    if question.flops:
+        best = min(smaller, key=lambda one: one.params or math.inf, default=best)
+    as_good = tuple(option for option in near if option is not best)
     others = [option for option in options if option.way.of_compute != best.way.of_compute]
     rival = _ranked(others, question, starting)[0] if _both_strategies(others) else None
     rival = rival if rival and rival.way.strategy != best.way.strategy else None
-    as_good = tuple(option for option in near if option is not best)
-    worse = [option for option in ranked if option not in near]
-    repeats_decide = _repeats_decide(ranked, question)
-    share, sure = certainty(best, as_good, worse, question, repeats_decide)
+    decide = _repeats_decide(ranked, worse)
+    share, sure = _certainty(best, as_good, worse, question, decide)
     if rival:
         kind = "compute" if rival.way.of_compute else "size"
         sure += f" The laws by {kind} take `{rival.name}` instead: the laws contradict each other."
+    unknown = best.way.strategy == "cpt" and best.source_loss is None and not question.replay
     return Recommendation(
         index=next(i for i, option in enumerate(options) if option is best),
         option=best,
@@ -110,11 +131,45 @@ def recommend(
         share=share,
         as_good=as_good,
         flat_range=_flat_range(best),
-        replay=_about_replay(best, options, _allowed(question), starting),
-        replay_share=_share_to_write(best, question),
+        replay=_about_replay(best, options, question, starting),
+        replay_share=_ADVISED_SHARE if unknown else best.way.replay,
         rival=rival,
-        repeats_decide=repeats_decide,
+        repeats_decide=decide,
     )
+
+
+def _both_strategies(options: Sequence[Option]) -> bool:
+    return len({option.way.strategy for option in options}) == 2
+
+
+def _ranked(options: Sequence[Option], question: Question, starting: float | None) -> list[Option]:
+    """The best first: the lowest loss, or the fewest FLOPs to a loss.
+
+    Of laws by size, or else by compute, if they speak of both strategies; else of all. Of every way
+    with the smallest share of replay that keeps the source language, or the one that loses least.
+    """
+    kinds = ([o for o in options if o.way.of_compute == kind] for kind in (False, True))
+    ways: dict[object, list[Option]] = {}
+    for option in next((like for like in kinds if _both_strategies(like)), options):
+        ways.setdefault(option.way.key, []).append(option)
+    rivals = []
+    for group in ways.values():
+        rises = {i: r for i, o in enumerate(group) if (r := _rise(o, starting)) is not None}
+        kept = [i for i, rise in rises.items() if rise <= _allowed(question)]
+        rivals.append(group[kept[0] if kept else min(rises, key=lambda i: rises[i], default=0)])
+    return sorted(rivals, key=lambda one: one.loss if question.flops else one.flops)
+
+
+def _allowed(question: Question) -> float:
+    """The rise of the source loss that counts as keeping the language."""
+    return (KEPT if question.keep is None else question.keep) + _ROUNDING
+
+
+def _rise(option: Option, starting: float | None) -> float | None:
+    """The share by which the source loss rises, negative where it falls; None: not known."""
+    if option.source_loss is None or starting is None:
+        return None
+    return option.source_loss / starting - 1.0
 
 
 def _hardly_worse(option: Option, best: Option, question: Question) -> bool:
@@ -123,183 +178,140 @@ def _hardly_worse(option: Option, best: Option, question: Question) -> bool:
     return loss <= best.loss * (1.0 + FLAT)
 
 
-def _cheapest(near: Sequence[Option]) -> Option:
-    """The smallest that is smaller than the best by more than a little, else the best.
-
-    A projection stands in for nothing but a projection.
-    """
-    best = near[0]
-    smaller = [
-        option
-        for option in near
-        if option.params and best.params and option.params * _SMALLER < best.params
-        if best.projection or not option.projection
-    ]
-    return min(smaller, key=lambda one: one.params or math.inf, default=best)
-
-
-def _repeats_decide(ranked: Sequence[Option], question: Question) -> bool:
+def _repeats_decide(ranked: Sequence[Option], worse: Sequence[Option]) -> bool:
     """Whether any that is worse than the best would not be, were no text read again."""
     if not any(option.epochs and option.epochs > 1 for option in ranked):
         return False
-    unlimited = [
-        float(replace(option.way, repeats=None).loss(np.array(ranked[0].flops)))
-        for option in ranked
-    ]
-    return any(
-        loss <= unlimited[0] * (1.0 + FLAT)
-        for option, loss in zip(ranked, unlimited, strict=True)
-        if not _hardly_worse(option, ranked[0], question)
-    )
 
+    def unlimited(way: Way) -> float:
+        return float(replace(way, repeats=None).loss(np.array(ranked[0].flops)))
 
-def _one_kind(options: Sequence[Option]) -> list[Option]:
-    """Options of laws by size, or else of laws by compute, if they speak of both strategies."""
-    for of_compute in (False, True):
-        like = [option for option in options if option.way.of_compute == of_compute]
-        if _both_strategies(like):
-            return like
-    return list(options)
-
-
-def _both_strategies(options: Sequence[Option]) -> bool:
-    return len({option.way.strategy for option in options}) == 2
-
-
-def _ranked(options: Sequence[Option], question: Question, starting: float | None) -> list[Option]:
-    """The best first: the lowest loss, or the fewest FLOPs to a loss; one of each way."""
-    rivals = _one_share_each(options, question, starting)
-    return sorted(rivals, key=lambda one: one.loss if question.flops else one.flops)
-
-
-def _one_share_each(
-    options: Sequence[Option], question: Question, starting: float | None
-) -> list[Option]:
-    """Of every way the smallest share of replay that keeps the source language."""
-    groups: dict[tuple[str, str, bool], list[Option]] = {}
-    for option in options:
-        base = option.way.base
-        key = (option.way.strategy, base.name if base else "", option.way.of_compute)
-        groups.setdefault(key, []).append(option)
-    return [_least_replay(group, _allowed(question), starting) for group in groups.values()]
-
-
-def _allowed(question: Question) -> float:
-    """The rise of the source loss that counts as keeping the language."""
-    return KEPT if question.keep is None else question.keep
-
-
-def _least_replay(group: Sequence[Option], allowed: float, starting: float | None) -> Option:
-    told = [option for option in group if option.source_loss is not None]
-    if not told or starting is None:
-        return group[0]
-    kept = [one for one in told if _rise(one, starting) <= allowed + _ROUNDING]
-    return kept[0] if kept else min(told, key=lambda one: _rise(one, starting))
-
-
-def _rise(option: Option, starting: float) -> float:
-    """The share by which the source loss rises, negative where it falls."""
-    assert option.source_loss is not None
-    return option.source_loss / starting - 1.0
+    best = unlimited(ranked[0].way) * (1.0 + FLAT)
+    return any(unlimited(option.way) <= best for option in worse)
 
 
 def _why(best: Option, ranked: Sequence[Option], question: Question) -> str:
-    first, others = ranked[0], [option for option in ranked if option is not best]
-    said = f"{_in_words(best)}: "
+    first, others, way = ranked[0], [one for one in ranked if one is not best], best.way
+    start = f"Continue from {f'`{way.base.name}`' if way.base else 'a base'}"
+    parts = ["Train from scratch" if way.strategy == "scratch" else start]
+    parts += [f" with {way.replay * 100:g}% replay"] if way.replay else []
+    if best.params and best.tokens:
+        parts.append(f", {show_count(best.params)} parameters on {show_count(best.tokens)} tokens")
     if question.target_loss is not None:
-        said += f"{best.flops:.3g} FLOPs reach a loss of {question.target_loss:g}"
-        if others:
-            said += f", {others[0].flops:.3g} would by `{others[0].name}`"
+        parts.append(f": {best.flops:.3g} FLOPs reach a loss of {question.target_loss:g}")
+        parts += [f", {o.flops:.3g} would by `{o.name}`" for o in others[:1]]
     else:
-        said += f"a loss of {best.loss:.4g} nats per token"
-        if others:
-            said += f", against {others[0].loss:.4g} by `{others[0].name}`"
-            said += f" for {_flops_of(others[0], best)} FLOPs"
-    said += "."
+        parts.append(f": a loss of {best.loss:.4g} nats per token")
+        for other in others[:1]:
+            alike = abs(other.flops / best.flops - 1.0) < 0.01
+            flops = "the same" if alike else f"{other.flops:.3g}"
+            parts.append(f", against {other.loss:.4g} by `{other.name}` for {flops} FLOPs")
+    parts.append(".")
     if first is not best:
         more = f"{best.loss / first.loss - 1.0:.2%} more, which hardly matters"
-        said += f" That is {more}, and a smaller model is cheaper to use."
+        parts.append(f" That is {more}, and a smaller model is cheaper to use.")
     if best.compute_saved is not None and best.compute_saved > 0:
-        needed = best.flops / (1.0 - best.compute_saved)
-        said += f" From scratch the same loss takes {needed:.3g} FLOPs, so that "
-        said += f"{best.compute_saved:.0%} {_between(best.compute_saved_interval)}is saved."
-    if not others and not best.way.settled and best.params:
-        said += " Of all sizes this one learns most from that compute."
-    return said
+        ends, needed = best.compute_saved_interval, best.flops_from_scratch
+        between = f"(95 %: {ends[0]:.0%} to {ends[1]:.0%}) " if ends else ""
+        parts.append(f" From scratch the same loss takes {needed:.3g} FLOPs, so that ")
+        parts.append(f"{best.compute_saved:.0%} {between}is saved.")
+    if not others and not way.settled and best.params:
+        parts.append(" Of all sizes this one learns most from that compute.")
+    return "".join(parts)
 
 
-def _flops_of(option: Option, best: Option) -> str:
-    alike = abs(option.flops / best.flops - 1.0) < 0.01
-    return "the same" if alike else f"{option.flops:.3g}"
+def _certainty(
+    best: Option,
+    as_good: Sequence[Option],
+    worse: Sequence[Option],
+    question: Question,
+    repeats_decide: bool,
+) -> tuple[float | None, str]:
+    """The share of draws in which the best beats all of the worse, and how sure that is in words.
+
+    The share is None without draws, or without a worse one.
+    """
+    way, share, parts = best.way, None, []
+    thin = "; ".join(dict.fromkeys(c.sentence for c in way.law.warnings if c.code == _THIN))
+    doubts = [f"the law `{way.law_name}` is shaky ({thin})"] if thin else []
+    doubts += ["the rule for repeated text decides, which no share counts"] * repeats_decide
+    if doubts:
+        parts.append(f"less than it looks: {', and '.join(doubts)}")
+    if as_good:
+        names = _listed([option.name for option in (best, *as_good)])
+        parts.append(f"{names} come within {FLAT:.1%}: it hardly matters which")
+    if worse and all(option.way.law.draws for option in (best, *worse)):
+        draws = [_draws(option, question) for option in (best, *worse)]
+        count = min(len(values) for values in draws)
+        own, others = draws[0][:count], np.stack([values[:count] for values in draws[1:]])
+        wins = np.isfinite(own) & (own <= others)  # what never gets there does not win
+        share = float(wins.all(0).mean())
+        fits = f"{len(next(iter(way.law.draws.values()))):,} resampled fits"
+        unclear = {
+            o.name: p for o, p in zip(worse, wins.mean(1).tolist(), strict=True) if p < _SURE
+        }
+        if unclear:
+            nearest = "against the nearest of them " if len(unclear) > 1 else ""
+            parts.append(
+                f"`{best.name}` cannot be told apart from {_listed(list(unclear))}: {nearest}"
+                f"it comes out better in {min(unclear.values()):.1%} of {fits}"
+            )
+        else:
+            rest = f"`{worse[0].name}`" if len(worse) == 1 else "each of the others"
+            parts.append(f"in {share:.1%} of {fits} `{best.name}` comes out better than {rest}")
+    elif worse:
+        rest = "for the others it is " if as_good else ""
+        parts.append(f"{rest}not known: the laws have no intervals")
+    elif not as_good:
+        none = "" if way.law.draws else ", and the law has no intervals"
+        parts.append(f"there is no other option to weigh it against{none}")
+    if best.params_interval:
+        low, high = (show_count(end) for end in best.params_interval)
+        parts.append(f"the best size lies between {low} and {high} (95 %)")
+    if best.farthest:
+        parts.append(f"it is a projection, {best.farthest}")
+    return share, " ".join(f"{part[0].upper()}{part[1:]}." for part in parts)
 
 
-def _in_words(option: Option) -> str:
-    base = option.way.base
-    start = f"Continue from `{base.name}`" if base else "Continue from a base"
-    said = "Train from scratch" if option.way.strategy == "scratch" else start
-    if option.way.replay:
-        said += f" with {option.way.replay * 100:g}% replay"
-    if option.params and option.tokens:
-        size = f"{show_count(option.params)} parameters"
-        said += f", {size} on {show_count(option.tokens)} tokens"
-    return said
+def _draws(option: Option, question: Question) -> np.ndarray:
+    """What is compared: the loss, or the compute to the loss; draws pair by their number."""
+    if question.target_loss is None:
+        return option.way.loss_draws(np.array(option.flops))
+    return option.way.compute_draws(question.target_loss, near=option.flops)
 
 
-def _share_to_write(best: Option, question: Question) -> float:
-    """The share of the option, else what the study advises where no law and nobody chose one."""
-    unknown = best.way.strategy == "cpt" and best.source_loss is None and not question.replay
-    return _ADVISED_SHARE if unknown else best.way.replay
+def _listed(names: Sequence[str]) -> str:
+    """`a`, `b` and `c`; of many the first few."""
+    shown = [f"`{name}`" for name in names[:_NAMED]]
+    shown += [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _about_replay(
-    best: Option, options: Sequence[Option], allowed: float, starting: float | None
+    best: Option, options: Sequence[Option], question: Question, starting: float | None
 ) -> str:
     """What share of source text to mix in, and why."""
-    if best.way.strategy == "scratch":
+    way, change = best.way, _rise(best, starting)
+    if way.strategy == "scratch":
         return ""
-    if best.source_loss is None or starting is None:
-        return (
-            "No law in hand tells how much of the source language is lost; the published study "
-            f"advises {ADVISED_REPLAY} of source text, at little cost to the target."
-        )
-    change, within = _rise(best, starting), f"within {allowed * 100:g}%"
+    if change is None:
+        return _REPLAY["unknown"]
+    kept, sure, cost = change <= _allowed(question), "", ""
+    if way.advice and way.advice.interval is None:
+        sure = " How sure that share is, is not known: the law has no intervals."
+    elif way.advice and way.advice.interval:
+        low, high = way.advice.interval
+        sure = f" It lies between {low * 100:.2g}% and {high * 100:.2g}% (95 %)."
+        if math.isinf(high):
+            sure = f" It may be as little as {low * 100:.2g}%, and no share may suffice (95 %)."
+    without = [one for one in options if not one.way.replay and one.way.key == way.key]
+    if way.replay and without:
+        cost = f", and the target loss is {best.loss:.4g} instead of {without[0].loss:.4g}"
+    case = "no share" if not kept else "least" if way.replay else "none"
     end = f"the source loss goes from {starting:.3f} to {best.source_loss:.3f} ({change:+.1%})"
-    kept = change <= allowed + _ROUNDING
-    sure = _about_share(best)
-    if not best.way.replay and kept:
-        return f"None is needed to keep the source language {within}: {end}.{sure}"
-    share = f"{best.way.replay * 100:g}%"
-    if not kept:
-        return f"No share keeps the source language {within}; with {share}, {end}."
-    cost = _cost_of_replay(best, options)
-    return f"{share} is the smallest share that keeps it {within}: {end}{cost}.{sure}"
-
-
-def _about_share(best: Option) -> str:
-    """Between what the share lies that was sought."""
-    advice = best.way.advice
-    if advice is None:
-        return ""
-    if advice.interval is None:
-        return " How sure that share is, is not known: the law has no intervals."
-    low, high = advice.interval
-    if math.isinf(high):
-        return f" It may be as little as {low * 100:.2g}%, and no share may suffice (95 %)."
-    return f" It lies between {low * 100:.2g}% and {high * 100:.2g}% (95 %)."
-
-
-def _cost_of_replay(best: Option, options: Sequence[Option]) -> str:
-    """How much the target loses to replay, against the option that has none."""
-    without = [
-        option
-        for option in options
-        if not option.way.replay
-        and (option.way.strategy, option.way.base, option.way.law_name)
-        == (best.way.strategy, best.way.base, best.way.law_name)
-    ]
-    if not best.way.replay or not without:
-        return ""
-    return f", and the target loss is {best.loss:.4g} instead of {without[0].loss:.4g}"
+    within = f"within {(_allowed(question) - _ROUNDING) * 100:g}%"
+    share = f"{way.replay * 100:g}%"
+    return _REPLAY[case].format(within=within, end=end, share=share, cost=cost, sure=sure)
 
 
 def _flat_range(option: Option) -> FlatRange | None:
@@ -316,7 +328,3 @@ def _flat_range(option: Option) -> FlatRange | None:
     least = math.exp(first_reached(loss, level, middle - _FAR, middle))
     most = math.exp(-first_reached(lambda x: loss(-x), level, -middle - _FAR, -middle))
     return FlatRange((least, most), (flops / (6.0 * most), flops / (6.0 * least)), flops)
-
-
-def _between(ends: tuple[float, float] | None) -> str:
-    return f"(95 %: {ends[0]:.0%} to {ends[1]:.0%}) " if ends else ""

@@ -51,15 +51,14 @@ class Repeats:
     ) -> np.ndarray:
         """The same for every draw of the law, along a new first axis."""
         N, D = np.broadcast_arrays(N, D)
-        params = upright(law.draws, N.ndim)
-        count = len(next(iter(params.values())))
-        decays = {"R_D": self.R_D, "R_N": self.R_N} | dict(self.draws)
-        of = upright({name: np.resize(value, count) for name, value in decays.items()}, N.ndim)
         own = _filled_in_draws(law, self.unique)
+        decays = {"R_D": self.R_D, "R_N": self.R_N} | dict(self.draws)
+        decays = {name: np.resize(value, len(own)) for name, value in decays.items()}
         if self.fallback and np.isinf(own).any():
             own = np.where(np.isinf(own), filled_by(self.fallback, self.unique), own)
-        size = _worth(N, np.maximum(own.reshape(-1, *(1,) * N.ndim), full), of["R_N"])
-        return law.equation.loss(params, {"N": size, "D": _worth(D, self.unique, of["R_D"])})
+        of = upright({**law.draws, **decays, "own": own}, N.ndim)
+        size = _worth(N, np.maximum(of["own"], full), of["R_N"])
+        return law.equation.loss(of, {"N": size, "D": _worth(D, self.unique, of["R_D"])})
 
 
 def without_repeats(law: Law) -> Law:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.laws import Law, preset
-from tongues.laws.replay import Advice, advise_replay
+from tongues.laws.replay import LeastReplay, find_replay
 from tongues.plan.laws import LawsInHand, of_compute
 from tongues.plan.question import USUAL_RATIO, Question
 from tongues.plan.repeats import Repeats, without_repeats
@@ -16,9 +16,9 @@ from tongues.plan.ways import Way
 
 __all__ = ["comparison", "doubts", "starting_loss", "ways_of"]
 
-_BORROWED = "muennighoff2023"  # whose value of repeats is used where no law in hand tells it
+_BORROWED = "muennighoff2023"  # whose value of repeats is used where no law in hand has one
 _REPLAY = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5)
-_FAR = 2.0  # times that ratio beyond which a base is another kind of base
+_FAR = 2.0  # times the usual ratio beyond which a base is another kind of base
 _ROUNDS = 50
 _CLOSE = 1e-6
 _DIGITS = 2  # of a share, which is rounded up to them
@@ -29,19 +29,51 @@ def ways_of(laws: LawsInHand, question: Question) -> list[Way]:
 
     A UserError when a share is sought that keeps the source language, and there is none.
     """
-    found = [*_from_scratch(laws, question), *_continued(laws, question)]
-    forgetting, kept = laws.find("forgetting"), {}
-    shares = question.replay or (_REPLAY if forgetting else (0.0,))
-    if question.keep is not None:
-        kept = _shares_to_keep(
-            found,
-            forgetting.law if forgetting else None,
-            tolerance=question.keep,
-            starting=starting_loss(laws, question),
-            flops=question.flops,
-            target_loss=question.target_loss,
+    ways = list(_plain_ways(laws, question))
+    shares = question.replay or (_REPLAY if laws.find("forgetting") else (0.0,))
+    kept = {} if question.keep is None else _shares_to_keep(ways, laws, question, question.keep)
+    every: list[Way] = []
+    for way in ways:
+        if way.strategy == "scratch":
+            every.append(way)
+            continue
+        advice = kept.get(way.name)
+        wanted: set[float] = {*shares} | ({advice.share} if advice else set())
+        for share in sorted(wanted):
+            name = f"{way.name}, {share * 100:g}% replay" if share else way.name
+            sought = advice if advice and advice.share == share else None
+            every.append(replace(way, name=name, replay=share, advice=sought))
+    return every
+
+
+def _plain_ways(laws: LawsInHand, question: Question) -> Iterator[Way]:
+    """Every way without replay."""
+    repetition, scratch, cpt = (laws.find(role) for role in ("repetition", "scratch", "cpt"))
+    unseen = scratch.law if scratch else without_repeats(repetition.law) if repetition else None
+    repeats = None
+    if not math.isinf(question.available):
+        law = repetition.law if repetition else preset(_BORROWED)
+        repeats = Repeats(
+            unique=question.available,
+            R_D=law.params["R_D"],
+            R_N=law.params["R_N"],
+            draws={name: law.draws[name] for name in ("R_D", "R_N") if name in law.draws},
+            fallback=unseen or without_repeats(law),
+            borrowed="" if repetition else _BORROWED,
         )
-    return [whole for way in found for whole in _with_replay(way, shares, kept.get(way.name))]
+    settled = {"params": question.params, "tokens": question.tokens, "repeats": repeats}
+    if unseen and (known := scratch or repetition):
+        yield Way("scratch", "scratch", known.name, unseen, **settled)
+    if known := laws.find("scratch by compute"):
+        yield Way("scratch, by compute alone", "scratch", known.name, known.law)
+    if cpt:
+        way = Way("cpt", "cpt", cpt.name, cpt.law, **settled)
+        for base in question.bases:
+            yield replace(way, name=f"cpt from {base.name}", base=base, params=base.params)
+        if not question.bases:
+            yield way
+    if known := laws.find("cpt by compute"):
+        yield Way("cpt, by compute alone", "cpt", known.name, known.law)
 
 
 def comparison(way: Way, ways: list[Way]) -> Way | None:
@@ -53,27 +85,22 @@ def comparison(way: Way, ways: list[Way]) -> Way | None:
     like = [one for one in scratch if one.of_compute == way.of_compute] or scratch
     if way.strategy == "scratch" or not like:
         return None
-    settled = None if way.base else like[0].params
-    return replace(like[0], params=settled, tokens=None)
+    return replace(like[0], params=None if way.base else like[0].params, tokens=None)
 
 
 def doubts(laws: LawsInHand, question: Question) -> Iterator[Caution]:
     """What about the laws and bases together a reader must know."""
     by_size, by_compute = laws.find("cpt"), laws.find("cpt by compute")
+    forgetting = laws.find("forgetting")
     if question.bases and not by_size:
-        what = (
-            f"`{by_compute.name}` knows compute alone, not the size of a base"
-            if by_compute
-            else "no law of continued training is in hand"
-        )
+        what = "no law of continued training is in hand"
+        if by_compute:
+            what = f"`{by_compute.name}` knows compute alone, not the size of a base"
         yield Caution("bases_unused", f"{what}; give a `cpt` law by `--law` to weigh the bases")
     for known in laws.known:
         if of_compute(known.law) and not math.isinf(question.available):
-            yield Caution(
-                "available_unused",
-                f"`{known.name}` knows compute alone and not how often text is read; "
-                "--available-tokens changes nothing about it",
-            )
+            what = f"`{known.name}` knows compute alone and not how often text is read; "
+            yield Caution("available_unused", what + "--available-tokens changes nothing about it")
     if (by_size or by_compute) and not (by_size and question.bases):
         yield Caution(
             "base_presumed",
@@ -88,25 +115,24 @@ def doubts(laws: LawsInHand, question: Question) -> Iterator[Caution]:
                 f"training are fitted on bases at about {USUAL_RATIO:.0f}, and how one this far "
                 "beyond learns another language is not known",
             )
-    if question.replay and not laws.find("forgetting"):
-        yield Caution(
-            "no_forgetting_law",
-            "what replay keeps of the source language is not told: no forgetting law is in hand",
-        )
-    if laws.find("forgetting") and (by_size or by_compute) and not question.source_loss:
+    if question.replay and not forgetting:
+        what = "what replay keeps of the source language is not told: no forgetting law is in hand"
+        yield Caution("no_forgetting_law", what)
+    if forgetting and (by_size or by_compute) and not question.source_loss:
         middle = starting_loss(laws, question)
-        yield Caution(
-            "source_loss_assumed" if middle else "source_loss_missing",
-            f"assumed: the base starts from a loss of {middle:.3f} on its own language, the middle "
-            "of what the forgetting law was fitted on; give yours by --source-loss"
-            if middle
-            else "what replay keeps is not told: give the base's loss on its own language by "
-            "--source-loss",
-        )
+        if middle:
+            yield Caution(
+                "source_loss_assumed",
+                f"assumed: the base starts from a loss of {middle:.3f} on its own language, the "
+                "middle of what the forgetting law was fitted on; give yours by --source-loss",
+            )
+        else:
+            what = "what replay keeps is not told: give the base's loss on its own language by "
+            yield Caution("source_loss_missing", what + "--source-loss")
 
 
 def starting_loss(laws: LawsInHand, question: Question) -> float | None:
-    """The base's loss on its own language: as told, else the middle of the law's range."""
+    """The base's loss on its own language: as given, else the middle of the law's range."""
     forgetting = laws.find("forgetting")
     if question.source_loss or forgetting is None or "S" not in forgetting.law.range:
         return question.source_loss
@@ -114,84 +140,16 @@ def starting_loss(laws: LawsInHand, question: Question) -> float | None:
     return math.sqrt(low * high)
 
 
-def _from_scratch(laws: LawsInHand, question: Question) -> Iterator[Way]:
-    known, repeats = laws.find("scratch"), laws.find("repetition")
-    law = known.law if known else without_repeats(repeats.law) if repeats else None
-    if law:
-        name = (known or repeats or laws.known[0]).name
-        yield _by_size("scratch", name, law, laws, question)
-    if by_compute := laws.find("scratch by compute"):
-        yield Way("scratch, by compute alone", "scratch", by_compute.name, by_compute.law)
-
-
-def _continued(laws: LawsInHand, question: Question) -> Iterator[Way]:
-    if known := laws.find("cpt"):
-        way = _by_size("cpt", known.name, known.law, laws, question)
-        for base in question.bases:
-            yield replace(way, name=f"cpt from {base.name}", base=base, params=base.params)
-        if not question.bases:
-            yield way
-    if by_compute := laws.find("cpt by compute"):
-        yield Way("cpt, by compute alone", "cpt", by_compute.name, by_compute.law)
-
-
-def _by_size(strategy: str, name: str, law: Law, laws: LawsInHand, question: Question) -> Way:
-    return Way(
-        strategy,
-        strategy,
-        name,
-        law,
-        params=question.params,
-        tokens=question.tokens,
-        repeats=_repeats(laws, question),
-    )
-
-
-def _repeats(laws: LawsInHand, question: Question) -> Repeats | None:
-    """The rule for text read again, by the law in hand, else by a published one."""
-    if math.isinf(question.available):
-        return None
-    known, scratch = laws.find("repetition"), laws.find("scratch")
-    law = known.law if known else preset(_BORROWED)
-    return Repeats(
-        unique=question.available,
-        R_D=law.params["R_D"],
-        R_N=law.params["R_N"],
-        draws={name: law.draws[name] for name in ("R_D", "R_N") if name in law.draws},
-        fallback=scratch.law if scratch else without_repeats(law),
-        borrowed="" if known else _BORROWED,
-    )
-
-
-def _with_replay(way: Way, shares: tuple[float, ...], advice: Advice | None) -> Iterator[Way]:
-    if way.strategy == "scratch":
-        yield way
-        return
-    wanted = {*shares, advice.share} if advice else set(shares)
-    for share in sorted(wanted):
-        name = f"{way.name}, {share * 100:g}% replay" if share else way.name
-        sought = advice if advice and advice.share == share else None
-        yield replace(way, name=name, replay=share, advice=sought)
-
-
 def _shares_to_keep(
-    ways: Sequence[Way],
-    law: Law | None,
-    *,
-    tolerance: float,
-    starting: float | None,
-    flops: float | None,
-    target_loss: float | None,
-) -> dict[str, Advice]:
+    ways: Sequence[Way], laws: LawsInHand, question: Question, tolerance: float
+) -> dict[str, LeastReplay]:
     """For each continued way, by its name, the least share that keeps the source language.
 
-    Ways that no share keeps are left out; a UserError when none is left, or nothing can be told.
-
-    law: of forgetting. tolerance: rise of the source loss that is allowed. starting: that loss of
-    the base, nats per token. flops, target_loss: what the ways are asked, as in a `Question`.
+    Ways that no share keeps are left out; a UserError when none is left, or what is missing.
     """
+    known, starting = laws.find("forgetting"), starting_loss(laws, question)
     continued = [way for way in ways if way.strategy == "cpt" and not way.of_compute]
-    if law is None:
+    if known is None:
         what, code = "no law in hand tells what replay keeps", "no_forgetting_law"
         hint = "fit one to your runs by `tongues fit --law forgetting`, and give it by `--law`"
         raise UserError(what, where="--keep", hint=hint, code=code)
@@ -201,45 +159,36 @@ def _shares_to_keep(
     if not continued:
         what = "no law by size and tokens tells of continued training"
         raise UserError(what, where="--keep", hint="give a `cpt` law by `--law`", code="no_cpt_law")
-    found: dict[str, Advice] = {}
+    kept: dict[str, LeastReplay] = {}
     refusals: list[UserError] = []
     for way in continued:
         try:
-            found[way.name] = _least(way, law, tolerance, starting, flops, target_loss)
+            kept[way.name] = _least(way, known.law, tolerance, starting, question)
         except UserError as error:
             refusals.append(error)
-    if not found:
+    if not kept:
         first = refusals[0]
         raise UserError(first.what, where="--keep", hint=first.hint, code=first.code)
-    return found
+    return kept
 
 
 def _least(
-    way: Way,
-    law: Law,
-    tolerance: float,
-    starting: float,
-    flops: float | None,
-    target_loss: float | None,
-) -> Advice:
-    """The share for the tokens of a run that itself depend on the share."""
-    advice = Advice(0.0, None)
+    way: Way, law: Law, tolerance: float, starting: float, question: Question
+) -> LeastReplay:
+    """The share for the tokens of a run that itself depend on the share, rounded up."""
+    advice = LeastReplay(0.0, None)
     for _ in range(_ROUNDS):
         mixed = replace(way, replay=advice.share)
-        budget = flops or mixed.compute(target_loss or math.nan)
+        budget = question.flops or mixed.compute(question.target_loss or math.nan)
         tokens = float(mixed.sizes(np.array(budget))[1])
         if not math.isfinite(tokens):
             what = f"`{way.name}` does not get there with {advice.share * 100:.2g}% of replay"
             raise UserError(what, hint="ask for a higher loss", code="loss_out_of_reach")
-        before, advice = advice, advise_replay(law, tolerance, tokens, starting)
+        before, advice = advice, find_replay(law, tolerance, tokens, starting)
         if abs(advice.share - before.share) <= _CLOSE:
             break
-    return replace(advice, share=_rounded_up(advice.share))
-
-
-def _rounded_up(share: float) -> float:
-    """To two digits: 7.31 % is 7.4 %."""
-    if share == 0:
-        return 0.0
-    step = 10.0 ** (math.floor(math.log10(share)) + 1 - _DIGITS)
-    return float(f"{math.ceil(share / step - _CLOSE) * step:.{_DIGITS}g}")
+    if not advice.share:
+        return advice
+    step = 10.0 ** (math.floor(math.log10(advice.share)) + 1 - _DIGITS)  # 7.31 % is 7.4 %
+    rounded = float(f"{math.ceil(advice.share / step - _CLOSE) * step:.{_DIGITS}g}")
+    return replace(advice, share=rounded)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tongues.laws import Law, allocate
-from tongues.laws.replay import Advice
+from tongues.laws.replay import LeastReplay
 from tongues.plan.laws import of_compute
-from tongues.plan.question import USUAL_RATIO, Base
+from tongues.plan.question import USUAL_RATIO, BaseCheckpoint
 from tongues.plan.repeats import Repeats, filled_by
 
-__all__ = ["Way", "first_reached", "lowest", "reached_in_draws"]
+__all__ = ["Way", "first_reached", "minimise", "reached_in_draws"]
 
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
 _LARGEST = 1e13  # parameters that it considers where no range of the law is known
@@ -27,6 +27,7 @@ _POINTS = 161
 _GRID = 257
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _CLOSER = 45  # each keeps 0.62 of the bracket: from a grid step to beyond what rounding shows
+_HALVINGS = 60
 _AT_END = 1e-6  # of the range: nearer to an end than this is at it
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -49,12 +50,17 @@ class Way:
     strategy: str
     law_name: str
     law: Law
-    base: Base | None = None
+    base: BaseCheckpoint | None = None
     replay: float = 0.0
-    advice: Advice | None = None
+    advice: LeastReplay | None = None
     params: float | None = None
     tokens: float | None = None
     repeats: Repeats | None = None
+
+    @property
+    def key(self) -> tuple[str, BaseCheckpoint | None, str]:
+        """What ways have in common that differ in their share of replay alone."""
+        return self.strategy, self.base, self.law_name
 
     @property
     def unique(self) -> float:
@@ -112,9 +118,9 @@ class Way:
         """
         grid = np.linspace(math.log(near) - _FACTOR, math.log(near) + _FACTOR, _POINTS)
         losses = self.loss_draws(np.exp(grid))
-        count = min(len(losses), np.size(loss)) if np.ndim(loss) else len(losses)
-        level = np.broadcast_to(loss, count) if not np.ndim(loss) else np.asarray(loss)[:count]
-        return np.exp(reached_in_draws(losses[:count], grid, level))
+        level = np.broadcast_to(loss, len(losses)) if not np.ndim(loss) else np.asarray(loss)
+        count = min(len(losses), len(level))
+        return np.exp(reached_in_draws(losses[:count], grid, level[:count]))
 
     def _loss(self, in_draws: bool, flops: np.ndarray, N: np.ndarray, D: np.ndarray) -> np.ndarray:
         law = self.law.loss_draws if in_draws else self.law.loss
@@ -123,26 +129,21 @@ class Way:
         target = (1.0 - self.replay) * D
         if self.repeats is None:
             return law(N, target)
+        # parameters that the base's own text has filled: all, where it is read as it usually is,
+        # as a base that nobody named is presumed to be
+        full = self.base.tokens / USUAL_RATIO if self.base else math.inf
         rule = self.repeats.loss_draws if in_draws else self.repeats.loss
-        return rule(self.law, N, target, self._full)
-
-    @property
-    def _full(self) -> float:
-        """Parameters that the base's own text has filled: all, where it is read as it usually is.
-
-        A base nobody named is presumed to be of the usual kind.
-        """
-        if self.strategy == "scratch":
-            return 0.0
-        return self.base.tokens / USUAL_RATIO if self.base else math.inf
+        return rule(self.law, N, target, 0.0 if self.strategy == "scratch" else full)
 
     def _best_size(self, flops: np.ndarray) -> np.ndarray:
         """The size that learns most from `flops`; NaN where every larger or smaller one is better.
 
         In closed form where no text is read again; a numeric search otherwise.
         """
-        point = replace(self.law, draws={})  # their intervals take long, and are not asked for
-        best, most = allocate(point), self._largest
+        best, most = allocate(replace(self.law, draws={})), math.inf  # intervals would take long
+        if self.repeats:  # where text is short, sizes run away
+            known = self.law.range.get("N")
+            most = _FARTHEST * known[1] if known else _LARGEST
         closed, direct = np.full(np.shape(flops), np.nan), np.zeros(np.shape(flops), dtype=bool)
         if best is not None:
             target = (1.0 - self.replay) * flops
@@ -158,29 +159,20 @@ class Way:
 
         low = np.full(len(C), math.log(_SMALLEST))
         high = np.maximum(np.log(np.minimum(C[:, 0] / (6.0 * _SMALLEST), most)), low + 1e-6)
-        N = np.exp(lowest(loss, low, high))
+        N = np.exp(minimise(loss, low, high))
         if self.repeats and math.isfinite(filled_by(self.law, self.unique)):
             falling = loss(high[:, None] - _STEP)[:, 0] > loss(high[:, None])[:, 0]
             N = np.where(np.isnan(N) & falling & (np.exp(high) > 0.99 * most), most, N)
         return np.where(direct, closed, N.reshape(np.shape(flops)))
 
-    @property
-    def _largest(self) -> float:
-        """The largest size that a search considers: where text is short, sizes run away."""
-        if self.repeats is None:
-            return math.inf
-        known = self.law.range.get("N")
-        return _FARTHEST * known[1] if known else _LARGEST
 
-
-def lowest(function: Function, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def minimise(function: Function, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The x between `low` and `high` where `function` is lowest; NaN where that is at an end.
 
     Many searches at once: `low` and `high` have one axis, the function takes (searches, points).
     """
     grid = np.linspace(low, high, _GRID, axis=-1)
-    values = function(grid)
-    best = np.argmin(values, axis=-1)
+    best = np.argmin(function(grid), axis=-1)
     inside = np.clip(best, 1, _GRID - 2)[:, None]
     left, right = (np.take_along_axis(grid, inside + step, -1)[:, 0] for step in (-1, 1))
     for _ in range(_CLOSER):
@@ -204,12 +196,10 @@ def first_reached(function: Function, level: float, low: float, high: float) -> 
     if there[0] == 0:
         return float(low)
     left, right = grid[there[0] - 1], grid[there[0]]
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         middle = (left + right) / 2
-        if function(np.array([middle]))[0] <= level:
-            right = middle
-        else:
-            left = middle
+        reached = function(np.array([middle]))[0] <= level
+        left, right = (left, middle) if reached else (middle, right)
     return float(right)
 
 
@@ -225,5 +215,5 @@ def reached_in_draws(values: np.ndarray, grid: np.ndarray, level: np.ndarray) ->
     before = np.maximum(after - 1, 0)
     rise = above[draw, before] - above[draw, after]
     share = np.where(rise > 0, above[draw, before] / np.where(rise > 0, rise, 1.0), 1.0)
-    found = grid[before] + share * (grid[after] - grid[before])
-    return np.where(above[draw, after] <= 0, found, np.inf)
+    x = grid[before] + share * (grid[after] - grid[before])
+    return np.where(above[draw, after] <= 0, x, np.inf)

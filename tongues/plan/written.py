@@ -33,6 +33,20 @@ PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"
 _STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _READINGS = 500  # times that placeholder text is read
+_PLAIN = ("shape", "tokens", "replay")  # remarks that ask nothing of a reader
+
+_NO_BASE = (
+    "Start: `train.base` must name the base, a run of the store or a Hugging Face folder of this "
+    "very shape, trained on the source language; `tongues train` refuses until then."
+)
+_UNKNOWN_BASE = (
+    "Start: `train.base` names `{base}`, which is neither a run under runs/ nor a Hugging Face "
+    "folder here; write its path, and the shape it has."
+)
+_MADE_TEXT = (
+    "Text: made text ({languages}) stands in for yours. List your own files under `text.files` and "
+    "write their tags into `train.mixture`: `{target}` is the language to learn."
+)
 
 
 def write_recipe(
@@ -54,74 +68,75 @@ def write_recipe(
             hint="give a law by size and tokens too, such as `--law zheng2024-scratch`",
             code="no_size",
         )
-    recipe, remarks = _compose(plan, option, like, target)
+    from ruamel.yaml import YAML
+
+    recipe, remarks = _compose(plan, option, option.params, like, target)
     comment = "\n".join(
         line
         for sentence in (plan.recommendation.why, plan.recommendation.sure, *remarks.values())
         for line in textwrap.wrap(sentence, 96, initial_indent="# ", subsequent_indent="#   ")
     )
-    write_text(path, f"# Written by `tongues plan`.\n{comment}\n{_as_yaml(recipe)}")
-    return tuple(
-        Caution(code, sentence)
-        for code, sentence in remarks.items()
-        if code not in ("shape", "tokens", "replay")
-    )
+    out, yaml = io.StringIO(), YAML()
+    yaml.default_flow_style = False  # what is left at its default is left out
+    yaml.dump(recipe.model_dump(mode="json", exclude_unset=True, exclude_none=True), out)
+    write_text(path, f"# Written by `tongues plan`.\n{comment}\n{out.getvalue()}")
+    return tuple(Caution(code, what) for code, what in remarks.items() if code not in _PLAIN)
 
 
 def _compose(
-    plan: Plan, option: Option, like: Recipe | None, target: str | None
+    plan: Plan, option: Option, params: float, like: Recipe | None, target: str | None
 ) -> tuple[Recipe, dict[str, str]]:
     """The recipe, and sentences about it by code."""
-    assert option.params is not None
-    assert option.tokens is not None
     remarks: dict[str, str] = {}
-    vocabulary = like.tokens.vocabulary if like else vocabulary_by_size(option.params)
-    shape, count, about_shape = _shape(option, vocabulary)
-    far = abs(math.log(count / option.params)) > math.log(1.5)
+    vocabulary = like.tokens.vocabulary if like else vocabulary_by_size(params)
+    shape, count, about_shape = _shape(option, params, vocabulary)
+    far = abs(math.log(count / params)) > math.log(1.5)
     remarks["other_size" if far else "shape"] = about_shape
     tokens = int(float(f"{plan.question.tokens or option.flops / (6 * count):.4g}"))
-    remarks["tokens"] = (
-        f"Tokens: {show_count(tokens)}, which with these parameters takes "
-        f"{6.0 * count * tokens:.3g} FLOPs."
+    flops = 6.0 * count * tokens
+    tokens_told = (
+        f"Tokens: {show_count(tokens)}, which with these parameters takes {flops:.3g} FLOPs."
     )
-    text = like.text if like else _placeholder(option, tokens)
+    remarks["tokens"] = tokens_told
+    learned, others, text = _languages(option, tokens, like, target)
     share = plan.recommendation.replay_share
-    learned, others = _languages(like, text, target)
-    kept = others[0] if share and others else None
-    if option.way.replay and not kept:
+    replayed = others[0] if share and others else None
+    if option.way.replay and not replayed:
         raise UserError(
             "the plan replays source text, and the recipe has text of one language only",
             where="--for",
             hint="add the source language to its `text`, or plan with `--replay 0`",
         )
     if share and not option.way.replay:
-        remarks["replay"] = (
-            f"Replay: {share:.0%} of source text is put in; the published study advises "
-            f"{ADVISED_REPLAY}."
-            if kept
-            else f"Replay: {ADVISED_REPLAY} of source text is advised; add its language to `text`."
-        )
+        remarks["replay"] = f"Replay: {ADVISED_REPLAY} of source text is advised; add its language "
+        remarks["replay"] += "to `text`."
+        if replayed:
+            remarks["replay"] = (
+                f"Replay: {share:.0%} of source text is put in; the published study "
+            )
+            remarks["replay"] += f"advises {ADVISED_REPLAY}."
     if like is None:
-        remarks["placeholder_text"] = (
-            f"Text: made text ({' and '.join(text.languages)}) stands in for yours. List your own "
-            f"files under `text.files` and write their tags into `train.mixture`: "
-            f"`{learned}` is the language to learn."
-        )
+        languages = " and ".join(text.languages)
+        remarks["placeholder_text"] = _MADE_TEXT.format(languages=languages, target=learned)
     held_out = like.tokens.held_out if like else TokenSettings().held_out
     anatomy = of_shape(shape, vocabulary)
     train: dict[str, Any] = {
         "mixture": {learned: 1.0},
-        **({"replay": {kept: share}} if kept else {}),
+        **({"replay": {replayed: share}} if replayed else {}),
         "budget": f"{tokens} tokens",
-        "context": f"{context_by_size(option.params, held_out)} tokens",
+        "context": f"{context_by_size(params, held_out)} tokens",
         "rate": float(f"{rate_at_size(None, anatomy.parameters['non_embedding']):.2g}"),
     }
     train |= _batch(plan, anatomy, tokens, train, remarks)
     if like:
         train["run"] = f"{like.name}-plan"
     if option.way.strategy == "cpt":
-        model, remarks["placeholder_base"] = _start(option)
+        model = option.base or PLACEHOLDER_BASE
         train["base"] = {"model": model, "languages": others[:1]}
+        if not option.base:
+            remarks["placeholder_base"] = _NO_BASE
+        elif not (_run_of_base(option) or (Path(model) / "config.json").is_file()):
+            remarks["placeholder_base"] = _UNKNOWN_BASE.format(base=model)
     recipe = Recipe(
         name=like.name if like else "plan",
         text=text,
@@ -129,109 +144,71 @@ def _compose(
         model=ModelShape(shape=shape.name),
         train=Train.model_validate(train),
     )
-    return recipe, {code: sentence for code, sentence in remarks.items() if sentence}
+    return recipe, remarks
 
 
-def _shape(option: Option, vocabulary: int) -> tuple[Shape, int, str]:
+def _shape(option: Option, params: float, vocabulary: int) -> tuple[Shape, int, str]:
     """The shape to train, its exact parameters, and how far they are from the plan's."""
-    assert option.params is not None
-    directory = _run_of_base(option)
-    if directory:
+    if directory := _run_of_base(option):
         record = read_run(directory)
-        shape, count = find_shape(record.shape), record.params["total"]
-        return shape, count, f"Model: shape {shape.name}, as the base has it."
-    shape, count = nearest_shape(option.params, vocabulary)
-    if max(count / option.params, option.params / count) > _FARTHEST:
+        shape = find_shape(record.shape)
+        return shape, record.params["total"], f"Model: shape {shape.name}, as the base has it."
+    shape, count = nearest_shape(params, vocabulary)
+    if max(count / params, params / count) > _FARTHEST:
         raise UserError(
-            f"{show_count(option.params)} parameters are planned, and the nearest shape there is, "
+            f"{show_count(params)} parameters are planned, and the nearest shape there is, "
             f"{shape.name}, has {show_count(count)}",
             where="--write",
             hint="settle a size that there is by `--params`, or ask for another budget",
             code="no_such_shape",
         )
-    off = count / option.params - 1
-    said = (
-        f"Model: {show_count(option.params)} parameters are planned; the nearest shape is "
-        f"{shape.name}, which with a vocabulary of {vocabulary:,} has {count:,} ({off:+.0%})."
+    return (
+        shape,
+        count,
+        f"Model: {show_count(params)} parameters are planned; the nearest shape is {shape.name}, "
+        f"which with a vocabulary of {vocabulary:,} has {count:,} ({count / params - 1:+.0%}).",
     )
-    return shape, count, said
 
 
 def _run_of_base(option: Option) -> Path | None:
     """The directory of the base, when it is a run of the store here."""
-    if option.way.base is None:
-        return None
-    directory = Path("runs") / option.way.base.name
-    return directory if (directory / "run.json").is_file() else None
+    directory = Path("runs") / option.base
+    return directory if option.base and (directory / "run.json").is_file() else None
 
 
-def _start(option: Option) -> tuple[str, str]:
-    """What `train.base` names, and what is still to be done about it."""
-    base = option.way.base
-    if base is None:
-        return PLACEHOLDER_BASE, (
-            "Start: `train.base` must name the base, a run of the store or a Hugging Face folder "
-            "of this very shape, trained on the source language; `tongues train` refuses until "
-            "then."
-        )
-    if _run_of_base(option) or (Path(base.name) / "config.json").is_file():
-        return base.name, ""
-    return base.name, (
-        f"Start: `train.base` names `{base.name}`, which is neither a run under runs/ nor a "
-        "Hugging Face folder here; write its path, and the shape it has."
-    )
-
-
-def _placeholder(option: Option, tokens: int) -> Text:
-    """Made languages: the source, where the option has one, and the target."""
-    size = max(1, math.ceil(tokens / _READINGS / 1e6))
-    languages = {"qaa": Ancestry()}
-    if option.way.strategy == "cpt":
-        languages["qab"] = Ancestry(mother="qaa", distance=0.2)
-    made = {"size": f"{size} MB", "languages": languages}
-    return Text(made=Made.model_validate(made))
-
-
-def _languages(like: Recipe | None, text: Text, target: str | None) -> tuple[str, list[str]]:
-    """The language to learn, and the others, the one that the base knows first."""
-    known = text.languages
+def _languages(
+    option: Option, tokens: int, like: Recipe | None, target: str | None
+) -> tuple[str, list[str], Text]:
+    """The language to learn, the others, the one that the base knows first, and text of all."""
     if like is None:
-        learned, others = known[-1], list(known[:-1])
-    else:
-        learned = target or _target_of(like)
-        if learned not in known:
-            what = f"language `{learned}` has no text in the recipe"
-            raise UserError(what, where="--target", hint=nearest(learned, known))
-        source = [like.study.source] if like.study else [*like.train.replay, *like.train.mixture]
-        others = [lang for lang in (*source, *known) if lang != learned]
-    return learned, others
-
-
-def _target_of(like: Recipe) -> str:
-    """The language a recipe learns; a UserError when it learns several."""
-    if like.study:
-        if len(like.study.targets) > 1:
-            hint = f"choose one by `--target`: {', '.join(like.study.targets)}"
-            raise UserError("the recipe has several targets", where="--for", hint=hint)
-        return like.study.targets[0]
-    learned = list(like.train.mixture) or list(like.text.languages[:1])
-    if len(learned) > 1:
-        hint = f"choose one by `--target`: {', '.join(learned)}"
+        languages = {"qaa": Ancestry()}
+        if option.way.strategy == "cpt":
+            languages["qab"] = Ancestry(mother="qaa", distance=0.2)
+        size = f"{max(1, math.ceil(tokens / _READINGS / 1e6))} MB"
+        text = Text(made=Made.model_validate({"size": size, "languages": languages}))
+        *others, learned = languages
+        return learned, others, text
+    text, study, mixture = like.text, like.study, like.train.mixture
+    targets = study.targets if study else list(mixture) or list(text.languages[:1])
+    if target is None and len(targets) > 1:
+        hint = f"choose one by `--target`: {', '.join(targets)}"
         raise UserError("the recipe has several targets", where="--for", hint=hint)
-    return learned[0]
+    learned = target or targets[0]
+    if learned not in text.languages:
+        hint = nearest(learned, text.languages)
+        what = f"language `{learned}` has no text in the recipe"
+        raise UserError(what, where="--target", hint=hint)
+    source = [study.source] if study else [*like.train.replay, *mixture]
+    return learned, [lang for lang in (*source, *text.languages) if lang != learned], text
 
 
 def _batch(
     plan: Plan, anatomy: Anatomy, tokens: int, train: dict[str, Any], remarks: dict[str, str]
 ) -> dict[str, Any]:
     """`batch`, by size where that leaves enough steps, and `micro_batch` where memory asks."""
-    cluster = plan.question.cluster
-    machine = cluster.machine if cluster else this_machine()
-    settings = Train.model_validate(train)
-    context, by_size = (
-        settings.context,
-        batch_by_size(anatomy.parameters["total"], settings.context),
-    )
+    cluster, settings = plan.question.cluster, Train.model_validate(train)
+    machine, context = cluster.machine if cluster else this_machine(), settings.context
+    by_size = batch_by_size(anatomy.parameters["total"], context)
     most = max(context, min(by_size, tokens // _STEPS))
     batch = shared_batch(most, context, machine.processes)
     written: dict[str, Any] = {"batch": "by size" if batch == by_size else f"{batch} tokens"}
@@ -254,14 +231,3 @@ def _batch(
     micro_batch, recompute = fits
     written |= {"micro_batch": f"{micro_batch} tokens"} if micro_batch else {}
     return written | ({"recompute": True} if recompute else {})
-
-
-def _as_yaml(recipe: Recipe) -> str:
-    """The recipe without what is left at its default."""
-    from ruamel.yaml import YAML
-
-    out = io.StringIO()
-    yaml = YAML()
-    yaml.default_flow_style = False
-    yaml.dump(recipe.model_dump(mode="json", exclude_unset=True, exclude_none=True), out)
-    return out.getvalue()

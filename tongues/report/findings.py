@@ -8,8 +8,8 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.laws import Comparison, Curve, Saving, savings
-from tongues.laws.observed import RunCurves, curve_of_ends, gather, once, twin, usual_bases
+from tongues.laws import Curve, LawComparison, Saving, savings
+from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, once, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
 from tongues.report.statistics import Unit, over_sizes
 from tongues.roles import list_languages
@@ -121,7 +121,7 @@ class Findings:
     replay_effects: tuple[ReplayEffect, ...] = ()
     bases: tuple[Pair, ...] = ()
     laws: tuple[TargetLaws, ...] = ()
-    compared: dict[str, Comparison] = field(default_factory=dict)
+    compared: dict[str, LawComparison] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
     def transfer(self, target: str, replay: float = 0.0) -> Transfer | None:
@@ -136,7 +136,7 @@ class Findings:
 
 def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
     """Everything the rows of `tongues.runs.table` say; what they cannot say is in `left_out`."""
-    runs = gather(rows)
+    runs = gather_runs(rows)
     if not runs:
         raise UserError("there is no finished run to report on", hint="run `tongues study` first")
     usual = usual_bases(runs)

@@ -1,15 +1,15 @@
 """Many runs: which they are, and running them, here or on a cluster."""
 
-from tongues.study.cost import Cost, measure_cost
+from tongues.study.cost import StudyCost, measure_cost
 from tongues.study.driver import State, run_all
-from tongues.study.grid import choose, plan_runs
+from tongues.study.grid import choose_plans, plan_runs
 from tongues.study.sweep import best_rates, plan_study, plan_sweep, unfinished
 
 __all__ = [
-    "Cost",
     "State",
+    "StudyCost",
     "best_rates",
-    "choose",
+    "choose_plans",
     "measure_cost",
     "plan_runs",
     "plan_study",

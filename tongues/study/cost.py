@@ -15,7 +15,7 @@ from tongues.tokens import Tokens, open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.schedule import evaluation_steps
 
-__all__ = ["Cost", "measure_cost"]
+__all__ = ["StudyCost", "measure_cost"]
 
 # Measured on a core of an AMD EPYC, shapes of 0.05M to 0.6M; seconds of processor time.
 _FIRST = 4.0  # until the process is there from which runs are forked, Python and torch in it
@@ -26,7 +26,7 @@ Pair = tuple[RunPlan, Derived]
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class StudyCost:
     """Of the runs that are still to be trained."""
 
     runs: int
@@ -40,7 +40,7 @@ class Cost:
         return f"{runs}: {self.flops:.2g} FLOPs, about {show_seconds(self.seconds)} on this machine"
 
 
-def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> Cost:
+def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyCost:
     """The cost of those runs that are not finished in `workspace`, so many at a time here.
 
     Speeds are those of finished runs, else of short trials of the smallest, the middle and the
@@ -58,7 +58,7 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> Cost:
         / _speed_at(speeds, derived, pairs)
         for plan, derived in to_do
     }
-    return Cost(
+    return StudyCost(
         runs=len(to_do),
         flops=sum(derived.flops for _, derived in to_do),
         run_seconds=seconds,

@@ -14,7 +14,7 @@ from tongues.runs import JOINED
 from tongues.tables import RunTable, select_rows
 from tongues.train import Derived, RunPlan, run_of_recipe
 
-__all__ = ["choose", "plan_runs", "plan_source"]
+__all__ = ["choose_plans", "plan_runs", "plan_source"]
 
 _SCALES = {"G": 1e9, "M": 1e6, "k": 1e3}
 
@@ -55,7 +55,7 @@ def plan_runs(
     return list(runs.values())
 
 
-def choose(
+def choose_plans(
     pairs: Sequence[tuple[RunPlan, Derived]], condition: str
 ) -> list[tuple[RunPlan, Derived]]:
     """The runs of which `condition` is true, and their bases, in the order given.

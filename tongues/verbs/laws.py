@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tongues.errors import UserError
 from tongues.laws import Law
-from tongues.laws.ask import Answer, fit_places
+from tongues.laws.ask import FitAnswer, fit_places
 from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
 from tongues.recipe import RecipeSource, load_recipe
 from tongues.verbs.shared import paths
@@ -38,7 +38,7 @@ def fit(
     base: Path | str | None = None,
     compare: bool = False,
     draws: int = 1000,
-) -> Answer:
+) -> FitAnswer:
     """Fit scaling laws to tables (CSV, JSONL, Parquet) or directories of runs.
 
     tables: one place or several.
@@ -71,7 +71,7 @@ def fit(
 
 
 def plan(
-    laws: Answer | Law | Path | str | Sequence[Law | Path | str],
+    laws: FitAnswer | Law | Path | str | Sequence[Law | Path | str],
     *,
     target: str | None = None,
     flops: Number | None = None,
@@ -113,7 +113,7 @@ def plan(
     if like is not None and write is None:
         what, hint = "--for says nothing without `--write`", "such as `--write plan.yaml`"
         raise UserError(what, hint=hint)
-    given = laws.laws if isinstance(laws, Answer) else laws
+    given = laws.laws if isinstance(laws, FitAnswer) else laws
     single = isinstance(given, Law | Path | str)
     known = read_laws([given] if single else given, target)
     if target and like is None and not any(one.law.target for one in known.known):

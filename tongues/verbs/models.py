@@ -160,7 +160,7 @@ def export(
     weights: of the experts in that mean, in order; None: equal.
     law: a file of `tongues fit -o`, whose laws stand on the card.
     """
-    from tongues.laws.card import laws_section
+    from tongues.laws.describe import laws_section
     from tongues.laws.presets import read_laws_file
     from tongues.report.evaluation import newest_section
 

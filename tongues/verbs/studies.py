@@ -12,7 +12,7 @@ from tongues.launch import open_launcher
 from tongues.quantities import show_bytes, show_count, show_seconds
 from tongues.ranks import core_count
 from tongues.recipe import Overrides, Recipe, RecipeSource, load_recipe
-from tongues.study import Cost, best_rates, choose, measure_cost, run_all, unfinished
+from tongues.study import StudyCost, best_rates, choose_plans, measure_cost, run_all, unfinished
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.verbs.recipes import check_prepared
@@ -32,7 +32,7 @@ class DryRun:
     """
 
     runs: tuple[Pair, ...]
-    cost: Cost
+    cost: StudyCost
     disk: int | None = None
     remark: str = ""
 
@@ -203,4 +203,4 @@ def check_study(
 
 def _chosen(checked: Checked, where: str | None) -> Sequence[Pair]:
     """The study's runs, or those that a condition chooses."""
-    return choose(checked.runs, where) if where else checked.runs
+    return choose_plans(checked.runs, where) if where else checked.runs

@@ -5,9 +5,8 @@ from itertools import product
 
 import numpy as np
 
-from tongues.laws.forms.chinchilla import CHINCHILLA
-from tongues.laws.forms.curved import CurvedForm, Spans
-from tongues.laws.forms.form import Values
+from tongues.laws.forms.form import CurvedForm, Spans, Values
+from tongues.laws.forms.sums import CHINCHILLA
 
 __all__ = ["DATA_CONSTRAINED"]
 

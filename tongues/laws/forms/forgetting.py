@@ -12,13 +12,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tongues.laws.forms.curved import CurvedForm, Spans
-from tongues.laws.forms.form import Values
+from tongues.laws.forms.form import CurvedForm, Spans, Values
 
-__all__ = ["FORGETTING", "highest", "least_replay"]
+__all__ = ["FORGETTING", "least_replay"]
 
 _BETA = 0.095  # of Kaplan et al. 2020, whose loss too falls towards no floor
-_LOOKED = 400  # lengths of a run among which its highest loss is looked for
 
 
 def _going_on(p: Values, D: np.ndarray, S: np.ndarray) -> np.ndarray:
@@ -89,22 +87,3 @@ FORGETTING = CurvedForm(
     pairs=(("A", "F"), ("kappa", "F")),
     least_replay=least_replay,
 )
-
-
-def highest(params: Mapping[str, float], r: float, S: float, D: float) -> tuple[float, float]:
-    """Where the source loss of a run of D tokens stands highest: tokens and nats per token.
-
-    It may be at the start, or, where nothing or too little is replayed, at the end.
-    """
-    low, high = 1e-9 * D, D
-    tokens, losses = np.zeros(1), np.full(1, S)
-    for _ in range(4):
-        tokens = np.geomspace(low, high, _LOOKED)
-        variables = {"D": tokens, "r": np.full(1, r), "S": np.full(1, S)}
-        losses = np.asarray(_forgetting(params, variables))
-        best = int(losses.argmax())
-        low, high = tokens[max(best - 1, 0)], tokens[min(best + 1, _LOOKED - 1)]
-    best = int(losses.argmax())
-    if losses[best] <= S:
-        return 0.0, S
-    return float(tokens[best]), float(losses[best])

@@ -10,10 +10,20 @@ from numpy.typing import ArrayLike
 
 from tongues.errors import UserError, nearest
 
-__all__ = ["VARIABLES", "Form", "Inverse", "Split", "Values", "check_names"]
+__all__ = [
+    "VARIABLES",
+    "CurvedForm",
+    "Form",
+    "Inverse",
+    "Spans",
+    "Split",
+    "Values",
+    "check_names",
+]
 
 Values = Mapping[str, float] | Mapping[str, np.ndarray]
 """Parameters or variables by name: numbers or arrays."""
+Spans = dict[str, tuple[float, float]]
 
 VARIABLES: Mapping[str, str] = {
     "N": "parameters of the model",
@@ -101,8 +111,8 @@ class Form(ABC):
     def __post_init__(self) -> None:
         """Refuse a form that could not play its role, or depends on what nobody measures."""
         unknown = set(self.variables) - set(VARIABLES)
-        lacking = _NEEDS.get(self.role, set()) - set(self.names)
-        if unknown or lacking or (self.role == "forgetting") != (self.least_replay is not None):
+        missing = _NEEDS.get(self.role, set()) - set(self.names)
+        if unknown or missing or (self.role == "forgetting") != (self.least_replay is not None):
             raise ValueError(
                 f"the form `{self.name}` is not whole: variables are {', '.join(VARIABLES)}; "
                 "role `compute` has E, A and gamma, `repetition` R_D and R_N, and `forgetting` "
@@ -133,12 +143,31 @@ class Form(ABC):
         return self.base is None
 
     def known(self, params: Values, variables: Values) -> np.ndarray:
-        """The part of the loss that the base fixes, in nats per token; 0 if it cannot be told."""
+        """The part of the loss that the base fixes, in nats per token; 0 if it has no such part."""
         return np.zeros(1)
 
     @abstractmethod
     def loss(self, params: Values, variables: Values) -> np.ndarray:
         """The law itself, in nats per token; parameters and variables broadcast."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CurvedForm(Form):
+    """Any smooth function of positive parameters, and where to look for them.
+
+    curve: the loss in nats per token from parameters and variables; both broadcast, and complex
+    numbers pass through: slopes come from a complex step, exact to rounding.
+    spans: lowest and highest value of each free parameter, from the rows.
+    starts: values of the free parameters to start from, (starts, parameters), from the rows.
+    """
+
+    curve: Callable[[Values, Values], np.ndarray]
+    spans: Callable[[Mapping[str, np.ndarray], np.ndarray], Spans]
+    starts: Callable[[Mapping[str, np.ndarray], np.ndarray], np.ndarray]
+
+    def loss(self, params: Values, variables: Values) -> np.ndarray:
+        """The curve."""
+        return self.curve(params, variables)
 
 
 def check_names(variables: Iterable[str]) -> None:

@@ -5,8 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from tongues.laws.forms.curved import CurvedForm, Spans
-from tongues.laws.forms.form import Values
+from tongues.laws.forms.form import CurvedForm, Spans, Values
 
 __all__ = ["KAPLAN"]
 

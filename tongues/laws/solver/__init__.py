@@ -6,12 +6,12 @@ import numpy as np
 
 from tongues.laws.forms import CurvedForm, Form, PowerForm
 from tongues.laws.solver.power_terms import pose_terms
-from tongues.laws.solver.problem import Problem, objective
+from tongues.laws.solver.problem import FitProblem, objective
 from tongues.laws.solver.smooth import pose_smooth
 from tongues.laws.solver.solve import Optimum, descend, solve
 from tongues.laws.solver.ties import Ties, read_ties
 
-__all__ = ["Optimum", "Problem", "Ties", "descend", "objective", "pose", "read_ties", "solve"]
+__all__ = ["FitProblem", "Optimum", "Ties", "descend", "objective", "pose", "read_ties", "solve"]
 
 
 def pose(
@@ -20,7 +20,7 @@ def pose(
     loss: np.ndarray,
     delta: float,
     ties: Ties | None = None,
-) -> Problem:
+) -> FitProblem:
     """Lay out rows (variables and loss in nats per token) for the solver."""
     ties = ties or Ties()
     if isinstance(form, PowerForm):

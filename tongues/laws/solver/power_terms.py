@@ -6,15 +6,15 @@ number from about 1e13 to 1e4. Parameters held fixed or tied leave the free ones
 the full centred parameters are `spread @ free + shift`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from tongues.laws.forms import PowerForm
-from tongues.laws.solver.problem import Problem, emphasis, objective, solve_free
-from tongues.laws.solver.ties import Ties, centred_map
+from tongues.laws.solver.problem import FitProblem, emphasis, objective, solve_free
+from tongues.laws.solver.ties import Ties
 
 __all__ = ["PowerTerms", "pose_terms"]
 
@@ -25,7 +25,7 @@ _MOST_FINE = 2  # exponents on the whole grid; of more, every other value does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerTerms(Problem):
+class PowerTerms(FitProblem):
     """A sum of power terms over rows.
 
     design: the derivative of term t's log at row r by free coordinate p, (terms, rows, free).
@@ -153,53 +153,40 @@ def pose_terms(
     ties: Ties,
 ) -> PowerTerms:
     """Lay out rows for a sum of power terms."""
-    names = form.free
     of_fit = dict.fromkeys(e.variable for term in form.fitted for e in term.exponents)
     logs = {name: np.log(variables[name]) for name in of_fit}
     centre = {name: float(values.mean()) for name, values in logs.items()}
-    full = np.zeros((len(form.fitted), len(loss), len(names)))
+    full = np.zeros((len(form.fitted), len(loss), len(form.free)))
     for term, block in zip(form.fitted, full, strict=True):
-        block[:, names.index(term.coefficient)] = 1.0
-        for exponent in term.exponents:
-            block[:, names.index(exponent.name)] -= (
-                logs[exponent.variable] - centre[exponent.variable]
-            )
-    free, spread, shift = centred_map(form, ties, centre)
-    scales = [name for name in free if name not in form.exponents]
-    low = np.full(len(free), np.log(loss.min() * _FLOOR))
-    high = np.full(len(free), np.log(loss.max() / _FLOOR))
-    grid = []
-    for index, name in enumerate(free):
-        if name in form.exponents:
-            exponent = form.powers[name]
-            low[index], high[index] = exponent.low, exponent.high
-            grid.append(exponent.grid)
-    owner = [_owner(term.coefficient, scales, ties) for term in form.fitted]
+        block[:, form.free.index(term.coefficient)] = 1.0
+        for e in term.exponents:
+            block[:, form.free.index(e.name)] -= logs[e.variable] - centre[e.variable]
+    names, spread, shift = ties.coordinates(form, centre)
+    scales = [name for name in names if name not in form.exponents]
+    powers = [form.powers[name] for name in names if name in form.exponents]
+    low, high = np.log(loss.min() * _FLOOR), np.log(loss.max() / _FLOOR)
+    leaders = [ties.leader(term.coefficient) for term in form.fitted]
     design = full @ spread
     pairs = np.array(np.triu_indices(len(design)))
     products = design[pairs[0]][..., :, None] * design[pairs[1]][..., None, :]
     apart = pairs[0] != pairs[1]
     products[apart] += products[apart].swapaxes(2, 3)
+    step = slice(1, None, 2) if len(powers) > _MOST_FINE else slice(None)
     return PowerTerms(
         form=form,
-        names=free,
+        names=names,
         log_loss=np.log(loss),
         variables=variables,
         design=design,
         offset=full @ shift,
-        owner=np.array(owner),
+        owner=np.array([scales.index(name) if name in scales else -1 for name in leaders]),
         pairs=pairs,
-        products=products.reshape(-1, len(free) ** 2),
-        grid=tuple(axis[1::2] for axis in grid) if len(grid) > _MOST_FINE else tuple(grid),
+        products=products.reshape(-1, len(names) ** 2),
+        grid=tuple(power.grid[step] for power in powers),
         spread=spread,
         shift=shift,
         centre=centre,
-        low=low,
-        high=high,
+        low=np.array([low] * len(scales) + [power.low for power in powers]),
+        high=np.array([high] * len(scales) + [power.high for power in powers]),
         delta=delta,
     )
-
-
-def _owner(coefficient: str, scales: Sequence[str], ties: Ties) -> int:
-    name = ties.leader(coefficient)
-    return scales.index(name) if name in scales else -1

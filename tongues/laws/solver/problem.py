@@ -8,11 +8,11 @@ import numpy as np
 
 from tongues.laws.forms import Form
 
-__all__ = ["Problem", "emphasis", "objective", "solve_free"]
+__all__ = ["FitProblem", "emphasis", "objective", "solve_free"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem(ABC):
+class FitProblem(ABC):
     """Rows and a law, laid out for batched algebra; arrays lead with an axis of starts or draws.
 
     names: the parameters to be found, the free coordinates in order; low, high: their bounds.
@@ -70,6 +70,27 @@ class Problem(ABC):
     def free(self, params: Mapping[str, float]) -> np.ndarray:
         """The free coordinates of parameters by name."""
 
+    def slope(
+        self, theta: np.ndarray, inner: np.ndarray, pull: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The gradient, zero where it presses against a bound, and which coordinates may move."""
+        gradient = self.gradient(inner, pull)
+        low = (theta <= self.low) & (gradient > 0)
+        free = ~(low | ((theta >= self.high) & (gradient < 0)))
+        return gradient * free, free
+
+    def hessian(
+        self, inner: np.ndarray, residual: np.ndarray, weights: np.ndarray, damping: np.ndarray
+    ) -> np.ndarray:
+        """The Hessian plus `damping` times that of the re-weighted least squares."""
+        outer = weights * (np.abs(residual) < self.delta)
+        outer = outer + damping[:, None] * weights * emphasis(residual, self.delta)
+        return self.curvature(inner, self.pull(residual, weights), outer)
+
+    def pull(self, residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The slope of each row's Huber loss."""
+        return weights * np.clip(residual, -self.delta, self.delta)
+
 
 def objective(residual: np.ndarray, weights: np.ndarray, delta: float) -> np.ndarray:
     """The sum of Huber losses."""
@@ -84,9 +105,8 @@ def emphasis(residual: np.ndarray, delta: float) -> np.ndarray:
 
 def solve_free(matrix: np.ndarray, vector: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Solve for the free parameters, the others zero; a whisper of ridge keeps LAPACK content."""
-    size = vector.shape[1]
     both = free[:, :, None] & free[:, None, :]
     scale = np.abs(matrix).max((1, 2), keepdims=True) + np.finfo(float).tiny
     matrix = np.where(both, matrix / scale, 0.0)
-    matrix += np.where(free, 1e-14, 1.0)[:, :, None] * np.eye(size)
+    matrix += np.where(free, 1e-14, 1.0)[:, :, None] * np.eye(vector.shape[1])
     return np.linalg.solve(matrix, (vector * free)[..., None] / scale)[..., 0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.laws.forms import CurvedForm
-from tongues.laws.solver.problem import Problem, objective
+from tongues.laws.solver.problem import FitProblem, objective
 from tongues.laws.solver.ties import Ties
 
 __all__ = ["Smooth", "pose_smooth"]
@@ -19,7 +19,7 @@ _STEP = 1e-30  # of the complex derivative; nothing is subtracted, so it can be 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Smooth(Problem):
+class Smooth(FitProblem):
     """A curved law over rows; its coordinates are the logs of the parameters."""
 
     form: CurvedForm
@@ -31,8 +31,10 @@ class Smooth(Problem):
 
     def predict(self, theta: np.ndarray, context: np.ndarray) -> np.ndarray:
         """The log prediction."""
+        free = {name: value[:, None] for name, value in self.params(theta).items()}
+        taken = dict(zip(self.form.taken_names, context.T[..., None], strict=True))
         with np.errstate(all="ignore"):  # a step too far is not taken
-            return np.log(self._loss(theta, context))
+            return np.log(self.form.curve(free | taken, self.variables))
 
     def look(self, theta: np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The log prediction, and its slopes, (…, rows, free)."""
@@ -74,11 +76,6 @@ class Smooth(Problem):
         """Their logs."""
         return np.log([params[name] for name in self.names])
 
-    def _loss(self, theta: np.ndarray, context: np.ndarray) -> np.ndarray:
-        free = {name: value[:, None] for name, value in self.params(theta).items()}
-        taken = dict(zip(self.form.taken_names, context.T[..., None], strict=True))
-        return self.form.curve(free | taken, self.variables)
-
 
 def pose_smooth(
     form: CurvedForm,
@@ -88,12 +85,12 @@ def pose_smooth(
     ties: Ties,
 ) -> Smooth:
     """Lay out rows for a curved law."""
-    free, spread, shift = ties.plain_map(form.free)
+    names, spread, shift = ties.coordinates(form, {})
     spans = form.spans(variables, loss)
-    low, high = np.log(np.array([spans[name] for name in free])).T
+    low, high = np.log(np.array([spans[name] for name in names])).T
     return Smooth(
         form=form,
-        names=free,
+        names=names,
         log_loss=np.log(loss),
         variables=variables,
         spread=spread,

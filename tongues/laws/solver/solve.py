@@ -1,10 +1,10 @@
 """The one solver: minimise the sum of Huber(log predicted − log measured) for any law."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from tongues.laws.solver.problem import Problem, emphasis, objective, solve_free
+from tongues.laws.solver.problem import FitProblem, objective, solve_free
 
 __all__ = ["Optimum", "descend", "solve"]
 
@@ -31,20 +31,18 @@ class Optimum:
     curvature: np.ndarray
 
 
-def solve(problem: Problem, weights: np.ndarray, context: np.ndarray) -> Optimum:
+def solve(problem: FitProblem, weights: np.ndarray, context: np.ndarray) -> Optimum:
     """The best optimum for one weight a row and one context."""
     starts = problem.starts(weights, context)
     scouts = descend(problem, starts, weights[None], context, rounds=_SCOUTING)
     better = np.argsort(scouts.objective)[: -(-2 * len(starts) // 3)]
     ends = descend(problem, scouts.theta[better], weights[None], context)
     lowest = [ends.objective.argmin()]
-    return Optimum(
-        ends.theta[lowest], ends.objective[lowest], ends.gradient[lowest], ends.curvature[lowest]
-    )
+    return Optimum(*(getattr(ends, field.name)[lowest] for field in fields(Optimum)))
 
 
 def descend(
-    problem: Problem,
+    problem: FitProblem,
     start: np.ndarray,
     weights: np.ndarray,
     context: np.ndarray,
@@ -67,8 +65,9 @@ def descend(
     damping, idle, live = np.ones(count), np.zeros(count), np.arange(count)
     for _ in range(rounds):
         here, w, around = theta[live], weights[live], context[live]
-        residual, inner = _residual(problem, here, around)
-        gradient, free = _gradient(problem, here, inner, residual, w)
+        predicted, inner = problem.look(here, around)
+        residual = predicted - problem.log_loss
+        gradient, free = problem.slope(here, inner, problem.pull(residual, w))
         moving = np.abs(gradient).max(1) > _TOLERANCE * problem.delta
         moving &= (damping[live] < _STUCK) & (idle[live] < _IDLE)
         if not moving.any():
@@ -76,8 +75,8 @@ def descend(
         live, here, w, around, residual, inner, gradient, free = (
             a[moving] for a in (live, here, w, around, residual, inner, gradient, free)
         )
-        pivot, slope = problem.sizes(inner, _pull(problem, residual, w))
-        matrix = _hessian(problem, inner, residual, w, damping[live])
+        pivot, slope = problem.sizes(inner, problem.pull(residual, w))
+        matrix = problem.hessian(inner, residual, w, damping[live])
         matrix -= (pivot * slope[:, :, None]).swapaxes(1, 2) @ pivot
         step = solve_free(matrix, gradient, free)
         trial = np.clip(_moved(here, step, pivot), problem.low, problem.high)
@@ -90,26 +89,12 @@ def descend(
         spent = better & (after > before * (1 - gain)) & (damping[live] < _UNDAMPED)
         idle[live] = np.where(spent, idle[live] + 1, 0)
         damping[live] *= np.where(better, 0.2, 4.0)
-    residual, inner = _residual(problem, theta, context)
-    gradient, _ = _gradient(problem, theta, inner, residual, weights)
-    return Optimum(
-        theta,
-        objective(residual, weights, problem.delta),
-        np.abs(gradient).max(1),
-        _hessian(problem, inner, residual, weights, np.zeros(count)),
-    )
-
-
-def _residual(
-    problem: Problem, theta: np.ndarray, context: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
     predicted, inner = problem.look(theta, context)
-    return predicted - problem.log_loss, inner
-
-
-def _pull(problem: Problem, residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The slope of each row's Huber loss."""
-    return weights * np.clip(residual, -problem.delta, problem.delta)
+    residual = predicted - problem.log_loss
+    gradient, _ = problem.slope(theta, inner, problem.pull(residual, weights))
+    hessian = problem.hessian(inner, residual, weights, np.zeros(count))
+    height = objective(residual, weights, problem.delta)
+    return Optimum(theta, height, np.abs(gradient).max(1), hessian)
 
 
 def _moved(theta: np.ndarray, step: np.ndarray, pivot: np.ndarray) -> np.ndarray:
@@ -121,31 +106,3 @@ def _moved(theta: np.ndarray, step: np.ndarray, pivot: np.ndarray) -> np.ndarray
     moved = theta - step
     moved[:, : change.shape[1]] += change + np.log(np.maximum(1.0 - change, _VANISHING))
     return moved
-
-
-def _gradient(
-    problem: Problem,
-    theta: np.ndarray,
-    inner: np.ndarray,
-    residual: np.ndarray,
-    weights: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The gradient, zero where it presses against a bound, and which coordinates may move."""
-    gradient = problem.gradient(inner, _pull(problem, residual, weights))
-    low = (theta <= problem.low) & (gradient > 0)
-    free = ~(low | ((theta >= problem.high) & (gradient < 0)))
-    return gradient * free, free
-
-
-def _hessian(
-    problem: Problem,
-    inner: np.ndarray,
-    residual: np.ndarray,
-    weights: np.ndarray,
-    damping: np.ndarray,
-) -> np.ndarray:
-    """The Hessian plus `damping` times that of the re-weighted least squares."""
-    delta = problem.delta
-    outer = weights * (np.abs(residual) < delta)
-    outer = outer + damping[:, None] * weights * emphasis(residual, delta)
-    return problem.curvature(inner, _pull(problem, residual, weights), outer)

@@ -9,7 +9,7 @@ import numpy as np
 from tongues.errors import UserError, nearest
 from tongues.laws.forms import Form, PowerForm
 
-__all__ = ["Ties", "centred_map", "read_ties"]
+__all__ = ["Ties", "read_ties"]
 
 _NOTHING = -1e4  # the log of a coefficient fixed at zero: its term is exactly 0
 
@@ -29,22 +29,57 @@ class Ties:
         """Those of `names` that remain to be found."""
         return tuple(name for name in names if name not in self.fixed and name not in self.tied)
 
-    def plain_map(self, names: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-        """Free names, and the map from their logs to the logs of all."""
-        free = self.free(names)
+    def coordinates(
+        self, form: Form, centre: Mapping[str, float]
+    ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+        """Free names, and the map from free to full coordinates: `spread @ free + shift`.
+
+        Exponents of a sum of power terms are their own coordinate; any other parameter has its
+        logarithm, of a coefficient centred: log A − Σ exponent · mean log of its variable, the
+        term's log at the middle of the rows. One that is fixed, or equal to another, then moves
+        with the exponents.
+
+        centre: the mean log of each variable.
+        """
+        names, free = form.free, self.free(form.free)
         spread, shift = np.zeros((len(names), len(free))), np.zeros(len(names))
+        terms = {term.coefficient: term.exponents for term in getattr(form, "fitted", ())}
+        plain = form.exponents if isinstance(form, PowerForm) else ()
         for row, name in enumerate(names):
             leader = self.leader(name)
-            if leader in self.fixed:
-                shift[row] = np.log(self.fixed[leader])
-            else:
+            if name in plain and leader in self.fixed:
+                shift[row] = self.fixed[leader]
+            elif name in plain:
                 spread[row, free.index(leader)] = 1.0
+
+        def centring(coefficient: str) -> tuple[np.ndarray, float]:
+            rows = [(names.index(e.name), centre[e.variable]) for e in terms.get(coefficient, ())]
+            moves = sum((spread[row] * middle for row, middle in rows), np.zeros(len(free)))
+            return moves, sum(shift[row] * middle for row, middle in rows)
+
+        for row, name in enumerate(names):
+            if name in plain:
+                continue
+            leader = self.leader(name)
+            moves, still = centring(name)
+            if leader in self.fixed:
+                value = self.fixed[leader]
+                spread[row], shift[row] = -moves, (np.log(value) if value > 0 else _NOTHING) - still
+            elif leader == name:
+                spread[row, free.index(name)] = 1.0
+            else:
+                of_leader, constant = centring(leader)
+                spread[row], shift[row] = of_leader - moves, constant - still
+                spread[row, free.index(leader)] += 1.0
         return free, spread, shift
 
 
 def read_ties(form: Form, fix: Mapping[str, float] | None, tie: Sequence[tuple[str, str]]) -> Ties:
     """Check what a user holds fixed or equal; a UserError says what cannot be."""
-    fixed = dict(form.given) | {name: _number(name, value) for name, value in (fix or {}).items()}
+    for name, value in (fix or {}).items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise UserError(f"{name} must be fixed at a number, not {value!r}", where="fix")
+    fixed = dict(form.given) | {name: float(value) for name, value in (fix or {}).items()}
     for name in (*fixed, *(name for pair in tie for name in pair)):
         if name in form.taken_names:
             raise UserError(f"{name} of the {form.name} law comes from its base", where=name)
@@ -66,63 +101,10 @@ def read_ties(form: Form, fix: Mapping[str, float] | None, tie: Sequence[tuple[s
             raise UserError(f"{first} and {second} cannot be tied", where="tie")
         first = tied.get(first, first)
         if second in fixed or second in tied or second in tied.values() or first in fixed:
-            raise UserError(
-                f"{second} is tied or fixed already",
-                where="tie",
-                hint="name the parameter that leads first: alpha=beta alpha=gamma",
-            )
+            hint = "name the parameter that leads first: alpha=beta alpha=gamma"
+            raise UserError(f"{second} is tied or fixed already", where="tie", hint=hint)
         tied[second] = first
     ties = Ties(fixed, tied)
     if not ties.free(form.free):
         raise UserError("every parameter is fixed; there is nothing to fit", where="fix")
     return ties
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise UserError(f"{name} must be fixed at a number, not {value!r}", where="fix")
-    return float(value)
-
-
-def centred_map(
-    form: PowerForm, ties: Ties, centre: Mapping[str, float]
-) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """Free names, and the map from free to full centred parameters.
-
-    A centred log coefficient is the term's log at the middle of the rows, log A − Σ exponent · mean
-    log. Free coefficients are their own coordinate; one that is fixed, or equal to another, moves
-    with the exponents.
-    """
-    names, free = form.free, ties.free(form.free)
-    spread, shift = np.zeros((len(names), len(free))), np.zeros(len(names))
-    terms = {term.coefficient: term for term in form.fitted}
-    for row, name in enumerate(names):
-        if name in form.exponents:
-            leader = ties.leader(name)
-            if leader in ties.fixed:
-                shift[row] = ties.fixed[leader]
-            else:
-                spread[row, free.index(leader)] = 1.0
-
-    def centring(coefficient: str) -> tuple[np.ndarray, float]:
-        rows = [(names.index(e.name), centre[e.variable]) for e in terms[coefficient].exponents]
-        moves = sum((spread[row] * middle for row, middle in rows), np.zeros(len(free)))
-        return moves, sum(shift[row] * middle for row, middle in rows)
-
-    for row, name in enumerate(names):
-        if name in form.exponents:
-            continue
-        leader = ties.leader(name)
-        moves, still = centring(name)
-        if leader in ties.fixed:
-            value = ties.fixed[leader]
-            level = np.log(value) if value > 0 else _NOTHING
-            spread[row], shift[row] = -moves, level - still
-        elif leader == name:
-            spread[row, free.index(name)] = 1.0
-        else:
-            of_leader, constant = centring(leader)
-            spread[row] = of_leader - moves
-            spread[row, free.index(leader)] += 1.0
-            shift[row] = constant - still
-    return free, spread, shift

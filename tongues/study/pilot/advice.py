@@ -9,22 +9,24 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.models import SHAPES, of_folder, of_shape
-from tongues.plan import Base, Known, Option, Plan, Question, gather_laws, make_plan
+from tongues.plan import BaseCheckpoint, Known, Option, Plan, Question, gather_laws, make_plan
 from tongues.plan.recommend import KEPT
 from tongues.recipe import Recipe
 from tongues.runs import read_run
 from tongues.study.pilot.belief import Belief
-from tongues.study.pilot.candidates import Means, base_budget
+from tongues.study.pilot.candidates import PilotBudget, base_budget
 from tongues.study.pilot.prior import Point
 from tongues.train.base import find_base, model_folder
 from tongues.train.rules import nearest_shape
 
-__all__ = ["Advice", "Settled", "advise", "around", "first_guess", "settle"]
+__all__ = ["PilotAdvice", "Settled", "advise_run", "around", "first_guess", "settle"]
 
 _USUAL = 20.0  # tokens per parameter, before any law is in hand
 _SOME_REPLAY = 0.2  # where no share keeps the source
+_FIRST_REPLAY = 0.05  # before any law is in hand
 _AROUND = (1 / 9, 1 / 3, 3.0, 9.0)  # times the size, at which the law must hold about as well
 _ROUNDS = 2  # the laws are those at the real run, whose size they tell
+_LAWS = (("target", "scratch"), ("target", "cpt"), ("forgetting", "forgetting"))
 Array = np.ndarray
 
 
@@ -33,11 +35,11 @@ class Settled:
     """What the recipe leaves no choice about: the size, and the base to continue from."""
 
     params: float | None
-    base: Base | None
+    base: BaseCheckpoint | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Advice:
+class PilotAdvice:
     """The planner's options by the pilot's laws, and what the real run will end at.
 
     points: the real run by role: `scratch`, `cpt` and what it does to the source (`forgetting`),
@@ -71,91 +73,80 @@ def settle(recipe: Recipe, workspace: Path, vocabulary: int) -> Settled:
     if shape:
         anatomy = of_shape(SHAPES[shape], vocabulary, recipe.model.tied_embeddings)
         params = float(anatomy.parameters["total"])
-    if start is None:
+    parent = find_base(start, workspace) if start else None
+    if start is None or parent is None:
         return Settled(params, None)
-    parent = find_base(start, workspace)
-    assert parent
     size = float(of_folder(model_folder(parent), vocabulary).parameters["total"])
-    run = parent / "run.json"
-    tokens = float(read_run(parent).tokens) if run.is_file() else _USUAL * size
-    return Settled(params, Base(start, size, tokens))
+    is_run = (parent / "run.json").is_file()
+    tokens = float(read_run(parent).tokens) if is_run else _USUAL * size
+    return Settled(params, BaseCheckpoint(start, size, tokens))
 
 
-def first_guess(recipe: Recipe, means: Means, settled: Settled) -> dict[str, Point]:
+def first_guess(recipe: Recipe, means: PilotBudget, settled: Settled) -> dict[str, Point]:
     """The real run before anything is known: 20 tokens per parameter, a little replay."""
     N = settled.params or math.sqrt(means.real / (6.0 * _USUAL))
     continued = settled.base.params if settled.base else N
-    return _points(recipe, means, settled, {"scratch": N, "cpt": continued}, 0.05)
+    return _points(recipe, means, settled, {"scratch": N, "cpt": continued}, _FIRST_REPLAY)
 
 
-def advise(recipe: Recipe, means: Means, settled: Settled, beliefs: Mapping[str, Belief]) -> Advice:
+def advise_run(
+    recipe: Recipe, means: PilotBudget, settled: Settled, beliefs: Mapping[str, Belief]
+) -> PilotAdvice:
     """Lay out the options for the real budget by what is believed, and recommend one."""
     assert recipe.pilot
     points = first_guess(recipe, means, settled)
     keep = KEPT if recipe.pilot.keep is None else recipe.pilot.keep
-    question = Question(
-        flops=means.real,
-        params=settled.params,
-        bases=(settled.base,) if settled.base else (),
-        keep=keep,
-    )
+    bases = (settled.base,) if settled.base else ()
+    question = Question(flops=means.real, params=settled.params, bases=bases, keep=keep)
     plan, kept = _plan(means, recipe, question, beliefs, points)
+    text = means.available.get(recipe.pilot.target, math.inf)
     for _ in range(_ROUNDS):
         points = _points_of(plan, recipe, means, settled, points)
         plan, kept = _plan(means, recipe, question, beliefs, points)
     points = _points_of(plan, recipe, means, settled, points)
-    text = means.available.get(recipe.pilot.target, math.inf)
     if any(o.tokens_target and o.tokens_target > text for o in _options(plan).values()):
         question = replace(question, available=float(text))
         plan, kept = _plan(means, recipe, question, beliefs, points)
         points = _points_of(plan, recipe, means, settled, points)
-    foretold = {name: beliefs["target"].foretold(points[name]) for name in ("scratch", "cpt")}
+    target = beliefs["target"]
+    foretold = {name: target.foretold(points[name]) for name in ("scratch", "cpt")}
     foretold["source"] = beliefs["source"].foretold(points["source"])
     points["forgetting"] = replace(points["forgetting"], S=foretold["source"])
     foretold["forgetting"] = beliefs["forgetting"].foretold(points["forgetting"])
-    ends = {name: beliefs["target"].expected(points[name]) for name in ("scratch", "cpt")}
-    share = float(np.mean(ends["cpt"] < ends["scratch"]))
-    return Advice(plan, points, foretold, _options(plan), share, keep, kept)
+    share = float(np.mean(target.expected(points["cpt"]) < target.expected(points["scratch"])))
+    return PilotAdvice(plan, points, foretold, _options(plan), share, keep, kept)
 
 
 def _plan(
-    means: Means,
+    means: PilotBudget,
     recipe: Recipe,
     question: Question,
     beliefs: Mapping[str, Belief],
     points: Mapping[str, Point],
 ) -> tuple[Plan, bool]:
     """The options by the laws as they are at these points; whether the source can be kept."""
-    laws = gather_laws(
-        [
-            Known(role, beliefs[block].law(points[role], around(points[role], _AROUND)), strategy)
-            for block, role, strategy in (
-                ("target", "scratch", "scratch"),
-                ("target", "cpt", "cpt"),
-                ("forgetting", "forgetting", ""),
-            )
-        ]
+    known = []
+    for block, role in _LAWS:
+        law = beliefs[block].law(points[role], around(points[role], _AROUND))
+        known.append(Known(role, law, law.strategy))
+    laws = gather_laws(known)
+    # the budget as the planner counts it, C = 6 N D
+    scratch, cpt = (
+        means.real * 6.0 * points[role].N / _per_token(recipe, means, points[role].N)
+        for role in ("scratch", "cpt")
     )
-    asked = replace(
-        question,
-        flops=_by_rule(means, recipe, points["cpt"].N),
-        scratch_flops=_by_rule(means, recipe, points["scratch"].N),
-        source_loss=float(np.median(beliefs["source"].expected(points["source"]))),
-    )
+    source_loss = float(np.median(beliefs["source"].expected(points["source"])))
+    question = replace(question, flops=cpt, scratch_flops=scratch, source_loss=source_loss)
     try:
-        return make_plan(laws, asked), True
+        return make_plan(laws, question), True
     except UserError as error:
         if error.code != "cannot_keep":
             raise
-        return make_plan(laws, replace(asked, keep=None, replay=(_SOME_REPLAY,))), False
+        return make_plan(laws, replace(question, keep=None, replay=(_SOME_REPLAY,))), False
 
 
 def _points_of(
-    plan: Plan,
-    recipe: Recipe,
-    means: Means,
-    settled: Settled,
-    before: Mapping[str, Point],
+    plan: Plan, recipe: Recipe, means: PilotBudget, settled: Settled, before: Mapping[str, Point]
 ) -> dict[str, Point]:
     """The real run as the plan has it, from scratch and continued."""
     options = _options(plan)
@@ -167,14 +158,14 @@ def _points_of(
 
 def _options(plan: Plan) -> dict[str, Option]:
     """The option of each strategy that counts: continued ones at the share that was sought."""
-    found = {o.way.strategy: o for o in plan.options if o.way.strategy == "scratch"}
+    options = {o.way.strategy: o for o in plan.options if o.way.strategy == "scratch"}
     continued = [o for o in plan.options if o.way.strategy == "cpt"]
     sought = [o for o in continued if o.way.advice] or continued
-    return found | ({"cpt": sought[0]} if sought else {})
+    return options | ({"cpt": sought[0]} if sought else {})
 
 
 def _points(
-    recipe: Recipe, means: Means, settled: Settled, sizes: Mapping[str, float], replay: float
+    recipe: Recipe, means: PilotBudget, settled: Settled, sizes: Mapping[str, float], replay: float
 ) -> dict[str, Point]:
     """The real run, from scratch and continued, for all of its budget."""
     assert recipe.pilot
@@ -190,13 +181,8 @@ def _points(
     }
 
 
-def _per_token(recipe: Recipe, means: Means, N: float) -> float:
+def _per_token(recipe: Recipe, means: PilotBudget, N: float) -> float:
     """Operations a token of a model of so many parameters, about."""
     shape, count = nearest_shape(N, means.vocabulary)
     anatomy = of_shape(shape, means.vocabulary, recipe.model.tied_embeddings)
     return float(anatomy.flops_per_token(recipe.train.context)) * N / count
-
-
-def _by_rule(means: Means, recipe: Recipe, N: float) -> float:
-    """The budget as the planner counts it, C = 6 N D."""
-    return means.real * 6.0 * N / _per_token(recipe, means, N)

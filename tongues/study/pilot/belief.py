@@ -15,7 +15,7 @@ import numpy as np
 
 from tongues.laws import FORMS, Law
 from tongues.randomness import derive_seed
-from tongues.study.pilot.prior import Block, Frame, Point, log_losses, params_of
+from tongues.study.pilot.prior import Frame, LawBlock, Point, log_losses, params_of
 
 __all__ = ["Belief", "learn", "strays"]
 
@@ -25,6 +25,7 @@ _TIMES = 2  # that every walker is drawn
 _MOVES = 40  # of every walker, each time the runs weigh a little more
 _APART = 300  # moves between its draws, when they weigh all they do
 _KEPT = 0.5  # share of the walkers that count when the runs weigh a little more
+_HALVINGS = 40  # of the weight that is looked for
 _LONG = 0.1  # share of moves that are a whole distance between walkers
 Array = np.ndarray
 
@@ -39,7 +40,7 @@ class Belief:
     of compute. scatter: of each draw, in log loss.
     """
 
-    block: Block
+    block: LawBlock
     frame: Frame
     points: tuple[Point, ...]
     axes: Array
@@ -71,33 +72,25 @@ class Belief:
         Its own parameters are those of the draw nearest to the mean of all, at the point and at
         the points around it, so scaled that they give the middle of the draws at the point.
         """
-        role, form = point.role, self.block.roles[point.role]
-        factor = self.factor(point)
-        draws = _multiplied(self.params(role), factor)
+        role, form = point.role, FORMS.find(self.block.roles[point.role])
+        factor, params = self.factor(point), self.params(role)
         curves = np.stack([self._log_law(one) for one in (point, *around)], axis=-1)
         typical = int(((curves - curves.mean(0)) ** 2).sum(-1).argmin())
         middle = np.median(curves[:, 0] + np.log(factor)) - curves[typical, 0]
-        own = {name: values[[typical]] for name, values in self.params(role).items()}
+        own = {name: values[[typical]] for name, values in params.items()}
         own = _multiplied(own, np.exp(np.array([middle])))
-        names = FORMS.find(form).names
+        draws = _multiplied(params, factor)
         measured = [one for one in self.points if one.role == role]
-        of_size = "N" in FORMS.find(form).variables
-        kept = {"N": "N", "D": "D", "C": "flops"} if of_size else {"D": "D", "r": "r"}
-        ranges = {
-            name: (
-                min(getattr(one, key) for one in measured),
-                max(getattr(one, key) for one in measured),
-            )
-            for name, key in kept.items()
-            if measured
-        }
+        of_size = {"N": "N", "D": "D", "C": "flops"}
+        fields = of_size if "N" in form.variables else {"D": "D", "r": "r"}
+        values = {name: [getattr(one, key) for one in measured] for name, key in fields.items()}
         return Law(
-            form=form,
-            params={name: float(own[name][0]) for name in names},
-            draws={name: draws[name] for name in names},
+            form=form.name,
+            params={name: float(own[name][0]) for name in form.names},
+            draws={name: draws[name] for name in form.names},
             n_rows=len(measured),
             n_runs=len(measured),
-            range=ranges,
+            range={name: (min(of), max(of)) for name, of in values.items() if of},
             strategy=role if role in ("scratch", "cpt") else "",
             target=target,
         )
@@ -124,7 +117,7 @@ class Belief:
 
 
 def learn(
-    block: Block,
+    block: LawBlock,
     points: Sequence[Point],
     losses: Sequence[float],
     frame: Frame,
@@ -145,27 +138,19 @@ def learn(
         off = measured - log_losses(block, z, points, frame.scale)
         off = np.where(np.isfinite(off), off, 1e3) @ axes
         variance = 1.0 + np.exp(2.0 * z[:, -1:]) * spans
-        squares = _STATED * block.scatter**2 + (off**2 / variance).sum(-1)
-        return off, variance, squares
+        return off, variance, _STATED * block.scatter**2 + (off**2 / variance).sum(-1)
 
-    def told(z: Array) -> Array:
-        """Log likelihood of the runs, whatever their scatter."""
+    def likelihood(z: Array) -> Array:
+        """The log likelihood of the runs, whatever their scatter."""
         _, variance, squares = misfit(z)
         return -0.5 * np.log(variance).sum(-1) - 0.5 * degrees * np.log(squares)
 
-    z = _annealed(told, block, draws, random) if points else _beforehand(block, draws, random)
+    count = math.ceil(draws / _TIMES) if points else draws
+    z = block.middle + block.deviation * random.standard_normal((count, len(block.middle)))
+    z = _annealed(z, likelihood, block, random)[:draws] if points else z
     off, _, squares = misfit(z)
-    return Belief(
-        block=block,
-        frame=frame,
-        points=tuple(points),
-        axes=axes,
-        spans=spans,
-        off=off,
-        z=z,
-        drift=np.exp(z[:, -1]),
-        scatter=np.sqrt(squares / random.chisquare(degrees, len(z))),
-    )
+    scatter = np.sqrt(squares / random.chisquare(degrees, len(z)))
+    return Belief(block, frame, tuple(points), axes, spans, off, z, np.exp(z[:, -1]), scatter)
 
 
 def strays(belief: Belief, points: Sequence[Point]) -> Array:
@@ -179,68 +164,65 @@ def _shared(first: Sequence[Point], second: Sequence[Point], start: float) -> Ar
 
     The drift's slope is a random walk over the logarithm of compute, and the drift its integral.
     """
-    gone = [
+    first_gone, second_gone = (
         np.maximum(np.log10([point.flops for point in points]) - start, 0.0)
         for points in (first, second)
-    ]
+    )
     roles = [np.array([point.role for point in points]) for points in (first, second)]
-    near = np.minimum(gone[0][:, None], gone[1][None, :])
-    far = np.maximum(gone[0][:, None], gone[1][None, :])
+    near = np.minimum(first_gone[:, None], second_gone[None, :])
+    far = np.maximum(first_gone[:, None], second_gone[None, :])
     same = roles[0][:, None] == roles[1][None, :]
     return np.where(same, near**2 * (3.0 * far - near) / 2.0, 0.0)
 
 
 def _annealed(
-    told: Callable[[Array], Array], block: Block, draws: int, random: np.random.Generator
+    z: Array, likelihood: Callable[[Array], Array], block: LawBlock, random: np.random.Generator
 ) -> Array:
-    """Draws of what is believed after the runs, by walkers from what was thought before them.
+    """Draws of what is believed after the runs, by walkers z from what was thought before them.
 
     The runs weigh little at first and more with each step, so that walkers are never far from
     where they belong (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006). Between steps
     each is moved by differences of others (ter Braak 2006).
     """
-    z = _beforehand(block, math.ceil(draws / _TIMES), random)
-    weight, height = 0.0, told(z)
+    weight, height = 0.0, likelihood(z)
+
+    def shares(further: float) -> Array:
+        return np.exp(further * (height - height.max()))
+
+    def counting(further: float) -> float:
+        """The share of the walkers that count when the runs weigh so much more."""
+        share = shares(further)
+        return float(share.sum() ** 2 / (share**2).sum() / len(share))
+
     while weight < 1.0:
-        further = _further(height, 1.0 - weight)
+        further, low, high = 1.0 - weight, 0.0, 1.0 - weight
+        if counting(further) < _KEPT:
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if counting(middle) >= _KEPT else (low, middle)
+            further = low
         weight += further
-        share = np.exp(further * (height - height.max()))
+        share = shares(further)
         places = (np.arange(len(z)) + random.random()) / len(z)
         chosen = np.searchsorted(np.cumsum(share) / share.sum(), places).clip(max=len(z) - 1)
         chosen = random.permutation(chosen)
         z, height = z[chosen], height[chosen]
         for _ in range(_MOVES):
-            _move(z, height, weight, told, block, random)
-    found: list[Array] = []
+            _move(z, height, weight, likelihood, block, random)
+    draws: list[Array] = []
     for _ in range(_TIMES):
         for _ in range(_APART):
-            _move(z, height, 1.0, told, block, random)
-        found.append(z.copy())
-    return np.concatenate(found)[:draws]
-
-
-def _further(height: Array, most: float) -> float:
-    """How much more the runs may weigh until only a share of the walkers counts."""
-    if _counting(height, most) >= _KEPT:
-        return most
-    low, high = 0.0, most
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _counting(height, middle) >= _KEPT else (low, middle)
-    return high
-
-
-def _counting(height: Array, further: float) -> float:
-    share = np.exp(further * (height - height.max()))
-    return float(share.sum() ** 2 / (share**2).sum() / len(share))
+            _move(z, height, 1.0, likelihood, block, random)
+        draws.append(z.copy())
+    return np.concatenate(draws)
 
 
 def _move(
     z: Array,
     height: Array,
     weight: float,
-    told: Callable[[Array], Array],
-    block: Block,
+    likelihood: Callable[[Array], Array],
+    block: LawBlock,
     random: np.random.Generator,
 ) -> None:
     """Move each half of the walkers by differences between those of the other, in place."""
@@ -252,17 +234,12 @@ def _move(
         stride = np.where(random.random(len(here)) < _LONG, 1.0, usual)
         moved = here + stride[:, None] * (there[pairs[0]] - there[pairs[1]])
         moved += 1e-4 * deviation * random.standard_normal(moved.shape)
-        higher = told(moved)
+        higher = likelihood(moved)
         before = [(((one - block.middle) / deviation) ** 2).sum(-1) for one in (here, moved)]
         gain = weight * (higher - height[own]) + 0.5 * (before[0] - before[1])
         taken = np.log(random.random(len(here))) < gain
         z[own] = np.where(taken[:, None], moved, here)
         height[own] = np.where(taken, higher, height[own])
-
-
-def _beforehand(block: Block, draws: int, random: np.random.Generator) -> Array:
-    """Draws of what is thought before any run."""
-    return block.middle + block.deviation * random.standard_normal((draws, len(block.middle)))
 
 
 def _multiplied(params: Mapping[str, Array], factor: Array) -> dict[str, Array]:

@@ -15,7 +15,7 @@ from tongues.study.pilot.prior import Point
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.rules import batch_by_size
 
-__all__ = ["REPLAY", "Candidate", "Means", "base_budget", "candidates", "means_of"]
+__all__ = ["REPLAY", "Candidate", "PilotBudget", "base_budget", "candidates", "means_of"]
 
 REPLAY = (0.0, 0.01, 0.05, 0.2, 0.5)  # shares that continued runs may have
 _TIMES = tuple(10 ** (k / 5) for k in range(-4, 5))  # the real run's tokens per parameter
@@ -31,7 +31,7 @@ _BUDGET: TypeAdapter[Budget] = TypeAdapter(Budget)
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class PilotBudget:
     """What a pilot may spend, and for what.
 
     real: FLOPs of the real run. per_parameter: its tokens per parameter, or usual ones. window: how
@@ -65,41 +65,39 @@ class Candidate:
         return self.plan.name
 
 
-def means_of(recipe: Recipe, vocabulary: int, available: Mapping[str, int] | None = None) -> Means:
+def means_of(
+    recipe: Recipe, vocabulary: int, available: Mapping[str, int] | None = None
+) -> PilotBudget:
     """The real run's FLOPs, exact where its shape is settled, and what its pilot may cost."""
     pilot, budget, shape = _pilot(recipe), recipe.train.budget, recipe.model.shape
-    said = [key for key in _SET if getattr(recipe.train, key)]
-    if said:
+    taken = [key for key in _SET if getattr(recipe.train, key)]
+    if taken:
         raise UserError(
             f"a pilot sets {', '.join(_SET)} of its runs and of the real one itself",
-            where=f"train.{said[0]}",
+            where=f"train.{taken[0]}",
             hint="take it out; `pilot.source`, `pilot.target` and `pilot.keep` say what is wanted",
         )
-    ratio, window, steps = float(_USUAL), _WIDE, float(_STEPS)
     if shape is None and budget.unit != "FLOPs":
         raise UserError(
             f"a budget in {budget.unit} says how much a run costs only where its size is settled",
             where="train.budget",
             hint="give it in FLOPs, or settle `model.shape`",
         )
-    real = float(budget.amount)
+    real, ratio, window, steps = float(budget.amount), float(_USUAL), _WIDE, float(_STEPS)
     if shape:
-        anatomy = of_shape(SHAPES[shape], vocabulary, recipe.model.tied_embeddings)
-        total = anatomy.parameters["total"]
-        per_token = float(anatomy.flops_per_token(recipe.train.context))
+        total, per_token = _size(recipe, shape, vocabulary)
         tokens = budget.tokens(total, per_token)
         real, ratio, window = per_token * tokens, tokens / total, _WINDOW
         steps = max(steps, tokens / _batch_of(recipe, total))
-    return Means(real, ratio, window, pilot.share * real, steps, vocabulary, available or {})
+    return PilotBudget(real, ratio, window, pilot.share * real, steps, vocabulary, available or {})
 
 
-def candidates(recipe: Recipe, means: Means) -> list[Candidate]:
+def candidates(recipe: Recipe, means: PilotBudget) -> list[Candidate]:
     """Every run that fits, cheapest first: small shapes, both strategies, tokens, replay, seeds."""
-    pilot, found = _pilot(recipe), {}
+    pilot, found = _pilot(recipe), dict[str, Candidate]()
     shapes = pilot.shapes or [name for name in SHAPES if name != recipe.model.shape]
     for shape, seed in product(shapes, pilot.seeds):
-        for candidate in _of_shape(recipe, means, shape, seed):
-            found[candidate.name] = candidate
+        found |= {candidate.name: candidate for candidate in _of_shape(recipe, means, shape, seed)}
     if len({c.points[0].N for c in found.values()}) < 3:
         raise UserError(
             f"no small runs of three sizes fit: {show_count(means.budget)} FLOPs in all, each at "
@@ -110,54 +108,55 @@ def candidates(recipe: Recipe, means: Means) -> list[Candidate]:
     return sorted(found.values(), key=lambda candidate: (candidate.flops, candidate.name))
 
 
-def _of_shape(recipe: Recipe, means: Means, shape: str, seed: int) -> Iterator[Candidate]:
+def _of_shape(recipe: Recipe, means: PilotBudget, shape: str, seed: int) -> Iterator[Candidate]:
     """The runs of one shape and seed."""
-    pilot = _pilot(recipe)
+    pilot, ratio = _pilot(recipe), means.per_parameter
     study = Study.model_validate(
         {
             "source": pilot.source,
             "targets": [pilot.target],
             "shapes": [shape],
             "replay": list(REPLAY),
-            "budgets": [
-                f"{means.per_parameter * each:.3g} tokens per parameter" for each in _TIMES
-            ],
+            "budgets": [f"{ratio * times:.3g} tokens per parameter" for times in _TIMES],
             "source_budgets": [str(base_budget(pilot))],
             "seeds": [seed],
         }
     )
-    taken = {"mixture": {}, "replay": {}, "hold": {}, "base": None, "targets": [], "run": None}
-    taken |= {"evaluate": [], "evaluations": 1, "batch": _batch(recipe, means, shape)}
-    taken["micro_batch"] = None  # meant for the real run's memory
-    settings = recipe.train.model_copy(update=taken)
-    changes = {"study": study, "pilot": None, "train": settings}
-    changes["model"] = recipe.model.model_copy(update={"shape": None})
+    settings = {"mixture": {}, "replay": {}, "hold": {}, "base": None, "targets": [], "run": None}
+    settings |= {"evaluate": [], "evaluations": 1, "batch": _batch(recipe, means, shape)}
+    settings["micro_batch"] = None  # meant for the real run's memory
+    train = recipe.train.model_copy(update=settings)
+    model = recipe.model.model_copy(update={"shape": None})
+    changes = {"study": study, "pilot": None, "train": train, "model": model}
     known: dict[str, Candidate] = {}
     for plan in plan_runs(recipe.model_copy(update=changes)):
         try:
             derived = derive(plan, means.vocabulary)
         except UserError:  # less than a batch
             continue
-        if _fits(plan, derived, means):
-            parent = known.get(plan.base or "")
-            if plan.base and parent is None:
-                continue
+        parent = known.get(plan.base or "")
+        if _fits(plan, derived, means) and (parent or not plan.base):
             candidate = Candidate(plan, derived.flops, _points(plan, derived), parent)
             known[plan.name] = candidate
             if plan.strategy != "source":
                 yield candidate
 
 
-def _batch(recipe: Recipe, means: Means, shape: str) -> int:
+def _size(recipe: Recipe, shape: str, vocabulary: int) -> tuple[int, float]:
+    """The parameters of a shape, and its operations a token."""
+    found = find_shape(shape, where="pilot.shapes")
+    anatomy = of_shape(found, vocabulary, recipe.model.tied_embeddings)
+    return anatomy.parameters["total"], float(anatomy.flops_per_token(recipe.train.context))
+
+
+def _batch(recipe: Recipe, means: PilotBudget, shape: str) -> int:
     """Tokens of a small run's batch: the recipe's, or as many fewer as leave it its steps.
 
     Losses of small models depend on steps as much as on tokens. A batch in proportion to the
     parameters gives equal steps at equal tokens per parameter; bases have steps enough too.
     """
-    small, context = find_shape(shape, where="pilot.shapes"), recipe.train.context
-    anatomy = of_shape(small, means.vocabulary, recipe.model.tied_embeddings)
-    total = anatomy.parameters["total"]
-    base = base_budget(_pilot(recipe)).tokens(total, float(anatomy.flops_per_token(context)))
+    total, per_token = _size(recipe, shape, means.vocabulary)
+    base, context = base_budget(_pilot(recipe)).tokens(total, per_token), recipe.train.context
     enough = min(total * means.per_parameter / means.steps, base / _FEWEST_STEPS)
     return min(_batch_of(recipe, total), max(1, int(enough / context)) * context)
 
@@ -168,17 +167,18 @@ def _batch_of(recipe: Recipe, total: int) -> int:
     return batch_by_size(total, recipe.train.context) if batch == "by size" else batch
 
 
-def _fits(plan: RunPlan, derived: Derived, means: Means) -> bool:
+def _fits(plan: RunPlan, derived: Derived, means: PilotBudget) -> bool:
     """Whether a run is long enough to tell, cheap enough, and has the text."""
     ratio = derived.tokens / derived.parameters["total"] / means.per_parameter
-    enough = derived.steps >= _FEWEST_STEPS
-    like = plan.strategy == "source" or 1 / means.window <= ratio <= means.window
-    affordable = _LEAST * means.budget <= derived.flops <= _LARGEST * means.budget
-    text = all(
-        derived.tokens * share <= _MOST_EPOCHS * means.available.get(lang, float("inf"))
-        for lang, share in plan.shares.items()
+    return (
+        derived.steps >= _FEWEST_STEPS
+        and (plan.strategy == "source" or 1 / means.window <= ratio <= means.window)
+        and _LEAST * means.budget <= derived.flops <= _LARGEST * means.budget
+        and all(
+            derived.tokens * share <= _MOST_EPOCHS * means.available.get(lang, float("inf"))
+            for lang, share in plan.shares.items()
+        )
     )
-    return enough and like and affordable and text
 
 
 def _points(plan: RunPlan, derived: Derived) -> tuple[Point, ...]:
@@ -186,8 +186,8 @@ def _points(plan: RunPlan, derived: Derived) -> tuple[Point, ...]:
     N, D, C = float(derived.parameters["total"]), float(derived.tokens), derived.flops
     if plan.strategy != "cpt":
         return (Point(plan.strategy, N, D, C),)
-    learned = Point("cpt", N, (1.0 - plan.roles.replay_share) * D, C, plan.roles.replay_share)
-    return learned, Point("forgetting", N, D, C, plan.roles.replay_share)
+    replay = plan.roles.replay_share
+    return Point("cpt", N, (1.0 - replay) * D, C, replay), Point("forgetting", N, D, C, replay)
 
 
 def base_budget(pilot: Pilot) -> Budget:

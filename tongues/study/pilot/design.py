@@ -54,13 +54,13 @@ class Forecast:
         real = list(self.real)
         total = variance[:, real] + self.noise[real]
         told = shared**2 / (variance + self.noise)[:, :, None] / total[:, None, :]
-        found: dict[str, float] = {}
+        gains: dict[str, float] = {}
         for option in options:
             new = [one.name for one in with_parents([option]) if one.name not in names]
             rows = [row for name in new for row in self.rows[name]]
             part = np.minimum(told[:, rows].sum(1), 0.99)
-            found[option.name] = float(-np.log1p(-part).sum(-1).mean())
-        return found
+            gains[option.name] = float(-np.log1p(-part).sum(-1).mean())
+        return gains
 
     def _after(self, names: Iterable[str]) -> tuple[Array, Array]:
         """Variances of all losses after these runs, and covariances with the real run's."""
@@ -100,38 +100,28 @@ def forecast(
     beliefs: Mapping[str, Belief], options: Sequence[Candidate], real: Sequence[Point]
 ) -> Forecast:
     """The losses of all options and of the real run, as the laws believed in have them."""
-    everything = with_parents(options)
     points, rows = list(real), {}
-    for one in everything:
+    for one in with_parents(options):
         rows[one.name] = tuple(range(len(points), len(points) + len(one.points)))
         points += one.points
-    slopes = np.concatenate([_slopes(belief, points) for belief in beliefs.values()], axis=-1)
     strayed, noise = np.zeros((len(points), len(points))), np.zeros(len(points))
+    slopes = []
     for belief in beliefs.values():
-        own = [i for i, point in enumerate(points) if point.role in belief.block.roles]
-        scatter = float(np.median(belief.scatter**2))
-        strayed[np.ix_(own, own)] = strays(belief, [points[i] for i in own])
-        noise[own] = scatter
-    return Forecast(rows, tuple(range(len(real))), slopes, strayed, noise)
-
-
-def _slopes(belief: Belief, points: Sequence[Point]) -> Array:
-    """Slopes of all log losses by the parameters of a block, times their spread beforehand."""
-    block, found = belief.block, np.zeros((_DRAWS, len(points), len(belief.block.spread)))
-    z = _some(belief.z)
-    own = [i for i, point in enumerate(points) if point.role in block.roles]
-    chosen = [points[i] for i in own]
-    here = log_losses(block, z, chosen, belief.frame.scale)
-    for i, (_, deviation) in enumerate(block.spread.values()):
-        moved = z.copy()
-        moved[:, i] += _STEP
-        rise = log_losses(block, moved, chosen, belief.frame.scale) - here
-        found[:, own, i] = rise / _STEP * deviation
-    return found
-
-
-def _some(z: Array) -> Array:
-    return z[np.linspace(0, len(z) - 1, _DRAWS).astype(int)]
+        block, scale = belief.block, belief.frame.scale
+        own = [i for i, point in enumerate(points) if point.role in block.roles]
+        chosen = [points[i] for i in own]
+        strayed[np.ix_(own, own)] = strays(belief, chosen)
+        noise[own] = float(np.median(belief.scatter**2))
+        z = belief.z[np.linspace(0, len(belief.z) - 1, _DRAWS).astype(int)]
+        here = log_losses(block, z, chosen, scale)
+        slope = np.zeros((_DRAWS, len(points), len(block.spread)))
+        for i, (_, deviation) in enumerate(block.spread.values()):
+            moved = z.copy()
+            moved[:, i] += _STEP
+            slope[:, own, i] = (log_losses(block, moved, chosen, scale) - here) / _STEP * deviation
+        slopes.append(slope)
+    real_rows = tuple(range(len(real)))
+    return Forecast(rows, real_rows, np.concatenate(slopes, axis=-1), strayed, noise)
 
 
 def choose_runs(
@@ -146,54 +136,43 @@ def choose_runs(
     as long as that helps.
     """
     before = with_parents(trained)
+    paid = {one.name for one in before}
 
     def unknown(runs: Sequence[Candidate]) -> float:
         return forecast.unknown(one.name for one in with_parents([*before, *runs]))
 
-    starts = [
-        _filled(forecast, options, budget, before, [], by_price=by_price)
-        for by_price in (True, False)
-    ]
+    def filled(
+        options: Sequence[Candidate], chosen: Sequence[Candidate], *, by_price: bool
+    ) -> list[Candidate]:
+        """The chosen and whatever else the budget has room for, what tells most first."""
+        chosen = list(chosen)
+        while True:
+            there = with_parents([*before, *chosen])
+            names = {one.name for one in there}
+            left = budget - sum(one.flops for one in there if one.name not in paid)
+            prices = {
+                one.name: sum(new.flops for new in with_parents([one]) if new.name not in names)
+                for one in options
+                if one.name not in names
+            }
+            affordable = [one for one in options if prices.get(one.name, np.inf) <= left]
+            gains = forecast.gains(names, affordable)
+            worth = [one for one in affordable if gains[one.name] > _WORTH]
+            if not worth:
+                return chosen
+            price = prices if by_price else dict.fromkeys(prices, 1.0)
+            chosen.append(max(worth, key=lambda one: gains[one.name] / price[one.name]))
+
+    starts = [filled(options, [], by_price=by_price) for by_price in (True, False)]
     best, chosen = min(((unknown(start), start) for start in starts), key=lambda pair: pair[0])
     for _ in range(_ROUNDS):
-        improved = False
+        before_round = best
         for run in list(chosen):
             rest = [one for one in chosen if one is not run]
             others = [one for one in options if one is not run]
-            tried = _filled(forecast, others, budget, before, rest, by_price=False)
-            left = unknown(tried)
-            if left < best - _WORTH:
-                chosen, best, improved = tried, left, True
-        if not improved:
+            tried = filled(others, rest, by_price=False)
+            if (left := unknown(tried)) < best - _WORTH:
+                chosen, best = tried, left
+        if best == before_round:
             break
     return chosen
-
-
-def _filled(
-    forecast: Forecast,
-    options: Sequence[Candidate],
-    budget: float,
-    before: Sequence[Candidate],
-    chosen: Sequence[Candidate],
-    *,
-    by_price: bool,
-) -> list[Candidate]:
-    """The chosen and whatever else the budget has room for, what tells most first."""
-    chosen = list(chosen)
-    paid = {one.name for one in before}
-    while True:
-        there = with_parents([*before, *chosen])
-        names = {one.name for one in there}
-        spent = sum(one.flops for one in there if one.name not in paid)
-        prices = {
-            one.name: sum(new.flops for new in with_parents([one]) if new.name not in names)
-            for one in options
-            if one.name not in names
-        }
-        affordable = [one for one in options if prices.get(one.name, budget + 1) + spent <= budget]
-        gains = forecast.gains(names, affordable)
-        worth = [one for one in affordable if gains[one.name] > _WORTH]
-        if not worth:
-            return chosen
-        price = prices if by_price else dict.fromkeys(prices, 1.0)
-        chosen.append(max(worth, key=lambda one: gains[one.name] / price[one.name]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from tongues.laws import FORMS
 
-__all__ = ["BLOCKS", "Block", "Frame", "Point", "Scale", "log_losses", "params_of"]
+__all__ = ["BLOCKS", "Frame", "LawBlock", "Point", "Scale", "log_losses", "params_of"]
 
 _STEEPEST = 4.0  # an exponent beyond which a term is gone at once
 _BETA = FORMS.find("forgetting").given["beta"]
@@ -61,7 +61,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class LawBlock:
     """Laws that share parameters, and what is thought of them beforehand.
 
     roles: those of its losses, with the form of each. spread: of every coordinate, its middle and
@@ -82,12 +82,12 @@ class Block:
     @property
     def middle(self) -> Array:
         """The coordinates thought the likeliest, the drift's last."""
-        return np.array([middle for middle, _ in (*self.spread.values(), self.drift)])
+        return np.array([*self.spread.values(), self.drift])[:, 0]
 
     @property
     def deviation(self) -> Array:
         """The standard deviation of each coordinate."""
-        return np.array([deviation for _, deviation in (*self.spread.values(), self.drift)])
+        return np.array([*self.spread.values(), self.drift])[:, 1]
 
 
 def _of_size_and_tokens(role: str, z: Mapping[str, Array], scale: Scale) -> dict[str, Array]:
@@ -127,53 +127,34 @@ _FORGOTTEN = {
     "W": (math.log(0.2), 0.8),
     "B": (math.log(0.5), 1.5),
 }
+_TARGET, _SOURCE = {"scratch": "chinchilla", "cpt": "cpt"}, {"source": "chinchilla"}
+_FORGETTING = {"forgetting": "forgetting"}
 BLOCKS = {
     block.name: block
     for block in (
-        Block(
-            "target",
-            {"scratch": "chinchilla", "cpt": "cpt"},
-            _ALONE | _CONTINUED,
-            _of_size_and_tokens,
-            scatter=0.008,
-        ),
-        Block(
-            "source",
-            {"source": "chinchilla"},
-            _ALONE,
-            _of_size_and_tokens,
-            scatter=0.008,
-        ),
-        Block(
-            "forgetting",
-            {"forgetting": "forgetting"},
-            _FORGOTTEN,
-            _of_forgetting,
-            scatter=0.015,
-        ),
+        LawBlock("target", _TARGET, _ALONE | _CONTINUED, _of_size_and_tokens, scatter=0.008),
+        LawBlock("source", _SOURCE, _ALONE, _of_size_and_tokens, scatter=0.008),
+        LawBlock("forgetting", _FORGETTING, _FORGOTTEN, _of_forgetting, scatter=0.015),
     )
 }
 
 
-def params_of(block: Block, role: str, z: Array, scale: Scale) -> dict[str, Array]:
+def params_of(block: LawBlock, role: str, z: Array, scale: Scale) -> dict[str, Array]:
     """The parameters of a role's form at coordinates along the last axis."""
     named = {name: z[..., i] for i, name in enumerate(block.spread)}
     return block.params(role, named, scale)
 
 
-def log_losses(block: Block, z: Array, points: Sequence[Point], scale: Scale) -> Array:
+def log_losses(block: LawBlock, z: Array, points: Sequence[Point], scale: Scale) -> Array:
     """The log loss of every point of the block at every row of coordinates, (rows, points)."""
-    found = np.empty((len(z), len(points)))
+    losses = np.empty((len(z), len(points)))
     for role, name in block.roles.items():
         form = FORMS.find(name)
         at = [i for i, point in enumerate(points) if point.role == role]
-        params = {
-            name: np.reshape(value, (-1, 1))
-            for name, value in params_of(block, role, z, scale).items()
-        }
+        params = params_of(block, role, z[:, None], scale)
         variables = {
             name: np.array([getattr(points[i], name) for i in at], dtype=float).T
             for name in form.variables
         }
-        found[:, at] = np.log(form.loss(params, variables))
-    return found
+        losses[:, at] = np.log(form.loss(params, variables))
+    return losses

@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.laws.observed import gather
+from tongues.laws.observed import gather_runs
 from tongues.laws.uncertainty import percentiles
 from tongues.quantities import show_count
 from tongues.recipe import Recipe
 from tongues.runs import read_run, run_rows, status_of
-from tongues.study.pilot.advice import Advice, Settled, advise, around, first_guess, settle
+from tongues.study.pilot.advice import PilotAdvice, Settled, advise_run, around, first_guess, settle
 from tongues.study.pilot.belief import Belief, learn
-from tongues.study.pilot.candidates import Candidate, Means, candidates, means_of
+from tongues.study.pilot.candidates import Candidate, PilotBudget, candidates, means_of
 from tongues.study.pilot.design import Forecast, choose_runs, cost_of, forecast, with_parents
-from tongues.study.pilot.prior import BLOCKS, Frame, Point, Scale
+from tongues.study.pilot.prior import BLOCKS, Frame, LawBlock, Point, Scale
 from tongues.tokens.store import read_manifest
 from tongues.train import RunPlan
 
-__all__ = ["Held", "Measured", "Pilot", "begin", "conduct", "hold_out", "plan_pilot"]
+__all__ = ["Held", "MeasuredLoss", "Pilot", "begin", "conduct", "hold_out", "plan_pilot"]
 
 _FIRST = 0.4  # of the budget, for the round that is designed before any run
 _CHOICE = (1 / 3, 3.0)  # times the size of the real run, among which it is chosen
@@ -30,7 +30,7 @@ _LOSS = 0.45  # of blind guessing: where small runs end, about
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredLoss:
     """A loss that a run ended at, nats per token; the point says which."""
 
     run: str
@@ -45,7 +45,7 @@ class Held:
     rank: share of the draws that lie at least as far out as what was measured, on either side.
     """
 
-    measured: Measured
+    measured: MeasuredLoss
     middle: float
     low: float
     high: float
@@ -59,18 +59,21 @@ class Held:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pilot:
-    """A pilot as it stands: what it may spend, its runs so far, and what they leave to believe."""
+    """A pilot as it stands: what it may spend, its runs so far, and what they leave to believe.
+
+    lost: runs that diverged.
+    """
 
     recipe: Recipe
-    means: Means
+    means: PilotBudget
     settled: Settled
     options: tuple[Candidate, ...]
     frame: Frame
     runs: tuple[Candidate, ...]
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredLoss, ...]
     beliefs: Mapping[str, Belief]
-    advice: Advice | None
-    lost: tuple[str, ...] = ()  # runs that diverged
+    advice: PilotAdvice | None
+    lost: tuple[str, ...] = ()
 
     @property
     def plans(self) -> list[RunPlan]:
@@ -92,17 +95,11 @@ class Pilot:
 
         Where its size is to be chosen, smaller and larger ones are to be known as well.
         """
-        real = list(self.real.values())
-        others = [
-            other
-            for role, params in (
-                ("scratch", self.settled.params),
-                ("cpt", self.settled.base or self.settled.params),
-            )
-            if not params
-            for other in around(self.real[role], _CHOICE)
-        ]
-        return forecast(self.beliefs, self.options, [*real, *others])
+        real, settled = self.real, self.settled
+        sizes = {"scratch": settled.params, "cpt": settled.base or settled.params}
+        open_sizes = [role for role, size in sizes.items() if not size]
+        others = [other for role in open_sizes for other in around(real[role], _CHOICE)]
+        return forecast(self.beliefs, self.options, [*real.values(), *others])
 
 
 def begin(recipe: Recipe, workspace: Path) -> Pilot:
@@ -113,13 +110,14 @@ def begin(recipe: Recipe, workspace: Path) -> Pilot:
     means = means_of(recipe, vocabulary, available)
     options = candidates(recipe, means)
     points = [point for one in options for point in one.points]
-    loss = _LOSS * math.log(vocabulary)
-    scale = Scale(_middle(point.N for point in points), _middle(point.D for point in points), loss)
+    N, D = (
+        math.exp(sum(math.log(getattr(point, name)) for point in points) / len(points))
+        for name in "ND"
+    )
     start = math.log10(min(one.flops for one in with_parents(options)))
-    frame = Frame(scale, start, recipe.train.seed)
-    beliefs = believe([], frame)
+    frame = Frame(Scale(N, D, _LOSS * math.log(vocabulary)), start, recipe.train.seed)
     settled = settle(recipe, workspace, vocabulary)
-    return Pilot(recipe, means, settled, tuple(options), frame, (), (), beliefs, None)
+    return Pilot(recipe, means, settled, tuple(options), frame, (), (), believe([], frame), None)
 
 
 def extend(pilot: Pilot, share: float) -> Pilot:
@@ -131,12 +129,10 @@ def extend(pilot: Pilot, share: float) -> Pilot:
 
 def without(pilot: Pilot, names: Collection[str]) -> Pilot:
     """The same without these runs, those that continue from them, and the wish to have them."""
-
-    def stands(one: Candidate) -> bool:
-        return one.name not in names and (one.parent is None or one.parent.name not in names)
-
-    options = tuple(one for one in pilot.options if stands(one))
-    runs = tuple(one for one in pilot.runs if stands(one))
+    options, runs = (
+        tuple(one for one in of if not {one.name, one.parent and one.parent.name} & {*names})
+        for of in (pilot.options, pilot.runs)
+    )
     return replace(pilot, options=options, runs=runs, lost=(*pilot.lost, *names))
 
 
@@ -183,97 +179,76 @@ def _attempt(
         train(pilot.plans)
     except UserError:
         lost = _diverged(pilot.runs, workspace)
-        if not lost or _unfinished(without(pilot, lost), workspace):
+        others = (workspace / "runs" / plan.name for plan in without(pilot, lost).plans)
+        if not lost or any(status_of(directory) != "finished" for directory in others):
             raise
     for name in lost:
         tell(f"{name} diverged and is left out; others take its place")
     return lost
 
 
+def _diverged(runs: Iterable[Candidate], workspace: Path) -> list[str]:
+    """The runs that, as they are meant now, no further attempt would bring to an end."""
+    places = [(one, workspace / "runs" / one.name) for one in with_parents(runs)]
+    return [
+        one.name
+        for one, place in places
+        if status_of(place) == "diverged" and read_run(place).settings == one.plan.identity()
+    ]
+
+
 def learned(pilot: Pilot, workspace: Path) -> Pilot:
     """The same with the losses that its runs ended at, and what follows from them."""
     folder = workspace / "runs" / pilot.recipe.name
-    measured = tuple(read_losses(with_parents(pilot.runs), folder))
+    measured = tuple(_read_losses(with_parents(pilot.runs), folder))
     beliefs = believe(measured, pilot.frame)
-    advice = advise(pilot.recipe, pilot.means, pilot.settled, beliefs)
+    advice = advise_run(pilot.recipe, pilot.means, pilot.settled, beliefs)
     return replace(pilot, measured=measured, beliefs=beliefs, advice=advice)
 
 
-def _diverged(runs: Iterable[Candidate], workspace: Path) -> list[str]:
-    """The runs that, as they are meant now, no further attempt would bring to an end."""
-    found: list[str] = []
-    for one in with_parents(runs):
-        directory = workspace / "runs" / one.name
-        if status_of(directory) == "diverged":
-            same = read_run(directory).settings == one.plan.identity()
-            found += [one.name] if same else []
-    return found
-
-
-def _unfinished(pilot: Pilot, workspace: Path) -> bool:
-    names = [plan.name for plan in pilot.plans]
-    return any(status_of(workspace / "runs" / name) != "finished" for name in names)
-
-
-def _middle(values) -> float:
-    logs = [math.log(value) for value in values]
-    return math.exp(sum(logs) / len(logs))
-
-
-def read_losses(runs: Sequence[Candidate], folder: Path) -> list[Measured]:
+def _read_losses(runs: Sequence[Candidate], folder: Path) -> list[MeasuredLoss]:
     """The final losses of these runs, all in one folder of the store.
 
     Losses on the way there carry what the learning rate has still to give, and are left out.
     """
-    names = {run.name: run for run in runs}
-    rows = [row for row in run_rows([folder]) if row["run"] in names]
-    found = {run.name: run for run in gather(rows)}
-    missing = names.keys() - found.keys()
-    if missing:
+    names = {run.name for run in runs}
+    found = {
+        run.name: run for run in gather_runs(r for r in run_rows([folder]) if r["run"] in names)
+    }
+    if missing := names - found.keys():
         raise UserError("was not trained to its end", where=min(missing))
-    return [
-        Measured(name, *_loss(point, name, found[name], names[name]))
-        for name in names
-        for point in names[name].points
-    ]
+    measured: list[MeasuredLoss] = []
+    for run in runs:
+        for point in run.points:
+            curve = found[run.name].learned
+            if point.role == "forgetting":
+                curve = found[run.name].curves[run.plan.roles.base_languages[0]]
+                point = replace(point, S=float(curve.loss[0]))
+            measured.append(MeasuredLoss(run.name, point, float(curve.loss[-1])))
+    return measured
 
 
-def _loss(point: Point, name: str, run, candidate: Candidate) -> tuple[Point, float]:
-    if point.role != "forgetting":
-        return point, float(run.learned.loss[-1])
-    curve = run.curves[candidate.plan.roles.base_languages[0]]
-    return replace(point, S=float(curve.loss[0])), float(curve.loss[-1])
-
-
-def believe(measured: Sequence[Measured], frame: Frame) -> dict[str, Belief]:
+def believe(measured: Sequence[MeasuredLoss], frame: Frame) -> dict[str, Belief]:
     """What is believed of every block of laws after these losses, of which there may be none."""
-    found: dict[str, Belief] = {}
-    for name, block in BLOCKS.items():
-        own = [one for one in measured if one.point.role in block.roles]
-        points, losses = [one.point for one in own], [one.loss for one in own]
-        found[name] = learn(block, points, losses, frame)
-    return found
+    return {name: _learn(block, measured, frame) for name, block in BLOCKS.items()}
 
 
-def hold_out(measured: Sequence[Measured], frame: Frame) -> list[Held]:
+def _learn(block: LawBlock, measured: Iterable[MeasuredLoss], frame: Frame) -> Belief:
+    own = [one for one in measured if one.point.role in block.roles]
+    return learn(block, [one.point for one in own], [one.loss for one in own], frame)
+
+
+def hold_out(measured: Sequence[MeasuredLoss], frame: Frame) -> list[Held]:
     """The largest run of each role, foretold from the smaller ones of its block."""
-    found: list[Held] = []
-    for block in BLOCKS.values():
-        for role in block.roles:
-            own = [one for one in measured if one.point.role == role]
-            if len(own) <= _FEWEST:
-                continue
+    held: list[Held] = []
+    for role, block in ((role, of) for of in BLOCKS.values() for role in of.roles):
+        own = [one for one in measured if one.point.role == role]
+        if len(own) > _FEWEST:
             largest = max(own, key=lambda one: one.point.flops)
-            smaller = [
-                one
-                for one in measured
-                if one.point.role in block.roles and one.point.flops < largest.point.flops
-            ]
-            losses = [one.loss for one in smaller]
-            belief = learn(block, [one.point for one in smaller], losses, frame)
-            foretold = belief.foretold(largest.point)
+            smaller = (one for one in measured if one.point.flops < largest.point.flops)
+            foretold = _learn(block, smaller, frame).foretold(largest.point)
             low, high = percentiles(foretold)
             middle, above = float(np.median(foretold)), float(np.mean(foretold > largest.loss))
             rank = 2.0 * min(above, 1.0 - above)
-            found.append(Held(largest, middle, float(low), float(high), rank))
-    return found
+            held.append(Held(largest, middle, float(low), float(high), rank))
+    return held

@@ -1,14 +1,15 @@
-"""A floor, a term of size and one of tokens: training from scratch, and continued training."""
+"""The published sums of power terms: over size and tokens, and over compute."""
 
 from tongues.laws.forms.power_terms import SIGNED, Exponent, PowerForm, Term
 
-__all__ = ["CHINCHILLA", "CPT", "EXTENDED"]
+__all__ = ["CHINCHILLA", "CPT", "EXTENDED", "POWER", "POWER_FLOOR"]
 
 _E = Term("E")
 _A = Term("A", (Exponent("alpha", "N"),))
 _BETA = Exponent("beta", "D")
 _JOINT = Term("B", (_BETA, Exponent("gamma", "N", low=-1.0, grid=SIGNED)))
 _JOINT_FORMULA = "E + A/N^alpha + B/(D^beta N^gamma)"
+_OF_COMPUTE = (_E, Term("A", (Exponent("gamma", "C"),)))
 
 CHINCHILLA = PowerForm(
     name="chinchilla",
@@ -33,8 +34,27 @@ CPT = PowerForm(
     formula=_JOINT_FORMULA,
     fitted=(_JOINT,),
     taken=(_E, _A),
-    base="chinchilla",
+    base=CHINCHILLA.name,
     strategy="cpt",
     compared=True,
     pairs=(("gamma", "beta"),),
+)
+POWER = PowerForm(
+    name="power",
+    summary="the lowest loss at each compute, without a floor",
+    formula="E + A/C^gamma",
+    fitted=_OF_COMPUTE,
+    given={"E": 0.0},
+    envelope=True,
+    role="compute",
+    pairs=(("gamma", "A"),),
+)
+POWER_FLOOR = PowerForm(
+    name="power-floor",
+    summary="the lowest loss at each compute, with a floor",
+    formula="E + A/C^gamma",
+    fitted=_OF_COMPUTE,
+    envelope=True,
+    role="compute",
+    pairs=(("gamma", "E"),),
 )
