@@ -40,7 +40,11 @@ class Fitted:
 
 
 def columns_of_table(
-    table: RunTable, roles: Mapping[str, str | None], where: str | None, law: str, needs: Sequence[str]
+    table: RunTable,
+    roles: Mapping[str, str | None],
+    where: str | None,
+    law: str,
+    needs: Sequence[str],
 ) -> tuple[dict[str, Observations], tuple[Caution, ...]]:
     """The chosen rows of a table by strategy, and what is odd about them.
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from tongues.text.signals import SignalAxis, Batch, Rule, Signal
+from tongues.text.signals import Batch, Rule, Signal, SignalAxis
 
 
 def _capitals(batch: Batch) -> list[float]:
