@@ -105,7 +105,8 @@ def _outcome(findings: Findings, runs: Sequence[RunCurves]) -> Outcome:
 def answer_section(findings: Findings) -> Section:
     """What to take on each target, and a row for everything that was trained."""
     rows = outcomes(findings)
-    several, compared = len(rows) > 1, any(row.lead for row in rows)
+    several = len({run.name for run in findings.usual}) > 1
+    compared = any(row.lead for row in rows)
     langs = list(dict.fromkeys(lang for row in rows for lang in row.rises))
     table: list[dict[str, Entry]] = [
         {
