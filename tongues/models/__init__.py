@@ -6,13 +6,4 @@
 from tongues.models.anatomy import Anatomy, of_folder, of_shape
 from tongues.models.shapes import SHAPES, SMALL, TABLE, Shape, find_shape
 
-__all__ = [
-    "SHAPES",
-    "SMALL",
-    "TABLE",
-    "Anatomy",
-    "Shape",
-    "find_shape",
-    "of_folder",
-    "of_shape",
-]
+__all__ = ["SHAPES", "SMALL", "TABLE", "Anatomy", "Shape", "find_shape", "of_folder", "of_shape"]

@@ -66,10 +66,7 @@ _ABOUT_COPIES = (
 
 
 def write_corpus_report(
-    place: Path,
-    out: Path,
-    title: str = "",
-    progress: Callable[[str], None] = lambda _: None,
+    place: Path, out: Path, title: str = "", progress: Callable[[str], None] = lambda _: None
 ) -> Path:
     """Write the page of the corpus at `place` to `out`; returns its `index.html`.
 

@@ -5,14 +5,5 @@ from tongues.tables.observe import Observations, observe
 from tongues.tables.roles import ROLES, Role, find_columns
 from tongues.tables.where import select_rows
 
-__all__ = [
-    "ROLES",
-    "Observations",
-    "Role",
-    "RunTable",
-    "find_columns",
-    "number",
-    "observe",
-    "read_table",
-    "select_rows",
-]
+__all__ = ["ROLES", "Observations", "Role", "RunTable", "find_columns", "number", "observe"]
+__all__ += ["read_table", "select_rows"]

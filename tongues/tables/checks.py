@@ -11,16 +11,8 @@ from tongues.tables.files import Cell, RunTable, number
 from tongues.tables.roles import ROLES
 from tongues.tables.where import comparable, where_flag
 
-__all__ = [
-    "check_amounts",
-    "check_one_language",
-    "copies",
-    "counted",
-    "diverged_runs",
-    "name_rows",
-    "read_numbers",
-    "start_losses",
-]
+__all__ = ["check_amounts", "check_one_language", "copies", "counted", "diverged_runs", "name_rows"]
+__all__ += ["read_numbers", "start_losses"]
 
 _SHOWN = 5
 _LARGEST = 1e99  # an amount beyond it is a fault, and its products overflow

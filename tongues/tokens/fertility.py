@@ -14,14 +14,8 @@ from tongues.tokens.extend import extend_tokenizer, shorten
 from tongues.tokens.pieces import piece_bytes, token_bytes, unknown_id
 from tongues.tokens.tokenizer import encode, vocabulary_size
 
-__all__ = [
-    "BYTEWISE",
-    "ExtensionAdvice",
-    "Fertility",
-    "advise_extension",
-    "measure",
-    "unused_pieces",
-]
+__all__ = ["BYTEWISE", "ExtensionAdvice", "Fertility", "advise_extension", "measure"]
+__all__ += ["unused_pieces"]
 
 BYTEWISE = 1.25  # bytes per token, under which a language is spelt out and not read
 
@@ -93,9 +87,7 @@ class ExtensionAdvice:
 
 
 def measure(
-    tokenizer: Tokenizer,
-    documents: Mapping[str, Sequence[tuple[str, str]]],
-    reference: str = "en",
+    tokenizer: Tokenizer, documents: Mapping[str, Sequence[tuple[str, str]]], reference: str = "en"
 ) -> dict[str, Fertility]:
     """Encode documents, each a group and a text, of each language, and count."""
     pieces = piece_bytes(tokenizer)

@@ -49,11 +49,7 @@ def make_tokenizer(
 
 
 def _check_spelling(
-    lang: str,
-    tokenizer: Tokenizer,
-    settings: TokenSettings,
-    corpus: Corpus,
-    selection: Selection,
+    lang: str, tokenizer: Tokenizer, settings: TokenSettings, corpus: Corpus, selection: Selection
 ) -> None:
     """Refuse a language that the tokenizer spells byte by byte, or cannot spell at all."""
     texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))

@@ -6,14 +6,8 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-__all__ = [
-    "byte_alphabet",
-    "byte_pieces",
-    "is_bytewise",
-    "piece_bytes",
-    "token_bytes",
-    "unknown_id",
-]
+__all__ = ["byte_alphabet", "byte_pieces", "is_bytewise", "piece_bytes", "token_bytes"]
+__all__ += ["unknown_id"]
 
 _SPACE = "▁"  # how SentencePiece writes a space
 

@@ -193,10 +193,7 @@ def write_language(
 
 
 def _gathered(
-    numbers: np.ndarray,
-    parts: list[Part],
-    opened: Callable[[int], np.ndarray],
-    lengths: np.ndarray,
+    numbers: np.ndarray, parts: list[Part], opened: Callable[[int], np.ndarray], lengths: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Documents in the order of `numbers`, some thousand at a time, from where they lie."""
     first = np.array([part.first for part in parts], dtype=np.int64)

@@ -5,14 +5,5 @@ from tongues.text.reading.files import read_file
 from tongues.text.reading.find import find_files
 from tongues.text.reading.hub import read_hub
 
-__all__ = [
-    "LONGEST",
-    "REASONS",
-    "Fault",
-    "Item",
-    "Reason",
-    "State",
-    "find_files",
-    "read_file",
-    "read_hub",
-]
+__all__ = ["LONGEST", "REASONS", "Fault", "Item", "Reason", "State", "find_files", "read_file"]
+__all__ += ["read_hub"]

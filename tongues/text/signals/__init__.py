@@ -17,23 +17,6 @@ from tongues.text.signals.signal import (
     signals_in,
 )
 
-__all__ = [
-    "BANDS",
-    "KEPT",
-    "LIMIT",
-    "NEAR",
-    "SIGNALS",
-    "SIGNATURE",
-    "Batch",
-    "Benchmarks",
-    "Identifier",
-    "Rule",
-    "Signal",
-    "SignalAxis",
-    "in_order",
-    "load_benchmarks",
-    "load_identifier",
-    "reasons",
-    "same_language",
-    "signals_in",
-]
+__all__ = ["BANDS", "KEPT", "LIMIT", "NEAR", "SIGNALS", "SIGNATURE", "Batch", "Benchmarks"]
+__all__ += ["Identifier", "Rule", "Signal", "SignalAxis", "in_order", "load_benchmarks"]
+__all__ += ["load_identifier", "reasons", "same_language", "signals_in"]

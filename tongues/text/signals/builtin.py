@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NEAR"]
 
+_REPEATS, _SIGNS, _LANGUAGE = "repetitive", "symbols, digits", "language or script"  # groups
+_FAR_OUT = "p99.5"  # of a language's own documents
+
 
 class _Near(Signal):
     """MinHash signatures and the keys of their bands, from which clusters are found."""
@@ -93,9 +96,9 @@ for _signal in (
         rule=Rule(
             "repeated lines",
             "more than {} of it is lines that occurred before in it",
-            default="p99.5",
+            default=_FAR_OUT,
             order=5,
-            group="repetitive",
+            group=_REPEATS,
         ),
         axis=SignalAxis("In lines that occurred before (%)"),
     ),
@@ -105,11 +108,7 @@ for _signal in (
         "share of digits",
         lambda batch: batch.characters["digits"],
         rule=Rule(
-            "digits",
-            "more than {} of it is digits",
-            default="p99.5",
-            order=7,
-            group="symbols, digits",
+            "digits", "more than {} of it is digits", default=_FAR_OUT, order=7, group=_SIGNS
         ),
         axis=SignalAxis("Digits (%)"),
     ),
@@ -120,9 +119,9 @@ for _signal in (
         rule=Rule(
             "symbols",
             "more than {} of it is symbols and punctuation",
-            default="p99.5",
+            default=_FAR_OUT,
             order=6,
-            group="symbols, digits",
+            group=_SIGNS,
         ),
         axis=SignalAxis("Symbols and punctuation (%)"),
     ),
@@ -138,7 +137,7 @@ for _signal in (
             Share,
             key="script",
             order=2,
-            group="language or script",
+            group=_LANGUAGE,
         ),
     ),
     Signal(
@@ -153,7 +152,7 @@ for _signal in (
             Share,
             key="language",
             order=1,
-            group="language or script",
+            group=_LANGUAGE,
         ),
         axis=SignalAxis("Identified as the language (%)", "even"),
     ),
@@ -169,9 +168,9 @@ for _signal in (
         rule=Rule(
             "repetitive",
             "more than {} of it occurred before in it",
-            default="p99.5",
+            default=_FAR_OUT,
             order=4,
-            group="repetitive",
+            group=_REPEATS,
         ),
         axis=SignalAxis("Repeated in the document (%)"),
     ),

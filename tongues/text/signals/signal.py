@@ -19,18 +19,8 @@ from tongues.text.signals.units import Units, units
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "KEPT",
-    "LIMIT",
-    "SIGNALS",
-    "Batch",
-    "Rule",
-    "Signal",
-    "SignalAxis",
-    "in_order",
-    "reasons",
-    "signals_in",
-]
+__all__ = ["KEPT", "LIMIT", "SIGNALS", "Batch", "Rule", "Signal", "SignalAxis", "in_order"]
+__all__ += ["reasons", "signals_in"]
 
 KEPT, LIMIT = "kept", "beyond the limit"  # what becomes of a document, whatever its signals
 
