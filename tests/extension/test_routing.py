@@ -74,11 +74,11 @@ def test_it_is_served_with_its_words(house: Path, environment: dict[str, str]) -
 def test_it_is_compared_and_reported(house: Path, environment: dict[str, str]) -> None:
     code = (
         "from tongues.evaluate.experts import usual_routings\n"
-        "from tongues.report.experts.tables import routings_said\n"
+        "from tongues.report.experts.view import routing_sentences\n"
         "names = [str(routing) for routing in usual_routings(2)]\n"
         "from types import SimpleNamespace as Some\n"
-        "rows = [Some(routing=name, k=2, whole=True) for name in names]\n"
-        "print(names, routings_said(Some(settings=rows)))"
+        "rows = [Some(kind=name.partition(':')[0]) for name in names]\n"
+        "print(names, routing_sentences(rows))"
     )
     said = ask(house, environment, "-c", code)
     assert "'turns'" in said

@@ -131,11 +131,10 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
 
 def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:
     """Its parts, with their text where that is known, and its tree."""
-    from tongues.experts.partition.partition import part_rows, tree_lines
-    from tongues.terminal import print_table
+    from tongues.experts.partition.partition import tree_lines
+    from tongues.pages import as_text
+    from tongues.report.experts import part_table
 
-    rows = part_rows(made, amounts or dict.fromkeys(made.languages, 1.0))
-    kept = ("part", "languages") if amounts is None else tuple(rows[0])
-    print_table([{key: row[key] for key in kept} for row in rows])
+    click.echo(as_text([part_table(made, amounts)]))
     for line in [*tree_lines(made), *made.notes]:
         click.echo(line)

@@ -11,7 +11,6 @@ from tongues.experts.partition.partition import (
     balance,
     leaves,
     of_languages,
-    part_rows,
     read_partition,
     tree_lines,
     write_partition,
@@ -68,15 +67,6 @@ def test_the_tree_in_text() -> None:
         "1  e  ───────────────┘",
     ]
     assert tree_lines(of_languages("file", [["a"], ["b"]])) == []
-
-
-def test_a_row_per_part() -> None:
-    shares = ({"a": 0.251, "b": 1.0}, {"a": 0.749, "b": 0.0})
-    partition = Partition("topics", (("a", "b"), ("a", "b")), shares)
-    assert part_rows(partition, {"a": 4_000_000, "b": 1_000_000}) == [
-        {"part": "0", "languages": "b, a 25%", "tokens": "2M", "of all": "40.1%"},
-        {"part": "1", "languages": "a 75%", "tokens": "3M", "of all": "59.9%"},
-    ]
 
 
 def test_a_merge_stays_what_it_is() -> None:

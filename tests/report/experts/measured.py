@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tongues.evaluate.evaluation import Evaluation
-from tongues.report.experts.outcome import Experts, read_experts
+from tongues.report.experts.measured import MeasuredExperts
 
 Losses = Mapping[str, float]
 
@@ -230,9 +230,9 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
     return Evaluation.from_json(whole | rest)
 
 
-def seen(plain: Mapping[str, Any]) -> Experts:
+def seen(plain: Mapping[str, Any]) -> MeasuredExperts:
     """The same as the page takes it."""
-    return read_experts(evaluation_of(plain))
+    return MeasuredExperts.of(evaluation_of(plain))
 
 
 def _name(one: Mapping[str, Any]) -> str:
@@ -243,4 +243,6 @@ def _name(one: Mapping[str, Any]) -> str:
 def _higher(less: Mapping[str, Any]) -> dict[str, Any]:
     """A difference the other way, as evaluations have it."""
     ends = {key: None if less[key] is None else -less[key] for key in ("low", "high")}
-    return {"value": -less["mean"], "low": ends["high"], "high": ends["low"], "p": less["p"]}
+    return {"value": -less["mean"], "low": ends["high"], "high": ends["low"], "p": less["p"]} | {
+        "reason": less.get("reason", "")
+    }

@@ -7,7 +7,8 @@ import pytest
 from tongues.errors import UserError
 from tongues.experts.partition.partition import Partition, of_languages
 from tongues.experts.partition.tree import by_tree
-from tongues.report.experts import write_partition_page
+from tongues.pages import as_text
+from tongues.report.experts import part_table, write_partition_page
 from tongues.report.experts.partition import partition_lead
 
 PLACES = {"qaa": 0, "qab": 1, "qac": 7, "qad": 9, "qae": 30}
@@ -62,7 +63,13 @@ def test_topics_spread_languages_over_parts(tmp_path: Path) -> None:
     assert set(drawn) == {("0", "qaa"), ("0", "qab"), ("1", "qaa")}
     assert float(drawn["1", "qaa"]["tokens"]) == 1e6
     text = page.read_text(encoding="utf-8")
-    assert "1 of 2 languages lie in one part whole" in text
+    assert as_text([part_table(partition, TEXT)]).splitlines() == [
+        "part  languages         tokens  of all",
+        "   0  qab, qaa 75.0 %       6M  85.7 %",
+        "   1  qaa 25.0 %            1M  14.3 %",
+    ]
+    assert "with text of several languages" in text
+    assert "1 of 2 languages are in one part whole" in text
     assert "1.71" in text  # (0.75 · 4 + 3) of 7 million tokens, times 2
 
 
@@ -76,3 +83,11 @@ def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(UserError, match="is not empty and no report"):
         write_partition_page(of_languages("dense", [["qaa"]]), TEXT, tmp_path)
+
+
+def test_distances_of_topics_know_no_parts_and_no_tree(tmp_path: Path) -> None:
+    halves = ({lang: 0.5 for lang in PLACES},) * 2
+    partition = Partition("topics", (tuple(PLACES),) * 2, halves, distances=DISTANCES)
+    page = write_partition_page(partition, TEXT, tmp_path / "page")
+    assert {row["kind"] for row in rows_of(page.parent, "distances")} == {"distance"}
+    assert "order of the tree" not in page.read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ from typing import Any, Self
 from tongues.errors import UserError
 from tongues.files import fingerprint, read_json, write_json
 from tongues.jsonable import from_plain
-from tongues.quantities import show_count
 
 __all__ = [
     "Distances",
@@ -18,7 +17,6 @@ __all__ = [
     "balance",
     "leaves",
     "of_languages",
-    "part_rows",
     "read_partition",
     "tree_lines",
     "write_partition",
@@ -27,7 +25,6 @@ __all__ = [
 Distances = dict[str, dict[str, float]]
 
 FILE = "partition.json"
-_SHOWN = 0.005  # least share of a language's text that is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,28 +115,6 @@ def balance(sizes: Sequence[float]) -> float:
     """The largest cluster over the mean: 1 where all are equal."""
     total = sum(sizes)
     return max(sizes) * len(sizes) / total if total else 1.0
-
-
-def part_rows(partition: Partition, text: Mapping[str, float]) -> list[dict[str, str]]:
-    """A row per cluster for a table: its languages, its text, and its share of all.
-
-    text: tokens of every language.
-    """
-    sizes = amounts(partition, text)
-    total = sum(sizes)
-    return [
-        {
-            "part": str(number),
-            "languages": ", ".join(
-                lang if share == 1 else f"{lang} {share:.0%}"
-                for lang, share in sorted(shares.items(), key=lambda item: -item[1])
-                if share >= _SHOWN
-            ),
-            "tokens": show_count(size),
-            "of all": f"{size / total if total else 0:.1%}",
-        }
-        for number, (shares, size) in enumerate(zip(partition.shares, sizes, strict=True))
-    ]
 
 
 def leaves(partition: Partition) -> list[str]:

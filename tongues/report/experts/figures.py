@@ -1,259 +1,379 @@
-"""The figures of settings: what experts gain, what they cost, and how many are worth running."""
+"""The figures of experts: what they gain and cost, language by language, and what they forget."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from math import hypot, log, sqrt
 
-import altair as alt
-
-from tongues.report.charts import Figure, colour, data, label, panel
-from tongues.report.experts.forgetting_figures import forgetting, shares, unlearned
-from tongues.report.experts.language_figures import added, gains, languages
-from tongues.report.experts.numbers import drawn, setting_name
-from tongues.report.experts.outcome import (
-    Experts,
-    Setting,
-    best,
-    dense_setting,
-    expert_divisions,
-    expert_settings,
-    models,
-    references,
-)
+from tongues.estimate import Estimate
+from tongues.experts.ensemble import ROUTINGS
+from tongues.pages import Figure
+from tongues.pages.axes import Axis, Row, categories, colour, linear, logs
+from tongues.pages.plots import alt, chart, dots, heat, intervals, line, panel, rule, words
+from tongues.report.experts.answer import REFERENCES
+from tongues.report.experts.correlation import correlate
+from tongues.report.experts.measured import ExpertRise, MeasuredExperts, differ
+from tongues.report.experts.partition import spread_panel
 
 __all__ = ["expert_figures"]
 
-_ROW = 21  # pixels of a setting
-_SHAPES = {
-    "language": ("circle", "●"),
-    "text": ("square", "■"),
-    "tfidf": ("triangle-up", "▲"),
-    "posterior": ("diamond", "◆"),
-}
-_LOSS = "mean loss (nats per token)"
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_KINDS = ("worse", "better")
+_WRITTEN = 9  # languages up to which a cell says its number
+_NEAR = (0.085, 0.055)  # of a panel's width and height: what a short name takes
+_LOSS = "nats per token"
+_ENDS = ("mean:.3f", "low:.3f", "high:.3f")
 
 
-def expert_figures(found: Experts) -> dict[str, Figure]:
-    """Every figure that there is something to show in, by its name, in the page's order."""
-    drawn = (
-        _settings(found),
-        _cost(found),
-        added(found),
-        languages(found),
-        gains(found),
-        shares(found),
-        forgetting(found),
-        unlearned(found),
-    )
-    return {figure.name: figure for figure in drawn if figure}
+def expert_figures(experts: MeasuredExperts) -> dict[str, Figure]:
+    """Every figure that there is something to show in, by its name."""
+    makers = (_settings, _cost, _added, _languages, _gains, _shares, _forgetting, _unlearned)
+    figures = (make(experts) for make in makers)
+    return {figure.name: figure for figure in figures if figure}
 
 
-def _settings(found: Experts) -> Figure | None:
-    """How much lower than the seed and dense each setting's loss is, with intervals."""
-    shown = sorted(expert_settings(found), key=lambda one: one.mean.loss)
+def _settings(experts: MeasuredExperts) -> Figure | None:
+    """How each setting's loss differs from that of dense and the base."""
+    shown = sorted(experts.usable(), key=lambda each: each.loss)
     if not shown:
         return None
-    rows = [
-        {
-            "setting": setting_name(one),
-            "series": one.division,
-            "against": name,
-            **drawn(one.lower(name)),
-        }
-        for name in reversed(references(found))
-        for one in shown
-    ]
-    order = [setting_name(one) for one in shown]
-    panels = [
-        _intervals(
-            [row for row in rows if row["against"] == name],
-            f"Lower than {'the seed' if name == 'seed' else 'dense'}",
-            order,
-            models(found),
+    panels, rows = [], list[Row]()
+    for other in experts.references:
+        own = [
+            {"setting": each.name, "series": each.division, "versus": other, **_ends(difference)}
+            for each in shown
+            if (difference := each.difference(other))
+        ]
+        drawn = intervals(
+            f"Versus {REFERENCES[other]}",
+            own,
+            linear("mean", _LOSS),
+            categories("setting", [each.name for each in shown], size=12, labelLimit=190),
+            colour(experts.colours),
+            height=21 * len(shown) + 20,
+            said=("setting", *_ENDS),
+            under=(rule(x=linear("mean", _LOSS)),),
         )
-        for name in reversed(references(found))
-    ]
+        panels.append(drawn)
+        rows += own
     caption = (
-        "How much lower the loss is than that of "
-        + ("the dense model (left) and of the seed (right)" if len(panels) > 1 else "the seed")
-        + ", mean over languages, best setting first. A dot right of the line at 0 is better; bars "
-        "are 95 % intervals over held-out documents. Equal weights and experts by lot, which are "
-        "there to compare with, stand in the table only."
+        "The loss minus that of the models above the panels, mean over languages, best setting "
+        "first: left of the line at 0 is better. Bars are 95 % confidence intervals over held-out "
+        "documents. Baselines stand in the table only."
     )
     return Figure("settings", "What experts gain", caption, tuple(panels), tuple(rows))
 
 
-def _intervals(
-    rows: Sequence[Mapping[str, Any]], title: str, order: list[str], names: list[str]
-) -> alt.LayerChart:
-    axis = alt.Axis(domain=False, ticks=False, grid=True, labelLimit=190, labelPadding=8)
-    y = alt.Y("setting:N", title=None, sort=order, axis=axis)
-    tint = alt.Color("series:N", scale=alt.Scale(domain=names), legend=None)
-    x = alt.X(
-        "mean:Q", title="nats per token", scale=alt.Scale(padding=8), axis=alt.Axis(tickCount=5)
-    )
-    tips = [
-        alt.Tooltip("setting:N"),
-        *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("mean", "low", "high")),
-    ]
-    base = alt.Chart(data(rows)).encode(y=y, color=tint, tooltip=tips)
-    told = base.transform_filter("isValid(datum.low)")
-    zero = alt.Chart(data([{"mean": 0.0}])).mark_rule(strokeDash=[4, 4], style="quiet")
-    return panel(
-        title,
-        zero.encode(x=x),
-        told.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q"), x2="high:Q"),
-        base.mark_circle(size=75, opacity=1).encode(x=x),
-        height=_ROW * len(order) + 20,
-    )
-
-
-def _cost(found: Experts) -> Figure | None:
-    """The loss of each setting against the experts that it runs, and of tfidf against its m."""
-    shown = [one for one in expert_settings(found) if one.k > 1]
+def _cost(experts: MeasuredExperts) -> Figure | None:
+    """The loss of each setting against the experts that it runs, and against parts."""
+    shown, dense = [each for each in experts.usable() if each.k > 1], experts.dense
     if not shown:
         return None
-    names, dense = models(found), dense_setting(found)
-    rows = [
+    rows: list[Row] = [
         {
-            "series": one.division,
-            "routing": one.routing,
-            "way": one.routing.partition(":")[0],
-            "experts run": one.cost.experts_run,
-            "milliseconds": one.cost.seconds * 1e3,
-            "megabytes": one.cost.memory / 1e6,
-            "k": one.k,
-            "m": _kept(one),
-            "loss": one.mean.loss,
+            "series": each.division,
+            "routing": each.routing,
+            "way": each.kind,
+            "line": f"{each.division} {each.kind}",
+            "experts run": each.cost.experts_run,
+            "milliseconds": each.cost.seconds * 1e3,
+            "megabytes": each.cost.memory / 1e6,
+            "loss": each.loss,
         }
-        for one in [*shown, *([dense] if dense else [])]
+        for each in shown
     ]
-    losses = [row["loss"] for row in rows]
-    panels = [_runs(rows, names, losses)]
-    sparse = [row for row in rows if row["way"] == "tfidf" and row["k"] > 1]
-    said = [
-        "Every setting by the experts that run for a token, which is what it costs beside one "
-        f"model of their size ({_shapes_said(rows)})"
-    ]
-    if len({row["m"] for row in sparse}) > 1:
-        panels.append(_sparse(sparse, rows, names, losses))
-        said.append(
-            "tfidf routing that runs only the m nearest experts; the last point of a line weights "
-            "all of them"
-        )
-    if by_k := _by_k(found):
-        panels.append(_parts(by_k, names, losses))
-        said.append("the best routing of each way to divide, by how many parts it makes")
-    caption = f"{'. Then '.join(said)}. Losses are means over languages" + (
-        "; the dashed line is the dense model." if dense else "."
+    losses = [*(row["loss"] for row in rows), *([dense.loss] if dense else [])]
+    x = _doubling("experts run", [1.0, *(row["experts run"] for row in rows)])
+    y = linear("loss", f"mean loss ({_LOSS})", losses, room=0.08)
+    ways = dict(zip((routing.name for routing in ROUTINGS), _SHAPES * 9, strict=False))
+    used = {way: ways[way] for way in ways if any(row["way"] == way for row in rows)}
+    scale = alt.Scale(domain=list(used), range=list(used.values()))
+    shape = alt.Shape("way:N", scale=scale, legend=alt.Legend(symbolSize=70))
+    said = ("series=division", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
+    tint = colour(experts.colours, (row["series"] for row in rows), "circle")
+    points = dots(rows, x, y, tint, said=said).mark_point(size=75, opacity=0.9, filled=True)
+    level: tuple[alt.Chart | None, ...] = ()
+    if dense:
+        at, beside = [{"loss": dense.loss, "text": "dense"}], {"align": "right", "dy": -7}
+        level = (rule(y=y, at=dense.loss), *words(at, "width", y, "note", **beside))
+    variants = [row for row in rows if ":" in row["routing"] or ROUTINGS.find(row["way"]).counted]
+    steps = line(variants, x, y, tint, "line", width=1.2, opacity=0.5) if variants else None
+    panels = [panel("By experts run", *level, steps, points.encode(shape=shape))]
+    caption = (
+        "Every setting by the experts that run for a token, its cost versus one model of their "
+        f"size; lines join one routing with more experts. Losses are means over languages"
+        f"{'; the dashed line is the dense model' if dense else ''}."
     )
+    best = [
+        (experts.scores.partitions[name].by, each)
+        for name, each in experts.best_of_each.items()
+        if name not in ("before", "grown")
+    ]
+    by_k: list[Row] = [{"series": by, "parts": each.k, "loss": each.loss} for by, each in best]
+    names = [row["series"] for row in by_k]
+    by_k = [row for row in by_k if names.count(row["series"]) > 1]
+    if by_k:
+        x = _doubling("parts", [row["parts"] for row in by_k])
+        names = list(dict.fromkeys(row["series"] for row in by_k))
+        tint = colour([*experts.colours, *names], names)
+        marks = dots(by_k, x, y, tint, size=70, said=("series", "parts", "loss:.3f"))
+        panels.append(panel("By number of parts", line(by_k, x, y, tint, width=2), marks))
+        caption += " Second, the best routing of each way to divide, by its number of parts."
     return Figure("cost", "What a loss costs", caption, tuple(panels), (*rows, *by_k))
 
 
-def _shapes_said(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What the shapes of the points stand for."""
-    ways = {row["way"] for row in rows if row["series"] != "dense"}
-    return ", ".join(f"{way} {shape}" for way, (_, shape) in _SHAPES.items() if way in ways)
+def _added(experts: MeasuredExperts) -> Figure | None:
+    """Added languages and their donors, before and after."""
+    if (growth := experts.growth) is None:
+        return None
+    rows: list[Row] = []
+    for lang in experts.languages:
+        if not (role := growth.role(lang)):
+            continue
+        name = f"{lang}, {role.partition(',')[0].partition(' of')[0]}"
+        through = {"base": experts.base, "before": experts.own_setting("before", lang)}
+        through["grown"] = experts.own_setting("grown", lang)
+        losses = {key: s.losses[lang].nats_per_token for key, s in through.items() if s}
+        losses |= {"new expert alone": growth.alone[lang]} if lang in growth.alone else {}
+        rows += [{"language": name, "series": key, "loss": loss} for key, loss in losses.items()]
+    names = list(dict.fromkeys(row["series"] for row in rows))
+    chart_of_losses = _losses(rows, names, names, 1)
+    caption = (
+        "The loss of each added language and its donors: under the base model, the ensemble before "
+        "and after, and the new expert alone. A language uses its own expert; one that has none, "
+        "the nearest by its text."
+    )
+    return Figure("added", "Languages added", caption, (chart_of_losses,), tuple(rows))
 
 
-def _kept(one: Setting) -> int:
-    """How many experts may have a weight."""
-    _, _, m = one.routing.partition(":")
-    return int(m) if m else one.k
-
-
-def _runs(
-    rows: Sequence[Mapping[str, Any]], names: list[str], losses: Sequence[float]
-) -> alt.LayerChart:
-    scale = alt.Scale(domain=list(_SHAPES), range=[shape for shape, _ in _SHAPES.values()])
-    shape = alt.Shape("way:N", scale=scale, legend=None)
-    most = max(row["experts run"] for row in rows)
-    x = alt.X("experts run:Q", title="experts run for a token", **_doubling(1.0, most))
-    points = [row for row in rows if row["series"] != "dense"]
-    base = alt.Chart(data(points)).encode(x=x, y=_loss(losses))
-    tips = [
-        alt.Tooltip("series:N", title="division"),
-        alt.Tooltip("routing:N"),
-        alt.Tooltip("experts run:Q", format=".2f"),
-        alt.Tooltip("milliseconds:Q", title="ms per token", format=".3~g"),
-        alt.Tooltip("megabytes:Q", title="MB of weights", format=".3~g"),
-        alt.Tooltip("loss:Q", format=".3f"),
+def _languages(experts: MeasuredExperts) -> Figure | None:
+    """Losses by language, and their differences to the reference."""
+    tops, other = experts.best_of_each, experts.references[0]
+    shown = {"base": experts.base, **({"dense": experts.dense} if experts.dense else {}), **tops}
+    if len(shown) < 2:
+        return None
+    rows: list[Row] = [
+        {
+            "language": lang,
+            "series": key,
+            "setting": each.name,
+            "loss": each.losses[lang].nats_per_token,
+            **_ends(each.difference(other, lang)),
+        }
+        for key, each in shown.items()
+        for lang in experts.languages
     ]
-    marks = base.mark_point(size=75, opacity=0.9, filled=True)
-    tint = colour(names, (row["series"] for row in points), "circle")
-    dense = _level(rows, losses)
-    return panel("By experts run", *dense, marks.encode(color=tint, shape=shape, tooltip=tips))
+    panels = [_losses(rows, experts.colours, list(shown), len(tops))]
+    compared = [row for row in rows if row["series"] in tops and row["mean"] is not None]
+    if compared:
+        x = linear("mean", _LOSS)
+        drawn = intervals(
+            f"Versus {REFERENCES[other]}",
+            compared,
+            x,
+            categories("language", experts.languages, grid=True),
+            colour(experts.colours, tops, "circle"),
+            height=_height(len(experts.languages), len(tops)),
+            side_by_side=list(tops),
+            said=("language", "setting", *_ENDS),
+            size=45,
+            width=2,
+            under=(rule(x=x),),
+            padding=0.8,
+        )
+        panels.append(drawn)
+    caption = (
+        "The loss of each language under the base model, the dense model and every division by its "
+        f"best routing; then the difference to {REFERENCES[other]}, with 95 % confidence intervals "
+        "over held-out documents: left of the line at 0 is better."
+    )
+    return Figure("languages", "Language by language", caption, tuple(panels), tuple(rows))
 
 
-def _sparse(
-    sparse: Sequence[Mapping[str, Any]],
-    rows: Sequence[Mapping[str, Any]],
-    names: list[str],
-    losses: Sequence[float],
+def _losses(
+    rows: Sequence[Row], domain: Sequence[str], shown: Sequence[str], beside: int
 ) -> alt.LayerChart:
-    counts = [row["m"] for row in sparse]
-    x = alt.X("m:Q", title="m, experts with a weight", **_doubling(min(counts), max(counts)))
-    tips = [
-        alt.Tooltip("series:N", title="division"),
-        alt.Tooltip("m:Q"),
-        alt.Tooltip("loss:Q", format=".4f"),
-    ]
-    base = alt.Chart(data(sparse)).encode(x=x, y=_loss(losses))
-    tint = colour(names, (row["series"] for row in sparse), "circle")
+    languages = list(dict.fromkeys(row["language"] for row in rows))
+    y = categories("language", languages, grid=True)
+    tint = colour(domain, shown, "circle")
+    x, said = linear("loss", f"loss ({_LOSS})"), ("language", "series", "loss:.3f")
+    marks = dots(rows, x, y, tint, size=75, said=said, opacity=0.9)
+    return panel("Loss", marks, height=_height(len(languages), beside))
+
+
+def _gains(experts: MeasuredExperts) -> Figure | None:
+    """How each language's loss changed, against its amount of text."""
+    top, dense, tokens = experts.best(), experts.dense, experts.scores.train_tokens
+    if top is None or not differ(tokens):
+        return None
+    panels, rows, related = [], list[Row](), list[str]()
+    for other in experts.references:
+        own: list[Row] = []
+        for each in [top, *([dense] if dense and other == "base" else [])]:
+            by_language = each.versus[other].languages
+            mark = {"series": each.division, "setting": each.name, "versus": other}
+            own += [
+                {"language": lang, **mark, "tokens": float(tokens[lang]), **_ends(of)}
+                for lang, of in by_language.items()
+            ]
+            values = [of.value for of in by_language.values()]
+            if found := correlate([tokens[lang] for lang in by_language], values):
+                related.append(f"{each.name} versus {REFERENCES[other]}, {found}")
+        x = logs(
+            "tokens", "training tokens of the language", tokens.values(), margin=0.08, grid=False
+        )
+        y = linear("mean", f"difference of loss ({_LOSS})")
+        said = ("language", "series", "tokens:.3~s", *_ENDS)
+        named = [row for row in _apart(own, "tokens", "mean", log) if row["series"] == top.division]
+        panels.append(_scatter(f"Versus {REFERENCES[other]}", own, named, x, y, experts, said))
+        rows += own
+    caption = (
+        "The change of a language's loss, below 0 where it is lower, against its training tokens "
+        "in the experts' text, with 95 % confidence intervals over held-out documents. Spearman's "
+        f"rank correlation: {'; '.join(related) or 'too few languages'}."
+    )
+    return Figure("gains", "Gain by amount of text", caption, tuple(panels), tuple(rows))
+
+
+def _unlearned(experts: MeasuredExperts) -> Figure | None:
+    """What became of languages that an expert did not learn, against how frequent they were."""
+    frequency, rows, related = experts.frequencies, list[Row](), list[str]()
+    for name in experts.divisions:
+        rise = experts.unlearned(name)
+        each = ((lang, float(frequency[lang]), value) for lang, value in rise.items())
+        rows += [{"series": name, "language": a, "frequency": b, "rise": c} for a, b, c in each]
+        if found := correlate([frequency[lang] for lang in rise], list(rise.values())):
+            related.append(f"{name}, {found}")
+    if not differ(frequency) or not related:
+        return None
+    known, values = bool(experts.scores.base_shares), [row["frequency"] for row in rows]
+    if known:
+        scale, axis = alt.Scale(type="sqrt", padding=12), alt.Axis(format="~%", grid=False)
+        x = Axis("frequency", "share of the base's training", scale, axis)
+        what = "its share of the text that the base was trained on"
+    else:
+        x = logs("frequency", "training tokens of the language", values, margin=0.08, grid=False)
+        what = "its training tokens here (what the base was trained on is not known)"
+    said = ("language", "series", f"frequency:{'.2%' if known else '.3~s'}", "rise:+.3f")
+    named = _apart(rows, "frequency", "rise", sqrt if known else log)
+    y = linear("rise", f"rise of loss ({_LOSS})")
+    drawn = _scatter("Where it was not learned", rows, named, x, y, experts, said)
+    caption = (
+        "The loss on a language minus the base's, mean over the experts that did not learn it, "
+        f"against {what}. Spearman's rank correlation: {'; '.join(related)}."
+    )
+    return Figure("unlearned", "Forgetting by frequency", caption, (drawn,), tuple(rows))
+
+
+def _scatter(
+    title: str,
+    rows: Sequence[Row],
+    named: Sequence[Row],
+    x: Axis,
+    y: Axis,
+    experts: MeasuredExperts,
+    said: Sequence[str],
+) -> alt.LayerChart:
+    """Points with their intervals, and the names of those that have room for one."""
+    tint = colour(experts.colours, (row["series"] for row in rows), "circle")
+    ranged = [row for row in rows if row.get("low") is not None]
+    ends = chart(ranged).encode(x.channel(alt.X), y.of("low").channel(alt.Y), tint, y2="high:Q")
     return panel(
-        "Sparse tfidf",
-        *_level(rows, losses),
-        base.mark_line(strokeWidth=2).encode(color=tint),
-        base.mark_circle(size=70, opacity=1).encode(color=tint, tooltip=tips),
+        title,
+        ends.mark_rule(strokeWidth=1.5, opacity=0.6) if ranged else None,
+        dots(rows, x, y, tint, size=70, said=said),
+        *words(named, x, y, field="language", align="left", dx=7, dy=-2),
     )
 
 
-def _by_k(found: Experts) -> list[dict[str, Any]]:
-    """The best of every way to divide that was tried with several numbers of parts."""
-    rows: list[dict[str, Any]] = []
-    for name in expert_divisions(found):
-        top, way = best(expert_settings(found, name)), found.scores.partitions[name].by
-        if top and name not in ("before", "grown"):
-            rows.append({"series": way, "parts": top.k, "loss": top.mean.loss})
-    ways = [row["series"] for row in rows]
-    return [row for row in rows if ways.count(row["series"]) > 1]
+def _apart(rows: Sequence[Row], x: str, y: str, along: Callable[[float], float]) -> list[Row]:
+    """Rows whose names, to the right of their points, would not lie on another point or name."""
+    places = [(along(row[x]), row[y]) for row in rows]
+    units = [
+        (max(values) - min(values) or 1.0) * near
+        for values, near in zip(zip(*places, strict=True), _NEAR, strict=True)
+    ]
+    scaled = [(a / units[0], b / units[1]) for a, b in places]
+    chosen: list[int] = []
+    for i, (a, b) in enumerate(scaled):
+        others = (*scaled[:i], *scaled[i + 1 :])
+        covered = any(0 <= c - a < 1 and abs(d - b) < 1 for c, d in others)
+        if not covered and all(hypot(scaled[j][0] - a, scaled[j][1] - b) >= 1 for j in chosen):
+            chosen.append(i)
+    return [rows[i] for i in chosen]
 
 
-def _parts(
-    rows: Sequence[Mapping[str, Any]], names: list[str], losses: Sequence[float]
+def _shares(experts: MeasuredExperts) -> Figure | None:
+    """How every partition that puts languages together spreads their text over its experts."""
+    panels, rows = [], list[Row]()
+    for name, partition in experts.scores.partitions.items():
+        if partition.k > 1 and any(
+            sum(s > 0.01 for s in of.values()) > 1 for of in partition.shares
+        ):
+            drawn, own = spread_panel(name, partition)
+            panels.append(drawn)
+            rows += [{"division": name, **row} for row in own]
+    if not panels:
+        return None
+    caption = "The share of each language's text that goes to each expert, by its number."
+    return Figure("shares", "Whose text each expert learned", caption, tuple(panels), tuple(rows))
+
+
+def _forgetting(experts: MeasuredExperts) -> Figure | None:
+    """A heat map for each division: the loss of its experts minus the base's."""
+    rises = experts.rises
+    if not rises:
+        return None
+    most = max(abs(rise.rise) for rise in rises)
+    divisions = dict.fromkeys(rise.division for rise in rises)
+    panels = [
+        _heat(name, [rise for rise in rises if rise.division == name], most, experts.languages)
+        for name in divisions
+    ]
+    caption = (
+        "Every expert (row) on every language (column): its loss minus the base's, nats per token. "
+        "Orange became worse, blue better; outlined are the languages of which it learned at "
+        f"least half the text. The strongest colour stands for {most:.2f}."
+    )
+    rows = tuple(asdict(rise) for rise in rises)
+    return Figure("forgetting", "What each expert forgot", caption, tuple(panels), rows)
+
+
+def _heat(
+    name: str, rises: Sequence[ExpertRise], most: float, languages: list[str]
 ) -> alt.LayerChart:
-    counts = [row["parts"] for row in rows]
-    x = alt.X("parts:Q", title="k, parts of the text", **_doubling(min(counts), max(counts)))
-    ways = list(dict.fromkeys(row["series"] for row in rows))
-    tint = colour([*names, *ways], ways)
-    base = alt.Chart(data(rows)).encode(x=x, y=_loss(losses), color=tint)
-    return panel(
-        "By number of parts",
-        base.mark_line(strokeWidth=2),
-        base.mark_circle(size=70, opacity=1).encode(tooltip=["series:N", "parts:Q", "loss:Q"]),
+    written = len(languages) <= _WRITTEN
+    order = list(dict.fromkeys(rise.expert for rise in sorted(rises, key=lambda r: r.number)))
+    rows = [
+        asdict(rise) | {"kind": _KINDS[rise.rise <= 0], "size": abs(rise.rise)} for rise in rises
+    ]
+    return heat(
+        name,
+        rows,
+        categories("lang", languages, size=12, labelAngle=0 if written else -90, orient="top"),
+        categories("expert", order, labelLimit=120),
+        colour(_KINDS, field="kind"),
+        "size",
+        {"type": "sqrt", "domain": [0, most], "range": [0.06, 0.9]},
+        height=30 * len(order) + 20,
+        said=("expert", "lang=language", "rise:+.3f"),
+        written="format(datum.rise, '+.2f')" if written else "",
+        outlined="learned",
     )
 
 
-def _level(rows: Sequence[Mapping[str, Any]], losses: Sequence[float]) -> list[alt.Chart]:
-    """The dense model's loss across a panel."""
-    dense = [{"loss": row["loss"], "name": "dense"} for row in rows if row["series"] == "dense"]
-    if not dense:
-        return []
-    at = alt.Chart(data(dense)).encode(y=_loss(losses))
-    rule = at.mark_rule(strokeDash=[5, 4], strokeWidth=1.5, style="quiet")
-    here = at.encode(x=alt.value("width"))
-    return [rule, *label(here, "name:N", "note", align="right", baseline="bottom", dy=-3)]
+def _ends(of: Estimate | None) -> Row:
+    return {"mean": of and of.value, "low": of and of.low, "high": of and of.high}
 
 
-def _loss(losses: Iterable[float]) -> alt.Y:
-    low, high = min(losses := list(losses)), max(losses)
-    room = 0.08 * (high - low or 0.1)
-    scale = alt.Scale(domain=[low - room, high + room], nice=False, zero=False)
-    return alt.Y("loss:Q", title=_LOSS, scale=scale, axis=alt.Axis(tickCount=5))
+def _height(languages: int, beside: int) -> int:
+    """Room for a row of dots, or for so many one below the other."""
+    return max(28, 9 * beside + 12) * languages + 20
 
 
-def _doubling(low: float, high: float) -> dict[str, Any]:
-    """A scale and an axis for counts that double."""
-    values = [2**i for i in range(12) if low * 0.99 <= 2**i <= high * 1.01]
-    values = sorted({*values, round(high)}) if round(high) < 2 * values[-1] else values
+def _doubling(field: str, values: Sequence[float]) -> Axis:
+    """An axis of counts that double."""
+    low, high = min(values), max(values)
+    ticks = [2**i for i in range(12) if low * 0.99 <= 2**i <= high * 1.01]
     scale = alt.Scale(type="log", base=2, domain=[low * 0.92, high * 1.09], nice=False)
-    return {"scale": scale, "axis": alt.Axis(values=values, format="d", grid=False)}
+    title = "k, parts of the text" if field == "parts" else f"{field} for a token"
+    return Axis(field, title, scale, alt.Axis(values=ticks, format="d", grid=False))

@@ -1,4 +1,4 @@
-"""The page of a partition: its parts, whose text lies where, and the decisions behind it."""
+"""The page of a partition: its parts, whose text is where, and the decisions behind it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,7 +8,6 @@ from pathlib import Path
 from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance, leaves
 from tongues.pages import (
-    Block,
     Callout,
     Card,
     Cards,
@@ -28,9 +27,8 @@ from tongues.pages.axes import COUNT, Axis, Row, categories, colour, linear, tip
 from tongues.pages.plots import alt, bars, chart, heat, panel, words
 from tongues.quantities import show_count
 
-__all__ = ["partition_lead", "write_partition_page"]
+__all__ = ["part_table", "partition_lead", "spread_panel", "write_partition_page"]
 
-_GIVEN = "by given distances, near languages together"
 _ABOUT_MERGES = (
     "In every round each cluster merges with exactly one other, the nearest pair first. Where "
     "the number of languages is not the number of parts times a power of two, only some merge "
@@ -55,15 +53,20 @@ def write_partition_page(
     filled folder refused.
     """
     check_folder(out)
-    notes = [Callout("To know", partition.notes)] if partition.notes else []
+    notes = [Callout("Notes", partition.notes)] if partition.notes else []
+    figures = [_tree(partition)] if partition.merges else []
+    figures.append(_shares(partition, text))
+    if partition.distances and len(partition.distances) > 1:
+        figures.append(_matrix(partition, partition.distances))
+    decisions = [Paragraph(_ABOUT_MERGES, "quiet"), _merge_table(partition)]
     page = Page(
         title or f"Partition in {partition.k} parts",
         [
             _cards(partition, text),
             *notes,
-            Section("parts", "Parts", [_part_table(partition, text)]),
-            *_figures(partition, text),
-            *_decisions(partition),
+            Section("parts", "Parts", [part_table(partition, text)]),
+            *figures,
+            *([Section("decisions", "Decisions", decisions)] if partition.merges else []),
         ],
         lead=[Paragraph(partition_lead(partition), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
@@ -78,69 +81,61 @@ def partition_lead(partition: Partition) -> str:
     languages = f"{count} language{'s' * (count != 1)}"
     if partition.k == 1:
         return f"The text of {languages} in one part, for one model."
-    summaries = {"distances": _GIVEN} | {method.name: method.summary for method in PARTITIONS}
+    summaries = {"distances": "by given distances, near languages together"}
+    summaries |= {method.name: method.summary for method in PARTITIONS}
     how = summaries.get(partition.by, f"by {partition.by}")  # its package may be gone
     return f"The text of {languages} in {partition.k} parts, {how}."
 
 
+def part_table(partition: Partition, text: Mapping[str, float] | None = None) -> Table:
+    """A row per part: which languages it has, and how much text where that is known."""
+    sizes = amounts(partition, text) if text else []
+    rows: list[dict[str, Entry]] = []
+    for number, shares in enumerate(partition.shares):
+        most_first = sorted(shares.items(), key=lambda item: -item[1])
+        named = ", ".join(
+            lang if part == 1 else f"{lang} {percent(part)}"
+            for lang, part in most_first
+            if part >= _SEEN
+        )
+        row: dict[str, Entry] = {"part": number, "languages": named}
+        if text:
+            row["tokens"] = Cell(show_count(sizes[number]), sizes[number])
+            row["of all"] = percent_cell(sizes[number], sum(sizes))
+        rows.append(row)
+    return Table.of(rows)
+
+
 def _cards(partition: Partition, text: Mapping[str, float]) -> Cards:
     sizes = amounts(partition, text)
-    counts = [len(cluster) for cluster in partition.clusters]
-    each = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
+    most = [max(s.get(lang, 0.0) for s in partition.shares) for lang in partition.languages]
+    whole = sum(part > 1 - _SEEN for part in most)
+    counts = [sum(part >= _SEEN for part in shares.values()) for shares in partition.shares]
+    each = "–".join(dict.fromkeys([str(min(counts)), str(max(counts))]))
+    below = f"{each} languages in each" if whole == len(most) else "with text of several languages"
     span = f"{show_count(min(sizes))} to {show_count(max(sizes))} tokens"
     cards = [
-        Card(str(partition.k), f"{each} languages in each", "parts, an expert for each"),
+        Card(str(partition.k), below, "parts, an expert for each"),
         Card(f"{balance(sizes):.2f}", span, "times the mean is the largest part's text"),
     ]
     if partition.k > 1:
-        kept = [max(s.get(lang, 0.0) for s in partition.shares) for lang in partition.languages]
-        whole = sum(most > 1 - _SEEN for most in kept)
-        what = "of a language's text, on average, lies in one part"
-        between = f"{whole} of {len(kept)} languages lie in one part whole"
-        cards.append(Card(percent(sum(kept) / len(kept)), between, what))
+        between = f"{whole} of {len(most)} languages are in one part whole"
+        what = "of a language's text, on average, is in one part"
+        cards.append(Card(percent(sum(most) / len(most)), between, what))
     return Cards(cards)
 
 
-def _part_table(partition: Partition, text: Mapping[str, float]) -> Table:
-    sizes = amounts(partition, text)
-    rows: list[list[Entry]] = []
-    for number, shares in enumerate(partition.shares):
-        most_first = sorted(shares.items(), key=lambda item: -item[1])
-        named = [
-            f"`{lang}`" if part == 1 else f"`{lang}` {percent(part)}"
-            for lang, part in most_first
-            if part >= _SEEN
-        ]
-        tokens = Cell(show_count(sizes[number]), sizes[number])
-        of_all = percent_cell(sizes[number], sum(sizes))
-        rows.append([number, tokens, of_all, Cell(", ".join(named), marked=True)])
-    return Table(["part", "tokens", "of all", "languages, and how much of their text"], rows)
-
-
-def _decisions(partition: Partition) -> list[Block]:
+def _merge_table(partition: Partition) -> Table:
     """Every merge of the tree, nearest first in each round."""
-    if not partition.merges:
-        return []
-    parts = [set(cluster) for cluster in partition.clusters]
     rows: list[list[Entry]] = []
     for merge in partition.merges:
         both = {*merge.left, *merge.right}
-        within = [number for number, part in enumerate(parts) if both <= part]
-        distance = Cell(f"{merge.distance:.3f}", merge.distance)
+        within = [n for n, part in enumerate(partition.clusters) if both <= set(part)]
         sides = ", ".join(merge.left), ", ".join(merge.right)
+        distance = Cell(f"{merge.distance:.3f}", merge.distance)
         where = f"part {within[0]}" if within else "above the parts"
         rows.append([merge.round, distance, *sides, where])
-    table = Table(["round", "distance", "cluster", "with", "in"], rows)
-    return [Section("decisions", "Decisions", [Paragraph(_ABOUT_MERGES, "quiet"), table])]
-
-
-def _figures(partition: Partition, text: Mapping[str, float]) -> list[Figure]:
-    """Every figure that there is something to show in; text: tokens of every language."""
-    drawn = [_tree(partition)] if partition.merges else []
-    drawn.append(_shares(partition, text))
-    if partition.distances and len(partition.distances) > 1:
-        drawn.append(_matrix(partition, partition.distances))
-    return drawn
+    return Table(["round", "distance", "cluster", "with", "in"], rows)
 
 
 def _tree(partition: Partition) -> Figure:
@@ -152,7 +147,7 @@ def _tree(partition: Partition) -> Figure:
         sides = frozenset(merge.left), frozenset(merge.right)
         (x1, y1), (x2, y2) = (places[side] for side in sides)
         inside = {part[lang] for lang in sides[0] | sides[1]}
-        series = _name(inside.pop()) if len(inside) == 1 else None
+        series = f"part {inside.pop()}" if len(inside) == 1 else None
         at, y = float(merge.round), (y1 + y2) / 2
         ways = [(x1, y1, at, y1), (x2, y2, at, y2), (at, y1, at, y2)]
         lines += [{"x": a, "y": b, "x2": c, "y2": d, "series": series} for a, b, c, d in ways]
@@ -166,128 +161,114 @@ def _tree(partition: Partition) -> Figure:
     down = alt.Scale(domain=[-0.6, height - 0.4], reverse=True, nice=False)
     labels = categories("y", (), values=list(range(height)), labelExpr=names, labelOverlap=False)
     y = Axis("y", None, down, labels.axis)
-    within = [line for line in lines if line["series"]]
-    above = [line for line in lines if not line["series"]]
 
     def rules(rows: list[Row]) -> alt.Chart:
         return chart(rows).encode(x.channel(alt.X), y.channel(alt.Y), x2="x2:Q", y2="y2:Q")
 
-    tint, said = colour(_names(partition)), tips("left", "right=with", "distance")
-    figure = panel(
+    within = [row for row in lines if row["series"]]
+    above = [row for row in lines if not row["series"]]
+    texts = words(joints, x, y, align="left", baseline="bottom", dx=4, dy=-3)
+    tint = colour([f"part {number}" for number in range(partition.k)])
+    drawn = panel(
         "Balanced tree of languages",
         rules(above).mark_rule(strokeWidth=2, opacity=0.5) if above else None,
         rules(within).mark_rule(strokeWidth=2.5).encode(tint) if within else None,
-        *(
-            layer.encode(tooltip=said)
-            for layer in words(joints, x, y, align="left", baseline="bottom", dx=4, dy=-3)
-        ),
+        *(layer.encode(tooltip=tips("left", "right=with", "distance")) for layer in texts),
         height=_ROW * height + 20,
     )
     caption = (
-        "Each joint shows the distance at which two clusters merged. Coloured lines lie within a "
+        "Each joint shows the distance at which two clusters merged. Coloured lines are within a "
         "part, grey ones above: they show which parts are near each other."
     )
-    return Figure("tree", "The tree behind the parts", caption, (figure,), tuple(joints))
+    return Figure("tree", "The tree behind the parts", caption, (drawn,), tuple(joints))
+
+
+def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list[Row]]:
+    """How the text of each language is spread over the parts, and the rows drawn."""
+    rows: list[Row] = [
+        {"part": number, "series": f"part {number}", "language": lang, "share": part}
+        for number, shares in enumerate(partition.shares)
+        for lang, part in shares.items()
+        if part >= _SEEN
+    ]
+    names, order = [f"part {number}" for number in range(partition.k)], leaves(partition)
+    drawn = bars(
+        title,
+        rows,
+        linear("share", "share of its text", low=0, high=1, format="~%"),
+        categories("language", order),
+        colour(names, names, "square", symbolSize=90, columns=4),
+        height=_ROW * len(order) + 20,
+        said=("language", "series=part", "share:.1%"),
+        order="part",
+        band=0.75,
+    )
+    return drawn, rows
 
 
 def _shares(partition: Partition, text: Mapping[str, float]) -> Figure:
-    """Whose text lies where, by language and by part."""
-    rows = [
-        {"part": number, "language": lang, "share": part, "tokens": part * text[lang]}
-        for number, shares in enumerate(partition.shares)
-        for lang, part in sorted(shares.items(), key=lambda item: -item[1] * text[item[0]])
-        if part >= _SEEN
-    ]
-    drawn = _stacked(rows, _NAMED * max(amounts(partition, text)))
-    order, names = leaves(partition), _names(partition)
-    said = ("language", "series=part", "said=of its text", "tokens:.3~s")
-    y = categories("series", names)
-    ends = linear("from", "tokens", labelExpr=COUNT)
-    stacked = chart(drawn).encode(ends.channel(alt.X), y.channel(alt.Y), x2="to:Q")
-    stacked = stacked.mark_bar(height={"band": 0.75}, style="halo", strokeWidth=1)
-    within = chart(drawn).encode(ends.of("middle").channel(alt.X), y.channel(alt.Y), text="name:N")
-    panels = [
-        panel(
-            "What each part holds",
-            stacked.encode(colour(names), tooltip=tips(*said)),
-            within.mark_text(style="within"),
-            height=_ROW * partition.k + 20,
-        )
-    ]
-    caption = "The text that each part holds, language by language."
-    if any(row["share"] < 1 - _SEEN for row in rows):
-        spread = bars(
-            "Each language's text",
-            drawn,
-            linear("share", "share of its text", low=0, high=1, format="~%"),
-            categories("language", order),
-            colour(names, names, "square", symbolSize=90, columns=4),
-            height=_ROW * len(order) + 20,
-            said=said,
-            order="part",
-            band=0.75,
-        )
-        panels.insert(0, spread)
-        caption = (
-            "Left, how the text of each language is spread over the parts; right, the text that "
-            "each part holds, language by language."
-        )
-    title = "Whose text each expert learns"
-    return Figure("shares", title, caption, tuple(panels), tuple(rows))
-
-
-def _stacked(rows: list[Row], least: float) -> list[Row]:
-    """The rows with where each piece of a part's bar begins and ends; least: that has a name."""
-    reached: dict[int, float] = {}
-    drawn = []
+    """Whose text is where, by language and by part."""
+    spread, rows = spread_panel("Each language's text", partition)
+    rows = [row | {"tokens": row["share"] * text[row["language"]]} for row in rows]
+    rows.sort(key=lambda row: (row["part"], -row["tokens"]))
+    least, reached, drawn = _NAMED * max(amounts(partition, text)), dict[int, float](), list[Row]()
     for row in rows:
         start = reached.get(row["part"], 0.0)
         end = reached[row["part"]] = start + row["tokens"]
-        place = {"from": start, "to": end, "middle": (start + end) / 2}
         name = row["language"] if row["tokens"] >= least else ""
-        texts = {"series": _name(row["part"]), "said": percent(row["share"]), "name": name}
-        drawn.append(row | place | texts)
-    return drawn
+        drawn.append(row | {"from": start, "to": end, "middle": (start + end) / 2, "name": name})
+    names = [f"part {number}" for number in range(partition.k)]
+    y, ends = categories("series", names), linear("from", "tokens", labelExpr=COUNT)
+    stacked = chart(drawn).encode(ends.channel(alt.X), y.channel(alt.Y), x2="to:Q")
+    stacked = stacked.mark_bar(height={"band": 0.75}, style="halo", strokeWidth=1)
+    within = chart(drawn).encode(ends.of("middle").channel(alt.X), y.channel(alt.Y), text="name:N")
+    said = tips("language", "series=part", "share:.1%", "tokens:.3~s")
+    holds = panel(
+        "What each part holds",
+        stacked.encode(colour(names), tooltip=said),
+        within.mark_text(style="within"),
+        height=_ROW * partition.k + 20,
+    )
+    whole = all(row["share"] >= 1 - _SEEN for row in rows)
+    caption = "The text that each part holds, language by language."
+    if not whole:
+        caption = f"How the text of each language is spread over the parts. Second, t{caption[1:]}"
+    panels = (holds,) if whole else (spread, holds)
+    return Figure("shares", "Whose text each expert learns", caption, panels, tuple(rows))
 
 
 def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> Figure:
-    """Every distance, in the order of the tree."""
+    """Every distance; languages of one part have a colour of their own."""
     order, part = leaves(partition), _part_of(partition)
-    kinds = ["one part", "two parts"]
-    rows = [
-        {"language": a, "other": b, "distance": distances[a][b], "kind": kinds[part[a] != part[b]]}
+    kinds = ["one part", "two parts"] if part else ["distance"]
+    rows: list[Row] = [
+        {"language": a, "other": b, "distance": distances[a][b], "kind": kinds[-1]}
+        | ({"kind": kinds[0]} if part and part[a] == part[b] else {})
         for a in order
         for b in order
         if a != b
     ]
     values = [row["distance"] for row in rows]
     written = len(order) <= _WRITTEN
-    figure = heat(
+    drawn = heat(
         "Distances of languages",
         rows,
         categories("other", order, size=12, labelAngle=0 if written else -90, orient="top"),
         categories("language", order),
-        colour(kinds, kinds, "square", field="kind", symbolSize=90),
+        colour(kinds, kinds if part else None, "square", field="kind", symbolSize=90),
         "distance",
         {"domain": [min(values), max(values)], "range": [0.9, 0.08]},
         height=_ROW * len(order) + 20,
         said=("language", "other", "distance"),
         written="format(datum.distance, '.2f')" if written else "",
     )
-    caption = (
-        "The darker, the nearer. The languages stand in the order of the tree; pairs in one part "
-        "have a colour of their own."
-    )
-    return Figure("distances", "The distances behind it", caption, (figure,), tuple(rows))
+    caption = "The darker, the nearer."
+    caption += " The languages are in the order of the tree." if partition.merges else ""
+    caption += " Pairs in one part have a colour of their own." if part else ""
+    return Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
 
 
 def _part_of(partition: Partition) -> dict[str, int]:
-    return {lang: i for i, cluster in enumerate(partition.clusters) for lang in cluster}
-
-
-def _name(number: int) -> str:
-    return f"part {number}"
-
-
-def _names(partition: Partition) -> list[str]:
-    return [_name(number) for number in range(partition.k)]
+    """The part of each language; nothing where languages are spread over parts."""
+    parts = {lang: i for i, cluster in enumerate(partition.clusters) for lang in cluster}
+    return parts if sum(map(len, partition.clusters)) == len(parts) else {}
