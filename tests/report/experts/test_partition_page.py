@@ -64,9 +64,9 @@ def test_topics_spread_languages_over_parts(tmp_path: Path) -> None:
     assert float(drawn["1", "qaa"]["tokens"]) == 1e6
     text = page.read_text(encoding="utf-8")
     assert as_text([part_table(partition, TEXT)]).splitlines() == [
-        "part  languages         tokens  of all",
-        "   0  qab, qaa 75.0 %       6M  85.7 %",
-        "   1  qaa 25.0 %            1M  14.3 %",
+        "part  languages        tokens  of all",
+        "   0  qab, qaa 75.0 %      6M  85.7 %",
+        "   1  qaa 25.0 %           1M  14.3 %",
     ]
     assert "with text of several languages" in text
     assert "1 of 2 languages are in one part whole" in text
@@ -86,7 +86,7 @@ def test_another_folder_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_distances_of_topics_know_no_parts_and_no_tree(tmp_path: Path) -> None:
-    halves = ({lang: 0.5 for lang in PLACES},) * 2
+    halves = (dict.fromkeys(PLACES, 0.5),) * 2
     partition = Partition("topics", (tuple(PLACES),) * 2, halves, distances=DISTANCES)
     page = write_partition_page(partition, TEXT, tmp_path / "page")
     assert {row["kind"] for row in rows_of(page.parent, "distances")} == {"distance"}
