@@ -29,21 +29,18 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM
 
-from tongues.experts.ensemble import (
+from tongues.experts.ensemble import parse_routing
+from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, open_ensemble
+from tongues.experts.ensemble.generate import generate
+from tongues.experts.ensemble.lineage import (
     Lineage,
-    Router,
     best_experts,
     describe_expert,
-    fit_router,
-    parse_routing,
     router_file,
-    save_router,
     write_lineage,
 )
-from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
-from tongues.experts.ensemble.generate import generate
-from tongues.experts.ensemble.sampling import Sampling
-from tongues.experts.ensemble.score import score
+from tongues.experts.ensemble.request import Sampling
+from tongues.experts.ensemble.router import Router, fit_router, save_router
 from tongues.files import file_hash
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
@@ -100,10 +97,10 @@ def route(router: Router, terms: Terms, texts: Mapping[str, list[np.ndarray]]) -
     pushed = 0
     for text in (text for sample in texts.values() for text in sample):
         start = time.thread_time()
-        state, alone = router.start(), []
+        sums, alone = router.sum(text[:0]), []
         for token in text.tolist():
-            alone.append(router.weights(state))
-            router.push(state, token)
+            alone.append(router.weights(sums))
+            sums += router.vectors[token]
         seconds["one at a time"] += time.thread_time() - start
         start = time.thread_time()
         whole = router.document_weights(text)
@@ -149,7 +146,7 @@ def make(folder: Path, tokenizer: Path, router: Router, shape: str) -> Path:
     lineage = Lineage(
         experts=tuple(described),
         languages=best_experts(described),
-        seed="seed",
+        base="seed",
         tokenizer_sha256=file_hash(tokenizer),
         router=router_file(own / "router.safetensors"),
         partition={"by": "file"},
@@ -227,7 +224,7 @@ def windows(documents: list[np.ndarray]) -> Iterator[torch.Tensor]:
 
 
 def judge(ensemble: Ensemble, documents: list[np.ndarray]) -> list[str]:
-    """Scoring by all experts, beside each run alone by a bare loop."""
+    """Scoring by all experts in batches, and by a bare loop."""
 
     def alone() -> None:
         with torch.inference_mode():
@@ -236,22 +233,16 @@ def judge(ensemble: Ensemble, documents: list[np.ndarray]) -> list[str]:
                     logits = ensemble.models[number](batch[:, :-1], use_cache=False).logits
                     cross_entropy(logits.transpose(1, 2), batch[:, 1:], reduction="none")
 
-    ways: dict[str, Callable[[], object]] = {"each expert by a bare loop": alone}
-    for said in ("tfidf", "tfidf:2", "tfidf:1", "posterior"):
-        routing = parse_routing(said)
-        ways[said] = lambda routing=routing: score(ensemble, documents, routing)
+    ways: dict[str, Callable[[], object]] = {
+        "each expert by a bare loop": alone,
+        "each expert in batches": lambda: expert_log_probs(ensemble, documents),
+    }
     seconds = fastest(ways)
     size, bare = sum(map(len, documents)), seconds["each expert by a bare loop"]
     lines = [f"\nscoring, {len(documents)} documents, {size:,} tokens"]
     for name, taken in seconds.items():
-        ran = K * size
-        if name in ("tfidf", "tfidf:2", "tfidf:1", "posterior"):
-            ran = sum(one.computed for one in score(ensemble, documents, parse_routing(name)))
-        share = ran / (K * size)
-        lines.append(
-            f"  {name:28s} {1e6 * taken / size:7.1f} µs a token, experts ran on {share:6.1%},"
-            f" {taken / (bare * share):5.2f} x what these cost alone"
-        )
+        cost = f"{1e6 * taken / size:7.1f} µs a token, {taken / bare:5.2f} x the bare loop"
+        lines.append(f"  {name:28s} {cost}")
     return lines
 
 

@@ -30,15 +30,14 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM
 
-from tongues.experts.ensemble import (
+from tongues.experts.ensemble.lineage import (
     Lineage,
-    Router,
     best_experts,
     describe_expert,
     router_file,
-    save_router,
     write_lineage,
 )
+from tongues.experts.ensemble.router import Router, save_router
 from tongues.files import file_hash
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
@@ -84,7 +83,7 @@ def make(workspace: Path, shape: str) -> list[str]:
     lineage = Lineage(
         experts=tuple(described),
         languages=best_experts(described),
-        seed="seed",
+        base="seed",
         tokenizer_sha256=file_hash(workspace / "tokens/tokenizer.json"),
         router=router_file(folder / "router.safetensors"),
         partition={"by": "file"},

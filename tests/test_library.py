@@ -104,7 +104,7 @@ def test_importing_brings_nothing_and_a_package_does_not_take_a_verbs_name() -> 
 import sys, tongues
 heavy = {"torch", "numpy", "altair", "click", "pydantic"}
 assert not heavy & set(sys.modules)
-import tongues.train.plan, tongues.experts.rounds
+import tongues.train.plan, tongues.experts.plans
 from tongues.train import RunPlan
 from tongues.experts.partition.partition import Partition
 assert RunPlan.__module__ == "tongues.train.plan"

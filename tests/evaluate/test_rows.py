@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedModel
 
+from tests.experts.ensemble.making import score
 from tests.models.families import tiny
 from tongues.errors import UserError
 from tongues.evaluate.rows import (
@@ -21,7 +22,6 @@ from tongues.evaluate.rows import (
 )
 from tongues.experts.ensemble import parse_routing
 from tongues.experts.ensemble.model import open_model
-from tongues.experts.ensemble.score import score
 from tongues.models import scorer
 
 VOCABULARY = 300

@@ -10,13 +10,12 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM
 
-from tests.experts.ensemble.making import TEXT
+from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
 from tongues.errors import UserError
 from tongues.evaluate.losses import Policy, bits_per_segment, spelling_cautions
 from tongues.evaluate.texts import read_texts, text_losses, token_nats
 from tongues.experts.ensemble.model import Model, open_model
-from tongues.experts.ensemble.score import score
 from tongues.text import Document
 from tongues.tokens import load_tokenizer, open_tokens
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tongues.experts.ensemble.router import Router, fit_router
-from tongues.experts.merge import with_new_pieces
+from tongues.experts.train import with_new_pieces
 
 
 def old_router() -> Router:

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.experts.ensemble.making import LANGUAGES, TEXT, make_router, make_tokenizer
-from tongues.experts.ensemble import Expert, Lineage
+from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.routed import routed_texts, spelt
 from tongues.tokens import load_tokenizer
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests.experts.ensemble.making import score
 from tongues.cli.main import command
 from tongues.errors import UserError
 from tongues.evaluate.evaluation import Evaluation, TextScores, read_evaluation
 from tongues.evaluate.experts import evaluate_experts
-from tongues.experts.ensemble import load_router
 from tongues.experts.ensemble.ensemble import open_ensemble
+from tongues.experts.ensemble.router import load_router
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.experts.ensemble.score import score
 from tongues.experts.heldout import documents_of, scored_documents
 from tongues.files import file_hash
 from tongues.tokens import open_tokens

@@ -13,10 +13,10 @@ from tokenizers import Tokenizer
 from tokenizers.models import Unigram
 from tokenizers.pre_tokenizers import Metaspace
 
+from tests.experts.ensemble.making import score
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.experts.ensemble.score import score
 from tongues.serve.engine import End
 from tongues.serve.limits import Limits
 from tongues.serve.openapi import ChatReply, CompletionReply, ModelsReply

@@ -5,7 +5,7 @@ import pytest
 from tongues.errors import UserError
 from tongues.experts.ensemble.generate import continue_texts
 from tongues.experts.ensemble.model import Model
-from tongues.experts.ensemble.sampling import Sampling
+from tongues.experts.ensemble.request import Sampling
 
 MODEL = "small/small"
 

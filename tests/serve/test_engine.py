@@ -7,9 +7,8 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model
-from tongues.experts.ensemble.request import Request, Token
+from tongues.experts.ensemble.request import Request, Sampling, Token
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.experts.ensemble.sampling import Sampling
 from tongues.serve.engine import End, Engine, Full
 
 MODEL = "small/small"

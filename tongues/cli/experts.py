@@ -126,7 +126,7 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
         rows.append(row)
     print_table(rows)
     folder = find_ensemble(ensemble, workspace)
-    click.echo(f"\nall of {folder} is as it was made; its base is {lineage.seed}")
+    click.echo(f"\nall of {folder} is as it was made; its base is {lineage.base}")
 
 
 def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:

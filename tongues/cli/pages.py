@@ -33,11 +33,11 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
     for line in study_lines(runs):
         click.echo(line)
     if ensembles:
-        from tongues.experts.standing import standings_table
+        from tongues.experts.ensemble.lineage import state_rows
 
         if runs:
             click.echo("")
-        print_table(standings_table(ensembles))
+        print_table(state_rows(ensembles))
 
 
 @click.command()

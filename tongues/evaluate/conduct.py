@@ -15,7 +15,7 @@ from tongues.evaluate.losses import DocumentLosses, Policy, resolved
 from tongues.evaluate.tasks import Exam, ItemFault, Normalisation, Unfitting
 from tongues.evaluate.tasks.score import Answers, fitted, score_task
 from tongues.evaluate.texts import routed_losses
-from tongues.experts.ensemble.model import Model, find_model, open_models, place_of, seed_of
+from tongues.experts.ensemble.model import Model, find_model, open_models, place_of, stored_base
 from tongues.files import file_name, fingerprint, read_json, write_json
 from tongues.jsonable import from_plain, to_plain
 from tongues.runs import read_run
@@ -235,8 +235,8 @@ def _finite(result: Result) -> bool:
 
 
 def _describe(subject: Model, subjects: Sequence[Model], workspace: Path) -> EvaluatedModel:
-    ensemble, base, trained = subject.ensemble, subject.seed, None
-    if base is not None and seed_of(subject.name, workspace) is not None:
+    ensemble, base, trained = subject.ensemble, subject.base, None
+    if base is not None and stored_base(subject.name, workspace) is not None:
         place = place_of(base, workspace)  # by the user's name for it if that is evaluated too
         names = (one.name for one in subjects if place_of(one.name, workspace) == place)
         base = next(names, base)
@@ -277,7 +277,7 @@ def with_bases(models: Sequence[str], workspace: Path) -> list[str]:
             raise UserError(f"`{name}` is named twice{also}", hint="name each model once")
         named[place] = name
     for name in models:
-        base = seed_of(name, workspace)
+        base = stored_base(name, workspace)
         if base is not None:
             named.setdefault(place_of(base, workspace), base)
     return list(named.values())

@@ -85,7 +85,7 @@ def evaluate_experts(
     everyone = list(chain(*lineages.values()))
     unseen = unseen_documents(tokens, everyone, workspace)
     documents = held_out_documents(tokens, unseen, tokens=scored)
-    base, store = everyone[0].seed, workspace / "ensembles"
+    base, store = everyone[0].base, workspace / "ensembles"
     settings = [_Setting(base, "", (base,))]
     unknown: dict[str, set[str]] = {}
     for division, places in ensembles.items():

@@ -26,8 +26,8 @@ from tongues.evaluate.rows import Row, score_rows, too_long
 from tongues.evaluate.texts import token_nats
 from tongues.evaluate.writing import begins_with, likeliest, write
 from tongues.experts.ensemble.model import Model, open_model, place_of
+from tongues.experts.ensemble.request import Sampling
 from tongues.experts.ensemble.routing import parse_routing
-from tongues.experts.ensemble.sampling import Sampling
 from tongues.quantities import Bytes
 
 __all__ = ["LmEvalModel", "as_lm_eval", "language_of", "main"]

@@ -19,8 +19,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
+from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
-from tongues.experts.ensemble.score import mixed
 from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 
 __all__ = [

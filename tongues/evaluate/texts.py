@@ -11,9 +11,9 @@ from langcodes import tag_is_valid
 from tongues.errors import UserError, nearest
 from tongues.evaluate.losses import DocumentLosses, Policy, Reading, Spelling, resolved, windows
 from tongues.evaluate.rows import Row, each_expert, expert_weights
+from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.ensemble.model import Model
-from tongues.experts.ensemble.score import mixed
 from tongues.experts.heldout import scored_documents, unseen_documents
 from tongues.files import path_text
 from tongues.recipe import Files

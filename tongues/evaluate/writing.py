@@ -8,7 +8,7 @@ import numpy as np
 from tongues.evaluate.rows import Row, Scored
 from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.model import Model
-from tongues.experts.ensemble.sampling import Sampling
+from tongues.experts.ensemble.request import Sampling
 
 __all__ = ["begins_with", "likeliest", "write"]
 

@@ -1,6 +1,5 @@
-"""Language experts: the text divided, an expert for each part, used as one, and grown."""
+"""Language experts: the text divided, an expert for each cluster, used as one, and grown."""
 
-from tongues.experts.plans import expert_runs, plan_rounds
-from tongues.experts.rounds import Round
+from tongues.experts.plans import Round, expert_runs, plan_rounds
 
 __all__ = ["Round", "expert_runs", "plan_rounds"]

@@ -1,11 +1,11 @@
-"""Held-out text shared out: its first half is scored, its second tunes what has to be chosen.
+"""Held-out text: its first half is scored, its second tunes what has to be chosen.
 
 An ensemble that grew has experts of several preparations, and text that is held out now may have
 been trained on before: a language added later brings in its translations of the others' text. Only
 what was held out of all of them tells of all experts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,7 +30,7 @@ __all__ = [
     "unseen_documents",
 ]
 
-_FEWEST = 10  # documents scored, where there are so many: of fewer an interval says little
+_FEWEST = 10  # documents scored, where there are that many: of fewer an interval says little
 
 
 def scored_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = None) -> np.ndarray:
@@ -55,8 +55,8 @@ def documents_of(
     tokens: np.ndarray, bounds: np.ndarray, numbers: Sequence[int] | np.ndarray
 ) -> list[np.ndarray]:
     """Documents by their numbers, without the token that ends each; empty ones are left out."""
-    found = [np.asarray(tokens[bounds[i] : bounds[i + 1] - 1], dtype=np.int64) for i in numbers]
-    return [document for document in found if len(document)]
+    documents = (np.asarray(tokens[bounds[i] : bounds[i + 1] - 1], np.int64) for i in numbers)
+    return [document for document in documents if len(document)]
 
 
 def unseen_documents(
@@ -66,46 +66,45 @@ def unseen_documents(
 
     Of a preparation that is gone nothing is known.
     """
-    found = {lang: np.ones(_count(tokens.shard(lang, "valid")), bool) for lang in tokens.languages}
+    now = {lang: _documents(tokens.shard(lang, "valid")) for lang in tokens.languages}
+    unseen = {lang: np.ones(len(documents), bool) for lang, documents in now.items()}
     stores = _stores(workspace)
     for fingerprint, learned in _trained_on(lineages, workspace).items():
         if fingerprint == tokens.fingerprint or fingerprint not in stores:
             continue
         other = open_tokens(stores[fingerprint])
-        for lang in learned & found.keys():
-            then = set(_whole(other.shard(lang, "valid")))
-            now = [document in then for document in _whole(tokens.shard(lang, "valid"))]
-            found[lang] &= np.array(now, dtype=bool)
-    return found
+        for lang in learned & unseen.keys():
+            then = set(_documents(other.shard(lang, "valid")))
+            unseen[lang] &= np.array([document in then for document in now[lang]], dtype=bool)
+    return unseen
 
 
 def held_out_cautions(tokens: Tokens, lineage: Lineage, workspace: Path) -> list[Caution]:
     """What of the held-out text does not tell of an ensemble that grows, and what follows."""
-    found: list[Caution] = []
+    cautions: list[Caution] = []
     unseen = unseen_documents(tokens, [lineage], workspace)
     moved = {lang: kept for lang, kept in unseen.items() if not kept.all()}
     if moved:
         shards = {lang: tokens.shard(lang, "valid") for lang in moved}
-        told = ", ".join(
+        shares = ", ".join(
             f"`{lang}` {show_count(int(np.diff(shards[lang].bounds)[kept].sum()))} of "
             f"{show_count(len(shards[lang].tokens))}"
             for lang, kept in moved.items()
         )
+        lost = ", ".join(f"`{lang}`" for lang, kept in moved.items() if not kept.any())
         sentence = (
             "of the tokens that are held out now, not all were when the ensemble that grows was "
-            f"trained: {told} (what one language holds out is held out of all, with translations "
+            f"trained: {shares} (what one language holds out is held out of all, with translations "
             "and copies); losses before and after are those of these alone"
-        )
-        lost = ", ".join(f"`{lang}`" for lang, kept in moved.items() if not kept.any())
-        sentence += f", but of all for {lost}" if lost else ""
-        found.append(Caution("held_out_moved", sentence))
+        ) + (f", but of all for {lost}" if lost else "")
+        cautions.append(Caution("held_out_moved", sentence))
     trained, stores = _trained_on([lineage], workspace), _stores(workspace)
     gone = {lang for mark, learned in trained.items() if mark not in stores for lang in learned}
     if gone & unseen.keys():
         named = ", ".join(sorted(gone & unseen.keys()))
         what = "the tokens that the ensemble was trained on are gone: whether it knows what is held"
-        found.append(Caution("held_out_unknown", f"{what} out of {named} cannot be told"))
-    return found
+        cautions.append(Caution("held_out_unknown", f"{what} out of {named} is unknown"))
+    return cautions
 
 
 def _among(bounds: np.ndarray, kept: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -123,32 +122,26 @@ def _trained_on(lineages: Iterable[Lineage], workspace: Path) -> dict[str, set[s
         for lineage in lineages
         for name in (*lineage.names, *(str(made["expert"]) for made in lineage.rounds))
     }
-    found: dict[str, set[str]] = {}
+    languages: dict[str, set[str]] = {}
     for directory in (workspace / "runs" / name for name in sorted(names)):
         if (directory / "run.json").is_file():
             record = read_run(directory)
-            found.setdefault(record.tokens_fingerprint, set()).update(record.shares)
-    return found
+            languages.setdefault(record.tokens_fingerprint, set()).update(record.shares)
+    return languages
 
 
-def _stores(workspace: Path) -> Mapping[str, Path]:
+def _stores(workspace: Path) -> dict[str, Path]:
     """The preparations that there are, by fingerprint."""
-    found: dict[str, Path] = {}
+    stores: dict[str, Path] = {}
     for file in sorted((workspace / "tokens").glob("*/tokens.json")):
         with suppress(UserError):  # a damaged one
-            found[read_manifest(file.parent)["fingerprint"]] = file.parent
-    return found
+            stores[read_manifest(file.parent)["fingerprint"]] = file.parent
+    return stores
 
 
-def _whole(shard: Shard) -> list[bytes]:
-    return [
-        shard.tokens[start:end].tobytes()
-        for start, end in zip(shard.bounds[:-1], shard.bounds[1:], strict=True)
-    ]
-
-
-def _count(shard: Shard) -> int:
-    return len(shard.bounds) - 1
+def _documents(shard: Shard) -> list[bytes]:
+    pairs = zip(shard.bounds[:-1], shard.bounds[1:], strict=True)
+    return [shard.tokens[start:end].tobytes() for start, end in pairs]
 
 
 def base_shares(base: str, languages: Sequence[str], workspace: Path) -> dict[str, float] | None:

@@ -1,19 +1,19 @@
-"""The rounds of a recipe: every division, or every added language, for every seed."""
+"""The runs of experts: what each is trained on, and what it branches from.
+
+A recipe means a round for every division, or for all added languages, and every random seed. All
+experts of a round train for the same number of tokens, and together for `train.budget`, however
+many they are; the dense model (one cluster) gets all of it.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from tongues.errors import Caution, UserError, nearest
-from tongues.experts.ensemble.lineage import (
-    ENSEMBLE,
-    Lineage,
-    find_ensemble,
-    read_lineage,
-    verify,
-)
+from tongues.experts.ensemble.lineage import ENSEMBLE, Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.partition.distances import nearest_donors
 from tongues.experts.partition.methods import (
     dense,
@@ -23,16 +23,48 @@ from tongues.experts.partition.methods import (
     parts_of,
     text_amounts,
 )
-from tongues.experts.rounds import Member, Round, plan_added, plan_divided
+from tongues.experts.partition.partition import Partition
 from tongues.files import file_hash
-from tongues.recipe import BaseChoice, Recipe
+from tongues.quantities import Budget
+from tongues.recipe import BaseChoice, Experts, Recipe
+from tongues.roles import Roles
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_languages, find_base
 
-__all__ = ["expert_runs", "members_of", "plan_rounds", "seed_cautions"]
+__all__ = [
+    "Members",
+    "Round",
+    "expert_runs",
+    "plan_added",
+    "plan_divided",
+    "plan_rounds",
+    "seed_cautions",
+]
 
-_LOOKED = 4000  # held-out tokens of a new language by which its donor is found
+_HELD_OUT = 4000  # held-out tokens of a new language by which its donor is found
+
+
+# The experts that others branch from: of each run or Hugging Face folder, the share of
+# every language's text that it learned.
+Members = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """An ensemble to be: its name, `<recipe>/<label>-s<seed>`, and the runs of its new experts.
+
+    learned: of each run, the share of every language's text that it learns.
+    """
+
+    name: str
+    partition: Partition
+    runs: tuple[RunPlan, ...]
+    learned: tuple[Mapping[str, float], ...]
+    label: str  # of the division, or `grown`
+    seed: int
+    adapted: bool = False  # one model is trained further, and takes the place of what it was
+    grown: Path | None = None  # the ensemble whose experts the new ones branched from
 
 
 def plan_rounds(
@@ -43,22 +75,29 @@ def plan_rounds(
     sizes: bytes of text by language, until its tokens are prepared. make: whether partitions and
     donors that need tokens or models are found now, or stood in for.
     """
-    asked = recipe.experts
-    assert asked
+    experts = _experts(recipe)
     amounts = text_amounts(recipe, sizes, workspace)
-    grown = _grown(recipe, workspace, make=make) if asked.grow else {}
-    members = {seed: members_of(lineage) for seed, (_, lineage) in grown.items()}
-    known = _base_languages(recipe, [m for each in members.values() for m in each], workspace)
+    grown = _grown(recipe, workspace, make=make) if experts.grow else {}
+    members: dict[int, Members] = {
+        seed: {expert.run or expert.folder: expert.languages for expert in lineage.experts}
+        for seed, (_, lineage) in grown.items()
+    }
+    base = recipe.train.base
+    known = {base.model: base_languages(base, workspace)} if base else {}
+    for parent, learned in (each for of_seed in members.values() for each in of_seed.items()):
+        recorded = (workspace / "runs" / parent / "run.json").is_file()
+        languages = [] if recorded else list(learned)  # what its base knew comes first
+        choice = BaseChoice(model=parent, languages=languages)
+        known[parent] = base_languages(choice, workspace)
     rounds: list[Round] = []
-    if asked.add:
-        given = _donors(recipe, grown[asked.seeds[0]][1], workspace, make=make)
+    if experts.add:
+        donors = _donors(recipe, grown[experts.seeds[0]][1], workspace, make=make)
+        partition = dense(recipe.text.languages)
         rounds = [
-            plan_added(
-                recipe, dense(recipe.text.languages), given, members[seed], amounts, seed, known
-            )
-            for seed in asked.seeds
+            plan_added(recipe, partition, donors, members[seed], amounts, seed, known)
+            for seed in experts.seeds
         ]
-    for division in asked.divisions:
+    for division in experts.divisions:
         partition = divide(recipe, division, workspace) if make else guess(recipe, division)
         parts = parts_of(division, partition) if make else None
         rounds += [
@@ -70,54 +109,165 @@ def plan_rounds(
                 seed,
                 known,
                 parts=parts,
-                members=members.get(seed, ()),
+                members=members.get(seed, {}),
             )
-            for seed in asked.seeds
+            for seed in experts.seeds
         ]
     return [
         replace(made, grown=grown[made.seed][0]) if made.seed in grown else made for made in rounds
     ]
 
 
-def _base_languages(
-    recipe: Recipe, members: Sequence[Member], workspace: Path
-) -> dict[str, tuple[str, ...]]:
-    """What each model that experts branch from knows."""
-    base = recipe.train.base
-    known = {base.model: base_languages(base, workspace)} if base else {}
-    for member in members:
-        choice = BaseChoice(model=member.parent, languages=list(member.languages))
-        record = workspace / "runs" / member.parent / "run.json"
-        if record.is_file():  # what its base knew comes first
-            choice = BaseChoice(model=member.parent)
-        known[member.parent] = base_languages(choice, workspace)
-    return known
+def plan_divided(
+    recipe: Recipe,
+    label: str,
+    partition: Partition,
+    amounts: Mapping[str, float],
+    seed: int,
+    languages: Mapping[str, tuple[str, ...]],
+    *,
+    parts: str | None = None,
+    members: Members = MappingProxyType({}),
+) -> Round:
+    """The experts of a partition.
+
+    amounts: of text by language, in any unit. languages: what each base knows. parts: the
+    folder of the clusters' tokens, where documents were divided. members: of the ensemble that
+    grows: each cluster branches from the one that knows all of its languages.
+    """
+    runs: list[RunPlan] = []
+    learned: list[Mapping[str, float]] = []
+    least = recipe.train.context + 1  # tokens; of less there is no window
+    budget = recipe.train.budget.shared(partition.k)
+    for number, shares in enumerate(partition.shares):
+        own = {lang: share * amounts[lang] for lang, share in shares.items()}
+        own = {lang: amount for lang, amount in own.items() if amount > least}
+        if not own:
+            what = f"part {number} of {label} has no language with a window of text"
+            raise UserError(what, where="experts.divisions", hint="take fewer parts, or more text")
+        learned.append({lang: shares[lang] for lang in own})
+        base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
+        part = f"{parts}/{number}" if parts else None
+        name = f"{label}-e{number}"
+        runs.append(_expert(recipe, name, own, budget, seed, languages, base=base, part=part))
+    name = f"{recipe.name}/{label}-s{seed}"
+    return Round(name, partition, tuple(runs), tuple(learned), label, seed)
+
+
+def plan_added(
+    recipe: Recipe,
+    partition: Partition,
+    donors: Mapping[str, str],
+    members: Members,
+    amounts: Mapping[str, float],
+    seed: int,
+    languages: Mapping[str, tuple[str, ...]],
+) -> Round:
+    """The experts of added languages, each branched from its donor's and trained on both.
+
+    donors: by added language. languages: what each base knows. With `together` one expert
+    learns all of them and their donors.
+    """
+    together = _experts(recipe).together
+    groups = {lang: ((donor,), (lang,)) for lang, donor in donors.items()}
+    if together:
+        if len({_holder((donor,), members) for donor in donors.values()}) > 1:
+            what = "the donors' languages are of several experts; one new expert has one parent"
+            hint = "leave it out, or grow a dense model"
+            raise UserError(what, where="experts.together", hint=hint)
+        groups = {"together": (tuple(dict.fromkeys(donors.values())), tuple(donors))}
+    runs: list[RunPlan] = []
+    learned: list[Mapping[str, float]] = []
+    budget = recipe.train.budget.shared(len(groups))
+    for name, (given, added) in groups.items():
+        own = {lang: amounts[lang] for lang in (*given, *added)}
+        base = _holder(given[:1], members)
+        runs.append(_expert(recipe, name, own, budget, seed, languages, base=base))
+        learned.append(dict.fromkeys(own, 1.0))
+    name, adapted = f"{recipe.name}/grown-s{seed}", together and len(members) == 1
+    return Round(name, partition, tuple(runs), tuple(learned), "grown", seed, adapted)
 
 
 def expert_runs(rounds: Sequence[Round], workspace: Path) -> list[tuple[RunPlan, Derived]]:
     """All runs of the rounds, with what they take. The recipe's text must be prepared."""
+    runs = [run for made in rounds for run in made.runs]
     vocabularies = {
         name: open_tokens(workspace / "tokens" / name).vocabulary_size
-        for name in {run.tokens for made in rounds for run in made.runs}
+        for name in {run.tokens for run in runs}
     }
     return [
-        (run, derive(run, vocabularies[run.tokens], find_base(run.base, workspace)))
-        for made in rounds
-        for run in made.runs
+        (run, derive(run, vocabularies[run.tokens], find_base(run.base, workspace))) for run in runs
     ]
 
 
 def seed_cautions(rounds: Sequence[Round]) -> list[Caution]:
     """Whether several seeds branch from one and the same ensemble, and so differ too little."""
-    found: list[Caution] = []
+    cautions: list[Caution] = []
     for folder in dict.fromkeys(made.grown for made in rounds):
         seeds = sorted({made.seed for made in rounds if made.grown == folder})
         if folder and len(seeds) > 1:
-            told = " and ".join(map(str, seeds))
-            what = f"seeds {told} all branch from {folder}, since it has no like of each seed"
+            named = " and ".join(map(str, seeds))
+            what = f"seeds {named} all branch from {folder}, since it has no like of each seed"
             sentence = f"{what}; they differ less than whole repetitions would"
-            found.append(Caution("one_parent", sentence))
-    return found
+            cautions.append(Caution("one_parent", sentence))
+    return cautions
+
+
+def _experts(recipe: Recipe) -> Experts:
+    assert recipe.experts
+    return recipe.experts
+
+
+def _expert(
+    recipe: Recipe,
+    name: str,
+    amounts: Mapping[str, float],
+    budget: Budget,
+    seed: int,
+    languages: Mapping[str, tuple[str, ...]],
+    *,
+    base: str | None,
+    part: str | None = None,
+) -> RunPlan:
+    """The run of an expert. amounts: of its languages' text."""
+    assert base
+    total, equal = sum(amounts.values()), _experts(recipe).shares == "equal"
+    mixture = {
+        lang: 1.0 / len(amounts) if equal else amount / total for lang, amount in amounts.items()
+    }
+    choice = BaseChoice(model=base, languages=list(languages[base]))
+    changes = {"mixture": mixture, "budget": budget, "seed": seed, "base": choice}
+    return RunPlan(
+        name=f"{recipe.name}/{name}-s{seed}",
+        strategy="expert",
+        roles=Roles(tuple(sorted(mixture, key=lambda lang: -mixture[lang])), languages[base]),
+        base=base,
+        tokens=recipe.name,
+        shape=None,
+        tied_embeddings=recipe.model.tied_embeddings,
+        new_embeddings=recipe.model.new_embeddings,
+        settings=recipe.train.model_copy(update=changes),
+        part=part,
+    )
+
+
+def _holder(languages: Sequence[str], members: Members) -> str:
+    """The expert that knows all of these languages; the one that knows most of their text."""
+    texts = {
+        parent: sum(learned[lang] for lang in languages)
+        for parent, learned in members.items()
+        if all(learned.get(lang) for lang in languages)
+    }
+    if texts:
+        return max(texts, key=texts.__getitem__)
+    known = sorted({lang for learned in members.values() for lang in learned})
+    strange = next((lang for lang in languages if lang not in known), None)
+    if strange:
+        what = f"no expert of the ensemble knows `{strange}`"
+        raise UserError(what, where="experts.grow", hint=nearest(strange, known))
+    what = f"no expert of the ensemble knows all of {', '.join(languages)}"
+    hint = "a further division must be within the one before: take more parts of the same tree"
+    raise UserError(what, where="experts.divisions", hint=hint)
 
 
 def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Path, Lineage]]:
@@ -125,50 +275,34 @@ def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Pa
 
     The one that is named serves the others.
     """
-    assert recipe.experts
-    seeds = recipe.experts.seeds
-    named = find_ensemble(recipe.experts.grow or "", workspace)
+    seeds, named = _experts(recipe).seeds, find_ensemble(_experts(recipe).grow or "", workspace)
     folders = dict.fromkeys(seeds, named)
     stem, _, number = named.name.rpartition("-s")
     if len(seeds) > 1 and number.isdecimal():
         own = {seed: named.with_name(f"{stem}-s{seed}") for seed in seeds}
         folders |= {seed: folder for seed, folder in own.items() if (folder / ENSEMBLE).is_file()}
-    opened = {folder: _whole(recipe, folder, workspace, make) for folder in set(folders.values())}
-    return {seed: (folder, opened[folder]) for seed, folder in folders.items()}
-
-
-def _whole(recipe: Recipe, folder: Path, workspace: Path, make: bool) -> Lineage:
-    """An ensemble that may grow: whole, and of the recipe's tokenizer."""
-    if folder.resolve().parent == (workspace / "ensembles" / recipe.name).resolve():
-        what = "what grows would be written over: it is of this recipe's own name"
-        raise UserError(what, where="experts.grow", hint="give this recipe another `name`")
-    lineage = read_lineage(folder)
-    if make:
-        verify(lineage, folder, workspace)
-        tokens = open_tokens(workspace / "tokens" / recipe.name)
-        if file_hash(tokens.tokenizer_path) != lineage.tokenizer_sha256:
-            what = "the text was encoded with another tokenizer than the ensemble's"
-            hint = "name its `tokenizer.json` by `tokens.base`, without `extend`, and prepare anew"
-            raise UserError(what, where="tokens.base", hint=hint)
-    return lineage
-
-
-def members_of(grown: Lineage) -> list[Member]:
-    """The experts of an ensemble as what others may branch from."""
-    return [
-        Member(expert.name, expert.run or expert.folder, expert.languages)
-        for expert in grown.experts
-    ]
+    lineages: dict[Path, Lineage] = {}
+    for folder in set(folders.values()):
+        if folder.resolve().parent == (workspace / "ensembles" / recipe.name).resolve():
+            what = "what grows would be written over: it is of this recipe's own name"
+            raise UserError(what, where="experts.grow", hint="give this recipe another `name`")
+        lineages[folder] = read_lineage(folder)
+        if make:
+            verify(lineages[folder], folder, workspace)
+            tokenizer = open_tokens(workspace / "tokens" / recipe.name).tokenizer_path
+            if file_hash(tokenizer) != lineages[folder].tokenizer_sha256:
+                what = "the text was encoded with another tokenizer than the ensemble's"
+                hint = "name its `tokenizer.json` by `tokens.base`, without `extend`, and prepare"
+                raise UserError(what, where="tokens.base", hint=f"{hint} anew")
+    return {seed: (folder, lineages[folder]) for seed, folder in folders.items()}
 
 
 def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> dict[str, str]:
     """The donor of every added language: as named, by typology, or by the experts' loss on it."""
-    asked = recipe.experts
-    assert asked
-    texts = recipe.text.languages
-    known = [lang for lang in texts if lang in grown.languages and lang not in asked.add]
-    found: dict[str, str] = {}
-    for lang, way in asked.add.items():
+    added, texts = _experts(recipe).add, recipe.text.languages
+    known = [lang for lang in texts if lang in grown.languages and lang not in added]
+    donors: dict[str, str] = {}
+    for lang, way in added.items():
         where = f"experts.add.{lang}"
         if lang not in texts:
             what = f"language `{lang}` has no text"
@@ -180,31 +314,28 @@ def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> d
             what = "no language of the ensemble has text here to be a donor"
             raise UserError(what, where=where, hint="give the donors' text by `text` too")
         if way == "typology":
-            distances, _ = language_distances(recipe)
-            found |= nearest_donors(distances, known, [lang])
+            donors |= nearest_donors(language_distances(recipe)[0], known, [lang])
         elif way == "loss":
-            found[lang] = _by_loss(recipe, lang, known, workspace) if make else known[0]
+            donors[lang] = _donor_by_loss(recipe, lang, known, workspace) if make else known[0]
         elif way in known:
-            found[lang] = way
+            donors[lang] = way
         else:
             what = f"`{way}` is no language of the ensemble that has text here"
             hint = f"name one of {', '.join(known)}, or `typology`, or `loss`"
             raise UserError(what, where=where, hint=nearest(way, known) or hint)
-    return found
+    return donors
 
 
-def _by_loss(recipe: Recipe, lang: str, known: Sequence[str], workspace: Path) -> str:
-    """The language, with most text here, of the expert that foretells the new one best."""
-    from tongues.experts.ensemble.ensemble import open_ensemble
-    from tongues.experts.ensemble.score import expert_log_probs
+def _donor_by_loss(recipe: Recipe, lang: str, known: Sequence[str], workspace: Path) -> str:
+    """The language, with most text here, of the expert that predicts the new one best."""
+    from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
     from tongues.experts.heldout import documents_of, tuning_documents
 
-    assert recipe.experts
-    assert recipe.experts.grow
-    ensemble = open_ensemble(find_ensemble(recipe.experts.grow, workspace), workspace)
+    ensemble = open_ensemble(find_ensemble(_experts(recipe).grow or "", workspace), workspace)
     tokens = open_tokens(workspace / "tokens" / recipe.name)
     shard = tokens.shard(lang, "valid")
-    documents = documents_of(shard.tokens, shard.bounds, tuning_documents(shard.bounds, _LOOKED))
+    numbers = tuning_documents(shard.bounds, _HELD_OUT)
+    documents = documents_of(shard.tokens, shard.bounds, numbers)
     likely = np.concatenate(expert_log_probs(ensemble, documents)).mean(axis=0)
     for place in np.argsort(-likely):
         learned = ensemble.lineage.experts[place].languages

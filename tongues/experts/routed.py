@@ -1,4 +1,4 @@
-"""Short texts with the weights that a router gives each of their pieces, to be looked at."""
+"""Short texts with the weights that a router gives each of their tokens, to be looked at."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ __all__ = ["RoutedPiece", "RoutedText", "routed_texts", "spelt"]
 
 _LANGUAGES = 8  # that are shown, at most
 _TOKENS = 40  # of a text
-_TOLD = 0.01  # weights from it on
-_PARTS, _PART_TOKENS = 4, 20  # of the text in several languages
+_LEAST = 0.01  # weights from it on
+_SEVERAL, _FEW_TOKENS = 4, 20  # languages of the text in several, and tokens of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,18 @@ def routed_texts(
     begun = {lang: documents[0] for lang, documents in text.items() if documents}
     places = np.linspace(0, len(begun) - 1, min(len(begun), _LANGUAGES)).round().astype(int)
     shown = [[list(begun)[place]] for place in places]
-    several = _of_several_experts(lineage, list(begun))
-    if len(several) > 1:
-        shown.insert(0, several)
-    return [
-        RoutedText(
-            tuple(langs),
-            tuple(_weighed(router, tokenizer, [begun[lang] for lang in langs], _length(langs))),
-        )
-        for langs in shown
-    ]
+    first: dict[str, str] = {}  # a language of each expert
+    for lang in begun:
+        if lang in lineage.languages:
+            first.setdefault(lineage.languages[lang], lang)
+    if len(first) > 1:
+        shown.insert(0, list(first.values())[:_SEVERAL])
+    texts = []
+    for langs in shown:
+        most = _TOKENS if len(langs) == 1 else _FEW_TOKENS
+        parts = [begun[lang][:most] for lang in langs]
+        texts.append(RoutedText(tuple(langs), tuple(_weighed(router, tokenizer, parts))))
+    return texts
 
 
 def spelt(tokenizer: Tokenizer, tokens: Sequence[int]) -> Iterator[tuple[int, str]]:
@@ -72,31 +74,16 @@ def spelt(tokenizer: Tokenizer, tokens: Sequence[int]) -> Iterator[tuple[int, st
         done = len(so_far)
 
 
-def _of_several_experts(lineage: Lineage, langs: Sequence[str]) -> list[str]:
-    """A language of each expert, of the first few."""
-    first: dict[str, str] = {}
-    for lang in langs:
-        if lang in lineage.languages:
-            first.setdefault(lineage.languages[lang], lang)
-    return list(first.values())[:_PARTS]
-
-
-def _length(langs: Sequence[str]) -> int:
-    return _TOKENS if len(langs) == 1 else _PART_TOKENS
-
-
 def _weighed(
-    router: Router, tokenizer: Tokenizer, documents: Sequence[np.ndarray], most: int
+    router: Router, tokenizer: Tokenizer, parts: Sequence[np.ndarray]
 ) -> Iterator[RoutedPiece]:
-    parts = [document[:most] for document in documents]
-    weights = router.document_weights(np.concatenate(parts))
-    start = 0
+    weights, start = router.document_weights(np.concatenate(parts)), 0
     for part in parts:
         gap = " " if start else ""  # texts do not run into each other
         for count, text in spelt(tokenizer, part.tolist()):
             own = weights[start + count - 1].round(3).tolist()
-            least = min(_TOLD, max(own))
-            told = {str(number): weight for number, weight in enumerate(own) if weight >= least}
-            yield RoutedPiece(gap + text.removeprefix(gap), told)
+            least = min(_LEAST, max(own))
+            shown = {str(number): weight for number, weight in enumerate(own) if weight >= least}
+            yield RoutedPiece(gap + text.removeprefix(gap), shown)
             gap = ""
         start += len(part)

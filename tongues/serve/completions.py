@@ -9,10 +9,8 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.model import Model, Prompt
-from tongues.experts.ensemble.request import Token
+from tongues.experts.ensemble.request import Sampling, TextPiece, Token
 from tongues.experts.ensemble.routing import Routing, parse_routing
-from tongues.experts.ensemble.sampling import Sampling
-from tongues.experts.ensemble.text import Part
 from tongues.serve.bodies import Body, ChatBody, CompletionBody
 from tongues.serve.chat import conversation_prompt
 from tongues.serve.limits import Limits
@@ -109,7 +107,7 @@ class _CompletionForm(AnswerForm):
     prefix, whole, chunk = "cmpl", "text_completion", "text_completion"
     body: CompletionBody
 
-    def choice(self, part: Part, *, streamed: bool, first: bool) -> dict[str, Any]:
+    def choice(self, part: TextPiece, *, streamed: bool, first: bool) -> dict[str, Any]:
         """A text, or what is new of it."""
         told = self.body.logprobs is not None
         return {"text": part.text, "logprobs": self._log_probs(part.tokens) if told else None}
@@ -140,7 +138,7 @@ class _ChatForm(AnswerForm):
     prefix, whole, chunk = "chatcmpl", "chat.completion", "chat.completion.chunk"
     body: ChatBody
 
-    def choice(self, part: Part, *, streamed: bool, first: bool) -> dict[str, Any]:
+    def choice(self, part: TextPiece, *, streamed: bool, first: bool) -> dict[str, Any]:
         """An answer, or what is new of it."""
         message, log_probs = {"role": "assistant", "content": part.text}, None
         if self.body.logprobs:

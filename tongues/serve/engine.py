@@ -15,7 +15,7 @@ import torch
 
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.request import Request, Token
-from tongues.experts.ensemble.writer import Text, Writer, broken, check_length
+from tongues.experts.ensemble.writer import RunningText, Writer, broken, check_length
 
 __all__ = ["End", "Engine", "EngineCounts", "Full", "Listener", "TextJob"]
 
@@ -76,10 +76,10 @@ class Engine:
         self.models, self.counts = models, EngineCounts(written=dict.fromkeys(models, 0))
         self._most_running, self._most_queued = running, queued
         self._writers: dict[str, Writer] = {}
-        self._jobs: dict[TextJob, Text | None] = {}  # the oldest first; None: it waits
+        self._jobs: dict[TextJob, RunningText | None] = {}  # the oldest first; None: it waits
         self._waiting: deque[TextJob] = deque()
         self._cancelled: set[TextJob] = set()
-        self._by_text: dict[Text, TextJob] = {}
+        self._by_text: dict[RunningText, TextJob] = {}
         self._changed = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)

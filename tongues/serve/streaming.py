@@ -17,8 +17,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model, Prompt
-from tongues.experts.ensemble.request import Request, Token
-from tongues.experts.ensemble.text import Part, TextBuilder
+from tongues.experts.ensemble.request import Request, TextBuilder, TextPiece, Token
 from tongues.serve.bodies import Body
 from tongues.serve.engine import End, Engine, Full, TextJob
 from tongues.serve.refusal import Refusal, busy, of_user
@@ -52,16 +51,16 @@ class Completion:
         self.finish: Finish | None = None
         self._builder = TextBuilder(stops)
         self._spaced = echo and prompt.spaced  # the prompt's first space is none of its text
-        self._begun = Part()
+        self._begun = TextPiece()
         if echo and not request.score_prompt:
             self._begun = self._of_prompt(prompt.tokens.tolist())
         elif echo and prompt.begun:
             first, none = int(prompt.tokens[0]), np.zeros(len(model.experts))
             self._begun = self._of_prompt([first], Token(first, math.nan, none, given=True))
 
-    def take(self, news: Sequence[Token | End]) -> Part | None:
+    def take(self, news: Sequence[Token | End]) -> TextPiece | None:
         """What is certain now; None: nothing. A Refusal where the text failed."""
-        parts, self._begun = [self._begun], Part()
+        parts, self._begun = [self._begun], TextPiece()
         for item in news:
             if self.finish:
                 break
@@ -79,17 +78,17 @@ class Completion:
         part = _join(parts)
         return part if part.text or part.tokens or self.finish else None
 
-    def _of_prompt(self, tokens: Sequence[int], token: Token | None = None) -> Part:
+    def _of_prompt(self, tokens: Sequence[int], token: Token | None = None) -> TextPiece:
         piece = b"".join(map(self.model.bytes_of, tokens))
         if self._spaced and piece:
             piece, self._spaced = piece.removeprefix(b" "), False
         return self._builder.push(piece, token)
 
 
-def _join(parts: Sequence[Part]) -> Part:
+def _join(parts: Sequence[TextPiece]) -> TextPiece:
     """Parts that follow each other as one."""
     tokens = tuple(chain.from_iterable(part.tokens for part in parts))
-    return Part("".join(part.text for part in parts), tokens)
+    return TextPiece("".join(part.text for part in parts), tokens)
 
 
 def _reason(end: End) -> Finish:
@@ -141,7 +140,7 @@ class Generating:
                 raise of_user(error, param) from None
             raise
 
-    async def parts(self) -> AsyncIterator[list[tuple[int, Part]]]:
+    async def parts(self) -> AsyncIterator[list[tuple[int, TextPiece]]]:
         """Parts of texts by their number, as they become certain, until all have ended."""
         left = len(self.texts)
         while left:
@@ -206,10 +205,12 @@ class AnswerForm(ABC):
         self.body, self.texts = body, texts
 
     @abstractmethod
-    def choice(self, part: Part, *, streamed: bool, first: bool) -> dict[str, Any]:
+    def choice(self, part: TextPiece, *, streamed: bool, first: bool) -> dict[str, Any]:
         """A text, or what is new of it. first: of a stream, whether its first part."""
 
-    def _choice(self, index: int, part: Part, *, streamed: bool, first: bool) -> dict[str, Any]:
+    def _choice(
+        self, index: int, part: TextPiece, *, streamed: bool, first: bool
+    ) -> dict[str, Any]:
         choice = self.choice(part, streamed=streamed, first=first)
         choice = {"index": index, **choice, "finish_reason": self.texts[index].finish}
         if self.body.weights:  # the experts' for each token of the part
@@ -229,7 +230,7 @@ class AnswerForm(ABC):
 
     async def all_at_once(self, generating: Generating) -> bytes:
         """All texts, when all have ended."""
-        parts: list[list[Part]] = [[] for _ in self.texts]
+        parts: list[list[TextPiece]] = [[] for _ in self.texts]
         async for news in generating.parts():
             for index, part in news:
                 parts[index].append(part)

@@ -107,7 +107,7 @@ def train(
 
     The text must be prepared. Safe to interrupt; call it again. Options as of `tongues.study`.
     """
-    from tongues.experts.conduct import train_experts
+    from tongues.experts.train import train_experts
 
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     workers = check_experts(recipe, loaded).workers

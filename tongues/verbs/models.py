@@ -51,8 +51,8 @@ def generate(
     """
     from tongues.experts.ensemble.generate import continue_texts
     from tongues.experts.ensemble.model import open_model
+    from tongues.experts.ensemble.request import Sampling
     from tongues.experts.ensemble.routing import parse_routing
-    from tongues.experts.ensemble.sampling import Sampling
 
     opened = open_model(model, Path(workspace), max_memory=memory_bytes(memory))
     way = opened.routing

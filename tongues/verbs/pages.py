@@ -9,7 +9,7 @@ from tongues.states import RunState, states
 from tongues.verbs.shared import Voice, paths
 
 if TYPE_CHECKING:
-    from tongues.experts.standing import Standing
+    from tongues.experts.ensemble.lineage import EnsembleState
 
 __all__ = ["ls", "report"]
 
@@ -50,18 +50,18 @@ def report(
 
 def ls(
     places: Path | str | Sequence[Path | str] = (), workspace: Path | str = "."
-) -> tuple[list[RunState], list["Standing"]]:
+) -> tuple[list[RunState], list["EnsembleState"]]:
     """The runs and the ensembles at or below places, by default all, and how each stands."""
     workspace = Path(workspace)
     given = paths(places)
-    ensembles: list[Standing] = []
+    ensembles: list[EnsembleState] = []
     # Of no ensemble nothing is imported, which would take longest.
     if any(
         True for place in given or [workspace / "ensembles"] for _ in place.rglob("ensemble.json")
     ):
-        from tongues.experts.standing import standings
+        from tongues.experts.ensemble.lineage import ensemble_states
 
-        ensembles = standings(given or [workspace / "ensembles"], workspace)
+        ensembles = ensemble_states(given or [workspace / "ensembles"], workspace)
     try:
         runs = states(given or [workspace / "runs"])
     except UserError:

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from tongues.experts.ensemble import (
+from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, mixed
+from tongues.experts.ensemble.lineage import (
     Expert,
     Lineage,
-    Router,
     describe_expert,
     router_file,
-    save_router,
     write_lineage,
 )
-from tongues.experts.ensemble.router import Power
+from tongues.experts.ensemble.router import Power, Router, save_router
+from tongues.experts.ensemble.routing import Routing
 from tongues.files import file_hash
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
@@ -93,13 +94,39 @@ def make_ensemble(
     lineage = Lineage(
         experts=tuple(described),
         languages={lang: expert.name for expert in described for lang in expert.languages},
-        seed="seed",
+        base="seed",
         tokenizer_sha256=file_hash(tokenizer),
         router=router_file(folder / "router.safetensors"),
         partition={"by": "languages"},
     )
     write_lineage(lineage, folder)
     return folder
+
+
+class Scores(NamedTuple):
+    """A document under the mixture of experts."""
+
+    nats: np.ndarray  # [T]
+    weights: np.ndarray  # [T, k]
+
+
+def score(
+    ensemble: Ensemble,
+    documents: Sequence[np.ndarray],
+    routing: Routing,
+    languages: Sequence[str] | None = None,
+    *,
+    context: int | None = None,
+) -> list[Scores]:
+    """Documents scored by all experts in all windows, and mixed as a routing says."""
+    found = []
+    likely = expert_log_probs(ensemble, documents, context=context)
+    for document, language, own in zip(
+        documents, languages or [None] * len(documents), likely, strict=True
+    ):
+        weights = routing.weights(document, ensemble.about(routing, language), own)
+        found.append(Scores(-mixed(weights, own), weights))
+    return found
 
 
 def texts(count: int, length: int, seed: int = 0) -> list[np.ndarray]:

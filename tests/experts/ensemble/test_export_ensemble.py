@@ -12,11 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer, texts
 from tongues.cli.main import command
 from tongues.errors import UserError
-from tongues.experts.ensemble import read_lineage, verify
-from tongues.experts.ensemble.ensemble import open_ensemble
+from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
 from tongues.experts.ensemble.export import export_average, export_ensemble
+from tongues.experts.ensemble.lineage import read_lineage, verify
 from tongues.experts.ensemble.model import open_model
-from tongues.experts.ensemble.score import expert_log_probs
 
 
 def said(*arguments: str | Path) -> str:

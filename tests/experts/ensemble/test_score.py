@@ -1,17 +1,13 @@
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from tests.experts.ensemble.making import CONTEXT, texts
+from tests.experts.ensemble.making import CONTEXT, score, texts
 from tongues.experts.ensemble import parse_routing
-from tongues.experts.ensemble import score as room
-from tongues.experts.ensemble.ensemble import Ensemble
-from tongues.experts.ensemble.opened import map_model
-from tongues.experts.ensemble.score import expert_log_probs, mixed, score
+from tongues.experts.ensemble.ensemble import Ensemble, expert_log_probs, map_model, mixed
 from tongues.models import scorer
 
 
@@ -78,44 +74,6 @@ def test_all_kept_is_the_dense_mixture(ensemble: Ensemble) -> None:
         dense, score(ensemble, documents(), parse_routing("tfidf:3")), strict=True
     ):
         np.testing.assert_array_equal(one.nats, other.nats)
-
-
-def test_only_experts_with_a_weight_run(ensemble: Ensemble) -> None:
-    one = score(ensemble, documents()[:1], parse_routing("language"), languages=["qab"])[0]
-    assert one.experts == ("e1",)
-    assert one.computed == len(documents()[0])
-    for scored, document in zip(
-        score(ensemble, documents(), parse_routing("tfidf:1")), documents(), strict=True
-    ):
-        used = (scored.weights > 0).any(axis=0)
-        assert scored.experts == tuple(np.array(ensemble.lineage.names)[used])
-        assert len(document) <= scored.computed <= used.sum() * len(document)
-
-
-def test_all_run_where_all_are_mixed_whatever_they_count_for(ensemble: Ensemble) -> None:
-    """At a low temperature the weights of all but one are 0 in a double."""
-    sharp = parse_routing("tfidf", temperature=1e-6)
-    for scored, document in zip(score(ensemble, documents(), sharp), documents(), strict=True):
-        assert scored.computed == 3 * len(document)
-        assert (scored.weights[1:] > 0).sum() < 2 * max(len(document), 1)
-
-
-def test_what_is_read_is_what_is_computed(
-    ensemble: Ensemble, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name, ran = "_run", []
-    run = getattr(room, name)
-
-    def counted(*given: Any) -> Any:
-        ran.extend((window.document, window.count) for window in given[-1])
-        return run(*given)
-
-    monkeypatch.setattr(room, name, counted)
-    for way in ("tfidf:1", "tfidf:2", "text", "tfidf", "posterior"):
-        ran.clear()
-        found = score(ensemble, documents(), parse_routing(way))
-        for place, scored in enumerate(found):
-            assert scored.computed == sum(count for number, count in ran if number == place)
 
 
 def test_a_document_alone_scores_as_among_others(ensemble: Ensemble) -> None:

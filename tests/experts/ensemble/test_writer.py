@@ -9,23 +9,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.experts.ensemble.making import texts
+from tests.experts.ensemble.making import score, texts
 from tongues.errors import UserError
 from tongues.experts.ensemble import parse_routing
-from tongues.experts.ensemble.ensemble import Ensemble, open_ensemble
+from tongues.experts.ensemble.ensemble import Ensemble, map_model, open_ensemble
 from tongues.experts.ensemble.generate import generate
-from tongues.experts.ensemble.opened import map_model
-from tongues.experts.ensemble.request import Request, Token
-from tongues.experts.ensemble.sampling import Sampling
-from tongues.experts.ensemble.score import score
-from tongues.experts.ensemble.writer import Text, Writer
+from tongues.experts.ensemble.request import Request, Sampling, Token
+from tongues.experts.ensemble.writer import RunningText, Writer
 
 GREEDY = Sampling(temperature=0)
 PROMPTS = [text.astype(np.int64) for text in texts(6, 30)]
 
 
-def finish(writer: Writer) -> dict[Text, list[Token]]:
-    found: dict[Text, list[Token]] = {}
+def finish(writer: Writer) -> dict[RunningText, list[Token]]:
+    found: dict[RunningText, list[Token]] = {}
     while writer.running:
         for text, token in writer.step():
             found.setdefault(text, []).append(token)
@@ -150,7 +147,7 @@ def test_a_model_of_no_numbers_ends_its_own_texts_alone(ensemble: Ensemble) -> N
     head.weight = torch.nn.Parameter(torch.full_like(head.weight, float("nan")))
     writer = Writer(ensemble)
 
-    def add(language: str, *, scored: bool = False) -> Text:
+    def add(language: str, *, scored: bool = False) -> RunningText:
         return writer.add(
             Request(
                 PROMPTS[0],

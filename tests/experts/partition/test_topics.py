@@ -91,7 +91,8 @@ def test_topics_are_found_across_languages(topical) -> None:
 @pytest.mark.parametrize("balance", ["documents", "tokens"])
 def test_parts_are_even_and_hold_every_document_once(topical, tmp_path, balance) -> None:
     made, _ = topical
-    partition, topics = partition_by_topics(made, 3, balance=balance)
+    topics = cluster_by_topics(made, 3, balance=balance)
+    partition = partition_by_topics(made, topics)
     counts = write_parts(made, topics, made.path / "parts" / "topics-3")
     sizes = [sum(row[balance] for row in counts[str(part)].values()) for part in range(3)]
     assert max(sizes) < 1.01 * sum(sizes) / 3
@@ -152,8 +153,9 @@ def test_topics_come_back_from_their_file_and_damage_is_named(topical, tmp_path)
 @pytest.mark.parametrize("terms", TERMS)
 def test_every_kind_of_term_divides_prepared_text(tokens: Path, terms) -> None:
     opened = open_tokens(tokens)
-    partition, topics = partition_by_topics(opened, 2, terms=terms, seed=3)
-    again, _ = partition_by_topics(opened, 2, terms=terms, seed=3)
+    topics = cluster_by_topics(opened, 2, terms=terms, seed=3)
+    partition = partition_by_topics(opened, topics)
+    again = partition_by_topics(opened, cluster_by_topics(opened, 2, terms=terms, seed=3))
     assert partition == again and topics.terms == terms
     assert partition.k == 2 and partition.clusters[0] == opened.languages
     for lang in opened.languages:

@@ -1,9 +1,8 @@
-"""The cards of what is made of experts: of an ensemble that is exported, and of their average."""
+"""The cards of what is made of experts: an exported ensemble, an expert, and an average."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tongues import __version__
 from tongues.experts.ensemble.lineage import Expert, Lineage
@@ -16,6 +15,53 @@ from tongues.train.card_data import data_section
 
 __all__ = ["write_average_card", "write_ensemble_card", "write_expert_card"]
 
+_ENSEMBLE = """{head}
+# {name}
+
+{count}{together}. All of it started from the weights of `{base}`. {partition}Exported with tongues
+{version}.
+
+{table}
+
+Each folder has a card of its own, with its recipe and data.
+
+## Use
+
+All together with `tongues`, in this folder, wherever it is:
+
+```sh
+tongues generate . "…" --experts    # each token in the colour of the active expert
+tongues generate . "…" --language {language}
+tongues serve .                     # OpenAI's API, and a page
+tongues experts show .              # whether every byte is as it was made
+```
+
+One expert by itself is a model as any other:
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")
+```
+"""
+_ROUTER = """The router knows {centres} centres of text; the weight of one goes with
+exp(−distance{power} / {temperature:.3g}) of the text so far from it, and that of an expert is its
+centres' sum. By default the heaviest expert alone writes (`--routing tfidf:1`). Where the language
+is given:"""
+_AVERAGE = """{head}
+# {name}, averaged
+
+The mean of the weights of {count}, as one model that costs what one of them costs. All of it
+started from `{base}`. Averaged with tongues {version}.
+
+{table}
+"""
+_UNMEASURED = """
+**Nobody has measured this average.** What was measured of the experts, or of their ensemble, does
+not hold for it: measure it before it is used (`tongues evaluate`).
+"""
+
 
 def write_ensemble_card(
     directory: Path,
@@ -25,39 +71,57 @@ def write_ensemble_card(
     router: Router | None,
     workspace: Path,
 ) -> None:
-    """Write README.md about an ensemble beside its experts.
+    """Write README.md about an ensemble next to its experts.
 
-    folders: of the experts, in it. workspace: what of its seed lies there is told.
+    folders: of the experts, in it. workspace: where the runs before its base may be.
     """
-    base = base_of(lineage.seed, workspace)
-    lines = [
-        card_head("tongues", lineage.languages, base),
-        f"# {name}",
-        "",
-        f"{_count(lineage)}{_together(lineage)}. All of it began with the weights of "
-        f"`{lineage.seed}`. {_division(lineage)}Exported with tongues {__version__}.",
-        "",
-        as_markdown([Table.of([_row(*of) for of in zip(folders, lineage.experts, strict=True)])]),
-        "",
-        "Each folder has a card of its own, with its recipe and data.",
-        "",
-        *_use(folders[0], lineage),
-        *_routing(lineage, dict(zip(lineage.names, folders, strict=True)), router),
-        *_rounds(lineage),
-    ]
-    _write(directory, lines)
+    alone, made = len(lineage.experts) == 1, lineage.partition
+    notes = f" ({'; '.join(made['notes'])})" if made.get("notes") else ""
+    divided = made.get("by") not in (None, "dense")
+    text = _ENSEMBLE.format(
+        head=card_head("tongues", lineage.languages, base_of(lineage.base, workspace)),
+        name=name,
+        count=_count(lineage),
+        together=""
+        if alone
+        else " of one vocabulary, used as one: every token weighs them by the text so far",
+        base=lineage.base,
+        partition=f"Their text was divided by {made['by']}{notes}. " if divided else "",
+        version=__version__,
+        table=_table(
+            {"folder": f"[{folder}]({folder})", **_about(expert)}
+            for folder, expert in zip(folders, lineage.experts, strict=True)
+        ),
+        language=next(iter(lineage.languages), "LANGUAGE"),
+        folder=folders[0],
+    )
+    if not alone:
+        how = "There is no router: the language must be given."
+        if router:
+            how = _ROUTER.format(
+                centres=len(router.centres),
+                power="²" if router.power == 2 else "⁴",
+                temperature=router.temperature,
+            )
+        folder_of = dict(zip(lineage.names, folders, strict=True))
+        best = sorted(lineage.languages.items())
+        table = _table({"language": lang, "expert": folder_of[expert]} for lang, expert in best)
+        text += f"\n## Routing\n\n{how}\n\n{table}\n"
+    if len({made["made"] for made in lineage.rounds}) > 1:
+        names = {"made": "ensemble", "expert": "expert", "from": "branched from"}
+        rows = ({names[key]: f"`{made[key]}`" for key in names} for made in lineage.rounds)
+        text += f"\n## How it grew\n\n{_table(rows)}\n"
+    (directory / CARD).write_text(text, encoding="utf-8")
 
 
 def write_expert_card(directory: Path, expert: Expert, name: str, workspace: Path) -> None:
-    """Write README.md beside an expert of which nothing else is known."""
-    base = base_of(expert.parent, workspace)
-    lines = [
-        card_head("transformers", expert.languages, base),
-        f"# {expert.name}",
-        "",
-        f"An expert of `{name}`, {_learned(expert)}. How it was trained is not known here.",
-    ]
-    _write(directory, lines)
+    """Write README.md next to an expert of which nothing else is known."""
+    head = card_head("transformers", expert.languages, base_of(expert.parent, workspace))
+    about = _about(expert)
+    base = f" from {about['branched from']}" if expert.parent else ""
+    learned = f"trained{base} on {about['tokens']} tokens ({about['languages']})"
+    text = f"An expert of `{name}`, {learned}. How it was trained is not known here."
+    (directory / CARD).write_text(f"{head}\n# {expert.name}\n\n{text}\n", encoding="utf-8")
 
 
 def write_average_card(
@@ -70,71 +134,42 @@ def write_average_card(
     *,
     measured: bool,
 ) -> None:
-    """Write README.md beside an average of experts.
+    """Write README.md next to an average of experts.
 
     shares: of each expert in it. records: of the experts that are runs, by name. measured:
-    whether an evaluation of the average itself is told below.
+    whether an evaluation of the average itself follows.
     """
-    base = base_of(lineage.seed, workspace)
-    rows = [
-        {"expert": expert.name, "counts": f"{share:.1%}", **_about(expert)}
-        for expert, share in zip(lineage.experts, shares, strict=True)
-    ]
-    lines = [
-        card_head("transformers", lineage.languages, base),
-        f"# {name}, averaged",
-        "",
-        f"The mean of the weights of {_count(lineage)}, as one model that costs what one of them "
-        f"costs. All of it began with `{lineage.seed}`. Averaged with tongues {__version__}.",
-        "",
-        as_markdown([Table.of(rows)]),
-        "",
-    ]
-    if not measured:
-        lines += [
-            "**Nobody has measured this average.** What was found of the experts, or of the "
-            "ensemble that they are, does not hold for it: measure it before it is used "
-            "(`tongues evaluate`).",
-            "",
-        ]
+    text = _AVERAGE.format(
+        head=card_head("transformers", lineage.languages, base_of(lineage.base, workspace)),
+        name=name,
+        count=_count(lineage),
+        base=lineage.base,
+        version=__version__,
+        table=_table(
+            {"expert": expert.name, "counts": f"{share:.1%}", **_about(expert)}
+            for expert, share in zip(lineage.experts, shares, strict=True)
+        ),
+    )
+    text += "" if measured else _UNMEASURED
     if records:
-        lines += [
-            *_shared_recipe([record.settings for record in records.values()]),
-            "## Data",
-            "",
-        ]
+        first, *others = [record.settings for record in records.values()]
+        shared = {key: first[key] for key in first if all(first[key] == o.get(key) for o in others)}
+        recipe = json.dumps(shared, indent=1, ensure_ascii=False)
+        text += f"\n## Recipe\n\nWhat its experts share:\n\n```json\n{recipe}\n```\n\n## Data\n"
     for expert, record in records.items():
-        lines += [data_section(record, workspace, f"### What `{expert}` read")]
-    _write(directory, lines)
-
-
-def _write(directory: Path, lines: Sequence[str]) -> None:
-    text = "\n".join(lines).rstrip("\n") + "\n"
+        section = data_section(record, workspace, f"### What `{expert}` read")
+        text += f"\n{section.rstrip()}\n"
     (directory / CARD).write_text(text, encoding="utf-8")
 
 
-def _shared_recipe(settings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What all experts were trained with."""
-    first, *others = settings
-    shared = {key: first[key] for key in first if all(first[key] == o.get(key) for o in others)}
-    yield from ("## Recipe", "", "Of its experts, as far as it is one:", "", "```json")
-    yield json.dumps(shared, indent=1, ensure_ascii=False)
-    yield from ("```", "")
+def _table(rows: Iterable[Mapping[str, str]]) -> str:
+    rows = list(rows)
+    return as_markdown([Table.of(rows)]) if rows else ""
 
 
 def _count(lineage: Lineage) -> str:
     count = len(lineage.experts)
     return "One language expert" if count == 1 else f"{count} language experts"
-
-
-def _together(lineage: Lineage) -> str:
-    if len(lineage.experts) == 1:
-        return ""
-    return " of one vocabulary, used as one: for every token they are weighed by the text so far"
-
-
-def _row(folder: str, expert: Expert) -> dict[str, str]:
-    return {"folder": f"[{folder}]({folder})", **_about(expert)}
 
 
 def _about(expert: Expert) -> dict[str, str]:
@@ -146,64 +181,3 @@ def _about(expert: Expert) -> dict[str, str]:
         "tokens": show_count(expert.tokens),
         "branched from": f"`{expert.parent}`" if expert.parent else "",
     }
-
-
-def _learned(expert: Expert) -> str:
-    about = _about(expert)
-    parent = f" from {about['branched from']}" if expert.parent else ""
-    return f"trained{parent} on {about['tokens']} tokens ({about['languages']})"
-
-
-def _division(lineage: Lineage) -> str:
-    """How the text was divided; nothing where that was not kept."""
-    way, notes = lineage.partition.get("by"), lineage.partition.get("notes") or ()
-    if not way or way == "dense":
-        return ""
-    told = f" ({'; '.join(notes)})" if notes else ""
-    return f"Their text was divided by {way}{told}. "
-
-
-def _use(folder: str, lineage: Lineage) -> Iterator[str]:
-    language = next(iter(lineage.languages), "")
-    yield from ("## Use", "", "All together with `tongues`, in this folder, wherever it lies:", "")
-    yield "```sh"
-    yield 'tongues generate . "…" --experts    # each piece in the colour of the expert that spoke'
-    if language:
-        yield f'tongues generate . "…" --language {language}'
-    yield "tongues serve .                     # OpenAI's API, and a page"
-    yield "tongues experts show .              # whether every byte is as it was made"
-    yield from ("```", "", "One expert by itself is a model as any other:", "")
-    yield "```python"
-    yield "from transformers import AutoModelForCausalLM, AutoTokenizer"
-    yield ""
-    yield f'model = AutoModelForCausalLM.from_pretrained("{folder}")'
-    yield f'tokenizer = AutoTokenizer.from_pretrained("{folder}")'
-    yield from ("```", "")
-
-
-def _routing(lineage: Lineage, folders: Mapping[str, str], router: Router | None) -> Iterator[str]:
-    if len(lineage.experts) == 1:
-        return
-    yield from ("## Routing", "")
-    if router:
-        yield (
-            f"The router knows {len(router.centres)} centres of text; the weight of one goes with "
-            f"exp(−distance{'²' if router.power == 2 else '⁴'} / {router.temperature:.3g}) of the "
-            "text so far from it, and that of an expert is its centres' sum. By default the "
-            "heaviest expert alone writes (`--routing tfidf:1`). Where the language is said:"
-        )
-    else:
-        yield "There is no router: the language must be said."
-    languages = sorted(lineage.languages.items())
-    rows = [{"language": lang, "expert": folders[name]} for lang, name in languages]
-    yield from ("", as_markdown([Table.of(rows)]), "") if rows else ("",)
-
-
-def _rounds(lineage: Lineage) -> Iterator[str]:
-    """What came when, of an ensemble that grew."""
-    if len({made["made"] for made in lineage.rounds}) < 2:
-        return
-    yield from ("## How it grew", "")
-    names = {"made": "ensemble", "expert": "expert", "from": "branched from"}
-    rows = [{names[key]: f"`{made[key]}`" for key in names} for made in lineage.rounds]
-    yield from (as_markdown([Table.of(rows)]), "")

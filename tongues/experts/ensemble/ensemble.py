@@ -1,10 +1,21 @@
-"""Experts used as one: what scoring and generating work on."""
+"""Experts used as one: opened when they are first needed, with what chooses among them; scored.
 
-from collections.abc import Sequence
+Their weights are mapped from their files: a mapped model takes no memory until its pages are read,
+and opens in milliseconds.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.initialization import no_init_weights
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.lineage import (
@@ -14,15 +25,113 @@ from tongues.experts.ensemble.lineage import (
     read_lineage,
     verify,
 )
-from tongues.experts.ensemble.opened import Opened
 from tongues.experts.ensemble.router import Router, load_router
 from tongues.experts.ensemble.routing import Routing, RoutingContext
 from tongues.files import file_hash
-from tongues.models.huggingface import configure
+from tongues.models.folders import stored_shapes, weight_files
+from tongues.models.huggingface import configure, load_model
+from tongues.models.scorer import batch_scorer
 from tongues.tokens import load_tokenizer
 from tongues.tokens.tokenizer import end_id, vocabulary_size
 
-__all__ = ["Ensemble", "assembled", "open_alone", "open_ensemble"]
+__all__ = [
+    "Ensemble",
+    "ExpertModels",
+    "assembled",
+    "expert_log_probs",
+    "map_model",
+    "mapped_weights",
+    "mixed",
+    "open_alone",
+    "open_ensemble",
+]
+
+
+_TOKENS = 4096  # in a batch of windows
+_PADDING = 16  # tokens of a row that cost less than a batch of its own
+
+_Window = tuple[int, int, int]  # a document, its first token that is predicted, and how many are
+
+
+class ExpertModels:
+    """The experts' models by number; above a limit the least recently used are unloaded.
+
+    memory: bytes of weights to hold at most, though never fewer than one model; None: any.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        *,
+        memory: int | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> None:
+        self.folders, self.memory, self.device = tuple(folders), memory, torch.device(device)
+        self.dtype: torch.dtype = getattr(torch, dtype)
+        self._models: OrderedDict[int, PreTrainedModel] = OrderedDict()
+        numbers = [sum(map(prod, stored_shapes(folder).values())) for folder in folders]
+        self.bytes = tuple(self.dtype.itemsize * count for count in numbers)  # of each, when open
+
+    def __len__(self) -> int:
+        """How many experts there are, opened or not."""
+        return len(self.folders)
+
+    def __getitem__(self, number: int) -> PreTrainedModel:
+        """An expert, opened now if it was not."""
+        if number not in self._models:
+            most = float("inf") if self.memory is None else self.memory
+            while self._models and sum(self.bytes[n] for n in (*self._models, number)) > most:
+                self._models.popitem(last=False)
+            model = map_model(self.folders[number])
+            nn.Module.to(model, self.device, self.dtype)
+            self._models[number] = model
+        self._models.move_to_end(number)
+        return self._models[number]
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """The experts that are open, the least recently used first."""
+        return tuple(self._models)
+
+
+def map_model(folder: Path) -> PreTrainedModel:
+    """The causal model of a Hugging Face folder in float32, to predict with.
+
+    Its weights are mapped where they are in the file as the model wants them, and read otherwise.
+    """
+    weights = mapped_weights(folder)
+    with no_init_weights():  # buffers are computed, weights are room that nobody touches
+        model = AutoModelForCausalLM.from_config(configure(folder), dtype=torch.float32)
+    if not _assigned(model, weights):
+        model = load_model(folder)
+    return model.requires_grad_(False).eval()
+
+
+def mapped_weights(folder: Path) -> dict[str, Tensor]:
+    """The stored tensors of a Hugging Face folder by name, mapped from their files."""
+    stored_shapes(folder)  # damaged files are refused
+    weights: dict[str, Tensor] = {}
+    for file in weight_files(folder):
+        with safe_open(file, framework="pt") as stored:
+            names = stored.keys()
+            weights |= {name: stored.get_tensor(name) for name in names}
+    return weights
+
+
+def _assigned(model: PreTrainedModel, weights: dict[str, Tensor]) -> bool:
+    """Put the weights in place; False where one is missing, is left over, or is of another kind."""
+    if any(w.is_floating_point() and w.dtype != torch.float32 for w in weights.values()):
+        return False
+    try:
+        left = model.load_state_dict(weights, strict=False, assign=True)
+    except RuntimeError:  # of other shapes
+        return False
+    model.tie_weights()
+    names = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers())
+    there = {id(names[name]) for name in weights if name in names}
+    tied = all(id(names[name]) in there for name in left.missing_keys)
+    return tied and not left.unexpected_keys
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +139,11 @@ class Ensemble:
     """Experts of one vocabulary, opened as they are needed, with what chooses among them."""
 
     lineage: Lineage
-    models: Opened
+    models: ExpertModels
     router: Router | None
     tokenizer: Path  # the folder of an expert, which has it
-    end_id: int  # ends a document, and so stands before the next
-    vocabulary: int  # ids of the tokenizer; a model may have more, which stand for nothing
+    end_id: int  # ends a document, and so is before the next
+    vocabulary: int  # ids of the tokenizer; a model may have more, which mean nothing
     context: int | None  # the longest text that every expert can see; None: any
 
     @property
@@ -66,7 +175,7 @@ class Ensemble:
             hint = f"`{name}:{self.k}`, or `{name}` for all" if self.k > 1 else "leave it out"
             raise UserError(what, where="routing", hint=hint)
         if routing.needs_router:
-            routing.fitted_router(self.router)
+            routing.need(self.router)
         self.about(routing, language)
 
 
@@ -83,8 +192,7 @@ def open_ensemble(
 
     workspace: the folder that experts are named from; the one three above `folder` if left out.
     verified: compare every file with its SHA-256, which reads each once. memory: bytes of weights
-    to hold at most; None: any. device: such as `cuda`.
-    dtype: of the weights, such as `bfloat16`.
+    to hold at most; None: any. device: such as `cuda`. dtype: of the weights, such as `bfloat16`.
     """
     lineage = read_lineage(folder)
     workspace = workspace or folder.resolve().parents[2]
@@ -109,14 +217,15 @@ def assembled(
     """Experts and a router as one, without looking whether they are what they were."""
     places = [expert_folder(expert, workspace) for expert in lineage.experts]
     tokenizer = load_tokenizer(places[0])
+    lengths = [getattr(configure(place), "max_position_embeddings", None) for place in places]
     return Ensemble(
         lineage=lineage,
-        models=Opened(places, memory=memory, device=device, dtype=dtype),
+        models=ExpertModels(places, memory=memory, device=device, dtype=dtype),
         router=router,
         tokenizer=places[0],
         end_id=end_id(tokenizer, places[0]),
         vocabulary=vocabulary_size(tokenizer),
-        context=_shortest(places),
+        context=min((length for length in lengths if length), default=None),
     )
 
 
@@ -127,6 +236,60 @@ def open_alone(folder: Path, name: str, *, device: str = "cpu", dtype: str = "fl
     return assembled(lineage, None, folder, device=device, dtype=dtype)
 
 
-def _shortest(places: Sequence[Path]) -> int | None:
-    lengths = [getattr(configure(place), "max_position_embeddings", None) for place in places]
-    return min((length for length in lengths if length), default=None)
+def mixed(weights: np.ndarray, log_probs: np.ndarray) -> np.ndarray:
+    """The log-probability of every token [T] by the weighted mean of the experts', by [T, k].
+
+    NaN where none of the experts that count finds one.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(weights > 0, np.log(weights) + log_probs, -np.inf)
+        highest = terms.max(axis=1, initial=-np.inf)
+        return np.log(np.exp(terms - highest[:, None]).sum(axis=1)) + highest
+
+
+@torch.inference_mode()
+def expert_log_probs(
+    ensemble: Ensemble, documents: Sequence[np.ndarray], *, context: int | None = None
+) -> list[np.ndarray]:
+    """Of each document of token ids, the log-probability [T, k] of its tokens by every expert.
+
+    Each is predicted from the end token on, in whole windows. context: tokens of a window, at
+    most what the experts can see, which is the default.
+    """
+    if context and ensemble.context and context > ensemble.context:
+        raise ValueError(f"a window of {context} tokens; the experts see {ensemble.context}")
+    step = context or ensemble.context
+    windows = [
+        (number, start, min(step or len(tokens), len(tokens) - start))
+        for number, tokens in enumerate(documents)
+        for start in range(0, len(tokens), step or len(tokens))
+    ]
+    scores = [np.full((len(tokens), ensemble.k), -np.inf) for tokens in documents]
+    for expert in range(ensemble.k if windows else 0):
+        scorer = batch_scorer(ensemble.models[expert])
+        for batch in _batches(windows, min(_TOKENS, scorer.logits // scorer.vocabulary)):
+            rows = np.full((len(batch), batch[0][2] + 1), ensemble.end_id, dtype=np.int64)
+            for row, (number, start, count) in zip(rows, batch, strict=True):
+                first = max(start - 1, 0)  # the token before, or the end token
+                row[first + 1 - start : count + 1] = documents[number][first : start + count]
+            tokens = torch.from_numpy(rows).to(scorer.device)
+            every = torch.ones_like(tokens[:, 1:], dtype=torch.bool)
+            likely = scorer.score(tokens[:, :-1], tokens[:, 1:], every)[0].double().cpu().numpy()
+            for row, (number, start, count) in zip(likely, batch, strict=True):
+                scores[number][start : start + count, expert] = row[:count]
+    return scores
+
+
+def _batches(windows: Sequence[_Window], tokens: int) -> Iterator[list[_Window]]:
+    """Windows of like lengths together, the longest first, up to so many tokens or one window."""
+    batch: list[_Window] = []
+    for window in sorted(windows, key=lambda window: -window[2]):
+        if batch:
+            longest = batch[0][2]
+            full = (len(batch) + 1) * longest > tokens
+            if full or longest - window[2] > max(_PADDING, longest // 8):
+                yield batch
+                batch = []
+        batch.append(window)
+    if batch:
+        yield batch

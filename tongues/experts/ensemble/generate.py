@@ -9,11 +9,9 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.experts.ensemble.ensemble import Ensemble
 from tongues.experts.ensemble.model import Model
-from tongues.experts.ensemble.request import Request, Token
+from tongues.experts.ensemble.request import Request, Sampling, TextBuilder, Token
 from tongues.experts.ensemble.routing import Routing
-from tongues.experts.ensemble.sampling import Sampling
-from tongues.experts.ensemble.text import TextBuilder
-from tongues.experts.ensemble.writer import Text, Writer, broken
+from tongues.experts.ensemble.writer import RunningText, Writer, broken
 
 __all__ = ["Continuation", "Generated", "Generation", "continue_texts", "generate"]
 
@@ -47,12 +45,12 @@ class Continuation:
         Characters that two tokens share are with the later one.
         """
         builder, left = TextBuilder(), len(self.text)
-        found: list[tuple[str, int]] = []
+        stretches: list[tuple[str, int]] = []
         for piece, token in zip(self.pieces, self.tokens, strict=True):
             text = builder.push(piece, token).text[:left]
             left -= len(text)
-            found.append((text, int(token.weights.argmax())))
-        return [*found, (self.text[len(self.text) - left :], -1)]
+            stretches.append((text, int(token.weights.argmax())))
+        return [*stretches, (self.text[len(self.text) - left :], -1)]
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -95,53 +93,39 @@ def generate(
     languages: Sequence[str] | None = None,
     sampling: Sampling | None = None,
     stop: Collection[int] | None = None,
-    kept: int | None = None,
 ) -> list[Generated]:
     """Continue prompts of token ids by at most `most` tokens each.
 
     A prompt gives the same text alone and among others, up to rounding; one that comes several
     times gives several. languages: of each prompt, for a routing that needs them. stop: tokens
-    that end a text; the one that ends documents if left out. kept: experts whose memory of the
-    texts is held at most; None: all.
+    that end a text; the one that ends documents if left out.
     """
-    writer = Writer(ensemble, kept=kept)
-    running = [
-        writer.add(
-            Request(
-                prompt,
-                routing,
-                most,
-                language=language,
-                sampling=sampling or Sampling(),
-                stops=None if stop is None else frozenset(stop),
-                copy=copy,
-            )
+    writer = Writer(ensemble)
+    stops = None if stop is None else frozenset(stop)
+    copies = _copies([np.asarray(prompt, dtype=np.int64).tobytes() for prompt in prompts])
+    each = zip(prompts, languages or [None] * len(prompts), copies, strict=True)
+    tokens: dict[RunningText, list[Token]] = {}
+    for prompt, language, copy in each:
+        request = Request(
+            prompt, routing, most, language, sampling or Sampling(), stops=stops, copy=copy
         )
-        for prompt, language, copy in zip(
-            prompts,
-            languages or [None] * len(prompts),
-            _copies([np.asarray(prompt, dtype=np.int64).tobytes() for prompt in prompts]),
-            strict=True,
-        )
-    ]
-    tokens: dict[Text, list[Token]] = {one: [] for one in running}
-    while writer.running:
-        for one, token in _next(writer):
-            tokens[one].append(token)
-    found = []
-    for one in running:
-        stopped = tokens[one][-1].ended == "stop"
-        own = tokens[one][:-1] if stopped else tokens[one]
-        found.append(
+        tokens[writer.add(request)] = []
+    for text, token in _tokens(writer):
+        tokens[text].append(token)
+    generated = []
+    for text, own in tokens.items():
+        stopped = own[-1].ended == "stop"
+        own = own[:-1] if stopped else own
+        generated.append(
             Generated(
                 tokens=np.array([token.id for token in own], dtype=np.int64),
                 nats=-np.array([token.log_prob for token in own]),
                 weights=np.array([token.weights for token in own]).reshape(-1, ensemble.k),
                 stopped=stopped,
-                computed=one.reading.computed,
+                computed=text.sequence.computed,
             )
         )
-    return found
+    return generated
 
 
 def continue_texts(
@@ -163,7 +147,7 @@ def continue_texts(
     if "" in stop:
         raise UserError("an empty text would stop every answer at once", where="--stop")
     writer = Writer(model.ensemble)
-    running: dict[Text, tuple[Continuation, TextBuilder]] = {}
+    running: dict[RunningText, tuple[Continuation, TextBuilder]] = {}
     for prompt, copy in zip(prompts, _copies(prompts), strict=True):
         read = model.read(prompt)
         left = _USUAL if model.context is None else max(1, min(_USUAL, model.context - read.size))
@@ -176,29 +160,28 @@ def continue_texts(
             copy=copy,
         )
         running[writer.add(request)] = Continuation(prompt), TextBuilder(stop)
-    while writer.running:
-        for text, token in _next(writer):
-            one, builder = running[text]
-            if token.ended != "stop":
-                one.text += builder.push(model.bytes_of(token.id), token).text
-                one.tokens.append(token)
-                one.pieces.append(model.bytes_of(token.id))
-            one.stopped = builder.stopped or token.ended == "stop"
-            if builder.stopped:
-                writer.drop(text)
-            elif token.ended:
-                one.text += builder.finish().text
-                one.stopped |= builder.stopped
+    for text, token in _tokens(writer):
+        one, builder = running[text]
+        if token.ended != "stop":
+            one.text += builder.push(model.bytes_of(token.id), token).text
+            one.tokens.append(token)
+            one.pieces.append(model.bytes_of(token.id))
+        if builder.stopped:
+            writer.drop(text)
+        elif token.ended:
+            one.text += builder.finish().text
+        one.stopped = builder.stopped or token.ended == "stop"
     texts = tuple(one for one, _ in running.values())
     return Generation(model.name, str(routing or model.routing), model.experts, texts)
 
 
-def _next(writer: Writer) -> Iterator[tuple[Text, Token]]:
-    """The next tokens; a UserError where an expert predicts NaN."""
-    for text, token in writer.step():
-        if token.ended == "broken":
-            raise broken(writer.ensemble, token.weights)
-        yield text, token
+def _tokens(writer: Writer) -> Iterator[tuple[RunningText, Token]]:
+    """All tokens, step by step; a UserError where an expert predicts NaN."""
+    while writer.running:
+        for text, token in writer.step():
+            if token.ended == "broken":
+                raise broken(writer.ensemble, token.weights)
+            yield text, token
 
 
 def _copies(prompts: Sequence[str | bytes]) -> Iterator[int]:

@@ -5,33 +5,38 @@ a router that is gone or a foreign tokenizer is found before anything is compute
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, path_text, read_json, write_json
+from tongues.jsonable import from_plain
 from tongues.models.folders import stored_shapes, weight_files
 
 __all__ = [
     "ENSEMBLE",
     "ROUTER",
+    "EnsembleState",
     "Expert",
     "Lineage",
     "RouterFile",
     "best_experts",
     "describe_expert",
+    "ensemble_states",
     "expert_folder",
     "find_ensemble",
     "read_lineage",
     "router_file",
+    "state_rows",
     "verify",
     "write_lineage",
 ]
 
 ENSEMBLE, ROUTER = "ensemble.json", "router.safetensors"
 _CONFIG, _TOKENIZER = "config.json", "tokenizer.json"
+_LANGUAGES = 8  # of an ensemble that a table names
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class Expert:
     """A model of the ensemble, as it was when it joined."""
 
     name: str
-    folder: str  # Hugging Face's: from the workspace on where it lies inside, else whole
+    folder: str  # Hugging Face's: from the workspace on where it is inside, else whole
     sha256: Mapping[str, str]  # of config.json and every file of weights, by name
     languages: Mapping[str, float]  # share of each one's text that it learned
     parent: str | None  # the expert, run or folder that it branched from
@@ -49,7 +54,7 @@ class Expert:
 
 @dataclass(frozen=True, slots=True)
 class RouterFile:
-    """The router beside `ensemble.json`."""
+    """The router next to `ensemble.json`."""
 
     file: str
     sha256: str
@@ -57,11 +62,11 @@ class RouterFile:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """`ensemble.json`."""
+    """`ensemble.json`, in which `base` is called `seed`."""
 
     experts: tuple[Expert, ...]
     languages: Mapping[str, str]  # the expert that is best for each
-    seed: str  # the run or folder that all of it began with
+    base: str  # the run or folder whose weights all of it started from
     tokenizer_sha256: str
     router: RouterFile | None
     partition: Mapping[str, Any]  # of the text
@@ -90,11 +95,10 @@ def describe_expert(
     run: str | None,
     tokens: int,
 ) -> Expert:
-    """An expert as it lies in a Hugging Face folder now."""
+    """An expert as it is in a Hugging Face folder now."""
     stored_shapes(folder)  # damaged files are refused
-    whole = folder.resolve()
-    inside = whole.is_relative_to(workspace.resolve())
-    place = whole.relative_to(workspace.resolve()) if inside else whole
+    whole, root = folder.resolve(), workspace.resolve()
+    place = whole.relative_to(root) if whole.is_relative_to(root) else whole
     hashes = {file.name: file_hash(file) for file in (folder / _CONFIG, *weight_files(folder))}
     return Expert(name, path_text(place), hashes, dict(languages), parent, run, tokens)
 
@@ -114,22 +118,23 @@ def find_ensemble(name: str, workspace: Path) -> Path:
 
 def best_experts(experts: Iterable[Expert]) -> dict[str, str]:
     """Of each language, the name of the expert that learned the largest share of its text."""
-    found: dict[str, tuple[float, str]] = {}
+    best: dict[str, tuple[float, str]] = {}
     for expert in experts:
         for lang, share in expert.languages.items():
-            if share > found.get(lang, (0.0, ""))[0]:
-                found[lang] = (share, expert.name)
-    return {lang: name for lang, (_, name) in found.items()}
+            if share > best.get(lang, (0.0, ""))[0]:
+                best[lang] = (share, expert.name)
+    return {lang: name for lang, (_, name) in best.items()}
 
 
 def router_file(path: Path) -> RouterFile:
-    """The router that lies there now."""
+    """The router that is there now."""
     return RouterFile(path.name, file_hash(path))
 
 
 def write_lineage(lineage: Lineage, folder: Path) -> None:
     """Write `ensemble.json` into a folder."""
-    write_json(folder / ENSEMBLE, asdict(lineage))
+    plain = asdict(lineage)
+    write_json(folder / ENSEMBLE, {"seed" if key == "base" else key: plain[key] for key in plain})
 
 
 def read_lineage(folder: Path) -> Lineage:
@@ -145,45 +150,28 @@ def read_lineage(folder: Path) -> Lineage:
         raise UserError("there is no ensemble", where=str(folder), hint=hint)
     try:
         plain = read_json(path)
-        router = plain["router"]
-        return Lineage(
-            experts=tuple(_placed(Expert(**expert), folder) for expert in plain["experts"]),
-            languages=plain["languages"],
-            seed=plain["seed"],
-            tokenizer_sha256=plain["tokenizer_sha256"],
-            router=RouterFile(**router) if router else None,
-            partition=plain["partition"],
-            rounds=tuple(plain["rounds"]),
+        plain = {"base" if key == "seed" else key: plain[key] for key in plain}
+        lineage = from_plain(Lineage, plain)
+        experts = (
+            replace(expert, folder=str((folder / expert.folder).resolve()))
+            if expert.folder.startswith("./")
+            else expert
+            for expert in lineage.experts
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        hint = "run `tongues experts train` again, which writes it anew"
-        raise UserError(_damage(error), where=str(path), hint=hint) from None
-
-
-def _placed(expert: Expert, folder: Path) -> Expert:
-    inside = expert.folder.startswith("./")
-    return replace(expert, folder=str((folder / expert.folder).resolve())) if inside else expert
-
-
-def _damage(error: Exception) -> str:
-    """What is wrong with `ensemble.json`, in words."""
-    match error:
-        case json.JSONDecodeError():
-            return f"is damaged: what stands in line {error.lineno} is no JSON"
-        case UnicodeDecodeError():
-            return "is damaged: it is no text"
-        case KeyError():
-            return f"is damaged: it lacks `{error.args[0]}`"
-        case OSError():
-            return f"cannot be read ({error.strerror})"
-    return "is damaged, or was written by another version: its parts are not what they should be"
+        return replace(lineage, experts=tuple(experts))
+    except json.JSONDecodeError as error:
+        what = f"is damaged: line {error.lineno} is not JSON"
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        what = f"is damaged, or was written by another version ({error})"
+    hint = "run `tongues experts train` again, which writes it anew"
+    raise UserError(what, where=str(path), hint=hint)
 
 
 def expert_folder(expert: Expert, workspace: Path) -> Path:
-    """Where an expert's model lies; a UserError when it is gone."""
+    """Where an expert's model is; a UserError when it is gone."""
     folder = workspace / expert.folder  # a whole path stays as it is
     if not (folder / _CONFIG).is_file():
-        hint = "put it back, or name the workspace it lies in by `--in`"
+        hint = "put it back, or name the workspace it is in by `--in`"
         raise UserError(f"expert `{expert.name}` is gone", where=str(folder), hint=hint)
     return folder
 
@@ -197,54 +185,75 @@ def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool =
     sizes: dict[int, str] = {}
     for expert in lineage.experts:
         place = expert_folder(expert, workspace)
-        _same_files(expert, place, bytes_too)
-        _same_tokenizer(expert, place, lineage.tokenizer_sha256)
-        sizes.setdefault(_vocabulary(place), expert.name)
+        hint = "copy the folder again from where it came"
+        if expert.run:
+            hint = f"copy it from where it was made, or train `{expert.run}` again"
+        for name, digest in expert.sha256.items():
+            if not (place / name).is_file():
+                raise UserError(f"`{expert.name}` lacks `{name}`", where=str(place), hint=hint)
+            if bytes_too and file_hash(place / name) != digest:
+                what = f"expert `{expert.name}` is not what it was: `{name}` has changed"
+                raise UserError(what, where=str(place), hint=hint)
+        file = place / _TOKENIZER
+        if not file.is_file():
+            raise UserError(f"`{expert.name}` has no tokenizer", where=str(file), hint=hint)
+        if file_hash(file) != lineage.tokenizer_sha256:
+            what = f"expert `{expert.name}` has another tokenizer than the ensemble"
+            hint = "only experts of one tokenizer can be mixed: take one trained from the same base"
+            raise UserError(what, where=str(file), hint=hint)
+        sizes.setdefault(int(read_json(place / _CONFIG).get("vocab_size") or 0), expert.name)
     if len(sizes) > 1:
-        told = " and ".join(f"`{name}` has {size:,} rows" for size, name in sizes.items())
-        what = f"experts differ in their vocabularies: {told}"
-        hint = "mixed probabilities need one vocabulary: train them from one seed"
+        each = " and ".join(f"`{name}` has {size:,} rows" for size, name in sizes.items())
+        what = f"experts differ in their vocabularies: {each}"
+        hint = "mixed probabilities need one vocabulary: train them from one base"
         raise UserError(what, where=str(folder / ENSEMBLE), hint=hint)
     if lineage.router:
-        _same_router(lineage.router, folder, bytes_too)
+        path = folder / lineage.router.file
+        hint = "run `tongues experts train` again, which fits it anew"
+        if not path.is_file():
+            raise UserError("the router is gone", where=str(path), hint=hint)
+        if bytes_too and file_hash(path) != lineage.router.sha256:
+            raise UserError("the router is not what it was", where=str(path), hint=hint)
 
 
-def _same_files(expert: Expert, place: Path, bytes_too: bool) -> None:
-    hint = _restore(expert)
-    for name, digest in expert.sha256.items():
-        if not (place / name).is_file():
-            raise UserError(f"`{expert.name}` lacks `{name}`", where=str(place), hint=hint)
-        if bytes_too and file_hash(place / name) != digest:
-            what = f"expert `{expert.name}` is not what it was: `{name}` has changed"
-            raise UserError(what, where=str(place), hint=hint)
+@dataclass(frozen=True, slots=True)
+class EnsembleState:
+    """An ensemble of the store, or one elsewhere, and whether it is complete."""
+
+    ensemble: str  # its name, as `tongues generate` takes it
+    directory: str
+    experts: int
+    languages: tuple[str, ...]  # that it learned
+    complete: bool
+    reason: str = ""  # what is missing; bytes are not compared, as `tongues experts show` does
 
 
-def _same_tokenizer(expert: Expert, place: Path, digest: str) -> None:
-    file = place / _TOKENIZER
-    if not file.is_file():
-        raise UserError(f"`{expert.name}` has no tokenizer", where=str(file), hint=_restore(expert))
-    if file_hash(file) != digest:
-        what = f"expert `{expert.name}` has another tokenizer than the ensemble"
-        hint = "only experts of one tokenizer can be mixed: take one trained from the same seed"
-        raise UserError(what, where=str(file), hint=hint)
+def ensemble_states(places: Iterable[Path], workspace: Path) -> list[EnsembleState]:
+    """The state of each ensemble at or below `places`, by path."""
+    store, states = workspace / "ensembles", []
+    for folder in sorted({file.parent for place in places for file in place.rglob(ENSEMBLE)}):
+        name = str(folder.relative_to(store) if folder.is_relative_to(store) else folder)
+        experts, languages, reason = 0, (), ""
+        try:
+            lineage = read_lineage(folder)
+            experts, languages = len(lineage.experts), tuple(sorted(lineage.languages))
+            verify(lineage, folder, workspace, bytes_too=False)
+        except UserError as error:
+            reason = error.what
+        states.append(EnsembleState(name, str(folder), experts, languages, not reason, reason))
+    return states
 
 
-def _same_router(router: RouterFile, folder: Path, bytes_too: bool) -> None:
-    path = folder / router.file
-    hint = "run `tongues experts train` again, which fits it anew"
-    if not path.is_file():
-        raise UserError("the router is gone", where=str(path), hint=hint)
-    if bytes_too and file_hash(path) != router.sha256:
-        raise UserError("the router is not what it was", where=str(path), hint=hint)
-
-
-def _restore(expert: Expert) -> str:
-    if expert.run:
-        return f"copy it from where it was made, or train `{expert.run}` again"
-    return "copy the folder again from where it came"
-
-
-def _vocabulary(place: Path) -> int:
-    """Rows of its embedding, as its configuration says."""
-    config = read_json(place / _CONFIG)
-    return int(config.get("vocab_size") or 0)
+def state_rows(states: Sequence[EnsembleState]) -> list[dict[str, str]]:
+    """A row of text per ensemble; where all are complete, no reasons."""
+    rows = []
+    for state in states:
+        more = len(state.languages) - _LANGUAGES
+        row = {
+            "ensemble": state.ensemble,
+            "experts": str(state.experts),
+            "languages": " ".join(state.languages[:_LANGUAGES]) + (f" +{more}" * (more > 0)),
+            "state": "complete" if state.complete else "incomplete",
+        }
+        rows.append(row if all(s.complete for s in states) else row | {"why": state.reason})
+    return rows

@@ -12,13 +12,7 @@ from tokenizers import Tokenizer
 
 from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensemble
-from tongues.experts.ensemble.lineage import (
-    ENSEMBLE,
-    Expert,
-    Lineage,
-    find_ensemble,
-    read_lineage,
-)
+from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lineage
 from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
 from tongues.files import fingerprint, path_text
@@ -38,7 +32,7 @@ __all__ = [
     "open_models",
     "place_of",
     "read_settings",
-    "seed_of",
+    "stored_base",
 ]
 
 Kind = Literal["run", "folder", "ensemble"]
@@ -49,7 +43,7 @@ class Prompt:
     """The token ids that a text continues."""
 
     tokens: np.ndarray
-    begun: bool = False  # its own first token begins the text: the model's does not come before it
+    begun: bool = False  # its own first token begins the text; the model's is not put before it
     spaced: bool = False  # the tokenizer put a space of its own in front
 
     @property
@@ -70,7 +64,7 @@ class Model:
     prompted: bool  # whether it is before prompts of tasks and requests, too
     stops: frozenset[int]  # tokens that end a text
     tokenizer: Tokenizer
-    seed: str | None  # the run or folder that it began with
+    base: str | None  # the run or folder whose weights it started from
     fingerprint: str  # of all that its numbers depend on
 
     @property
@@ -155,48 +149,50 @@ def open_model(
     in others what their own tokenizer puts there. Where that is nothing, the end of documents comes
     before texts, so that every token is scored, and nothing before prompts, as lm-eval has it.
     """
-    plain, way = _parted(name, workspace)
-    kind, folder = find_model(plain, workspace)
-    if kind == "ensemble":
-        ensemble = open_ensemble(folder, workspace, memory=max_memory, device=device, dtype=dtype)
-    else:
-        ensemble = open_alone(model_folder(folder), plain, device=device, dtype=dtype)
-    routing = _routing(name, ensemble, way)
-    tokenizer = load_tokenizer(ensemble.tokenizer)
-    before = _put_in_front(tokenizer, ensemble.tokenizer) if kind == "folder" else None
-    first = ensemble.end_id if before is None else before
-    prompted = kind != "folder" or before is not None or tokenizer.token_to_id(END) == first
-    ends = read_settings(ensemble.tokenizer / "generation_config.json").get("eos_token_id")
-    ends = ends if isinstance(ends, list) else [ends]
-    return Model(
-        name=name,
-        kind=kind,
-        ensemble=ensemble,
-        routing=routing,
-        first=first,
-        prompted=prompted,
-        stops=frozenset({ensemble.end_id, *(end for end in ends if isinstance(end, int))}),
-        tokenizer=tokenizer,
-        seed=_seed(kind, folder),
-        fingerprint=_fingerprint(ensemble, routing, first, prompted),
-    )
+    return open_models([name], workspace, max_memory=max_memory, device=device, dtype=dtype)[0]
 
 
 def open_models(
-    names: Sequence[str], workspace: Path, *, max_memory: int | None = None
+    names: Sequence[str],
+    workspace: Path,
+    *,
+    max_memory: int | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
 ) -> list[Model]:
     """As `open_model` does; an ensemble that is named with several routings is opened once."""
-    opened: dict[Path, Model] = {}
+    ensembles: dict[Path, Ensemble] = {}
     models = []
     for name in names:
-        plain, way = _parted(name, workspace)
-        place = find_model(plain, workspace)[1]
-        if place not in opened:
-            opened[place] = open_model(name, workspace, max_memory=max_memory)
-        model = opened[place]
-        routing = _routing(name, model.ensemble, way)
-        mark = _fingerprint(model.ensemble, routing, model.first, model.prompted)
-        models.append(replace(model, name=name, routing=routing, fingerprint=mark))
+        kind, folder, plain, way = _resolve(name, workspace)
+        if folder not in ensembles and kind == "ensemble":
+            ensembles[folder] = open_ensemble(
+                folder, workspace, memory=max_memory, device=device, dtype=dtype
+            )
+        elif folder not in ensembles:
+            ensembles[folder] = open_alone(model_folder(folder), plain, device=device, dtype=dtype)
+        ensemble = ensembles[folder]
+        routing = _routing(name, ensemble, way)
+        tokenizer = load_tokenizer(ensemble.tokenizer)
+        before = _put_in_front(tokenizer, ensemble.tokenizer) if kind == "folder" else None
+        first = ensemble.end_id if before is None else before
+        prompted = kind != "folder" or before is not None or tokenizer.token_to_id(END) == first
+        ends = read_settings(ensemble.tokenizer / "generation_config.json").get("eos_token_id")
+        ends = ends if isinstance(ends, list) else [ends]
+        models.append(
+            Model(
+                name=name,
+                kind=kind,
+                ensemble=ensemble,
+                routing=routing,
+                first=first,
+                prompted=prompted,
+                stops=frozenset({ensemble.end_id, *(end for end in ends if isinstance(end, int))}),
+                tokenizer=tokenizer,
+                base=_base(kind, folder),
+                fingerprint=_fingerprint(ensemble, routing, first, prompted),
+            )
+        )
     return models
 
 
@@ -208,13 +204,13 @@ def find_model(name: str, workspace: Path) -> tuple[Kind, Path]:
     store, runs = workspace / "ensembles", workspace / "runs"
     for folder in (store / name, Path(name)):
         if (folder / ENSEMBLE).is_file():
-            return "ensemble", find_ensemble(name, workspace)
+            return "ensemble", folder
     for folder in (runs / name, Path(name)):
         if (model_folder(folder) / "config.json").is_file():
             directory = folder.resolve().parent if folder.name == "model" else folder
             return ("run", directory) if (directory / "run.json").is_file() else ("folder", folder)
     if (runs / name / "run.json").is_file():
-        hint = "`tongues ls` shows how it stands; train it to its end first"
+        hint = "`tongues ls` shows its state; train it to its end first"
         raise UserError(f"run `{name}` has no model yet", where=str(runs / name), hint=hint)
     names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
     names += [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
@@ -223,77 +219,73 @@ def find_model(name: str, workspace: Path) -> tuple[Kind, Path]:
     raise UserError(what, where=str(workspace.resolve()), hint=hint)
 
 
-def place_of(said: str, workspace: Path) -> tuple[Path, str | None]:
-    """Where a model lies, and the routing that is said behind its name; none is opened."""
-    name, way = _parted(said, workspace)
-    return find_model(name, workspace)[1].resolve(), way
+def place_of(name: str, workspace: Path) -> tuple[Path, str | None]:
+    """Where a model is, and the routing behind its name; none is opened."""
+    _, folder, _, way = _resolve(name, workspace)
+    return folder.resolve(), way
 
 
-def seed_of(said: str, workspace: Path) -> str | None:
-    """The run or folder that a model began with, if it is there to be scored; none is opened."""
-    seed = _seed(*find_model(_parted(said, workspace)[0], workspace))
+def stored_base(name: str, workspace: Path) -> str | None:
+    """The run or folder that a model started from, if it is there; none is opened."""
+    kind, folder, _, _ = _resolve(name, workspace)
+    base = _base(kind, folder)
     try:
-        return seed if seed and find_model(seed, workspace) else None
+        return base if base and find_model(base, workspace) else None
     except UserError:
         return None
 
 
-def lineage_of(said: str, workspace: Path) -> Lineage:
+def lineage_of(name: str, workspace: Path) -> Lineage:
     """The runs that a model came of, as far as they tell what text it knows; none is opened."""
-    name, _ = _parted(said, workspace)
-    kind, folder = find_model(name, workspace)
+    kind, folder, plain, _ = _resolve(name, workspace)
     if kind == "ensemble":
         return read_lineage(folder)
     runs: list[Expert] = []
     while kind == "run":
         record = read_run(folder)
-        run, parent = record.run, record.base_model
-        runs.append(Expert(run, path_text(folder), {}, record.shares, parent, run, 0))
-        folder = workspace / "runs" / (parent or "")
-        kind = "run" if parent and (folder / "run.json").is_file() else "folder"
-    return Lineage(tuple(runs), {}, name, "", None, {})
+        run, base = record.run, record.base_model
+        runs.append(Expert(run, path_text(folder), {}, record.shares, base, run, 0))
+        folder = workspace / "runs" / (base or "")
+        kind = "run" if base and (folder / "run.json").is_file() else "folder"
+    return Lineage(tuple(runs), {}, plain, "", None, {})
 
 
-def _seed(kind: Kind, folder: Path) -> str | None:
+def _base(kind: Kind, folder: Path) -> str | None:
     if kind == "run":
         return read_run(folder).base_model
-    return read_lineage(folder).seed if kind == "ensemble" else None
+    return read_lineage(folder).base if kind == "ensemble" else None
 
 
-def _parted(said: str, workspace: Path) -> tuple[str, str | None]:
-    """The name, and the routing behind its last `@`, unless that is a part of the name."""
-    name, at, way = said.rpartition("@")
-    if not at:
-        return said, None
-    try:
-        find_model(said, workspace)
-    except UserError:
-        return name, way
-    return said, None
+def _resolve(given: str, workspace: Path) -> tuple[Kind, Path, str, str | None]:
+    """A model's kind, place and name, and the routing behind the last `@`, if one is named."""
+    name, at, way = given.rpartition("@")
+    if at:
+        try:
+            return *find_model(given, workspace), given, None
+        except UserError:  # so the `@` is no part of the name
+            return *find_model(name, workspace), name, way
+    return *find_model(given, workspace), given, None
 
 
-def _routing(said: str, ensemble: Ensemble, way: str | None) -> Routing:
-    """As it is said, else the way in which ensembles write."""
+def _routing(given: str, ensemble: Ensemble, way: str | None) -> Routing:
+    """As it is named, else the default."""
+    if way is None:
+        return default_routing(ensemble.k, ensemble.router)
     if ensemble.k == 1:
-        if way is not None:
-            hint = "leave out what stands behind the `@`"
-            raise UserError("is one model and takes no routing", where=said, hint=hint)
-        return default_routing(1, None)
-    if way is not None:
-        routing = parse_routing(way)
-        if (routing.m or 0) > ensemble.k:
-            what = f"there are {ensemble.k} experts, and `{way}` wants {routing.m} of them"
-            raise UserError(what, where=said, hint=f"`{routing.name}:{ensemble.k}` or fewer")
-        return routing
-    return default_routing(ensemble.k, ensemble.router)
+        hint = "leave out what is behind the `@`"
+        raise UserError("is one model and takes no routing", where=given, hint=hint)
+    routing = parse_routing(way)
+    if (routing.m or 0) > ensemble.k:
+        what = f"there are {ensemble.k} experts, and `{way}` wants {routing.m} of them"
+        raise UserError(what, where=given, hint=f"`{routing.name}:{ensemble.k}` or fewer")
+    return routing
 
 
 def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
     """What a tokenizer puts before a text, by its own rule or by its settings."""
     made = tokenizer.encode("a", add_special_tokens=True)
-    count = next(
-        (place for place, special in enumerate(made.special_tokens_mask) if not special), 0
-    )
+    mask = made.special_tokens_mask
+    count = mask.index(0) if 0 in mask else 0
     if count:
         return made.ids[count - 1]
     settings = read_settings(folder / "tokenizer_config.json")
@@ -305,7 +297,7 @@ def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
 
 
 def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: bool) -> str:
-    """Of the bytes of all models, tokenizer and router, the routing, and what stands in front."""
+    """Of the bytes of models, tokenizer and router, the routing, and what comes before texts."""
     lineage = ensemble.lineage
     router = lineage.router.sha256 if lineage.router and ensemble.k > 1 else None
     return fingerprint(
@@ -314,7 +306,7 @@ def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: boo
             "languages": dict(lineage.languages) if routing.needs_language else None,
             "tokenizer": lineage.tokenizer_sha256,
             "router": router,
-            "routing": [str(routing), routing.power, routing.temperature],
+            "routing": [str(routing), None, None],  # stored evaluations were fingerprinted so
             "first": [first, prompted],
         }
     )

@@ -1,11 +1,11 @@
-"""Which experts a text so far calls for: the distance of its TF-IDF embedding from their centres.
+"""The router: experts' weights by the distance of a text's TF-IDF embedding from their centres.
 
-The embedding of a text is its terms' vectors, weighted by idf, summed up and brought to length 1;
+The embedding of a text is its tokens' vectors, weighted by idf, summed up and brought to length 1;
 so a running sum is all that has to be kept, and a token more costs the same at any length.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,6 @@ from tongues.files import whole_file
 __all__ = [
     "Power",
     "Router",
-    "RouterState",
     "distance_weights",
     "fit_router",
     "fit_temperature",
@@ -34,13 +33,6 @@ _TENSORS = ("vectors", "centres", "owners", "prior")
 _COARSE = np.linspace(np.log(1e-4), np.log(1e2), 41)  # temperatures tried first
 _GOLDEN = (5**0.5 - 1) / 2
 _FINE = 1e-3  # of log T
-
-
-@dataclass(slots=True)
-class RouterState:
-    """A text so far, or several side by side: the sums [..., d] of its terms' vectors."""
-
-    sums: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,61 +66,52 @@ class Router:
         """The number of experts."""
         return len(self.prior)
 
-    def start(self, count: int | None = None) -> RouterState:
-        """An empty text, or `count` of them."""
-        width = self.vectors.shape[1]
-        return RouterState(np.zeros(width if count is None else (count, width)))
-
-    def push(self, state: RouterState, tokens: int | np.ndarray) -> None:
-        """Add the next token, or one to each of several texts."""
-        state.sums += self.vectors[tokens]
-
-    def weights(self, state: RouterState) -> np.ndarray:
-        """The experts' weights [..., k] for the next token."""
-        return self.weigh(self.distances(state.sums))
-
-    def language(self, sums: np.ndarray) -> str | None:
-        """The language whose centre is nearest to a text, by its sum [d]; None if nobody knows."""
-        if not self.languages or not sums.any():
-            return None
-        return self.languages[int(self.distances(sums).argmin())] or None
-
     def sum(self, tokens: np.ndarray) -> np.ndarray:
-        """The sum [d] of the vectors of a text's tokens."""
+        """A text so far, as the router sees it: the sum [d] of the vectors of its tokens.
+
+        One token more adds its row of `vectors`.
+        """
         terms, counts = np.unique(tokens, return_counts=True)
         return counts.astype(np.float64) @ self.vectors[terms]
 
-    def distances(self, sums: np.ndarray) -> np.ndarray:
-        """Squared distances [..., c] of embeddings from the centres, by their sums [..., d].
+    def weights(self, sums: np.ndarray) -> np.ndarray:
+        """The experts' weights [..., k] for the next token of texts, by their sums [..., d]."""
+        return self._weigh(self._distances(sums))
 
-        Not a number where a text says nothing.
-        """
+    def language(self, sums: np.ndarray) -> str | None:
+        """The language whose centre is nearest to a text, by its sum [d]; None if unknown."""
+        if not self.languages or not sums.any():
+            return None
+        return self.languages[int(self._distances(sums).argmin())] or None
+
+    def _distances(self, sums: np.ndarray) -> np.ndarray:
+        """Squared distances [..., c] from the centres; NaN where a text says nothing."""
         lengths = np.sqrt(np.vecdot(sums, sums))[..., None]
         with np.errstate(invalid="ignore"):
             return self._reach - (sums @ self._doubled) / lengths
 
-    def weigh(self, distances: np.ndarray) -> np.ndarray:
-        """The experts' weights [..., k] by squared distances [..., c]; where none, the prior."""
+    def _weigh(self, distances: np.ndarray) -> np.ndarray:
+        """The experts' weights [..., k] by squared distances [..., c]; by NaN, the prior."""
         weights = distance_weights(distances, self.temperature, self.power) @ self._owned
         if not np.minimum.reduce(weights, axis=None, initial=1.0) >= 0:
             weights[np.isnan(weights[..., 0])] = self.prior
         return weights
 
     def document_distances(self, tokens: np.ndarray) -> np.ndarray:
-        """Squared distances [T, c] of what lies before each token of a document."""
-        found = np.empty((len(tokens), len(self.centres)))
+        """Squared distances [T, c] of what is before each token of a document."""
+        distances = np.empty((len(tokens), len(self.centres)))
         before = np.zeros(self.vectors.shape[1])
         for start in range(0, len(tokens), _ROWS):
             steps = self.vectors[tokens[start : start + _ROWS]]
             sums = np.cumsum(steps, axis=0, dtype=np.float64)
             sums += before
-            found[start : start + len(steps)] = self.distances(np.vstack([before, sums[:-1]]))
+            distances[start : start + len(steps)] = self._distances(np.vstack([before, sums[:-1]]))
             before = sums[-1]
-        return found
+        return distances
 
     def document_weights(self, tokens: np.ndarray) -> np.ndarray:
-        """Weights [T, k] for each token of a document, from what lies before it."""
-        return self.weigh(self.document_distances(tokens))
+        """Weights [T, k] for each token of a document, from what is before it."""
+        return self._weigh(self.document_distances(tokens))
 
 
 def distance_weights(distances: np.ndarray, temperature: float, power: Power) -> np.ndarray:
@@ -157,22 +140,17 @@ def fit_router(
     vectors = (idf[:, None] * projection).astype(np.float32)
     first = np.ones(len(documents)) if prior is None else np.asarray(prior, dtype=np.float64)
     owners = np.repeat(np.arange(len(documents)), [len(samples) for samples in documents])
-    unplaced = Router(
-        vectors, np.zeros((len(owners), vectors.shape[1])), owners, first / first.sum()
-    )
-    centres = []
+    none = np.zeros((len(owners), vectors.shape[1]))
+    router, centres = Router(vectors, none, owners, first / first.sum()), []
     for sample in chain(*documents):
-        sums = np.array([unplaced.sum(tokens) for tokens in sample])
+        sums = np.array([router.sum(tokens) for tokens in sample])
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         centres.append((sums / np.where(lengths > 0, lengths, 1)).mean(axis=0))
-    return replace(unplaced, centres=np.array(centres), languages=tuple(languages))
+    return replace(router, centres=np.array(centres), languages=tuple(languages))
 
 
 def fit_temperature(
-    router: Router,
-    documents: Sequence[np.ndarray],
-    log_probs: Sequence[np.ndarray],
-    power: Power = 2,
+    router: Router, documents: Sequence[np.ndarray], log_probs: Sequence[np.ndarray]
 ) -> Router:
     """The router at the temperature that makes held-out documents likeliest under the mixture.
 
@@ -185,13 +163,23 @@ def fit_temperature(
     likely = np.exp(likely - highest)[:, router.owners]
 
     def cost(log_temperature: float) -> float:
-        weights = distance_weights(distances, float(np.exp(log_temperature)), power)
+        weights = distance_weights(distances, float(np.exp(log_temperature)), router.power)
         return -float(np.log(np.maximum((weights * likely).sum(axis=1), 1e-300)).sum())
 
     at = min(range(len(_COARSE)), key=lambda place: cost(_COARSE[place]))
-    low, high = _COARSE[max(at - 1, 0)], _COARSE[min(at + 1, len(_COARSE) - 1)]
-    best = _golden_section(cost, float(low), float(high))
-    return replace(router, temperature=float(np.exp(best)), power=power)
+    low, high = float(_COARSE[max(at - 1, 0)]), float(_COARSE[min(at + 1, len(_COARSE) - 1)])
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    of_left, of_right = cost(left), cost(right)
+    while high - low > _FINE:  # golden-section search: the cost has one valley
+        if of_left < of_right:
+            high, right, of_right = right, left, of_left
+            left = high - _GOLDEN * (high - low)
+            of_left = cost(left)
+        else:
+            low, left, of_left = left, right, of_right
+            right = low + _GOLDEN * (high - low)
+            of_right = cost(right)
+    return replace(router, temperature=float(np.exp((low + high) / 2)))
 
 
 def save_router(router: Router, path: Path) -> None:
@@ -200,9 +188,9 @@ def save_router(router: Router, path: Path) -> None:
 
     tensors = {name: np.ascontiguousarray(getattr(router, name)) for name in _TENSORS}
     tensors |= {"temperature": np.array(router.temperature), "power": np.array(router.power)}
-    told = {"languages": json.dumps(router.languages)} if router.languages else None
+    about = {"languages": json.dumps(router.languages)} if router.languages else None
     with whole_file(path) as aside:
-        save_file(tensors, aside, metadata=told)
+        save_file(tensors, aside, metadata=about)
 
 
 def load_router(path: Path) -> Router:
@@ -221,19 +209,3 @@ def load_router(path: Path) -> Router:
         return Router(**tensors, temperature=temperature, power=power, languages=languages)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"is no router ({error})", where=str(path), hint=hint) from None
-
-
-def _golden_section(cost: Callable[[float], float], low: float, high: float) -> float:
-    """Where a cost with one valley between the two is lowest."""
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    of_left, of_right = cost(left), cost(right)
-    while high - low > _FINE:
-        if of_left < of_right:
-            high, right, of_right = right, left, of_left
-            left = high - _GOLDEN * (high - low)
-            of_left = cost(left)
-        else:
-            low, left, of_left = left, right, of_right
-            right = low + _GOLDEN * (high - low)
-            of_right = cost(right)
-    return (low + high) / 2

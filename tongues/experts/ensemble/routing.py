@@ -1,19 +1,19 @@
 """Which experts predict a token, and with what weights: the ways an ensemble can be used.
 
 A routing is an open kind: one object that scoring, generation, evaluation, the server and reports
-all ask. Another package adds one by subclassing `Routing` and naming an instance as an entry point
+use. Another package adds one by subclassing `Routing` and naming an instance as an entry point
 of the group `tongues.routings`; `weights` is all that it has to define.
 """
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.router import Power, Router, RouterState
+from tongues.experts.ensemble.router import Router
 from tongues.randomness import derive_seed
 from tongues.registry import Registry
 
@@ -29,6 +29,7 @@ __all__ = [
 
 _FAINTEST = 1e-30  # the smallest weight of a posterior, so that no expert is ruled out for good
 _LOOKED = 128  # tokens of a text from which its one expert is chosen
+_NEED = "the posterior needs the experts' probabilities"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,25 +47,23 @@ class RoutingContext:
         return len(self.prior)
 
 
-class Guide(Protocol):
-    """The experts' weights for the next token of a text while it is written."""
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """The experts' weights for the next token of a text while it is written.
 
-    def weights(self) -> np.ndarray:
-        """One for each expert [k]; they add up to 1."""
-        ...
+    weights: gives one for each expert [k]; they add up to 1. push: takes the next token, and its
+    log-probability by each expert [k] where the routing learns.
+    """
 
-    def push(self, token: int, log_probs: np.ndarray | None) -> None:
-        """Take the next token; log_probs: by each expert [k], where the routing learns."""
-        ...
+    weights: Callable[[], np.ndarray]
+    push: Callable[[int, np.ndarray | None], None] = lambda token, log_probs: None
 
 
 @dataclass(frozen=True)
 class Routing:
-    """How the experts' weights come about; `m`, `power` and `temperature` are its parameters."""
+    """How the experts' weights come about."""
 
     m: int | None = None  # experts with a weight; None: all
-    power: Power | None = None  # of the distance; None: the router's
-    temperature: float | None = None  # None: the router's
 
     name = ""
     summary = ""  # which experts predict a token, in one clause for tables
@@ -98,9 +97,22 @@ class Routing:
         """The weights while a text behind this prompt is written.
 
         A routing that learns is given the prompt's tokens by `push`, too. This one computes all
-        weights again for every token; a routing may know something quicker.
+        weights again for every token, with a last one that does not matter; a routing may know
+        something quicker.
         """
-        return _Recomputed(self, about, [] if self.learns else prompt.tolist())
+        tokens: list[int] = [] if self.learns else prompt.tolist()
+        rows: list[np.ndarray] = []
+
+        def weights() -> np.ndarray:
+            given = np.array([*rows, np.zeros(about.k)]) if rows or self.learns else None
+            return self.weights(np.array([*tokens, 0]), about, given)[-1]
+
+        def push(token: int, log_probs: np.ndarray | None) -> None:
+            tokens.append(token)
+            if log_probs is not None:
+                rows.append(log_probs)
+
+        return Guide(weights, push)
 
     def chooses(self, k: int) -> bool:
         """Whether it gives some of `k` experts no weight, so that they need not run."""
@@ -110,41 +122,32 @@ class Routing:
         """The routing with each number of experts that is worth comparing."""
         return [self]
 
-    def fitted_router(self, router: Router | None) -> Router:
-        """The router with this routing's power and temperature; a UserError if there is none."""
+    def need(self, router: Router | None) -> Router:
+        """The router; a UserError if there is none."""
         if router is None:
             usable = [f"`{other.name}`" for other in ROUTINGS if not other.needs_router]
             hint = f"use {', '.join(usable[:3])}, or give it a router"
             what = f"`{self}` needs a router, which this ensemble lacks"
             raise UserError(what, where="routing", hint=hint)
-        power, temperature = self.power or router.power, self.temperature
-        if power != router.power and temperature is None:
-            what = (
-                f"the router's temperature was fitted for the distance to the power {router.power}"
-            )
-            hint = f"name one for the power {power}, or fit it"
-            raise UserError(what, where="routing.temperature", hint=hint)
-        return replace(router, power=power, temperature=temperature or router.temperature)
+        return router
 
 
 ROUTINGS: Registry[Routing] = Registry("routing", "tongues.routings")
 
 
-def parse_routing(
-    text: str, *, power: Power | None = None, temperature: float | None = None
-) -> Routing:
+def parse_routing(text: str) -> Routing:
     """Read `tfidf`, `tfidf:2`, `language` and so on."""
     name, colon, number = text.partition(":")
     routing = ROUTINGS.find(name, "routing")
-    if colon and not routing.counted:
+    if not colon:
+        return routing
+    if not routing.counted:
         hint = f"`{name}` alone, or `tfidf:{number or 2}`"
         raise UserError(f"`{name}` takes no number of experts", where="routing", hint=hint)
-    if colon and (not number.isdecimal() or int(number) < 1):
+    if not number.isdecimal() or int(number) < 1:
         what = f"`{number}` is not a valid number of experts"
         raise UserError(what, where="routing", hint=f"`{name}:2`")
-    if temperature is not None and not temperature > 0:
-        raise UserError("a temperature is above 0", where="routing", hint="such as 0.1")
-    return replace(routing, m=int(number) if colon else None, power=power, temperature=temperature)
+    return replace(routing, m=int(number))
 
 
 def default_routing(k: int, router: Router | None) -> Routing:
@@ -164,38 +167,6 @@ def sparse(weights: np.ndarray, m: int | None) -> np.ndarray:
     return kept.reshape(weights.shape)
 
 
-@dataclass(slots=True)
-class _Recomputed:
-    """Weights by all tokens so far, with a last one that does not matter."""
-
-    routing: Routing
-    about: RoutingContext
-    tokens: list[int]
-    log_probs: list[np.ndarray] = field(default_factory=list)
-
-    def weights(self) -> np.ndarray:
-        given = np.array([*self.log_probs, np.zeros(self.about.k)]) if self.log_probs else None
-        if given is None and self.routing.learns:
-            given = np.zeros((1, self.about.k))
-        return self.routing.weights(np.array([*self.tokens, 0]), self.about, given)[-1]
-
-    def push(self, token: int, log_probs: np.ndarray | None) -> None:
-        self.tokens.append(token)
-        if log_probs is not None:
-            self.log_probs.append(log_probs)
-
-
-@dataclass(slots=True)
-class _Constant:
-    row: np.ndarray
-
-    def weights(self) -> np.ndarray:
-        return self.row
-
-    def push(self, token: int, log_probs: np.ndarray | None) -> None:
-        pass
-
-
 class _OneForAText(Routing):
     """Weights [k] that a text keeps from its beginning to its end."""
 
@@ -208,13 +179,16 @@ class _OneForAText(Routing):
         return np.broadcast_to(self.row(tokens, about), (len(tokens), about.k))
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
-        return _Constant(self.row(prompt, about))
+        row = self.row(prompt, about)
+        return Guide(lambda: row)
+
+    def chooses(self, k: int) -> bool:
+        return self.name != "uniform"
 
 
 class _Language(_OneForAText):
-    name = "language"
+    name, label = "language", "the expert of a language"
     summary = "the one expert of the text's language, which must be given"
-    label = "the expert of a language"
     needs_language = True
 
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
@@ -223,46 +197,43 @@ class _Language(_OneForAText):
             raise UserError("the text's language is not given", where="routing", hint=hint)
         return np.eye(about.k)[about.expert]
 
-    def chooses(self, k: int) -> bool:
-        return True
-
 
 class _Text(_OneForAText):
     """While a text is scored, its first tokens go to the expert nearest to what is before each."""
 
-    name = "text"
+    name, label = "text", "one expert a text"
     summary = "the one expert nearest to the beginning of the text"
-    label = "one expert a text"
     needs_router = True
 
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        router = self.fitted_router(about.router)
-        state = router.start()
-        state.sums += router.sum(tokens[:_LOOKED])
-        return np.eye(about.k)[int(router.weights(state).argmax())]
+        router = self.need(about.router)
+        return np.eye(about.k)[int(router.weights(router.sum(tokens[:_LOOKED])).argmax())]
 
     def weights(
         self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
     ) -> np.ndarray:
-        first = self.fitted_router(about.router).document_weights(tokens[:_LOOKED])
+        first = self.need(about.router).document_weights(tokens[:_LOOKED])
         rest = np.tile(self.row(tokens, about), (max(0, len(tokens) - _LOOKED), 1))
         return np.vstack([sparse(first, 1), rest])
 
-    def chooses(self, k: int) -> bool:
-        return True
+
+class _Uniform(_OneForAText):
+    name, label = "uniform", "all alike"
+    summary = "all experts with equal weights, to compare with"
+    baseline = True
+
+    def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
+        return np.full(about.k, 1 / about.k)
 
 
-@dataclass(slots=True)
-class _Nearest:
-    router: Router
-    state: RouterState
-    m: int | None
+class _Random(_OneForAText):
+    name, label = "random", "one at random"
+    summary = "one expert a text at random, to compare with"
+    baseline = by_prompt = True
 
-    def weights(self) -> np.ndarray:
-        return sparse(self.router.weights(self.state), self.m)
-
-    def push(self, token: int, log_probs: np.ndarray | None) -> None:
-        self.router.push(self.state, token)
+    def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
+        text = hashlib.sha256(np.ascontiguousarray(tokens, dtype="<i8").data).hexdigest()
+        return np.eye(about.k)[derive_seed(about.seed, "expert", text) % about.k]
 
 
 class _Tfidf(Routing):
@@ -271,8 +242,7 @@ class _Tfidf(Routing):
         "all experts, weighted at every token by how near the text so far is to each; of "
         "`tfidf:m` only the m nearest run"
     )
-    counted = True
-    needs_router = True
+    counted = needs_router = True
 
     @property
     def title(self) -> str:
@@ -284,73 +254,47 @@ class _Tfidf(Routing):
     def weights(
         self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
     ) -> np.ndarray:
-        return sparse(self.fitted_router(about.router).document_weights(tokens), self.m)
+        return sparse(self.need(about.router).document_weights(tokens), self.m)
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
-        router = self.fitted_router(about.router)
-        state = router.start()
-        state.sums += router.sum(prompt)
-        return _Nearest(router, state, self.m)
+        router = self.need(about.router)
+        sums = router.sum(prompt)
+
+        def push(token: int, log_probs: np.ndarray | None) -> None:
+            np.add(sums, router.vectors[token], out=sums)
+
+        return Guide(lambda: sparse(router.weights(sums), self.m), push)
 
     def variants(self, k: int) -> Sequence[Routing]:
         return [*(replace(self, m=2**i) for i in range(k.bit_length()) if 2**i < k), self]
 
 
-@dataclass(slots=True)
-class _Belief:
-    log_weights: np.ndarray
-
-    def weights(self) -> np.ndarray:
-        weights = np.maximum(_normal(self.log_weights), _FAINTEST)
-        return weights / weights.sum()
-
-    def push(self, token: int, log_probs: np.ndarray | None) -> None:
-        assert log_probs is not None, "the posterior needs the experts' probabilities"
-        self.log_weights = self.log_weights + log_probs
-
-
 class _Posterior(Routing):
     """Bayes: by the prior and the log-probabilities of all tokens before."""
 
-    name = "posterior"
+    name, label = "posterior", "whoever predicts best so far"
     summary = "all experts, weighted by how likely each found the text so far"
-    label = "whoever predicts best so far"
     learns = True
 
     def weights(
         self, tokens: np.ndarray, about: RoutingContext, log_probs: np.ndarray | None = None
     ) -> np.ndarray:
-        assert log_probs is not None, "the posterior needs the experts' probabilities"
+        assert log_probs is not None, _NEED
         before = np.vstack([np.zeros(about.k), np.cumsum(log_probs, axis=0)[:-1]])
         return _normal(np.log(about.prior) + before)[: len(tokens)]
 
     def guide(self, prompt: np.ndarray, about: RoutingContext) -> Guide:
-        return _Belief(np.log(about.prior))
+        belief = np.log(about.prior)
 
+        def weights() -> np.ndarray:
+            own = np.maximum(_normal(belief), _FAINTEST)
+            return own / own.sum()
 
-class _Uniform(_OneForAText):
-    name = "uniform"
-    summary = "all experts with equal weights, to compare with"
-    label = "all alike"
-    baseline = True
+        def push(token: int, log_probs: np.ndarray | None) -> None:
+            assert log_probs is not None, _NEED
+            np.add(belief, log_probs, out=belief)
 
-    def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        return np.full(about.k, 1 / about.k)
-
-
-class _Random(_OneForAText):
-    name = "random"
-    summary = "one expert a text at random, to compare with"
-    label = "one at random"
-    baseline = True
-    by_prompt = True
-
-    def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        text = hashlib.sha256(np.ascontiguousarray(tokens, dtype="<i8").data).hexdigest()
-        return np.eye(about.k)[derive_seed(about.seed, "expert", text) % about.k]
-
-    def chooses(self, k: int) -> bool:
-        return True
+        return Guide(weights, push)
 
 
 for _routing in (_Language(), _Text(), _Tfidf(), _Posterior(), _Uniform(), _Random()):

@@ -14,16 +14,9 @@ import numpy as np
 
 from tongues.experts.partition.repair import repair
 
-__all__ = [
-    "Assignment",
-    "BalancedMeans",
-    "assign",
-    "balanced_means",
-    "least",
-    "squared_distances",
-]
+__all__ = ["Assignment", "BalancedMeans", "assign", "balanced_means", "least", "squared_distances"]
 
-# Prices (tuned in benchmarks/balanced.txt)
+# Prices
 _ENOUGH = 16_384  # points to find rough prices from,
 _EVERY = 8  # or every eighth if that is more
 _LEVELS = 6  # of softness

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from tongues.errors import UserError
+from tongues.experts.heldout import same_tokenizer
 from tongues.experts.partition.distances import named
 from tongues.experts.partition.partition import Distances
 from tongues.models.huggingface import load_model
 from tongues.randomness import derive_seed
-from tongues.tokens import Tokens, load_tokenizer
+from tongues.tokens import Tokens
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import Scorer
@@ -47,7 +48,14 @@ def kinship_distances(
     training tokens, drawn by `seed`, for each language; as many as the one with least text has.
     context: tokens of a window.
     """
-    _check_tokenizer(model_folder, tokens)
+    path = model_folder / "tokenizer.json"
+    if not path.is_file():
+        what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
+        raise UserError(what, where=str(model_folder), hint=hint)
+    if not same_tokenizer(path, tokens.tokenizer_path):
+        what = "has another tokenizer than these tokens"
+        hint = f"prepare with its own: `tokens.base: {model_folder}`"
+        raise UserError(what, where=str(model_folder), hint=hint)
     there = {lang: _windows(tokens.train(lang), context) for lang in languages}
     least = min(there, key=there.__getitem__)
     if there[least] < _LEAST:
@@ -95,17 +103,6 @@ def gradient_distances(languages: Sequence[str], halves: np.ndarray) -> Distance
     mean = (first + second) / 2
     cosine = (mean @ mean.T) / np.sqrt(np.outer(lengths, lengths))
     return named(languages, np.clip(1 - cosine, 0.0, 2.0))
-
-
-def _check_tokenizer(model_folder: Path, tokens: Tokens) -> None:
-    path = model_folder / "tokenizer.json"
-    if not path.is_file():
-        what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
-        raise UserError(what, where=str(model_folder), hint=hint)
-    if load_tokenizer(path).to_str() != load_tokenizer(tokens.tokenizer_path).to_str():
-        what = "has another tokenizer than these tokens"
-        hint = f"prepare with its own: `tokens.base: {model_folder}`"
-        raise UserError(what, where=str(model_folder), hint=hint)
 
 
 def _windows(text: np.ndarray, context: int) -> int:

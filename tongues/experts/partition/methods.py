@@ -130,8 +130,7 @@ class _Dense(Method[Division]):
 
 
 class _Languages(Method[Division]):
-    name, summary = "languages", "one for each"
-    section = Division
+    name, summary, section = "languages", "one for each", Division
 
     def make(self, division: Division, source: Source, folder: Path) -> Partition:
         return one_each(source.languages)
@@ -142,8 +141,7 @@ class _InFile(Division):
 
 
 class _File(Method[_InFile]):
-    name, summary = "file", "as a file says"
-    section = _InFile
+    name, summary, section = "file", "as a file says", _InFile
 
     def make(self, division: _InFile, source: Source, folder: Path) -> Partition:
         return from_file(Path(division.file), source.languages)
@@ -212,17 +210,17 @@ class _Topics(Method[_ByTopics]):
     needs_tokens = divides_documents = True
 
     def make(self, division: _ByTopics, source: Source, folder: Path) -> Partition:
-        from tongues.experts.partition.topics import partition_by_topics, save_topics
+        from tongues.experts.partition import topics as by_topics
 
-        partition, topics = partition_by_topics(
+        topics = by_topics.cluster_by_topics(
             source.tokens,
             division.k,
             terms=division.terms,
             balance=division.balance,
             seed=source.seed,
         )
-        save_topics(topics, folder / "topics.safetensors")
-        return partition
+        by_topics.save_topics(topics, folder / "topics.safetensors")
+        return by_topics.partition_by_topics(source.tokens, topics)
 
     def made_from(self, division: _ByTopics, source: Source) -> list[Any]:
         return [source.seed]

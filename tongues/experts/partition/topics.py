@@ -29,7 +29,7 @@ from tongues.experts.partition.terms import (
     term_reader,
     weigh,
 )
-from tongues.files import fingerprint, whole_directory, whole_file, write_json
+from tongues.files import whole_directory, whole_file, write_json
 from tongues.randomness import derive_seed
 from tongues.tokens import Counts, Tokens
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
@@ -119,20 +119,12 @@ def cluster_by_topics(
     return topics
 
 
-def partition_by_topics(
-    tokens: Tokens,
-    k: int,
-    *,
-    terms: Terms = "pieces",
-    balance: Literal["documents", "tokens"] = "documents",
-    seed: int = 0,
-) -> tuple[Partition, TopicModel]:
-    """The partition of the training text into k topics, and what gives further text its topic.
+def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
+    """The partition of the training text by its topics.
 
     Its distances are between the mean directions of the languages' documents.
     """
-    topics = cluster_by_topics(tokens, k, terms=terms, balance=balance, seed=seed)
-    read = term_reader(terms, tokens)
+    read, k = term_reader(topics.terms, tokens), topics.k
     shares: list[dict[str, float]] = [{} for _ in range(k)]
     means: dict[str, np.ndarray] = {}
     for lang in tokens.languages:
@@ -149,15 +141,9 @@ def partition_by_topics(
         a: {b: float(np.linalg.norm(here - there)) for b, there in means.items()}
         for a, here in means.items()
     }
-    partition = Partition(
-        by="topics",
-        clusters=(tokens.languages,) * k,
-        shares=tuple(shares),
-        distances=distances,
-        notes=(f"documents are told by {terms}: {TERMS[terms]}",),
-        fingerprint=fingerprint([tokens.fingerprint, "topics", k, terms, balance, seed]),
-    )
-    return partition, topics
+    note = f"documents are told by {topics.terms}: {TERMS[topics.terms]}"
+    clusters = (tokens.languages,) * k
+    return Partition("topics", clusters, tuple(shares), distances=distances, notes=(note,))
 
 
 def write_parts(tokens: Tokens, topics: TopicModel, path: Path) -> dict[str, dict[str, Counts]]:

@@ -1,6 +1,6 @@
-"""From finished experts to an ensemble: `ensembles/<recipe>/<division>-s<seed>/`."""
+"""Experts trained, and merged to an ensemble in `ensembles/<recipe>/<label>-s<seed>/`."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.experts.ensemble.ensemble import Ensemble, assembled
+from tongues.experts.ensemble.ensemble import assembled, expert_log_probs
 from tongues.experts.ensemble.lineage import (
     ENSEMBLE,
     ROUTER,
@@ -29,19 +29,64 @@ from tongues.experts.ensemble.router import (
     load_router,
     save_router,
 )
-from tongues.experts.ensemble.score import expert_log_probs
 from tongues.experts.heldout import documents_of, tuning_documents, unseen_documents
 from tongues.experts.partition.topics import term_directions
-from tongues.experts.rounds import Round
+from tongues.experts.plans import Round
 from tongues.files import file_hash
-from tongues.runs import read_run
+from tongues.launch import Launcher
+from tongues.recipe import Recipe
+from tongues.runs import FAILURE, read_run, status_of
+from tongues.study import State, run_all
 from tongues.tokens import Tokens, open_part, open_tokens
-from tongues.train import RunPlan
 
-__all__ = ["merge", "with_new_pieces"]
+__all__ = ["merge", "train_experts", "with_new_pieces"]
 
 _SAMPLED = 400  # documents that a centre is the mean of
 _HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on
+
+
+def train_experts(
+    recipe: Recipe,
+    workspace: Path,
+    rounds: Sequence[Round],
+    *,
+    launcher: Launcher,
+    watch: Callable[[State], None] = lambda state: None,
+    tell: Callable[[str], None] = lambda line: None,
+    rebuild: bool = False,
+) -> list[Path]:
+    """Train the experts of every round, in any order and each for itself, and merge them.
+
+    Returns the ensembles' folders. Where runs failed, those rounds that are complete are merged
+    before a UserError tells. Safe to interrupt; call it again to resume.
+    """
+    assert recipe.experts
+    runs = [run for made in rounds for run in made.runs]
+    failure: UserError | None = None
+    try:
+        run_all(
+            runs, workspace, launcher=launcher, watch=watch, tell=tell, rebuild=rebuild, whole=True
+        )
+    except UserError as error:
+        if error.code != "runs_failed":
+            raise
+        failure = error
+    places = {run.name: workspace / "runs" / run.name for run in runs}
+    finished = {  # a run of its name with other settings has failed
+        name
+        for name, place in places.items()
+        if status_of(place) == "finished" and not (place / FAILURE).is_file()
+    }
+    folders = [
+        merge(made, workspace, tell=tell, rebuild=rebuild, power=recipe.experts.power)
+        for made in rounds
+        if all(run.name in finished for run in made.runs)
+    ]
+    if failure:
+        for folder in folders:
+            tell(f"{folder} is whole all the same")
+        raise failure
+    return folders
 
 
 def merge(
@@ -61,26 +106,44 @@ def merge(
     """
     folder, grown = workspace / "ensembles" / made.name, made.grown
     before = read_lineage(grown) if grown else None
-    new = tuple(_described(made, number, workspace) for number in range(len(made.runs)))
-    kept = _kept(before, made) if before else ()
+    new = tuple(
+        describe_expert(
+            run.name,
+            workspace / "runs" / run.name / "model",
+            workspace,
+            languages=learned,
+            parent=run.base,
+            run=run.name,
+            tokens=read_run(workspace / "runs" / run.name).tokens,
+        )
+        for run, learned in zip(made.runs, made.learned, strict=True)
+    )
+    kept: tuple[Expert, ...] = ()
     if before and made.adapted:
         new = (replace(new[0], languages={**before.experts[0].languages, **new[0].languages}),)
+    elif before:
+        taken = {lang for cluster in made.partition.clusters for lang in cluster}
+        added = taken - before.languages.keys()
+        kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
     experts = (*kept, *new)
     if not rebuild:
-        _unchanged(folder, experts)
-    old = _old_router(grown, before, kept) if grown and before and kept else None
+        _check_unchanged(folder, experts)
+    old = _kept_router(grown, before, kept) if grown and before and kept else None
     power = power or (old.power if old else 2)
-    if _is_there(folder, experts, power, workspace):
+    if _is_merged(folder, experts, power, workspace):
         return folder
     tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
-    router = _router(made, tokens, new, old, before.languages if before else ())
+    router = _fit(made, tokens, new, old, before.languages if before else ())
     router = replace(router, power=power)
-    first = Path(workspace, new[0].folder) / "tokenizer.json"
+    languages, names = best_experts(new), {expert.name for expert in kept}
+    if before:  # those that were known stay where their expert does
+        languages |= {lang: name for lang, name in before.languages.items() if name in names}
+    tokenizer = Path(workspace, new[0].folder) / "tokenizer.json"
     lineage = Lineage(
         experts=experts,
-        languages=_languages(before, kept, new),
-        seed=before.seed if before else str(made.runs[0].base),
-        tokenizer_sha256=before.tokenizer_sha256 if before else file_hash(first),
+        languages=languages,
+        base=before.base if before else str(made.runs[0].base),
+        tokenizer_sha256=before.tokenizer_sha256 if before else file_hash(tokenizer),
         router=None,
         partition=made.partition.to_json(),
         rounds=(
@@ -91,7 +154,13 @@ def merge(
     if len(experts) > 1:
         tell(f"{made.name}: fitting the router's temperature on held-out text")
         unseen = unseen_documents(tokens, [lineage], workspace)
-        router = _tempered(assembled(lineage, router, workspace), tokens, router, unseen)
+        documents: list[np.ndarray] = []
+        for lang in tokens.languages:
+            shard = tokens.shard(lang, "valid")
+            numbers = tuning_documents(shard.bounds, _HELD_OUT, unseen[lang])
+            documents += documents_of(shard.tokens, shard.bounds, numbers)
+        ensemble = assembled(lineage, router, workspace)
+        router = fit_temperature(router, documents, expert_log_probs(ensemble, documents))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ENSEMBLE).unlink(missing_ok=True)
     save_router(router, folder / ROUTER)
@@ -99,17 +168,7 @@ def merge(
     return folder
 
 
-def _languages(
-    before: Lineage | None, kept: Sequence[Expert], new: Sequence[Expert]
-) -> dict[str, str]:
-    """The best expert of each language: those that were known stay where their expert does."""
-    found = best_experts(new)
-    names = {expert.name for expert in kept}
-    old = before.languages.items() if before else ()
-    return {**found, **{lang: name for lang, name in old if name in names}}
-
-
-def _unchanged(folder: Path, experts: Sequence[Expert]) -> None:
+def _check_unchanged(folder: Path, experts: Sequence[Expert]) -> None:
     """Refuse experts that are not what they were when they were merged here before."""
     if not (folder / ENSEMBLE).is_file():
         return
@@ -121,32 +180,7 @@ def _unchanged(folder: Path, experts: Sequence[Expert]) -> None:
             raise UserError(what, where=str(folder / ENSEMBLE), hint=hint)
 
 
-def _described(made: Round, number: int, workspace: Path) -> Expert:
-    run = made.runs[number]
-    directory = workspace / "runs" / run.name
-    return describe_expert(
-        run.name,
-        directory / "model",
-        workspace,
-        languages=made.learned[number],
-        parent=run.base,
-        run=run.name,
-        tokens=read_run(directory).tokens,
-    )
-
-
-def _kept(before: Lineage, made: Round) -> tuple[Expert, ...]:
-    """The experts of the ensemble that grows which stay in it."""
-    if made.adapted:
-        return ()
-    taken = {lang for cluster in made.partition.clusters for lang in cluster}
-    added = taken - before.languages.keys()
-    if added:
-        return before.experts
-    return tuple(e for e in before.experts if not taken.issuperset(e.languages))
-
-
-def _is_there(folder: Path, experts: Sequence[Expert], power: Power, workspace: Path) -> bool:
+def _is_merged(folder: Path, experts: Sequence[Expert], power: Power, workspace: Path) -> bool:
     """Whether these very experts were merged already, and their router is whole."""
     if not (folder / ENSEMBLE).is_file():
         return False
@@ -160,8 +194,8 @@ def _is_there(folder: Path, experts: Sequence[Expert], power: Power, workspace: 
     return list(there.experts) == list(experts)
 
 
-def _old_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
-    """Of the experts that stay."""
+def _kept_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
+    """The router of the experts that stay."""
     if before.router is None:
         what, hint = "the ensemble that grows has no router", "make it again"
         raise UserError(what, where=str(grown), hint=hint)
@@ -177,7 +211,7 @@ def _old_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
     )
 
 
-def _router(
+def _fit(
     made: Round,
     tokens: Tokens,
     experts: Sequence[Expert],
@@ -186,16 +220,25 @@ def _router(
 ) -> Router:
     """Centres by samples of what each expert learned; those of experts that stay are kept.
 
-    known: languages of the ensemble that grows. A new expert beside it stands for its new ones.
+    known: languages of the ensemble that grows. A new expert beside it is one of its new ones.
+    A sample is of one language, or of a topic in all: the mean over several languages would be
+    nearer to a relative of one than to that one.
     """
-    learned = [list(expert.languages) for expert in experts]
+    samples: list[list[list[np.ndarray]]] = []
+    names: list[str] = []  # the language of each sample in turn, "" for a topic
+    sizes: list[float] = []  # training tokens of what each expert learned
+    for run, expert in zip(made.runs, experts, strict=True):
+        held = open_part(tokens, run.part) if run.part else tokens
+        sizes.append(float(sum(held.counts[lang]["train"]["tokens"] for lang in expert.languages)))
+        langs = list(expert.languages)
+        if old is not None:
+            langs = [lang for lang in langs if lang not in known] or langs
+        groups = [langs] if run.part else [[lang] for lang in langs]
+        samples.append([_sample(held, group, made.seed) for group in groups])
+        names += [group[0] if len(group) == 1 else "" for group in groups]
     if old is None:
         weights, directions = term_directions(tokens, seed=made.seed)
-        samples, names = _samples(made, tokens, learned)
-        sizes = [_size(run, tokens, e) for run, e in zip(made.runs, experts, strict=True)]
         return fit_router(weights, directions, samples, sizes, names)
-    new = [[lang for lang in langs if lang not in known] or langs for langs in learned]
-    samples, names = _samples(made, tokens, new)
     old = with_new_pieces(old, list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     share = 1.0 / (old.k + fitted.k)
@@ -210,7 +253,7 @@ def _router(
 
 
 def with_new_pieces(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> Router:
-    """The same with a direction for pieces that it knew nothing of, such as those of a new script.
+    """The same with a direction for tokens that it knew nothing of, such as those of a new script.
 
     samples: documents of each new centre, which get a dimension each; what was known
     before keeps its distances.
@@ -218,59 +261,24 @@ def with_new_pieces(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> 
     silent = ~router.vectors.any(axis=1)
     columns = np.zeros((len(router.vectors), len(samples)), dtype=np.float32)
     for place, documents in enumerate(samples):
-        found = np.zeros(len(router.vectors))
+        counts = np.zeros(len(router.vectors))
         for document in documents:
-            found[np.unique(document)] += 1
-        counted = np.log((len(documents) + 1) / (found + 1)) + 1
-        columns[:, place] = np.where(silent & (found > 0), counted, 0)
+            counts[np.unique(document)] += 1
+        weights = np.log((len(documents) + 1) / (counts + 1)) + 1
+        columns[:, place] = np.where(silent & (counts > 0), weights, 0)
     centres = np.pad(router.centres, ((0, 0), (0, len(samples))))
     return replace(router, vectors=np.hstack([router.vectors, columns]), centres=centres)
 
 
-def _samples(
-    made: Round, tokens: Tokens, languages: Sequence[Sequence[str]]
-) -> tuple[list[list[list[np.ndarray]]], list[str]]:
-    """Documents of what each expert learned: of each language, or of a topic in all of them.
-
-    The mean over several languages would lie nearer to a relative of one than to that one. Beside
-    them, the language of each sample in turn, "" for a topic.
-    """
-    samples, names = [], []
-    for run, langs in zip(made.runs, languages, strict=True):
-        groups = [list(langs)] if run.part else [[lang] for lang in langs]
-        samples.append([_sample(run, tokens, group, made.seed) for group in groups])
-        names += [group[0] if len(group) == 1 else "" for group in groups]
-    return samples, names
-
-
-def _sample(run: RunPlan, tokens: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:
+def _sample(held: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:
     """Documents of what an expert learned, of each language as its share of the text."""
-    held = open_part(tokens, run.part) if run.part else tokens
     counts = {lang: held.counts[lang]["train"]["documents"] for lang in languages}
     total = sum(counts.values())
     random = np.random.default_rng(seed)
-    found: list[np.ndarray] = []
+    documents: list[np.ndarray] = []
     for lang, count in counts.items():
         wanted = min(count, -(-_SAMPLED * count // max(total, 1)))
         shard = held.shard(lang, "train")
         numbers = np.sort(random.choice(count, wanted, replace=False))
-        found += documents_of(shard.tokens, shard.bounds, numbers)
-    return found
-
-
-def _size(run: RunPlan, tokens: Tokens, expert: Expert) -> float:
-    """Training tokens of what an expert learned."""
-    held = open_part(tokens, run.part) if run.part else tokens
-    return float(sum(held.counts[lang]["train"]["tokens"] for lang in expert.languages))
-
-
-def _tempered(
-    ensemble: Ensemble, tokens: Tokens, router: Router, unseen: Mapping[str, np.ndarray]
-) -> Router:
-    """The router at the temperature that suits held-out text of all languages."""
-    documents: list[np.ndarray] = []
-    for lang in tokens.languages:
-        shard = tokens.shard(lang, "valid")
-        numbers = tuning_documents(shard.bounds, _HELD_OUT, unseen[lang])
         documents += documents_of(shard.tokens, shard.bounds, numbers)
-    return fit_temperature(router, documents, expert_log_probs(ensemble, documents))
+    return documents

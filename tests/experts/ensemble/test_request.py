@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.experts.ensemble.request import Token
-from tongues.experts.ensemble.text import Part, TextBuilder
+from tongues.experts.ensemble.request import TextBuilder, TextPiece, Token
 
 PLAIN, GIVEN = Token(1, -1.0, np.ones(1)), Token(1, -1.0, np.ones(1), given=True)
 LETTERS = st.text("abé़😀", max_size=24)
@@ -13,7 +12,7 @@ RAW = [b"a", *(bytes([byte]) for byte in "é€😀".encode()), b"\xe0", b"\xff"
 STOPS = st.lists(st.text("abé😀", min_size=1, max_size=4), max_size=3)
 
 
-def offsets_of(part: Part) -> tuple[int | None, ...]:
+def offsets_of(part: TextPiece) -> tuple[int | None, ...]:
     return tuple(token.offset for token in part.tokens)
 
 

@@ -17,9 +17,9 @@ import pytest
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError
 from tongues.experts import Round, plan_rounds
-from tongues.experts.conduct import train_experts
 from tongues.experts.ensemble.ensemble import open_ensemble
 from tongues.experts.plans import seed_cautions
+from tongues.experts.train import train_experts
 from tongues.launch import Job, Local, open_launcher
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model

@@ -7,7 +7,7 @@ import pytest
 from tongues.errors import UserError
 from tongues.experts.partition.methods import dense, one_each
 from tongues.experts.partition.partition import of_languages
-from tongues.experts.rounds import Member, plan_added, plan_divided
+from tongues.experts.plans import plan_added, plan_divided
 from tongues.recipe import Recipe
 
 AMOUNTS = {"qaa": 3e5, "qab": 1e5, "qac": 1e5, "qad": 1e5}
@@ -62,20 +62,16 @@ def test_parts_of_documents_read_their_own_tokens_and_have_another_identity() ->
     assert "part" not in plain.identity()
 
 
-MEMBERS = (
-    Member("family/typology-2-e0-s1", "family/typology-2-e0-s1", {"qaa": 1.0, "qab": 1.0}),
-    Member("family/typology-2-e1-s1", "family/typology-2-e1-s1", {"qac": 1.0}),
-)
-
-
-KNOWN |= {member.parent: tuple(member.languages) for member in MEMBERS}
+FIRST, SECOND = "family/typology-2-e0-s1", "family/typology-2-e1-s1"
+MEMBERS = {FIRST: {"qaa": 1.0, "qab": 1.0}, SECOND: {"qac": 1.0}}
+KNOWN |= {parent: tuple(languages) for parent, languages in MEMBERS.items()}
 
 
 def test_a_further_division_branches_from_the_expert_that_knows_its_languages() -> None:
     asked = recipe({"divisions": [{"by": "languages"}], "grow": "x"}, base=None)
     singles = of_languages("languages", [("qaa",), ("qab",), ("qac",)])
     made = plan_divided(asked, "languages", singles, AMOUNTS, 1, KNOWN, members=MEMBERS)
-    assert [run.base for run in made.runs] == [MEMBERS[0].parent] * 2 + [MEMBERS[1].parent]
+    assert [run.base for run in made.runs] == [FIRST, FIRST, SECOND]
 
 
 def test_a_division_across_experts_is_refused() -> None:
@@ -89,7 +85,7 @@ def test_an_added_language_branches_from_its_donor_and_trains_on_both() -> None:
     asked = recipe({"add": {"qad": "qac"}, "grow": "x"}, base=None)
     made = plan_added(asked, dense(tuple(AMOUNTS)), {"qad": "qac"}, MEMBERS, AMOUNTS, 1, KNOWN)
     (run,) = made.runs
-    assert run.base == MEMBERS[1].parent
+    assert run.base == SECOND
     assert run.settings.mixture == {"qac": 0.5, "qad": 0.5}
     assert made.learned == ({"qac": 1.0, "qad": 1.0},)
 

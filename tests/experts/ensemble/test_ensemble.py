@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM
 from tests.experts.ensemble.making import VOCABULARY
 from tests.models.families import FAMILIES, tiny
 from tongues.errors import UserError
-from tongues.experts.ensemble.opened import Opened, map_model, mapped_weights
+from tongues.experts.ensemble.ensemble import ExpertModels, map_model, mapped_weights
 
 STORED = [("float32", name) for name in FAMILIES]
 STORED += [(way, name) for way in ("bfloat16", "sharded") for name in ("llama-tied", "gpt2")]
@@ -38,21 +38,21 @@ def test_weights_lie_in_their_file(folders: list[Path]) -> None:
 @pytest.mark.parametrize("stored", ["float32", "bfloat16"])
 def test_bytes_are_those_held_and_not_those_stored(tmp_path: Path, stored: str) -> None:
     tiny("llama-tied", VOCABULARY).to(getattr(torch, stored)).save_pretrained(tmp_path)
-    models = Opened([tmp_path])
+    models = ExpertModels([tmp_path])
     held = sum(weight.numel() * weight.element_size() for weight in models[0].parameters())
     assert models.bytes == (held,)
 
 
 def test_the_least_recently_used_is_let_go_of(folders: list[Path]) -> None:
     size = (folders[0] / "model.safetensors").stat().st_size
-    models = Opened(folders, memory=2 * size)
+    models = ExpertModels(folders, memory=2 * size)
     assert models.held == ()
     first = models[0]
     for number in (1, 0, 2):
         assert models[number].config.vocab_size == VOCABULARY
     assert models.held == (0, 2)
     assert models[0] is first
-    tight = Opened(folders, memory=1)
+    tight = ExpertModels(folders, memory=1)
     assert [tight[number].num_parameters() for number in range(3)]
     assert tight.held == (2,)
 

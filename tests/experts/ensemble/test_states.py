@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer
 from tongues.cli.main import command
 from tongues.errors import UserError
-from tongues.experts.standing import standings, standings_table
+from tongues.experts.ensemble.lineage import ensemble_states, state_rows
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +30,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_ensembles_are_told_with_what_they_lack(place: Path) -> None:
-    lost, odd, whole = standings([place / "ensembles"], place)
+    lost, odd, whole = ensemble_states([place / "ensembles"], place)
     assert (lost.ensemble, lost.experts, lost.languages) == ("small/lost-s1", 1, ("qaa",))
     assert (lost.complete, lost.reason) == (False, "the router is gone")
     assert not odd.complete and "is damaged" in odd.reason
     assert whole.complete
-    (row,) = standings_table([whole])
+    (row,) = state_rows([whole])
     assert row["languages"] == "qaa qab qac qad qae qaf qag qah +1"
     assert "why" not in row
-    assert standings_table([lost])[0]["why"] == "the router is gone"
+    assert state_rows([lost])[0]["why"] == "the router is gone"
 
 
 def test_ls_shows_ensembles_below_the_runs_and_without_any(place: Path) -> None:
