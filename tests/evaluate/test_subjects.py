@@ -30,7 +30,7 @@ def test_before_a_text_stands_what_the_model_knows_there(house: Path, tmp_path: 
         assert first_of(subject) == expected
         assert subject.prompted == (expected == "<s>")
         assert subject.kind == "folder"
-        assert subject.seed is None
+        assert subject.base is None
         assert subject.tokenizer.decode(subject.encode("the ban of").tolist()) == "the ban of"
 
 
@@ -39,7 +39,7 @@ def test_a_run_begins_every_text_as_it_was_trained(house: Path, tmp_path: Path) 
     hub_model(run / "model", house, {"add_bos_token": True, "bos_token": "<s>"}, template=True)
     write_run(run, make_run(run="study/one", base=Base("hub-model", ("qaa",), "p")))
     by_name = open_model("study/one", tmp_path)
-    assert (by_name.kind, by_name.seed, first_of(by_name)) == ("run", "hub-model", "</s>")
+    assert (by_name.kind, by_name.base, first_of(by_name)) == ("run", "hub-model", "</s>")
     for path in (run, run / "model"):
         assert open_model(str(path), tmp_path).fingerprint == by_name.fingerprint
 
@@ -47,7 +47,7 @@ def test_a_run_begins_every_text_as_it_was_trained(house: Path, tmp_path: Path) 
 def test_an_ensemble_is_named_with_its_routing(house: Path) -> None:
     assert str(open_model("small/small", house).routing) == "tfidf:1"
     subject = open_model("small/small@tfidf:2", house)
-    assert (str(subject.routing), subject.kind, subject.seed) == ("tfidf:2", "ensemble", "seed")
+    assert (str(subject.routing), subject.kind, subject.base) == ("tfidf:2", "ensemble", "seed")
     assert subject.fingerprint != open_model("small/small@tfidf", house).fingerprint
     with pytest.raises(UserError, match=r"`tfdif`.*\n.*`tfidf`"):
         open_model("small/small@tfdif", house)

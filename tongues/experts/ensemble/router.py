@@ -76,15 +76,15 @@ class Router:
 
     def weights(self, sums: np.ndarray) -> np.ndarray:
         """The experts' weights [..., k] for the next token of texts, by their sums [..., d]."""
-        return self._weigh(self._distances(sums))
+        return self._weigh(self.distances(sums))
 
     def language(self, sums: np.ndarray) -> str | None:
         """The language whose centre is nearest to a text, by its sum [d]; None if unknown."""
         if not self.languages or not sums.any():
             return None
-        return self.languages[int(self._distances(sums).argmin())] or None
+        return self.languages[int(self.distances(sums).argmin())] or None
 
-    def _distances(self, sums: np.ndarray) -> np.ndarray:
+    def distances(self, sums: np.ndarray) -> np.ndarray:
         """Squared distances [..., c] from the centres; NaN where a text says nothing."""
         lengths = np.sqrt(np.vecdot(sums, sums))[..., None]
         with np.errstate(invalid="ignore"):
@@ -105,7 +105,7 @@ class Router:
             steps = self.vectors[tokens[start : start + _ROWS]]
             sums = np.cumsum(steps, axis=0, dtype=np.float64)
             sums += before
-            distances[start : start + len(steps)] = self._distances(np.vstack([before, sums[:-1]]))
+            distances[start : start + len(steps)] = self.distances(np.vstack([before, sums[:-1]]))
             before = sums[-1]
         return distances
 
