@@ -87,24 +87,46 @@ class RunCurves:
 
 
 def gather_runs(rows: Iterable[Mapping[str, Any]]) -> list[RunCurves]:
-    """The runs behind the rows of `tongues.runs.table`, smallest first, once for each target.
+    """The runs behind the rows of `tongues.runs.run_rows`, smallest first, once for each target.
 
     A target that a run was never evaluated on is left out.
     """
-    rows = list(rows)
-    texts = {row["tokens_fingerprint"] for row in rows}
+    texts: set[str] = set()
+    by_run: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for row in sorted(rows, key=lambda row: row["step"]):
+        texts.add(row["tokens_fingerprint"])
+        by_run[row["run"]][row["lang"]].append(row)
     if len(texts) > 1:
         raise UserError(
             f"the runs were trained on {len(texts)} different preparations of text",
             where="runs",
             hint="losses compare within one tokenizer and one held-out text: name one study",
         )
-    by_run: dict[str, dict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        by_run[row["run"]][row["lang"]].append(row)
-    runs = [run for langs in by_run.values() for run in _views(langs)]
+    runs: list[RunCurves] = []
+    bases: dict[str, str | None] = {}
+    for name, langs in by_run.items():
+        first = next(iter(langs.values()))[0]
+        bases[name] = first["base"]
+        column = {
+            key: {lang: np.array([row[key] for row in own], float) for lang, own in langs.items()}
+            for key in ("tokens", "flops", "loss", "tokens_lang")
+        }
+        run = RunCurves(
+            **{key: first[key] for key in ("strategy", "replay", "shape", "seed", "params")},
+            name=name,
+            lang="",
+            targets=tuple(first["target"].split(JOINED)),
+            base_languages=tuple(filter(None, (first["base_languages"] or "").split(JOINED))),
+            shares={lang: own[0]["share"] for lang, own in langs.items()},
+            curves={
+                lang: Curve(column["tokens"][lang], column["flops"][lang], column["loss"][lang])
+                for lang in langs
+            },
+            bits_per_byte={lang: own[-1]["bits_per_byte"] for lang, own in langs.items()},
+            seen=column["tokens_lang"],
+        )
+        runs += [replace(run, lang=lang) for lang in run.targets if lang in langs]
     lengths = {run.name: run.tokens for run in runs}
-    bases = {row["run"]: row["base"] for row in rows}
     runs = [replace(run, base_tokens=lengths.get(bases[run.name] or "")) for run in runs]
     return sorted(runs, key=lambda run: (run.params, run.shape, run.seed, run.name))
 
@@ -157,53 +179,10 @@ def curve_of_ends(runs: Iterable[RunCurves]) -> Curve | None:
     ends = {run.tokens: run.learned for run in runs}
     if len(ends) < 2:
         return None
-    tokens = sorted(ends)
-    return Curve(
-        tokens=np.array(tokens),
-        compute=np.array([float(ends[D].compute[-1]) for D in tokens]),
-        loss=np.array([float(ends[D].loss[-1]) for D in tokens]),
-    )
+    last = [(D, ends[D].compute[-1], ends[D].loss[-1]) for D in sorted(ends)]
+    return Curve(*np.array(last, float).T)
 
 
 def size_order(runs: Iterable[RunCurves]) -> list[str]:
     """The shapes, smallest first."""
     return list(dict.fromkeys(run.shape for run in sorted(runs, key=lambda run: run.params)))
-
-
-def _views(langs: Mapping[str, list[Mapping[str, Any]]]) -> list[RunCurves]:
-    """A run once for each of its targets that was evaluated."""
-    ordered = {lang: sorted(rows, key=lambda row: row["step"]) for lang, rows in langs.items()}
-    first = next(iter(ordered.values()))[0]
-    shares = {lang: rows[0]["share"] for lang, rows in ordered.items()}
-    bases = tuple(lang for lang in (first["base_languages"] or "").split(JOINED) if lang)
-    targets = tuple(first["target"].split(JOINED))
-    curves = {
-        lang: Curve(
-            tokens=np.array([row["tokens"] for row in rows], float),
-            compute=np.array([row["flops"] for row in rows], float),
-            loss=np.array([row["loss"] for row in rows], float),
-        )
-        for lang, rows in ordered.items()
-    }
-    return [
-        RunCurves(
-            name=first["run"],
-            strategy=first["strategy"],
-            lang=lang,
-            targets=targets,
-            base_languages=bases,
-            replay=first["replay"],
-            shares=shares,
-            shape=first["shape"],
-            seed=first["seed"],
-            params=first["params"],
-            curves=curves,
-            bits_per_byte={lang: rows[-1]["bits_per_byte"] for lang, rows in ordered.items()},
-            seen={
-                lang: np.array([row["tokens_lang"] for row in rows], float)
-                for lang, rows in ordered.items()
-            },
-        )
-        for lang in targets
-        if lang in curves
-    ]

@@ -13,18 +13,20 @@ from tongues.laws.forms import Form
 __all__ = ["Rows", "positive", "read_rows"]
 
 _WORDS = {"N": "model sizes (N)", "D": "token counts (D)", "C": "amounts of compute (C)"}
-_MAY_BE_ZERO = {"r"}
 _LEAST, _MOST = 1e-30, 1e40  # no count, loss or compute lies outside
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Checked rows: variables by name, loss in nats per token, each row's run by number."""
+    """Checked rows: variables by name, loss in nats per token, each row's run by number.
+
+    runs: their names.
+    """
 
     variables: dict[str, np.ndarray]
     loss: np.ndarray
     run: np.ndarray
-    runs: tuple[str, ...]  # their names
+    runs: tuple[str, ...]
 
     @property
     def n_runs(self) -> int:
@@ -36,8 +38,8 @@ class Rows:
         """The lowest and highest value of each variable, of the loss, of compute and of D/N."""
         columns = self.variables | {"loss": self.loss}
         if {"N", "D"} <= columns.keys():
-            columns["C"] = 6.0 * columns["N"] * columns["D"]
-            columns["D/N"] = columns["D"] / columns["N"]
+            N, D = columns["N"], columns["D"]
+            columns |= {"C": 6.0 * N * D, "D/N": D / N}
         return {name: (float(v.min()), float(v.max())) for name, v in columns.items()}
 
     def take(self, index: np.ndarray) -> Self:
@@ -61,12 +63,9 @@ def positive(name: str, values: ArrayLike, *, zero: bool = False) -> np.ndarray:
     sane = (column > _LEAST) & (column < _MOST)
     bad = np.flatnonzero(~(sane | (zero & (column == 0))))
     if bad.size:
-        raise UserError(
-            f"{name} must be positive and finite, but row {bad[0]} is {column[bad[0]]:g}",
-            where=name,
-            hint="drop the rows of runs that diverged or were not measured",
-            code="not_positive",
-        )
+        what = f"{name} must be positive and finite, but row {bad[0]} is {column[bad[0]]:g}"
+        hint = "drop the rows of runs that diverged or were not measured"
+        raise UserError(what, where=name, hint=hint, code="not_positive")
     return column
 
 
@@ -81,28 +80,22 @@ def read_rows(
 
     free: how many parameters are to be found.
     """
-    missing = [name for name in form.variables if name not in variables]
-    if missing:
+    if missing := [name for name in form.variables if name not in variables]:
         what = f"the {form.name} law needs {' and '.join(missing)}"
         raise UserError(what, where="rows", code="missing_column")
-    columns = {
-        name: positive(name, variables[name], zero=name in _MAY_BE_ZERO) for name in form.variables
-    }
+    columns = {name: positive(name, variables[name], zero=name == "r") for name in form.variables}
     losses = positive("loss", loss)
     names = np.arange(len(losses)) if runs is None else np.ravel(np.asarray(runs).astype(str))
     lengths = {name: len(v) for name, v in (columns | {"loss": losses, "runs": names}).items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise UserError(f"the columns differ in length: {said}", where="rows")
+        each = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise UserError(f"the columns differ in length: {each}", where="rows")
     if len(losses) < free + 1:
-        raise UserError(
-            f"{len(losses)} rows are too few for the {form.name} law, which needs {free + 1}",
-            where="rows",
-            hint="add runs, or more checkpoints of the same runs",
-            code="too_few_rows",
-        )
-    for name in form.variables:
-        if name in _WORDS and len(np.unique(columns[name])) < 2:
+        what = f"{len(losses)} rows are too few for the {form.name} law, which needs {free + 1}"
+        hint = "add runs, or more checkpoints of the same runs"
+        raise UserError(what, where="rows", hint=hint, code="too_few_rows")
+    for name in (name for name in form.variables if name in _WORDS):
+        if len(np.unique(columns[name])) < 2:
             raise UserError(
                 f"the {form.name} law needs at least two {_WORDS[name]}; "
                 f"all {len(losses)} rows have {name} = {columns[name][0]:g}",

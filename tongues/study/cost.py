@@ -48,34 +48,27 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyC
     about 0.6 s around them, and once 4 s until the first begins. Their text must be prepared.
     """
     to_do = [pair for pair in pairs if status_of(workspace / "runs" / pair[0].name) != "finished"]
+    if not to_do:
+        return StudyCost(0, 0, {}, 0.0)
     threads = max(1, core_count() // at_once)
-    names = {plan.tokens for plan, _ in pairs} if to_do else ()
-    texts = {name: open_tokens(workspace / "tokens" / name) for name in names}
-    speeds = _measured_speeds(pairs, workspace, threads, texts) if to_do else {}
-    seconds = {
-        plan.name: _AROUND
-        + (derived.tokens + _SCORING * _scored(plan, derived, texts[plan.tokens]))
-        / _speed_at(speeds, derived, pairs)
-        for plan, derived in to_do
-    }
+    texts = {n: open_tokens(workspace / "tokens" / n) for n in {plan.tokens for plan, _ in pairs}}
+    speeds = _measured_speeds(pairs, workspace, threads, texts)
+    sizes = {derived.anatomy.name: derived.flops / derived.tokens for _, derived in pairs}
+    logs, values = zip(
+        *sorted((math.log(sizes[n]), math.log(speeds[n])) for n in speeds), strict=True
+    )
+    seconds: dict[str, float] = {}
+    for plan, derived in to_do:
+        name = derived.anatomy.name  # speeds of others by a power law through their neighbours
+        speed = speeds.get(name) or math.exp(np.interp(math.log(sizes[name]), logs, values))
+        worth = derived.tokens + _SCORING * _scored(plan, derived, texts[plan.tokens])
+        seconds[plan.name] = _AROUND + worth / speed
     return StudyCost(
         runs=len(to_do),
         flops=sum(derived.flops for _, derived in to_do),
         run_seconds=seconds,
-        seconds=_FIRST + _until_the_last([plan for plan, _ in to_do], seconds, at_once)
-        if to_do
-        else 0.0,
+        seconds=_FIRST + _until_the_last([plan for plan, _ in to_do], seconds, at_once),
     )
-
-
-def _speed_at(speeds: Mapping[str, float], derived: Derived, pairs: Sequence[Pair]) -> float:
-    """Tokens a second of a shape: as measured, or by a power law through its neighbours."""
-    if speed := speeds.get(derived.anatomy.name):
-        return speed
-    sizes = {other.anatomy.name: other.flops / other.tokens for _, other in pairs}
-    known = sorted((math.log(sizes[name]), math.log(speeds[name])) for name in speeds)
-    logs, values = zip(*known, strict=True)
-    return math.exp(np.interp(math.log(derived.flops / derived.tokens), logs, values))
 
 
 def _scored(plan: RunPlan, derived: Derived, tokens: Tokens) -> int:
@@ -90,16 +83,13 @@ def _measured_speeds(
     pairs: Sequence[Pair], workspace: Path, threads: int, texts: Mapping[str, Tokens]
 ) -> dict[str, float]:
     """Tokens a second by shape; brings torch where anything must be tried."""
-    found: dict[str, list[float]] = {}
+    measured: dict[str, list[float]] = {}
     for plan, derived in pairs:
         directory = workspace / "runs" / plan.name
-        if status_of(directory) == "finished":
-            record = read_run(directory)
-            if record.seconds:
-                worth = record.tokens + _SCORING * _scored(plan, derived, texts[plan.tokens])
-                speed = worth / record.seconds
-                found.setdefault(derived.anatomy.name, []).append(speed)
-    speeds = {name: median(values) for name, values in found.items()}
+        if status_of(directory) == "finished" and (record := read_run(directory)).seconds:
+            worth = record.tokens + _SCORING * _scored(plan, derived, texts[plan.tokens])
+            measured.setdefault(derived.anatomy.name, []).append(worth / record.seconds)
+    speeds = {name: median(values) for name, values in measured.items()}
     alone_last = sorted(pairs, key=lambda pair: pair[0].base is None)
     firsts = {derived.anatomy.name: (plan, derived) for plan, derived in alone_last}
     by_size = sorted(firsts.values(), key=lambda pair: pair[1].flops / pair[1].tokens)

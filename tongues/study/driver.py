@@ -33,22 +33,27 @@ Stand = Literal["finished", "running", "failed", "blocked", "waiting", "ready"]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a study stands."""
+    """Where a study stands.
+
+    running: share of its steps done, by run. queued: given to the launcher, and not begun.
+    failed: why, by run. blocked: left out, since the run that they continue failed. share: of the
+    study's work done.
+    """
 
     runs: int
     finished: int
-    running: dict[str, float]  # share of its steps done, by run
-    queued: int  # given to the launcher, and not begun
-    failed: dict[str, str]  # why, by run
-    blocked: int  # left out, since the run that they continue failed
-    share: float  # of the study's work done
+    running: dict[str, float]
+    queued: int
+    failed: dict[str, str]
+    blocked: int
+    share: float
 
     def words(self) -> tuple[str, ...]:
         """For a live line, the names of runs without their folder."""
-        counts = {"finished": self.finished, "queued": self.queued, "failed": len(self.failed)}
-        told = [f"{count} {what}" for what, count in counts.items() if count or what == "finished"]
+        counts = {"queued": self.queued, "failed": len(self.failed)}
+        parts = [f"{self.finished} finished", *(f"{n} {what}" for what, n in counts.items() if n)]
         running = [f"{name.rpartition('/')[2]} {share:.0%}" for name, share in self.running.items()]
-        return (*told, *running)
+        return (*parts, *running)
 
 
 def run_all(
@@ -75,26 +80,19 @@ def run_all(
     leave_plans(plans, workspace, whole=whole)
     try:
         with watched(launcher):
-            _attend(study, launcher, watch)
+            while {"ready", "running"} & set((stands := study.look()).values()):
+                for job in study.jobs.values():
+                    if stands[job.name] == "ready" and launcher.has_room(job):
+                        study.started(job.name)
+                        launcher.start(job)
+                watch(study.state(stands))
+                for run, reason in launcher.ended(_TURN).items():
+                    study.ended(run, reason)
+            watch(study.state(stands))
     except KeyboardInterrupt:
         finished = Counter(study.look().values())["finished"]
         raise Stopped(f"stopped with {finished} of {len(plans)} runs finished") from None
     study.check()
-
-
-def _attend(study: "_Study", launcher: Launcher, watch: Callable[[State], None]) -> None:
-    """Start runs and judge those that ended, until nothing is left to be done."""
-    while True:
-        stands = study.look()
-        for job in study.jobs.values():
-            if stands[job.name] == "ready" and launcher.has_room(job):
-                study.started(job.name)
-                launcher.start(job)
-        watch(study.state(stands))
-        if not {"ready", "running"} & set(stands.values()):
-            return
-        for run, reason in launcher.ended(_TURN).items():
-            study.ended(run, reason)
 
 
 class _Study:
@@ -115,21 +113,31 @@ class _Study:
         self._plans, self._tell = {plan.name: plan for plan in plans}, tell
         self._fingerprints: dict[str, str] = {}
         derived: dict[str, Derived] = {}
-        opened = {
-            name: open_tokens(workspace / "tokens" / name)
-            for name in {plan.tokens for plan in plans}
-        }
-        for plan in self._parents_first():
-            origin = self._fingerprints.get(plan.base or "")
-            parent = None if origin else find_base(plan.base, workspace)
-            tokens = opened[plan.tokens]
-            self._fingerprints[plan.name] = run_fingerprint(
-                plan, tokens, origin or base_fingerprint(parent)
-            )
-            derived[plan.name] = derive(
-                plan, tokens.vocabulary_size, parent, tokens_per_second=_SPEED
-            )
+        names = {plan.tokens for plan in plans}
+        opened = {name: open_tokens(workspace / "tokens" / name) for name in names}
+
+        def reckon(plan: RunPlan) -> None:
+            """Fingerprint and numbers of a run, after those of the run that it continues."""
+            if plan.base in self._plans and plan.base not in derived:
+                reckon(self._plans[plan.base])
+            of_parent = self._fingerprints.get(plan.base or "")
+            parent = None if of_parent else find_base(plan.base, workspace)
+            tokens, base = opened[plan.tokens], of_parent or base_fingerprint(parent)
+            self._fingerprints[plan.name] = run_fingerprint(plan, tokens, base)
+            vocabulary = tokens.vocabulary_size
+            derived[plan.name] = derive(plan, vocabulary, parent, tokens_per_second=_SPEED)
+
+        children: dict[str, list[str]] = {}
+        for plan in self._plans.values():
+            children.setdefault(plan.base or "", []).append(plan.name)
+            if plan.name not in derived:
+                reckon(plan)
         self._work = {name: numbers.flops for name, numbers in derived.items()}
+
+        def chain(name: str) -> float:
+            """The work of a run and of the longest chain of runs that continue from it."""
+            return self._work[name] + max(map(chain, children.get(name, ())), default=0.0)
+
         threads = launcher.threads(len(plans))
         self.jobs: dict[str, Job] = {
             name: training_job(
@@ -140,7 +148,7 @@ class _Study:
                 memory=derived[name].memory,
                 rebuild=rebuild,
             )
-            for name in self._by_chain()
+            for name in sorted(self._plans, key=chain, reverse=True)
         }
         self._finished: set[str] = set()
         self._in_hand: set[str] = set()
@@ -184,12 +192,12 @@ class _Study:
 
     def state(self, stands: dict[str, Stand]) -> State:
         """All of it in numbers."""
-        counts = Counter(stands.values())
-        running = {
-            name: _share(self._runs / name)
-            for name in self.jobs
-            if (stands[name] == "running" or name in self._in_hand) and is_held(self._runs / name)
-        }
+        counts, running = Counter(stands.values()), dict[str, float]()
+        for name in self.jobs:
+            directory = self._runs / name
+            if (stands[name] == "running" or name in self._in_hand) and is_held(directory):
+                row = next(newest_lines(directory / "timing.jsonl"), None)
+                running[name] = row["step"] / row["steps"] if row else 0.0
         done = sum(self._work[name] for name in self._finished)
         done += sum(self._work[name] * share for name, share in running.items())
         return State(
@@ -211,8 +219,8 @@ class _Study:
         what = f"{len(self._failed)} of {len(self.jobs)} runs failed"
         what += f", and {blocked} that continue them were left out" if blocked else ""
         what += f"; the first: {_last_line(reason)}"
-        hint = f"mend it ({self._runs / name / FAILURE}) and give the same command: "
-        raise UserError(what, where=name, hint=hint + "the rest is kept", code="runs_failed")
+        hint = f"fix it ({self._runs / name / FAILURE}) and run it again: the rest is kept"
+        raise UserError(what, where=name, hint=hint, code="runs_failed")
 
     def _look_at(self, name: str, stands: dict[str, Stand]) -> Stand:
         if name not in stands:
@@ -247,29 +255,6 @@ class _Study:
                     self._finished.add(name)
         return name in self._finished
 
-    def _parents_first(self) -> list[RunPlan]:
-        ordered: dict[str, RunPlan] = {}
-
-        def add(plan: RunPlan) -> None:
-            if plan.base in self._plans and plan.base not in ordered:
-                add(self._plans[plan.base])
-            ordered[plan.name] = plan
-
-        for plan in self._plans.values():
-            add(plan)
-        return list(ordered.values())
-
-    def _by_chain(self) -> list[str]:
-        """Names by the work of a run and the longest chain of runs that continue from it."""
-        children: dict[str, list[str]] = {}
-        for plan in self._plans.values():
-            children.setdefault(plan.base or "", []).append(plan.name)
-
-        def chain(name: str) -> float:
-            return self._work[name] + max(map(chain, children.get(name, ())), default=0.0)
-
-        return sorted(self._plans, key=chain, reverse=True)
-
     def _step(self, name: str) -> int:
         """Where the run would go on from."""
         directory = self._runs / name
@@ -278,8 +263,3 @@ class _Study:
 
 def _last_line(reason: str) -> str:
     return reason.strip().rpartition("\n")[2].strip()
-
-
-def _share(directory: Path) -> float:
-    row = next(newest_lines(directory / "timing.jsonl"), None)
-    return row["step"] / row["steps"] if row else 0.0

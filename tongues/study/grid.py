@@ -8,7 +8,7 @@ from pathlib import Path
 from tongues.errors import UserError
 from tongues.models import find_shape
 from tongues.quantities import Budget
-from tongues.recipe import BaseChoice, Grid, Recipe, Study, Train
+from tongues.recipe import BaseChoice, Recipe, Study, Train
 from tongues.roles import Roles
 from tongues.runs import JOINED
 from tongues.tables import RunTable, select_rows
@@ -45,10 +45,12 @@ def plan_runs(
     if rates:
         recipe = recipe.model_copy(update={"train": train.model_copy(update={"rate": rates})})
     runs: dict[str, RunPlan] = {}
-    for grid in (study, *(_changed(study, grid) for grid in study.also)):
+    usual_base = (study.source_budgets or [train.budget])[0]
+    changes = [{key: getattr(grid, key) for key in grid.model_fields_set} for grid in study.also]
+    for grid in (study, *(study.model_copy(update=changed) for changed in changes)):
         if study.source in grid.targets:
             raise UserError(f"`{study.source}` is source and target at once", where="study.targets")
-        for run in _runs(recipe, grid):
+        for run in _runs(recipe, grid, usual_base):
             if runs.setdefault(run.name, run) != run:
                 what = f"two runs would both be called `{run.name}`"
                 raise UserError(what, where="study", hint="shares and rates tell four digits apart")
@@ -81,12 +83,12 @@ def choose_plans(
 
 
 def plan_source(
-    recipe: Recipe, source: str, shape: str, seed: int, *, folder: str, name: str, settings: Train
+    recipe: Recipe, source: str, shape: str, seed: int, *, name: str, settings: Train
 ) -> RunPlan:
     """A run of the source language alone, from random weights."""
     alone = {"mixture": {source: 1.0}, "evaluate": [source], "seed": seed}
     return RunPlan(
-        name=f"{folder}/{name}",
+        name=name,
         strategy="source",
         roles=Roles((source,)),
         base=None,
@@ -98,69 +100,49 @@ def plan_source(
     )
 
 
-def _changed(study: Study, grid: Grid) -> Study:
-    """The study's own grid with the keys that a further one gives."""
-    return study.model_copy(update={key: getattr(grid, key) for key in grid.model_fields_set})
-
-
-def _runs(recipe: Recipe, grid: Study) -> Iterator[RunPlan]:
-    """The runs of one grid."""
-    usual = recipe.train.budget
+def _runs(recipe: Recipe, grid: Study, usual_base: Budget) -> Iterator[RunPlan]:
+    """The runs of one grid; usual_base: the source models' budget that no name tells."""
+    train, usual, source = recipe.train, recipe.train.budget, grid.source
     budgets, bases = grid.budgets or [usual], grid.source_budgets or [usual]
-    usual_base = _usual_base(recipe)
     for shape, seed in product(grid.shapes, grid.seeds):
         sources = {
-            base: _source(recipe, grid.source, shape, seed, base, usual_base) for base in bases
+            base: plan_source(
+                recipe,
+                source,
+                shape,
+                seed,
+                name=f"{recipe.name}/{source}-source-{shape}{_label(base, usual_base)}-s{seed}",
+                settings=train.model_copy(update={"budget": base}),
+            )
+            for base in bases
         }
         if "cpt" in grid.strategies:
             yield from sources.values()
         for target, budget in product(grid.targets, budgets):
-            settings = recipe.train.model_copy(
-                update={"mixture": {target: 1.0}, "budget": budget, "seed": seed}
-            )
+            shared = {"mixture": {target: 1.0}, "budget": budget, "seed": seed}
             end = f"{shape}{_label(budget, usual)}"
-            first = sources[bases[0]]
             if "scratch" in grid.strategies:
-                scratch = settings.model_copy(update={"evaluate": [target]})
-                name = f"{recipe.name}/{target}-scratch-{end}-s{seed}"
                 yield replace(
-                    first, name=name, strategy="scratch", roles=Roles((target,)), settings=scratch
+                    sources[bases[0]],
+                    name=f"{recipe.name}/{target}-scratch-{end}-s{seed}",
+                    strategy="scratch",
+                    roles=Roles((target,)),
+                    settings=train.model_copy(update=shared | {"evaluate": [target]}),
                 )
-            for base, replay in product(bases if "cpt" in grid.strategies else (), grid.replay):
-                kind = f"cpt-replay{replay * 100:.4g}" if replay else "cpt"
+            for base, share in product(bases if "cpt" in grid.strategies else (), grid.replay):
+                kind = f"cpt-replay{share * 100:.4g}" if share else "cpt"
                 origin = _label(base, usual_base).replace("-", "-from", 1)
-                model = sources[base].name
-                replayed = {grid.source: replay} if replay else {}
-                changes = {
-                    "evaluate": [target, grid.source],
-                    "replay": replayed,
-                    "base": BaseChoice(model=model),
-                }
+                model, replay = sources[base].name, {source: share} if share else {}
+                changes = shared | {"evaluate": [target, source], "replay": replay}
+                changes["base"] = BaseChoice(model=model)
                 yield replace(
-                    first,
+                    sources[bases[0]],
                     name=f"{recipe.name}/{target}-{kind}-{end}{origin}-s{seed}",
                     strategy="cpt",
-                    roles=Roles((target,), (grid.source,), replayed),
+                    roles=Roles((target,), (source,), replay),
                     base=model,
-                    settings=settings.model_copy(update=changes),
+                    settings=train.model_copy(update=changes),
                 )
-
-
-def _source(
-    recipe: Recipe, source: str, shape: str, seed: int, budget: Budget, usual: Budget
-) -> RunPlan:
-    """A source model, which several runs continue from."""
-    name = f"{source}-source-{shape}{_label(budget, usual)}-s{seed}"
-    settings = recipe.train.model_copy(update={"budget": budget})
-    return plan_source(
-        recipe, source, shape, seed, folder=recipe.name, name=name, settings=settings
-    )
-
-
-def _usual_base(recipe: Recipe) -> Budget:
-    """The source models' budget that no name tells."""
-    assert recipe.study
-    return (recipe.study.source_budgets or [recipe.train.budget])[0]
 
 
 def _label(budget: Budget, usual: Budget) -> str:

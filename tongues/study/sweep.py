@@ -24,8 +24,8 @@ def plan_study(recipe: Recipe, workspace: Path) -> list[RunPlan]:
 
 def unfinished(plans: Sequence[RunPlan], workspace: Path) -> list[str]:
     """The runs of a sweep that have still something to tell: neither finished nor diverged."""
-    told = ("finished", "diverged")
-    return [plan.name for plan in plans if status_of(workspace / "runs" / plan.name) not in told]
+    done = ("finished", "diverged")
+    return [plan.name for plan in plans if status_of(workspace / "runs" / plan.name) not in done]
 
 
 def plan_sweep(recipe: Recipe) -> list[RunPlan]:
@@ -42,8 +42,7 @@ def plan_sweep(recipe: Recipe) -> list[RunPlan]:
             study.source,
             shape,
             study.seeds[0],
-            folder=f"{recipe.name}-sweep",
-            name=f"{shape}-rate{rate:g}",
+            name=f"{recipe.name}-sweep/{shape}-rate{rate:g}",
             settings=recipe.train.model_copy(update={"rate": rate}),
         )
         for shape in study.sweep.shapes
@@ -57,43 +56,34 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
     The lowest point of a parabola in the logarithm of the rate, through the lowest loss and its
     two neighbours; runs that diverged count as worse than any.
     """
-    found: dict[str, float] = {}
+    losses: dict[str, dict[float, float]] = {}
+    for plan in plans:
+        directory, rate, loss = workspace / "runs" / plan.name, plan.settings.rate, math.inf
+        if status_of(directory) == "finished":
+            loss = max(run_rows([directory]), key=lambda row: row["step"])["loss"]
+        if plan.shape and isinstance(rate, float):
+            losses.setdefault(plan.shape.name, {})[rate] = loss
+    rates: dict[str, float] = {}
     doubts: list[str] = []
-    for shape in dict.fromkeys(plan.shape.name for plan in plans if plan.shape):
-        losses = {
-            rate: _final_loss(workspace / "runs" / plan.name)
-            for plan in plans
-            if plan.shape and plan.shape.name == shape
-            for rate in [plan.settings.rate]
-            if isinstance(rate, float)
-        }
-        rates = sorted(losses)
-        best = min(range(len(rates)), key=lambda place: losses[rates[place]])
-        if math.isinf(losses[rates[best]]):
+    for shape, of_rate in losses.items():
+        tried = sorted(of_rate)
+        best = min(range(len(tried)), key=lambda place: of_rate[tried[place]])
+        rates[shape] = tried[best]
+        if math.isinf(of_rate[tried[best]]):
             what = f"no run of shape {shape} ended with any of the rates"
             raise UserError(what, where="study.sweep.rates", hint="try lower ones")
-        found[shape] = rates[best]
-        if best in (0, len(rates) - 1):
+        if best in (0, len(tried) - 1):
             end = "lowest" if best == 0 else "highest"
             doubts.append(
-                f"the best rate of {shape} is the {end} that was tried, {rates[best]:g}: the best "
+                f"the best rate of {shape} is the {end} that was tried, {tried[best]:g}: the best "
                 "of all may lie beyond it"
             )
             continue
-        near = rates[best - 1 : best + 2]
-        if all(math.isfinite(losses[rate]) for rate in near):
-            found[shape] = _lowest([math.log(rate) for rate in near], [losses[r] for r in near])
-    return found, doubts
-
-
-def _lowest(logs: Sequence[float], losses: Sequence[float]) -> float:
-    """The rate at the bottom of the parabola through three points, whose middle is the lowest."""
-    squared, linear, _ = np.polyfit(logs, losses, 2)
-    return math.exp(-linear / (2 * squared)) if squared > 0 else math.exp(logs[1])
-
-
-def _final_loss(directory: Path) -> float:
-    """On held-out text at the end; infinite of a run that is not finished."""
-    if status_of(directory) != "finished":
-        return math.inf
-    return max(run_rows([directory]), key=lambda row: row["step"])["loss"]
+        near = tried[best - 1 : best + 2]
+        if all(math.isfinite(of_rate[rate]) for rate in near):
+            squared, linear, _ = np.polyfit(
+                list(map(math.log, near)), [of_rate[r] for r in near], 2
+            )
+            if squared > 0:
+                rates[shape] = math.exp(-linear / (2 * squared))
+    return rates, doubts
