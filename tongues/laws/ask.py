@@ -1,41 +1,53 @@
 """What `tongues fit` answers: from places on disk to laws, tables and sentences."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tongues.errors import Caution, UserError
 from tongues.files import write_json
-from tongues.laws.compare import LawComparison
+from tongues.laws.compare import LawComparison, compare_rows
 from tongues.laws.describe import html, html_of, law_title, parameter_rows, sentences
-from tongues.laws.fit import FitRequest
-from tongues.laws.forms import FORMS
+from tongues.laws.fit import FitRequest, prepare
+from tongues.laws.forms import FORMS, Form
 from tongues.laws.implied import Implied, implied_by
 from tongues.laws.law import Law
-from tongues.laws.observed import gather_runs
+from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
-from tongues.laws.tabled import (
-    Fitted,
-    columns_of_runs,
-    columns_of_table,
-    compare_columns,
-    fit_columns,
+from tongues.laws.targets import TargetLaws, base_losses, fit_targets, law_rows, learned_targets
+from tongues.laws.trust import fit_observed
+from tongues.tables import (
+    Observations,
+    RunTable,
+    find_columns,
+    number,
+    observe,
+    read_table,
+    select_rows,
 )
-from tongues.laws.targets import TargetLaws, fit_targets
-from tongues.tables import read_table, select_rows
 
 __all__ = ["FitAnswer", "fit_places"]
 
 _DELTA = 1e-3  # of the command, as of `tongues.laws.fit`
+_KNOWN = {"source", "scratch", "cpt"}
+_ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
+_ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
+_UNNAMED = "unnamed"
 
 
 @dataclass(frozen=True, slots=True)
 class FitAnswer:
-    """One law, all laws of runs by target, or a comparison: whichever was asked for."""
+    """One law, all laws of runs by target, or a comparison: whichever was asked for.
 
-    fitted: tuple[Fitted, ...] = ()
+    fitted: the law with the rows it was fitted on; before it the one it stands on, where that was
+    fitted too.
+    """
+
+    fitted: tuple[tuple[Law, Rows], ...] = ()
     implied: Implied | None = None
     targets: tuple[TargetLaws, ...] = ()
     comparison: LawComparison | None = None
@@ -44,14 +56,16 @@ class FitAnswer:
     @property
     def laws(self) -> list[Law]:
         """The laws a plan is made by."""
-        if self.targets:
-            return [law for of_target in self.targets for law in of_target.all]
-        return [one.law for one in self.fitted]
+        return [*(law for law, _ in self.fitted), *(law for of in self.targets for law in of.all)]
 
     @property
     def law(self) -> Law | None:
         """The one law that was asked for."""
-        return self.fitted[-1].law if self.fitted and not self.targets else None
+        return self.fitted[-1][0] if self.fitted else None
+
+    @property
+    def _below(self) -> list[Law]:
+        return [law for law, _ in self.fitted[:-1]]
 
     def __repr__(self) -> str:
         """A few lines for each law, or the sentences of a comparison."""
@@ -65,7 +79,7 @@ class FitAnswer:
 
     def _repr_html_(self) -> str:
         if self.comparison:
-            return html_of(self.comparison.rows, "LawComparison", self.comparison.sentences)
+            return html_of(self.comparison.rows, "Comparison", self.comparison.sentences)
         return "".join(map(html, self.laws))
 
     def to_json(self, *, draws: bool) -> dict[str, Any]:
@@ -74,7 +88,7 @@ class FitAnswer:
         if self.comparison:
             return self.comparison.to_json() | {"warnings": doubts}
         if self.law is None:
-            laws = [law.to_json(draws=draws) for one in self.targets for law in one.all]
+            laws = [law.to_json(draws=draws) for law in self.laws]
             return {"laws": laws, "refused": [line for one in self.targets for line in one.refused]}
         plain = self.law.to_json(draws=draws)
         if self.implied:
@@ -85,18 +99,16 @@ class FitAnswer:
 
     def write(self, path: Path) -> None:
         """Write all of it; the law underneath, where it was fitted too, comes along."""
-        if self.law and len(self.fitted) > 1:
-            write_json(path, {"laws": [one.law.to_json() for one in self.fitted]})
-        else:
-            write_json(path, self.to_json(draws=True))
+        several = {"laws": [law.to_json() for law in self.laws]}
+        write_json(path, several if self._below else self.to_json(draws=True))
 
     @property
     def drawn(self) -> tuple[list[Law], list[Rows | None]]:
         """The laws to draw, and the rows of each where they are at hand."""
-        if self.targets:
-            laws = [law for one in self.targets for law in (*one.all, *one.powers.values())]
-            return laws, [None] * len(laws)
-        return [one.law for one in self.fitted], [one.rows for one in self.fitted]
+        pairs: list[tuple[Law, Rows | None]] = list(self.fitted)
+        for one in self.targets:
+            pairs += [(law, None) for law in (*one.all, *one.powers.values())]
+        return [law for law, _ in pairs], [rows for _, rows in pairs]
 
     @property
     def title(self) -> str:
@@ -118,17 +130,16 @@ class FitAnswer:
         if self.comparison:
             return list(self.comparison.sentences)
         lines = sentences(self.law) if self.law else []
-        for one in self.fitted[:-1]:
-            lines += [f"its base: {line}" for line in sentences(one.law, brief=True)]
+        lines += [f"its base: {line}" for law in self._below for line in sentences(law, brief=True)]
         return lines + (self.implied.sentences if self.implied else [])
 
     @property
     def remarks(self) -> list[str]:
         """Every reason to doubt it."""
         doubts = [str(caution) for caution in self.cautions]
-        doubts += [f"its base: {c}" for one in self.fitted[:-1] for c in one.law.warnings]
-        doubts += [str(caution) for caution in self.law.warnings] if self.law else []
-        doubts += [str(caution) for caution in self.implied.warnings] if self.implied else []
+        doubts += [f"its base: {caution}" for law in self._below for caution in law.warnings]
+        for of in filter(None, (self.law, self.implied)):
+            doubts += [str(caution) for caution in of.warnings]
         return doubts + [line for one in self.targets for line in one.remarks]
 
     def next(self, place: Path, out: Path | None) -> str:
@@ -180,27 +191,21 @@ def fit_places(
             hint = "write E=1.69"
             raise UserError(f"`{value}` is not a number", where="--fix", hint=hint) from None
     table = read_table(places)
-    runs = all(place.is_dir() for place in places)
-    if runs and where:
-        table = select_rows(table, where)
-    if runs and any(roles.values()):
-        raise UserError("the columns of runs are known; name none", where=str(places[0]))
-    rows = (
-        [
-            dict(zip(table.columns, cells, strict=True))
-            for cells in zip(*table.columns.values(), strict=True)
-        ]
-        if runs
-        else []
-    )
-    if runs and law is None and not compare:
+    table = select_rows(table, where) if where else table
+    runs: list[RunCurves] | None = None
+    if all(place.is_dir() for place in places):
+        if any(roles.values()):
+            raise UserError("the columns of runs are known; name none", where=str(places[0]))
+        cells = zip(*table.columns.values(), strict=True)
+        runs = gather_runs(dict(zip(table.columns, row, strict=True)) for row in cells)
+    if runs is not None and law is None and not compare:
         if base or fix or tie or drop_highest or delta != _DELTA:
             raise UserError(
                 "all laws of the runs are fitted at once, each in its own way",
                 where=str(places[0]),
                 hint="name the one you mean with --law, and then what it should hold",
             )
-        targets = fit_targets(gather_runs(rows), draws=draws)
+        targets = fit_targets(runs, draws=draws)
         if not targets:
             raise UserError("there is no finished run to fit", where=str(places[0]))
         return FitAnswer(targets=tuple(targets))
@@ -222,16 +227,17 @@ def fit_places(
         fix=fixed,
         tie=[_pair(word, "--tie", "alpha=beta") for word in tie],
     )
-    columns, cautions = columns_of_runs(rows, law) if runs else {}, ()
-    if not runs:
-        needs = ("N", "D") if compare else form.variables
-        columns, cautions = columns_of_table(table, roles, where, law, needs)
+    needs, cautions = ("N", "D") if compare else form.variables, ()
+    if runs is None:
+        by_strategy, cautions = _of_table(table, roles, form, needs)
+    else:
+        by_strategy = _of_runs(runs, form)
     if compare:
-        return FitAnswer(comparison=compare_columns(columns, request), cautions=cautions)
-    fitted = fit_columns(columns, request)
-    under = request.base or (fitted.base.law if fitted.base else None)
-    implied = implied_by(under, fitted.law) if under and law == "cpt" else None
-    return FitAnswer(fitted=fitted.all, implied=implied, cautions=cautions)
+        return FitAnswer(comparison=_compare(by_strategy, request), cautions=cautions)
+    fitted = _fit(by_strategy, request, form)
+    under = request.base or (fitted[0][0] if len(fitted) > 1 else None)
+    implied = implied_by(under, fitted[-1][0]) if under and law == "cpt" else None
+    return FitAnswer(fitted=fitted, implied=implied, cautions=cautions)
 
 
 def _pair(word: str, flag: str, example: str) -> tuple[str, str]:
@@ -239,3 +245,122 @@ def _pair(word: str, flag: str, example: str) -> tuple[str, str]:
     if not first or not second:
         raise UserError(f"`{word}` is not a pair", where=flag, hint=f"write {example}")
     return first, second
+
+
+def _of_table(
+    table: RunTable, roles: Mapping[str, str | None], form: Form, needs: Sequence[str]
+) -> tuple[dict[str, Observations], tuple[Caution, ...]]:
+    """The rows of a table by strategy, and what is odd about them.
+
+    roles: the column of each role (`N`, `D`, `loss`, …) that the user named.
+    needs: the variables to read. Without a column of strategies, all rows are under `""`. Rows
+        with replay are left out, but for the law of forgetting, as with directories of runs.
+    """
+    doubts: list[Caution] = []
+    replayed = find_columns(table, roles).get("r")
+    if replayed and "r" not in form.variables:
+        plain = [i for i, cell in enumerate(table.columns[replayed]) if not number(cell)]
+        if plain and (left := len(table) - len(plain)):
+            what = f"{left} rows with replay (`{replayed}` above 0) are left out: "
+            doubts.append(Caution("replay_left_out", what + f"the {form.name} law is about none"))
+            table = table.take(plain)
+    every = observe(table, roles, needs)
+    every = replace(every, runs=every.runs or every.places)
+    doubts += every.warnings
+    if every.strategies is not None:
+        named = np.array([_strategy(name) for name in every.strategies])
+        by_strategy = {name: every.take(named == name) for name in dict.fromkeys(named.tolist())}
+        return by_strategy, tuple(doubts)
+    for name, cells in table.columns.items():
+        if {"scratch", "cpt"} <= {_strategy(cell) for cell in cells if isinstance(cell, str)}:
+            what = f"`{name}` tells scratch and continued rows apart; all were taken as one"
+            doubts.append(Caution("strategies_pooled", f"{what}: name it with --strategy"))
+            break
+    return {"": every}, tuple(doubts)
+
+
+def _strategy(name: str) -> str:
+    """The strategy's name here, of what a table calls it."""
+    plain = "_".join(name.lower().replace("-", " ").replace("_", " ").split())
+    return _ALSO_CALLED.get(plain, plain) or _UNNAMED
+
+
+def _of_runs(runs: Sequence[RunCurves], form: Form) -> dict[str, Observations]:
+    """What finished runs of one target learned, by strategy; for forgetting, what they lost.
+
+    Runs of a shape and seed share their text and their base, and are resampled together. Continued
+    runs with replay are left out, but for the law of forgetting.
+    """
+    targets = learned_targets(runs)
+    if len(targets) != 1:
+        raise UserError(
+            f"the runs learn {len(targets)} target languages: {', '.join(targets)}",
+            where="runs",
+            hint="""choose one, as in --where "target == 'xx'", or leave out --law for all laws""",
+            code="several_languages",
+        )
+    if form.role == "forgetting":
+        return {"cpt": base_losses([run for run in usual_bases(runs) if run.strategy == "cpt"])}
+    return law_rows(runs)[0]
+
+
+def _fit(
+    by_strategy: Mapping[str, Observations], request: FitRequest, form: Form
+) -> tuple[tuple[Law, Rows], ...]:
+    """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
+    strategy, below = form.strategy, ()
+    if strategy not in by_strategy and len(by_strategy) == 1:
+        strategy = next(iter(by_strategy))
+    if strategy not in by_strategy:
+        raise UserError(
+            f"the rows are of the strategies {', '.join(by_strategy)}; the {form.name} law is "
+            f"about {f'`{strategy}`' if strategy else 'one'}",
+            where="--strategy",
+            hint="call them `scratch` and `cpt` in the table, or choose rows with --where",
+            code="several_strategies",
+        )
+    own, base_rows = by_strategy[strategy], None
+    if form.base and request.base is None:
+        rows = by_strategy.get("scratch")
+        if "U" in own.variables:  # the rows that repeat nothing
+            rows = own.take(own.variables["D"] <= own.variables["U"])
+        elif rows is None or rows is own:
+            raise UserError(
+                f"the {form.name} law stands on a {form.base} law, and no row is from scratch",
+                where="base",
+                hint="give it with --base law.json, or rows whose strategy is `scratch`",
+                code="missing_base",
+            )
+        # what is fixed or tied goes to the law whose parameter it is
+        names = set(FORMS.find(form.base).free) - set(form.free)
+        fixed = {name: value for name, value in request.fix.items() if name in names}
+        ties = [pair for pair in request.tie if names.issuperset(pair)]
+        of_base = replace(request, law=form.base, base=None, fix=fixed, tie=ties)
+        base, base_rows = fit_observed(rows, of_base)
+        base = replace(base, strategy="scratch")
+        below = ((base, base_rows),)
+        rest = {name: value for name, value in request.fix.items() if name not in names}
+        others = [pair for pair in request.tie if pair not in ties]
+        request = replace(request, base=base, fix=rest, tie=others)
+    law, rows = fit_observed(own, request, base_rows)
+    doubts, known = law.warnings, strategy if strategy in _KNOWN else ""
+    unknown = [name for name in by_strategy if name != strategy and name not in _KNOWN]
+    if unknown:
+        left = sum(len(by_strategy[name]) for name in unknown)
+        what = f"{left} rows of strategy {', '.join(unknown)} are left out"
+        doubts = (Caution("other_strategies", f"{what}; known are scratch and cpt"), *doubts)
+    return (*below, (replace(law, strategy=known, warnings=doubts), rows))
+
+
+def _compare(by_strategy: Mapping[str, Observations], request: FitRequest) -> LawComparison:
+    """Every law on every strategy's rows."""
+    rows: dict[str, Rows] = {}
+    plain = replace(request, law="chinchilla", base=None)
+    for strategy, observed in by_strategy.items():
+        kept = observed.without_highest(request.drop_highest)
+        task = prepare(plain, kept.variables, kept.loss, kept.units or kept.runs)
+        rows[strategy or "all rows"] = task.rows
+    base = request.base
+    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
+        base, _ = fit_observed(by_strategy["scratch"], plain)
+    return compare_rows(rows, plain, base)

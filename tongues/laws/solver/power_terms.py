@@ -16,7 +16,7 @@ from tongues.laws.forms import PowerForm
 from tongues.laws.solver.problem import FitProblem, emphasis, objective, solve_free
 from tongues.laws.solver.ties import Ties
 
-__all__ = ["PowerTerms", "pose_terms"]
+__all__ = ["pose_terms"]
 
 _FLOOR = 1e-6  # the smallest a term may be beside the lowest loss
 _REWEIGHTINGS = 4
@@ -25,7 +25,7 @@ _MOST_FINE = 2  # exponents on the whole grid; of more, every other value does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerTerms(FitProblem):
+class _PowerTerms(FitProblem):
     """A sum of power terms over rows.
 
     design: the derivative of term t's log at row r by free coordinate p, (terms, rows, free).
@@ -46,28 +46,23 @@ class PowerTerms(FitProblem):
     centre: Mapping[str, float]
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The loss that taken terms fix, (1 or draws, rows)."""
         columns = {name: np.reshape(value, (-1, 1)) for name, value in taken.items()}
         return np.atleast_2d(self.form.known(columns, self.variables))
 
     def predict(self, theta: np.ndarray, context: np.ndarray) -> np.ndarray:
-        """The log prediction."""
         return np.log(self._values(theta).sum(1) + context)
 
     def look(self, theta: np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The log prediction, and each term's share of the prediction."""
         value = self._values(theta)
         total = value.sum(1) + context
         value /= total[:, None]
         return np.log(total), value
 
     def gradient(self, inner: np.ndarray, pull: np.ndarray) -> np.ndarray:
-        """Exact."""
         flat = (pull[:, None] * inner).reshape(len(inner), -1)
         return flat @ self.design.reshape(-1, len(self.names))
 
     def curvature(self, inner: np.ndarray, pull: np.ndarray, outer: np.ndarray) -> np.ndarray:
-        """Exact."""
         first, second = self.pairs
         mixed = inner[:, first] * inner[:, second] * (outer - pull)[:, None]
         mixed[:, first == second] += inner * pull[:, None]
@@ -75,7 +70,6 @@ class PowerTerms(FitProblem):
         return (mixed.reshape(len(inner), -1) @ self.products).reshape(-1, size, size)
 
     def sizes(self, inner: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """One a free coefficient, taken at the mean of the rows weighted by its terms' share."""
         scales = len(self.names) - len(self.grid)
         member = (self.owner == np.arange(scales)[:, None]).astype(float)
         moves = member @ (inner.swapaxes(0, 1) @ self.design).swapaxes(0, 1)
@@ -118,7 +112,6 @@ class PowerTerms(FitProblem):
         return theta[list(best.values())]
 
     def params(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Coefficients without their centring, then exponents."""
         full = theta @ self.spread.T + self.shift
         values = dict(zip(self.form.free, np.moveaxis(full, -1, 0), strict=True))
         for term in self.form.fitted:
@@ -127,7 +120,6 @@ class PowerTerms(FitProblem):
         return values
 
     def free(self, params: Mapping[str, float]) -> np.ndarray:
-        """Exponents as they are, coefficients as the log of their term at the middle."""
         terms = {term.coefficient: term for term in self.form.fitted}
         return np.array(
             [
@@ -151,7 +143,7 @@ def pose_terms(
     loss: np.ndarray,
     delta: float,
     ties: Ties,
-) -> PowerTerms:
+) -> _PowerTerms:
     """Lay out rows for a sum of power terms."""
     of_fit = dict.fromkeys(e.variable for term in form.fitted for e in term.exponents)
     logs = {name: np.log(variables[name]) for name in of_fit}
@@ -172,7 +164,7 @@ def pose_terms(
     apart = pairs[0] != pairs[1]
     products[apart] += products[apart].swapaxes(2, 3)
     step = slice(1, None, 2) if len(powers) > _MOST_FINE else slice(None)
-    return PowerTerms(
+    return _PowerTerms(
         form=form,
         names=names,
         log_loss=np.log(loss),

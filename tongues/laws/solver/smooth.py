@@ -12,32 +12,29 @@ from tongues.laws.forms import CurvedForm
 from tongues.laws.solver.problem import FitProblem, objective
 from tongues.laws.solver.ties import Ties
 
-__all__ = ["Smooth", "pose_smooth"]
+__all__ = ["pose_smooth"]
 
 _STARTS = 36
 _STEP = 1e-30  # of the complex derivative; nothing is subtracted, so it can be this small
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Smooth(FitProblem):
+class _Smooth(FitProblem):
     """A curved law over rows; its coordinates are the logs of the parameters."""
 
     form: CurvedForm
 
     def context(self, taken: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The taken parameters themselves, (1 or draws, taken)."""
         columns = [np.atleast_1d(taken[name]) for name in self.form.taken_names]
         return np.stack(columns, axis=-1) if columns else np.zeros((1, 0))
 
     def predict(self, theta: np.ndarray, context: np.ndarray) -> np.ndarray:
-        """The log prediction."""
         free = {name: value[:, None] for name, value in self.params(theta).items()}
         taken = dict(zip(self.form.taken_names, context.T[..., None], strict=True))
         with np.errstate(all="ignore"):  # a step too far is not taken
             return np.log(self.form.curve(free | taken, self.variables))
 
     def look(self, theta: np.ndarray, context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The log prediction, and its slopes, (…, rows, free)."""
         slopes = []
         value = self.predict(theta, context)
         for index in range(len(self.names)):
@@ -47,19 +44,15 @@ class Smooth(FitProblem):
         return value, np.stack(slopes, axis=-1)
 
     def gradient(self, inner: np.ndarray, pull: np.ndarray) -> np.ndarray:
-        """Exact to rounding."""
         return (pull[:, None] @ inner)[:, 0]
 
     def curvature(self, inner: np.ndarray, pull: np.ndarray, outer: np.ndarray) -> np.ndarray:
-        """Slope by slope; the bend, small beside it when residuals are, is left out."""
         return (inner * outer[..., None]).swapaxes(1, 2) @ inner
 
     def sizes(self, inner: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """None."""
         return np.zeros((len(pull), 0, len(self.names))), np.zeros((len(pull), 0))
 
     def starts(self, weights: np.ndarray, context: np.ndarray) -> np.ndarray:
-        """The best of the form's own, with tied parameters at their leader's value."""
         loss = np.exp(self.log_loss)
         full = np.log(self.form.starts(self.variables, loss))
         keep = [self.form.free.index(name) for name in self.names]
@@ -68,12 +61,10 @@ class Smooth(FitProblem):
         return theta[np.argsort(objective(residual, weights, self.delta))[:_STARTS]]
 
     def params(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """The parameters themselves."""
         full = np.exp(theta @ self.spread.T + self.shift)
         return dict(zip(self.form.free, np.moveaxis(full, -1, 0), strict=True))
 
     def free(self, params: Mapping[str, float]) -> np.ndarray:
-        """Their logs."""
         return np.log([params[name] for name in self.names])
 
 
@@ -83,12 +74,12 @@ def pose_smooth(
     loss: np.ndarray,
     delta: float,
     ties: Ties,
-) -> Smooth:
+) -> _Smooth:
     """Lay out rows for a curved law."""
     names, spread, shift = ties.coordinates(form, {})
     spans = form.spans(variables, loss)
     low, high = np.log(np.array([spans[name] for name in names])).T
-    return Smooth(
+    return _Smooth(
         form=form,
         names=names,
         log_loss=np.log(loss),
