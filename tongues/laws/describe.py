@@ -119,17 +119,20 @@ def in_short(law: "Law") -> str:
     return "\n".join([*lines, *_origin(law), *([f"cautions: {codes}"] if codes else [])])
 
 
+def _what_follows(law: "Law") -> list[str]:
+    """How a fitted law is to be used and trusted, and where it comes from."""
+    return [*(sentences(law) if law.n_rows else ()), *_origin(law)]
+
+
 def summary(law: "Law") -> str:
     """The title, the parameters, what follows, and every caution."""
-    lines = [law_title(law), text_table(parameter_rows(law))]
-    lines += [*(sentences(law) if law.n_rows else ()), *_origin(law)]
+    lines = [law_title(law), text_table(parameter_rows(law)), *_what_follows(law)]
     return "\n".join([*lines, *(f"caution: {caution}" for caution in law.warnings)])
 
 
 def html(law: "Law") -> str:
-    """The parameters as a table, what follows, and every caution."""
-    lines = sentences(law) if law.n_rows else [law.source]
-    return html_of(parameter_rows(law), law_title(law), lines, law.warnings)
+    """The same as HTML."""
+    return html_of(parameter_rows(law), law_title(law), _what_follows(law), law.warnings)
 
 
 def html_of(
@@ -160,9 +163,8 @@ def _on_card(law: "Law") -> Iterator[str]:
     meanings = ", ".join(f"{name} {VARIABLES[name]}" for name in law.equation.variables)
     yield f"`L = {law.equation.formula}`, in nats per token; {meanings}."
     yield from ("", as_markdown([Table.of(parameter_rows(law))]), "")
-    yield from (f"- {line}" for line in _origin(law))
+    yield from (f"- {line}" for line in _what_follows(law))
     if law.n_runs:
-        yield from (f"- {line}" for line in sentences(law))
         shown = {name: show_count if name in "NDU" else "{:.4g}".format for name in law.range}
         seen = (f"{n} {' to '.join(map(shown[n], ends))}" for n, ends in law.range.items())
         yield f"- seen: {', '.join(seen)}; beyond that it extrapolates"

@@ -252,20 +252,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _rising(ends: tuple[float, float]) -> tuple[float, float]:
-    if ends[0] > ends[1]:
-        raise ValueError(f"goes from {ends[0]:g} to {ends[1]:g}")
-    return ends
+def _ends(least: float) -> AfterValidator:
+    def check(ends: tuple[float, float]) -> tuple[float, float]:
+        if ends[0] > ends[1] or ends[0] < least or (least == 0 and ends[1] <= 0):
+            raise ValueError(f"goes from {ends[0]:g} to {ends[1]:g}")
+        return ends
 
-
-def _positive(ends: tuple[float, float]) -> tuple[float, float]:
-    if not (ends[0] >= 0 and ends[1] > 0):
-        raise ValueError(f"goes from {ends[0]:g} to {ends[1]:g}, but must be positive")
-    return ends
+    return AfterValidator(check)
 
 
 _Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
-_Ends = Annotated[tuple[_Number, _Number], AfterValidator(_rising)]
+_Ends = tuple[_Number, _Number]
 
 
 class _Stored(BaseModel):
@@ -274,14 +271,14 @@ class _Stored(BaseModel):
     law: str
     params: dict[str, FiniteFloat]
     draws: dict[str, list[float | None]] = {}
-    interval: dict[str, _Ends]
+    interval: dict[str, Annotated[_Ends, _ends(-math.inf)]]
     objective: _Number
     mean_huber: _Number
     gradient_norm: _Number
     delta: _Number
     n_rows: int
     n_runs: int
-    range: dict[str, Annotated[_Ends, AfterValidator(_positive)]]
+    range: dict[str, Annotated[_Ends, _ends(0.0)]]
     warnings: tuple[Caution, ...]
     fixed: dict[str, float]
     tied: dict[str, str]

@@ -6,7 +6,7 @@ which in mid-schedule lie above what a run of that length would end with.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,6 +19,7 @@ from tongues.laws.fit import FitRequest
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, once, usual_bases
+from tongues.laws.transfer import Curve
 from tongues.laws.trust import fit_observed
 from tongues.roles import Roles
 from tongues.tables import Observations
@@ -183,15 +184,14 @@ def law_rows(runs: Sequence[RunCurves]) -> tuple[dict[str, Observations], bool]:
     of = {name: [run for run in plain if run.strategy == name] for name in ("scratch", "cpt")}
     of = {name: own for name, own in of.items() if own}
     ended = all(_ends_tell(name, own) for name, own in of.items())
-    found = {}
-    for name, own in of.items():
-        rows = []
-        for run in own:
-            late, curve = _late(run, run.learned.tokens, ended), run.learned
-            points = (values[late].tolist() for values in (curve.tokens, curve.compute, curve.loss))
-            rows += [(run, (float(run.params), *point)) for point in zip(*points, strict=True)]
-        found[name] = _observations(("N", "D", "C"), rows)
-    return found, ended and bool(of)
+    names = ("N", "D", "C")
+    observed = {
+        name: _observations(
+            names, [(r, (float(r.params), *p)) for r in own for p in _late(r, r.learned, ended)]
+        )
+        for name, own in of.items()
+    }
+    return observed, ended and bool(of)
 
 
 def _ends_tell(law: str, runs: Iterable[RunCurves]) -> bool:
@@ -209,9 +209,11 @@ def _ends_tell(law: str, runs: Iterable[RunCurves]) -> bool:
     return several > 1 and len(distinct) >= _LENGTHS[law] and ends >= _FREE[law] + _SPARE
 
 
-def _late(run: RunCurves, tokens: np.ndarray, ended: bool) -> np.ndarray:
-    """Which of a run's evaluations count: the last, or all past the warm-up."""
-    return tokens >= (tokens[-1] if ended else max(SETTLED * run.tokens, 1.0))
+def _late(run: RunCurves, curve: Curve, ended: bool) -> Iterator[tuple[float, float, float]]:
+    """Tokens, compute and loss of the evaluations that count: the last, or all past the warm-up."""
+    late = curve.tokens >= (curve.tokens[-1] if ended else max(SETTLED * run.tokens, 1.0))
+    columns = (values[late].tolist() for values in (curve.tokens, curve.compute, curve.loss))
+    return zip(*columns, strict=True)
 
 
 def base_losses(runs: Sequence[RunCurves]) -> Observations:
@@ -226,9 +228,8 @@ def base_losses(runs: Sequence[RunCurves]) -> Observations:
         curve = run.curves[lang]
         if curve.tokens[0] > 0 or len(curve.tokens) < 2:
             continue
-        late = _late(run, curve.tokens, ended)
-        points = zip(curve.tokens[late].tolist(), curve.loss[late].tolist(), strict=True)
-        rows += [(run, (D, run.shares[lang], float(curve.loss[0]), loss)) for D, loss in points]
+        start, share = float(curve.loss[0]), run.shares[lang]
+        rows += [(run, (D, share, start, loss)) for D, _, loss in _late(run, curve, ended)]
     if not rows:
         raise UserError(
             "no continued run was evaluated on a language of its base before its first step",
