@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tongues.laws import PRESETS, Law, allocate, preset
 from tongues.plan.question import BaseCheckpoint
-from tongues.plan.repeats import Repeats, filled_by
-from tongues.plan.ways import Way, first_reached, minimise, reached_in_draws
+from tongues.plan.ways import Repeats, Way, filled_by, first_reached, minimise, reached_in_draws
 
 SPLIT = [name for name in PRESETS if allocate(preset(name))]
 

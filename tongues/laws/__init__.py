@@ -2,6 +2,7 @@
 
 from tongues.laws.allocation import Allocation, allocate
 from tongues.laws.compare import LawComparison, compare
+from tongues.laws.fit import fit
 from tongues.laws.forms import FORMS
 from tongues.laws.frontier import compute_of, envelope, frontier
 from tongues.laws.implied import (
@@ -15,7 +16,6 @@ from tongues.laws.implied import (
 from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.presets import PRESETS, preset, read_laws_file
 from tongues.laws.transfer import Curve, Saving, Savings, savings
-from tongues.laws.trust import fit
 
 __all__ = [
     "FORMS",

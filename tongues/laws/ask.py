@@ -11,7 +11,7 @@ from tongues.errors import Caution, UserError
 from tongues.files import write_json
 from tongues.laws.compare import LawComparison, compare_rows
 from tongues.laws.describe import html, html_of, law_title, parameter_rows, sentences
-from tongues.laws.fit import FitRequest, prepare
+from tongues.laws.fit import FitRequest, fit_observed, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.implied import Implied, implied_by
 from tongues.laws.law import Law
@@ -19,7 +19,6 @@ from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law
 from tongues.laws.rows import Rows
 from tongues.laws.targets import TargetLaws, base_losses, fit_targets, law_rows, learned_targets
-from tongues.laws.trust import fit_observed
 from tongues.tables import (
     Observations,
     RunTable,

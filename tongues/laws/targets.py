@@ -15,12 +15,11 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.laws.allocation import allocate, with_interval
 from tongues.laws.compare import LawComparison, compare
-from tongues.laws.fit import FitRequest
+from tongues.laws.fit import FitRequest, fit_observed
 from tongues.laws.forms import FORMS
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, once, usual_bases
 from tongues.laws.transfer import Curve
-from tongues.laws.trust import fit_observed
 from tongues.roles import Roles
 from tongues.tables import Observations
 

@@ -11,8 +11,7 @@ from tongues.laws import Law, preset
 from tongues.laws.replay import LeastReplay, find_replay
 from tongues.plan.laws import LawsInHand, of_compute
 from tongues.plan.question import USUAL_RATIO, Question
-from tongues.plan.repeats import Repeats, without_repeats
-from tongues.plan.ways import Way
+from tongues.plan.ways import Repeats, Way, without_repeats
 
 __all__ = ["comparison", "doubts", "starting_loss", "ways_of"]
 
