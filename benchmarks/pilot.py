@@ -32,7 +32,7 @@ from tongues.study import plan_runs, run_all
 from tongues.study.pilot.belief import learn
 from tongues.study.pilot.design import with_parents
 from tongues.study.pilot.prior import BLOCKS, Frame, Point, Scale
-from tongues.study.pilot.rounds import Pilot, conduct
+from tongues.study.pilot.rounds import PilotState, conduct
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
 from tongues.train.rules import nearest_shape
@@ -102,7 +102,7 @@ def hold(what: str, draws: np.ndarray, loss: float, beyond: float) -> Foretold:
     return Foretold(what, middle, float(low), float(high), loss, beyond, error)
 
 
-def real_runs(pilot: Pilot) -> list[RunPlan]:
+def real_runs(pilot: PilotState) -> list[RunPlan]:
     """The real run as it is advised, and the one of the other strategy, with its base."""
     assert pilot.advice
     assert pilot.recipe.pilot
@@ -129,7 +129,7 @@ def real_runs(pilot: Pilot) -> list[RunPlan]:
     return found
 
 
-def compare(pilot: Pilot, plans: Sequence[RunPlan], workspace: Path) -> list[Foretold]:
+def compare(pilot: PilotState, plans: Sequence[RunPlan], workspace: Path) -> list[Foretold]:
     """The losses of the real runs against those foretold at their exact sizes and tokens."""
     rows = run_rows([workspace / "runs" / pilot.recipe.name])
     ends, starts = {}, {}

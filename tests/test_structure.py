@@ -53,7 +53,6 @@ ORDER = (
 
 # Public names that two modules still give to different things. The list only ever gets shorter.
 CLASHES = {
-    "Pilot",
     "log_probs",
     "number",
 }

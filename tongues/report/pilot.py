@@ -14,7 +14,7 @@ from tongues.quantities import show_count
 from tongues.recipe import show_recipe
 from tongues.study.pilot.design import with_parents
 from tongues.study.pilot.further import Further, changes, one_more_run, real_recipe
-from tongues.study.pilot.rounds import Held, Pilot, hold_out
+from tongues.study.pilot.rounds import Held, PilotState, hold_out
 
 __all__ = ["write_pilot"]
 
@@ -29,7 +29,7 @@ _BENT = 4.0  # drifts over a tenfold, in units of the scatter, that runs must ha
 _TRIED = 10.0  # times the largest small run's compute, up to which intervals were put to the test
 
 
-def write_pilot(pilot: Pilot, folder: Path) -> Path:
+def write_pilot(pilot: PilotState, folder: Path) -> Path:
     """Write what a pilot advises into `folder`; returns the path of `plan.md`."""
     assert pilot.advice
     held, further = hold_out(pilot.measured, pilot.frame), one_more_run(pilot)
@@ -61,7 +61,7 @@ def _between(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.4f} to {high:.4f}"
 
 
-def _advice(pilot: Pilot, remarks: Sequence[str]) -> list[Block]:
+def _advice(pilot: PilotState, remarks: Sequence[str]) -> list[Block]:
     advice = pilot.advice
     assert advice
     taken, recommended = advice.taken, advice.plan.recommendation
@@ -98,7 +98,7 @@ def _advice(pilot: Pilot, remarks: Sequence[str]) -> list[Block]:
     ]
 
 
-def _sure(pilot: Pilot) -> float:
+def _sure(pilot: PilotState) -> float:
     assert pilot.advice
     share = pilot.advice.share
     return share if pilot.advice.taken.way.strategy == "cpt" else 1.0 - share
@@ -116,7 +116,7 @@ def _doubts(held: Sequence[Held]) -> list[str]:
     ]
 
 
-def _predicted(pilot: Pilot, ends: dict[str, Estimate]) -> list[Block]:
+def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
     assert pilot.advice
     rows: list[list[Entry]] = []
     wide: list[str] = []
@@ -183,7 +183,7 @@ def _one_more(further: Sequence[Further]) -> list[Block]:
     return [table, Paragraph("Half the 95 % interval, to be expected.")]
 
 
-def _runs(pilot: Pilot) -> list[Block]:
+def _runs(pilot: PilotState) -> list[Block]:
     losses = {(one.run, one.point.role): f"{one.loss:.4f}" for one in pilot.measured}
     rows: list[list[Entry]] = []
     for run in with_parents(pilot.runs):
@@ -196,7 +196,7 @@ def _runs(pilot: Pilot) -> list[Block]:
     return [Table(head, rows), *([Paragraph(lost)] if names else [])]
 
 
-def _grounds(pilot: Pilot) -> str:
+def _grounds(pilot: PilotState) -> str:
     scatter = {name: float(np.median(one.scatter)) for name, one in pilot.beliefs.items()}
     drift = {name: percentiles(one.scatter * one.drift) for name, one in pilot.beliefs.items()}
     drifts = ", ".join(f"{name} {low:.1%} to {high:.1%}" for name, (low, high) in drift.items())
@@ -210,7 +210,7 @@ def _grounds(pilot: Pilot) -> str:
 
 
 def _as_json(
-    pilot: Pilot,
+    pilot: PilotState,
     ends: dict[str, Estimate],
     held: Sequence[Held],
     further: Sequence[Further],

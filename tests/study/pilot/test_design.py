@@ -9,18 +9,18 @@ import pytest
 from tests.study.pilot.conftest import Trainer
 from tongues.recipe import Recipe
 from tongues.study.pilot.design import choose_runs, cost_of, with_parents
-from tongues.study.pilot.rounds import Pilot, begin, extend, learned
+from tongues.study.pilot.rounds import PilotState, begin, extend, learned
 
 RecipeOf = Callable[..., Recipe]
 pytestmark = pytest.mark.usefixtures("quickly")
 
 
 @pytest.fixture
-def pilot(recipe_of: RecipeOf, workspace: Path) -> Pilot:
+def pilot(recipe_of: RecipeOf, workspace: Path) -> PilotState:
     return begin(recipe_of(), workspace)
 
 
-def test_the_price_is_kept_and_bases_are_paid_once(pilot: Pilot) -> None:
+def test_the_price_is_kept_and_bases_are_paid_once(pilot: PilotState) -> None:
     budget = 0.4 * pilot.means.budget
     chosen = choose_runs(pilot.forecast, pilot.options, budget)
     everything = with_parents(chosen)
@@ -30,7 +30,7 @@ def test_the_price_is_kept_and_bases_are_paid_once(pilot: Pilot) -> None:
     assert {one.plan.strategy for one in everything} == {"source", "scratch", "cpt"}
 
 
-def test_every_run_tells_something(pilot: Pilot) -> None:
+def test_every_run_tells_something(pilot: PilotState) -> None:
     forecast = pilot.forecast
     names: list[str] = []
     unknown = [forecast.unknown(names)]
@@ -40,7 +40,7 @@ def test_every_run_tells_something(pilot: Pilot) -> None:
     assert all(later < earlier + 1e-9 for earlier, later in pairwise(unknown))
 
 
-def test_a_gain_is_the_fall_of_what_is_unknown(pilot: Pilot) -> None:
+def test_a_gain_is_the_fall_of_what_is_unknown(pilot: PilotState) -> None:
     scratch = [one for one in pilot.options if one.plan.strategy == "scratch"][:4]
     forecast, names = pilot.forecast, [scratch[0].name]
     gains = forecast.gains(names, scratch[1:])
@@ -49,7 +49,7 @@ def test_a_gain_is_the_fall_of_what_is_unknown(pilot: Pilot) -> None:
         assert gains[one.name] == pytest.approx(fall, rel=1e-6)
 
 
-def test_the_design_beats_whatever_is_drawn_for_the_same_price(pilot: Pilot) -> None:
+def test_the_design_beats_whatever_is_drawn_for_the_same_price(pilot: PilotState) -> None:
     forecast, budget = pilot.forecast, 0.4 * pilot.means.budget
     chosen = choose_runs(forecast, pilot.options, budget)
     best = forecast.unknown(one.name for one in with_parents(chosen))
@@ -63,7 +63,7 @@ def test_the_design_beats_whatever_is_drawn_for_the_same_price(pilot: Pilot) -> 
 
 
 def test_what_is_left_open_is_what_draws_spread(
-    pilot: Pilot, train: Trainer, workspace: Path
+    pilot: PilotState, train: Trainer, workspace: Path
 ) -> None:
     trained = extend(pilot, 1.0)
     train(trained.plans)
@@ -78,7 +78,7 @@ def test_what_is_left_open_is_what_draws_spread(
         assert spread == pytest.approx(drawn, rel=0.5)
 
 
-def test_runs_already_trained_are_not_chosen_again(pilot: Pilot) -> None:
+def test_runs_already_trained_are_not_chosen_again(pilot: PilotState) -> None:
     first = extend(pilot, 0.4)
     second = extend(first, 1.0)
     assert second.runs[: len(first.runs)] == first.runs

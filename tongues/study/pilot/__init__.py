@@ -6,10 +6,10 @@ from pathlib import Path
 from tongues.launch import Launcher
 from tongues.recipe import Recipe
 from tongues.study.driver import State, run_all
-from tongues.study.pilot.rounds import Pilot, conduct, plan_pilot
+from tongues.study.pilot.rounds import PilotState, conduct, plan_pilot
 from tongues.train import RunPlan
 
-__all__ = ["Pilot", "plan_pilot", "run_pilot"]
+__all__ = ["PilotState", "plan_pilot", "run_pilot"]
 
 
 def run_pilot(
@@ -19,7 +19,7 @@ def run_pilot(
     launcher: Launcher | None = None,
     watch: Callable[[State], None] = lambda state: None,
     tell: Callable[[str], None] = lambda line: None,
-) -> Pilot:
+) -> PilotState:
     """Train the small runs of a recipe's pilot in two rounds.
 
     Stopped or killed, the same call resumes: all that is decided follows from the recipe and the

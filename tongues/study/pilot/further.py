@@ -13,7 +13,7 @@ from tongues.plan.written import PLACEHOLDER_BASE
 from tongues.quantities import show_count
 from tongues.recipe import Recipe, Train
 from tongues.study.pilot.design import with_parents
-from tongues.study.pilot.rounds import Pilot
+from tongues.study.pilot.rounds import PilotState
 from tongues.train.rules import nearest_shape
 
 __all__ = ["Further", "changes", "one_more_run", "real_recipe"]
@@ -38,7 +38,7 @@ class Further:
     after: dict[str, float]
 
 
-def one_more_run(pilot: Pilot) -> list[Further]:
+def one_more_run(pilot: PilotState) -> list[Further]:
     """The runs that would tell most of the real one now, each with the base it still needs."""
     assert pilot.advice
     forecast, roles = pilot.forecast, list(pilot.advice.points)
@@ -58,12 +58,12 @@ def one_more_run(pilot: Pilot) -> list[Further]:
     return further
 
 
-def changes(pilot: Pilot) -> list[str]:
+def changes(pilot: PilotState) -> list[str]:
     """Sentences on what would lead to another advice."""
     return list(_changes(pilot))
 
 
-def _changes(pilot: Pilot) -> Iterator[str]:
+def _changes(pilot: PilotState) -> Iterator[str]:
     advice, real = pilot.advice, pilot.means.real
     assert advice
     scratch, cpt = (advice.options.get(name) for name in ("scratch", "cpt"))
@@ -107,7 +107,7 @@ def _changes(pilot: Pilot) -> Iterator[str]:
             yield f"The tolerance: keeping the source within {keep:.2%} {what}."
 
 
-def real_recipe(pilot: Pilot) -> tuple[Recipe, list[str]]:
+def real_recipe(pilot: PilotState) -> tuple[Recipe, list[str]]:
     """The recipe of the real run, and what to look after in it."""
     recipe, wanted = pilot.recipe, pilot.recipe.pilot
     assert pilot.advice

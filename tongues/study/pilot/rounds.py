@@ -21,7 +21,7 @@ from tongues.study.pilot.prior import BLOCKS, Frame, LawBlock, Point, Scale
 from tongues.tokens.store import read_manifest
 from tongues.train import RunPlan
 
-__all__ = ["Held", "MeasuredLoss", "Pilot", "begin", "conduct", "hold_out", "plan_pilot"]
+__all__ = ["Held", "MeasuredLoss", "PilotState", "begin", "conduct", "hold_out", "plan_pilot"]
 
 _FIRST = 0.4  # of the budget, for the round that is designed before any run
 _CHOICE = (1 / 3, 3.0)  # times the size of the real run, among which it is chosen
@@ -58,7 +58,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pilot:
+class PilotState:
     """A pilot as it stands: what it may spend, its runs so far, and what they leave to believe.
 
     lost: runs that diverged.
@@ -102,7 +102,7 @@ class Pilot:
         return forecast(self.beliefs, self.options, [*real.values(), *others])
 
 
-def begin(recipe: Recipe, workspace: Path) -> Pilot:
+def begin(recipe: Recipe, workspace: Path) -> PilotState:
     """The pilot of a recipe before any run; its text must be prepared."""
     manifest = read_manifest(workspace / "tokens" / recipe.name)
     vocabulary = manifest["vocabulary_size"]
@@ -117,17 +117,19 @@ def begin(recipe: Recipe, workspace: Path) -> Pilot:
     start = math.log10(min(one.flops for one in with_parents(options)))
     frame = Frame(Scale(N, D, _LOSS * math.log(vocabulary)), start, recipe.train.seed)
     settled = settle(recipe, workspace, vocabulary)
-    return Pilot(recipe, means, settled, tuple(options), frame, (), (), believe([], frame), None)
+    return PilotState(
+        recipe, means, settled, tuple(options), frame, (), (), believe([], frame), None
+    )
 
 
-def extend(pilot: Pilot, share: float) -> Pilot:
+def extend(pilot: PilotState, share: float) -> PilotState:
     """The same with the runs that tell most, up to a share of its budget."""
     left = share * pilot.means.budget - cost_of(pilot.runs)
     new = choose_runs(pilot.forecast, pilot.options, left, pilot.runs)
     return replace(pilot, runs=(*pilot.runs, *new))
 
 
-def without(pilot: Pilot, names: Collection[str]) -> Pilot:
+def without(pilot: PilotState, names: Collection[str]) -> PilotState:
     """The same without these runs, those that continue from them, and the wish to have them."""
     options, runs = (
         tuple(one for one in of if not {one.name, one.parent and one.parent.name} & {*names})
@@ -136,7 +138,7 @@ def without(pilot: Pilot, names: Collection[str]) -> Pilot:
     return replace(pilot, options=options, runs=runs, lost=(*pilot.lost, *names))
 
 
-def plan_pilot(recipe: Recipe, workspace: Path) -> Pilot:
+def plan_pilot(recipe: Recipe, workspace: Path) -> PilotState:
     """A pilot with the runs of its first round, none of them trained; the text is prepared."""
     return extend(begin(recipe, workspace), _FIRST)
 
@@ -146,7 +148,7 @@ def conduct(
     workspace: Path,
     train: Callable[[Sequence[RunPlan]], None],
     tell: Callable[[str], None],
-) -> Pilot:
+) -> PilotState:
     """Train the runs of a pilot in two rounds, and learn from each.
 
     A run that diverged is told and left out, and others are chosen for what it was to cost.
@@ -161,7 +163,7 @@ def conduct(
 
 
 def _attempt(
-    pilot: Pilot,
+    pilot: PilotState,
     workspace: Path,
     train: Callable[[Sequence[RunPlan]], None],
     tell: Callable[[str], None],
@@ -197,7 +199,7 @@ def _diverged(runs: Iterable[Candidate], workspace: Path) -> list[str]:
     ]
 
 
-def learned(pilot: Pilot, workspace: Path) -> Pilot:
+def learned(pilot: PilotState, workspace: Path) -> PilotState:
     """The same with the losses that its runs ended at, and what follows from them."""
     folder = workspace / "runs" / pilot.recipe.name
     measured = tuple(_read_losses(with_parents(pilot.runs), folder))
