@@ -36,9 +36,8 @@ from tongues.report.experts.answer import (
     show_cost,
     worse,
 )
-from tongues.report.experts.correlation import correlate
 from tongues.report.experts.figures import expert_figures
-from tongues.report.experts.measured import Growth, MeasuredExperts, Setting, differ
+from tongues.report.experts.measured import Growth, MeasuredExperts, Setting
 
 __all__ = ["expert_tables", "routing_sentences", "write_experts_report"]
 
@@ -97,6 +96,12 @@ def _about(experts: MeasuredExperts) -> str:
 
 
 def _cards(experts: MeasuredExperts) -> Cards:
+    if growth := experts.growth:  # no mean over added and older languages
+        added = ((lang, experts.own_setting("grown", lang)) for lang in growth.donors)
+        changed = ((lang, each and each.difference("before", lang)) for lang, each in added)
+        what = "nats per token on `{}`, added, versus before"
+        each = (estimate_card(of, nats, what.format(x), plus=True) for x, of in changed if of)
+        return Cards(list(each)[:4])
     top = experts.best()
     if top is None:
         return Cards([])
@@ -200,26 +205,15 @@ def _language_table(experts: MeasuredExperts) -> Table:
 
 def _forgetting_table(experts: MeasuredExperts) -> Table:
     """A row per division: how many pairs of expert and language became worse, and by how much."""
-    amounts, rows = experts.frequencies, list[dict[str, Entry]]()
-    by = "the base's share of it" if experts.scores.base_shares else "amount of text"
+    rows: list[list[Entry]] = []
     for name in ("dense", *experts.divisions):
         if not experts.cells(name):
             continue
         pairs, count, of_all = worse(experts, name)
         by_perplexity, by_loss = increase(pairs)
-        row: dict[str, Entry] = {
-            "division": name,
-            "became worse": count,
-            "share": of_all,
-            "mean rise of perplexity": by_perplexity,
-            "mean rise of loss": by_loss,
-        }
-        if differ(amounts):
-            rise = experts.unlearned(name)
-            related = correlate([amounts[lang] for lang in rise], list(rise.values()))
-            row[f"against {by}"] = str(related or "")
-        rows.append(row)
-    return Table.of(rows)
+        rows.append([name, count, of_all, by_perplexity, by_loss])
+    heads = ["division", "became worse", "share", "mean rise of perplexity", "mean rise of loss"]
+    return Table(heads, rows)
 
 
 def _growth_table(experts: MeasuredExperts, growth: Growth) -> Table:
