@@ -5,15 +5,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tongues.evaluate.evaluation import Evaluation
-from tongues.pages import (
-    Block,
-    Items,
-    Page,
-    Paragraph,
-    Section,
-    Topics,
-    write_page,
-)
+from tongues.pages import blocks as b
+from tongues.pages import write_page
 from tongues.report.evaluation.answer import answer, measure_blocks, number_cards
 from tongues.report.evaluation.figures import base_figure, replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, how, model_table
@@ -28,45 +21,45 @@ def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
     """
     kinds = (("model", evaluation.models), ("text", evaluation.texts), ("task", evaluation.tasks))
     counts = (f"{len(of)} {kind}{'s' * (len(of) != 1)}" for kind, of in kinds if of)
-    page = Page(
+    page = b.Page(
         f"Evaluation: {folder.name.removesuffix('-evaluation')}",
         [number_cards(evaluation), answer_block(evaluation), *_sections(evaluation)],
-        lead=[Paragraph(" · ".join(counts), "lead")],
+        lead=[b.Paragraph(" · ".join(counts), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"findings": answer(evaluation), **evaluation.to_json()},
     )
     return write_page(page, folder)
 
 
-def answer_block(evaluation: Evaluation) -> Topics:
+def answer_block(evaluation: Evaluation) -> b.Topics:
     """What the page says first."""
-    return Topics({topic: [Items(lines)] for topic, lines in answer(evaluation).items()})
+    return b.Topics({topic: [b.Items(lines)] for topic, lines in answer(evaluation).items()})
 
 
-def score_blocks(evaluation: Evaluation, *, compare: bool = False) -> list[Block]:
+def score_blocks(evaluation: Evaluation, *, compare: bool = False) -> list[b.Block]:
     """The tables of scores, and of all differences, for the terminal."""
-    blocks: list[Block] = []
+    blocks: list[b.Block] = []
     for measure in Measure.of(evaluation):
-        blocks.append(Section("", f"{measure.title}. {how(measure)}", [measure.score_table()]))
+        blocks.append(b.Section("", f"{measure.title}. {how(measure)}", [measure.score_table()]))
         first = measure.names[evaluation.models[0].name]
         each = {"its base": measure.versus_base, first: measure.versus_first} if compare else {}
         for other, compared in each.items():
             if compared:
                 title = f"{measure.title} versus {other}, {measure.unit}"
-                blocks.append(Section("", title, [measure.comparison_table(compared)]))
+                blocks.append(b.Section("", title, [measure.comparison_table(compared)]))
     return [*blocks, answer_block(evaluation)] if compare else blocks
 
 
-def _sections(evaluation: Evaluation) -> Iterator[Block]:
+def _sections(evaluation: Evaluation) -> Iterator[b.Block]:
     """In reading order."""
     measures = Measure.of(evaluation)
     for measure in measures:
-        yield Section(measure.name, measure.title, list(measure_blocks(evaluation, measure)))
+        yield b.Section(measure.name, measure.title, list(measure_blocks(evaluation, measure)))
         figures = (score_figure(measure), base_figure(measure))
         yield from (figure for figure in figures if figure)
     yield from filter(None, [replay_figure(evaluation, measures)])
     window, stride = evaluation.policy.window, evaluation.policy.stride
     about = "as long as a model's context" if window is None else f"of {window:,} tokens"
     step = f", {stride:,} new ones in each" if stride not in (None, window) else ""
-    policy = Paragraph(f"Long texts are scored in windows {about}{step}.", "quiet")
-    yield Section("models", "Models", [policy, model_table(evaluation)])
+    policy = b.Paragraph(f"Long texts are scored in windows {about}{step}.", "quiet")
+    yield b.Section("models", "Models", [policy, model_table(evaluation)])
