@@ -25,3 +25,13 @@ def test_the_demo_of_experts_makes_something_to_talk_to(tmp_path: Path) -> None:
         ["qac"],
         ["qad"],
     ]
+
+
+def test_the_demo_ends_with_its_advice_and_its_page(tmp_path: Path) -> None:
+    one = ('study.shapes=["0.05M"]', 'study.targets=["qab"]', "study.replay=[0]", *SMALL)
+    done = run_command(["demo", "--in", tmp_path, *one], tmp_path)
+    assert done.returncode == 0, done.stderr
+    *sentences, _, last = done.stdout.splitlines()
+    assert any(line.startswith("- `qab` drifted from `qaa` by 0.2") for line in sentences)
+    assert any(line.startswith("- `qab`: ") for line in sentences)
+    assert last == f"the page: {tmp_path}/reports/demo/index.html"

@@ -31,6 +31,7 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], rebuild: bo
     """Run it all on small made languages: from text to a page of laws, in minutes."""
     import tongues
     from tongues.files import read_json
+    from tongues.pages import Items, as_text
     from tongues.text import describe_made
     from tongues.tokens import load_tokenizer, open_tokens
 
@@ -39,7 +40,7 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], rebuild: bo
         tongues.prepare(recipe, workspace=workspace, rebuild=rebuild)
         runs = tongues.study(recipe, workspace=workspace, rebuild=rebuild)
         page = tongues.report(runs, workspace / "reports" / recipe.name)
-        sentences = read_json(page.with_name("report.json"))["sentences"]
+        sentences = read_json(page.with_name("report.json"))["advice"]
         last = f"the page: {page}"
     else:
         recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
@@ -56,10 +57,8 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], rebuild: bo
         where = "" if workspace == Path() else f" --in {workspace}"
         name = ensemble.relative_to(workspace / "ensembles")
         last = f"to talk to them: tongues serve {name}{where}"
-    click.echo("")
-    for sentence in [*(describe_made(recipe.text.made) if recipe.text.made else []), *sentences]:
-        click.echo(f"- {sentence}")
-    click.echo(f"\n{last}")
+    made = describe_made(recipe.text.made) if recipe.text.made else []
+    click.echo(f"\n{as_text([Items([*made, *sentences])])}\n\n{last}")
 
 
 def _recipe(package: str, name: str, overrides: tuple[str, ...]) -> "Recipe":
