@@ -40,7 +40,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, set_up
 from tongues.train.engine.scorer import Scorer
 from tongues.train.schedule import embeddings_alone, rate_at
-from tongues.train.validation import cut_windows, validate
+from tongues.train.step import cut_windows, validate
 
 SOURCES = {"en": ("bible", "mdn"), "sw": ("bible", "freecodecamp"), "el": ("ms_beginners",)}
 SHAPE, VOCABULARY, PIECES = "0.6M", 2048, 1024

@@ -15,7 +15,7 @@ from tests.laws.test_targets import run_of
 from tongues.files import read_json, write_json
 from tongues.laws import Law
 from tongues.laws.describe import laws_section
-from tongues.laws.observed import gather
+from tongues.laws.observed import gather_runs
 from tongues.laws.targets import fit_targets
 from tongues.roles import Roles
 from tongues.runs import read_run, run_rows
@@ -79,7 +79,7 @@ def test_the_record_names_base_targets_and_replay(workspace: Path) -> None:
 def test_each_target_is_seen_by_itself_and_what_the_base_knew_is_forgotten_once(
     workspace: Path,
 ) -> None:
-    views = gather(run_rows([workspace / "runs/two"]))
+    views = gather_runs(run_rows([workspace / "runs/two"]))
     assert [view.target for view in views] == ["tr (with he)", "he (with tr)"]
     assert {view.forgettable for view in views} == {("en",)}
 

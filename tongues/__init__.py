@@ -20,26 +20,9 @@ if TYPE_CHECKING:
     from tongues.verbs.recipes import check, prepare, train
     from tongues.verbs.studies import dry_run, study
 
-__all__ = [
-    "Recipe",
-    "UserError",
-    "__version__",
-    "check",
-    "dry_run",
-    "evaluate",
-    "experts",
-    "export",
-    "fit",
-    "generate",
-    "load_recipe",
-    "ls",
-    "plan",
-    "prepare",
-    "report",
-    "serve",
-    "study",
-    "train",
-]
+__all__ = ["Recipe", "UserError", "__version__", "check", "dry_run", "evaluate", "experts"]
+__all__ += ["export", "fit", "generate", "load_recipe", "ls", "plan", "prepare", "report", "serve"]
+__all__ += ["study", "train"]
 
 __version__ = "0.1.0"
 

@@ -49,31 +49,30 @@ class Checked:
 
     @property
     def disk(self) -> int:
-        """Bytes on disk at the most, about: tokens, models, milestones, other checkpoints.
+        """Bytes on disk at most, about: tokens, models, milestones, other checkpoints.
 
-        Of a run going on as many checkpoints lie there as it keeps, beside one being written.
+        Of a run in progress as many checkpoints are there as it keeps, beside one being written,
+        and those it can roll back to.
         """
-        kept = sum(
-            derived.model_bytes + len(plan.settings.milestones) * derived.checkpoint_bytes
-            for plan, derived in self.all
-        )
-        passing = sorted(
-            (_passing(plan) * derived.checkpoint_bytes for plan, derived in self.all),
-            reverse=True,
-        )
-        return self.token_bytes + kept + sum(passing[: self.at_once])
+        kept = self.token_bytes
+        passing: list[int] = []
+        for plan, derived in self.all:
+            anchors = 3 if plan.settings.on_spike == "back" else 0
+            kept += derived.model_bytes + len(plan.settings.milestones) * derived.checkpoint_bytes
+            passing.append((plan.settings.keep + 1 + anchors) * derived.checkpoint_bytes)
+        return kept + sum(sorted(passing, reverse=True)[: self.at_once])
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """What is allowed and likely to be a mistake: learning rates that make a run diverge."""
-        found = {}
+        by_shape: dict[str, Caution] = {}
         for _, derived in self.all:
             usual = rate_at_size(None, derived.parameters["non_embedding"])
             if derived.rate > _HIGH * usual:
                 what = f"a learning rate of {derived.rate:.3g} is {derived.rate / usual:.3g} times"
                 what += f" what is usual for this size, {usual:.2g}; the run is likely to diverge"
-                found.setdefault(derived.anatomy.name, Caution("high_rate", what))
-        return tuple(found.values())
+                by_shape.setdefault(derived.anatomy.name, Caution("high_rate", what))
+        return tuple(by_shape.values())
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text a run: name, parameters, tokens, steps, operations, memory."""
@@ -112,12 +111,6 @@ class Checked:
         return whole | {"machine": self.machine.name, "warnings": cautions}
 
 
-def _passing(plan: RunPlan) -> int:
-    """Checkpoints of a run that lie there at the most while it goes on, milestones aside."""
-    anchors = 3 if plan.settings.on_spike == "back" else 0
-    return plan.settings.keep + 1 + anchors
-
-
 def check_recipe(
     recipe: Recipe,
     workspace: Path,
@@ -141,12 +134,16 @@ def check_recipe(
     else:
         plans = [*sweep, *plan_study(recipe, workspace)]
     for plan in plans:
-        _languages_have_text(plan, recipe)
-    _a_context_is_held_out(recipe)
+        _check_languages(plan, recipe)
+    context, held_out = recipe.train.context, recipe.tokens.held_out
+    if held_out <= context:
+        what = f"{held_out} held-out tokens do not fill a context of {context}"
+        hint = "raise `tokens.held_out` or lower `train.context`"
+        raise UserError(what, where="tokens.held_out", hint=hint)
     vocabulary = _vocabulary(recipe)
     bases = {plan.name: _base(plan, plans, workspace, training=training) for plan in plans}
     for plan in plans:
-        _tokenizer_fits(plan, recipe, bases[plan.name], workspace)
+        _check_tokenizer(plan, recipe, bases[plan.name], workspace)
     many = recipe.study or recipe.experts
     machine = machine or this_machine()
     each = replace(machine, processes=1) if many else machine
@@ -154,17 +151,16 @@ def check_recipe(
         (plan, derive(plan, vocabulary, bases[plan.name], machine=each)) for plan in plans
     )
     for plan, derived in pairs:
-        _text_suffices(plan, derived, sizes)
+        _check_amounts(plan, derived, sizes)
         check_batch(derived.batch, plan.settings.context, each.processes)
     two_or_four = 2 if vocabulary <= 65_536 else 4
-    text = sum(sizes.values())
-    disk = text * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
+    disk = sum(sizes.values()) * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
     workers = core_count() if machine.device == "cpu" else machine.processes
     at_once = min(many.workers or workers, len(pairs)) if many else 1
     checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk), machine)
     if here:
-        _fits_in_memory(checked, each)
-    _fits_on_disk(checked, workspace, recipe.name)
+        _check_memory(checked, each)
+    _check_disk(checked, workspace, recipe.name)
     return checked
 
 
@@ -184,16 +180,13 @@ def _vocabulary(recipe: Recipe) -> int:
     return vocabulary_size(tokenizer) + (settings.extend.pieces if settings.extend else 0)
 
 
-def _languages_have_text(plan: RunPlan, recipe: Recipe) -> None:
-    known = recipe.text.languages
-    settings = plan.settings
+def _check_languages(plan: RunPlan, recipe: Recipe) -> None:
+    known, settings = recipe.text.languages, plan.settings
     named = {"mixture": settings.mixture, "replay": settings.replay, "evaluate": settings.evaluate}
     for key, lang in ((key, lang) for key, langs in named.items() for lang in langs):
         if lang not in known:
-            where = "study" if recipe.study else f"train.{key}"
-            raise UserError(
-                f"language `{lang}` has no text", where=where, hint=nearest(lang, known)
-            )
+            where, hint = "study" if recipe.study else f"train.{key}", nearest(lang, known)
+            raise UserError(f"language `{lang}` has no text", where=where, hint=hint)
 
 
 def _base(
@@ -212,7 +205,7 @@ def _base(
         raise
 
 
-def _tokenizer_fits(plan: RunPlan, recipe: Recipe, base: Path | None, workspace: Path) -> None:
+def _check_tokenizer(plan: RunPlan, recipe: Recipe, base: Path | None, workspace: Path) -> None:
     """The base's tokenizer against the recipe's, as far as that is there."""
     prepared = workspace / "tokens" / plan.tokens / "tokenizer.json"
     named = recipe.tokens.base
@@ -224,30 +217,20 @@ def _tokenizer_fits(plan: RunPlan, recipe: Recipe, base: Path | None, workspace:
     check_base(plan, load_tokenizer(prepared if named is None else Path(named)), base)
 
 
-def _a_context_is_held_out(recipe: Recipe) -> None:
-    if recipe.tokens.held_out <= recipe.train.context:
-        what = f"{recipe.tokens.held_out} held-out tokens hold no context of {recipe.train.context}"
-        hint = "raise `tokens.held_out` or lower `train.context`"
-        raise UserError(what, where="tokens.held_out", hint=hint)
-
-
-def _text_suffices(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> None:
+def _check_amounts(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> None:
     if plan.settings.budget.seconds is not None:
         return  # its tokens are a guess until the run measures its speed
     for lang, share in plan.shares.items():
-        if not sizes[lang]:  # a data set, whose size is not known beforehand, or empty files
-            continue
-        passes = derived.tokens * share / sizes[lang]  # at most: a token is >= 1 byte
-        if passes > _PASSES:
-            raise UserError(
-                f"{show_count(derived.tokens * share)} tokens of `{lang}` would read its "
-                f"{show_bytes(sizes[lang])} of text more than {_PASSES:,} times",
-                where="train.budget",
-                hint="give a smaller budget or more text",
-            )
+        tokens, size = derived.tokens * share, sizes[lang]
+        # A size of 0: a data set, whose size is not known, or empty files. A token is >= 1 byte.
+        if size and tokens / size > _PASSES:
+            what = f"{show_count(tokens)} tokens of `{lang}` would read its {show_bytes(size)} of "
+            what += f"text more than {_PASSES:,} times"
+            hint = "give a smaller budget or more text"
+            raise UserError(what, where="train.budget", hint=hint)
 
 
-def _fits_in_memory(checked: Checked, each: Machine) -> None:
+def _check_memory(checked: Checked, each: Machine) -> None:
     """Refuse what the machine cannot hold; `each`: what computes one run."""
     machine = checked.machine
     if checked.memory <= machine.memory:
@@ -267,22 +250,17 @@ def _fits_in_memory(checked: Checked, each: Machine) -> None:
     raise UserError(what, where=largest.name, hint=hint)
 
 
-def _fits_on_disk(checked: Checked, workspace: Path, name: str) -> None:
+def _check_disk(checked: Checked, workspace: Path, name: str) -> None:
     place = workspace.absolute()
     while not place.exists():
         place = place.parent
     volume = os.statvfs(place)
     free = volume.f_bavail * volume.f_frsize
-    there = sum(_size(workspace / kind / name) for kind in ("corpus", "tokens", "runs"))
+    folders = (workspace / kind / name for kind in ("corpus", "tokens", "runs"))
+    files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+    there = sum(path.stat().st_size for path in files)
     if checked.disk > free + there:
-        raise UserError(
-            f"needs {show_bytes(checked.disk - there)} of disk; {show_bytes(free)} are free",
-            where=str(workspace),
-            hint="make room, name another place by `--in`, keep fewer checkpoints (`train.keep`, "
-            "`train.milestones`), or train fewer or smaller runs",
-        )
-
-
-def _size(folder: Path) -> int:
-    """Bytes of the files in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        what = f"needs {show_bytes(checked.disk - there)} of disk; {show_bytes(free)} are free"
+        hint = "make room, name another place by `--in`, keep fewer checkpoints (`train.keep`, "
+        hint += "`train.milestones`), or train fewer or smaller runs"
+        raise UserError(what, where=str(workspace), hint=hint)

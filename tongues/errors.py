@@ -75,12 +75,8 @@ class Caution:
 class UserError(Exception):
     """What is wrong, where, and what to do about it; shown without a traceback.
 
-    Parameters
-    ----------
-    what: the mistake in one sentence.
-    where: the recipe key, file or run it was found in.
-    hint: what to do next.
-    code: its name for programs, where one tells kinds of refusals apart.
+    what: the mistake in one sentence. where: the recipe key, file or run it was found in. hint:
+    what to do next. code: its name for programs.
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "", code: str = "") -> None:
@@ -110,8 +106,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     """A sentence that names the nearest valid word, or all of them when none is near.
 
     A synonym comes first (`lr` for `rate`), then a word that the other begins with (`a100-80gb`
-    for `a100`), then the one with the fewest other letters. Of many those come first that are
-    nearest, of few they stand in the order of the alphabet.
+    for `a100`), then the one with the fewest other letters.
     """
     known = sorted(set(choices))
     plain = {_plain(choice): choice for choice in reversed(known)}

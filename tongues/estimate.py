@@ -12,24 +12,17 @@ LEVEL = 0.05  # of every test and, as 95 %, of every interval
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its 95 % interval.
+    """A value with its 95 % interval."""
 
-    value: NaN where there is none, as of a ratio to zero; null in JSON. low, high: None where no
-    interval can be given; `reason` says why. unit: such as `nats/token`. n: independent
-    observations behind it. method: how the interval was made, such as `Student's t`. p: the p-value
-    of the value being zero, corrected for `among` comparisons, where it was tested. reason: why
-    there is no interval, or why the test could not be significant.
-    """
-
-    value: float
-    low: float | None = None
+    value: float  # NaN where there is none, as of a ratio to zero; null in JSON
+    low: float | None = None  # None where no interval can be given
     high: float | None = None
-    unit: str = ""
-    n: int | None = None
-    method: str = ""
-    p: float | None = None
-    among: int = 1
-    reason: str = ""
+    unit: str = ""  # such as `nats/token`
+    n: int | None = None  # independent observations behind it
+    method: str = ""  # of the interval, such as `Student's t`
+    p: float | None = None  # p-value of the value being zero, where it was tested
+    among: int = 1  # comparisons that p is corrected for
+    reason: str = ""  # why there is no interval, or why the test could not be significant
 
     @property
     def excludes_zero(self) -> int:

@@ -14,23 +14,9 @@ from typing import Any
 
 from tongues.errors import UserError
 
-__all__ = [
-    "append_line",
-    "file_hash",
-    "file_name",
-    "fingerprint",
-    "is_held",
-    "newest_lines",
-    "only_one",
-    "path_text",
-    "read_json",
-    "read_lines",
-    "remove_directory",
-    "whole_directory",
-    "whole_file",
-    "write_json",
-    "write_text",
-]
+__all__ = ["append_line", "file_hash", "file_name", "fingerprint", "is_held", "newest_lines"]
+__all__ += ["only_one", "path_text", "read_json", "read_lines", "remove_directory"]
+__all__ += ["whole_directory", "whole_file", "write_json", "write_text"]
 
 _PATIENCE = 5.0  # seconds
 _UNSAFE = re.compile(r"[^\w.@+-]+")

@@ -6,25 +6,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-__all__ = [
-    "Amount",
-    "Budget",
-    "Bytes",
-    "Seconds",
-    "Share",
-    "Threshold",
-    "Tokens",
-    "percentile",
-    "show_bytes",
-    "show_count",
-    "show_seconds",
-]
+__all__ = ["Amount", "Budget", "Bytes", "Seconds", "Share", "Threshold", "Tokens", "percentile"]
+__all__ += ["show_bytes", "show_count", "show_seconds"]
 
 _NUMBER = re.compile(
     r"^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([kMBGT]?)(?![A-Za-z])\s*(.*?)\s*$"
 )
 _SCALE = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
 _SCALE |= {"P": 10**15, "E": 10**18, "Z": 10**21}  # of operations alone
+_SIZE = re.compile(r"^\s*([\d_.eE+-]+)\s*([A-Za-z]+)\s*$")
 _FLOPS = re.compile(r"^([MGTPEZ]?)FLOPs?$")
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -62,20 +52,17 @@ def _tokens(value: Any) -> int:
 
 
 def _bytes(value: Any) -> int:
-    example = "6 MB"
-    match = (
-        re.match(r"^\s*([\d_.eE+-]+)\s*([A-Za-z]+)\s*$", value) if isinstance(value, str) else None
-    )
+    match = _SIZE.match(value) if isinstance(value, str) else None
     if match is None:
-        _split(value, example)
-        raise ValueError(f"`{value}` has no unit of size; write it like `{example}`")
+        _split(value, "6 MB")
+        raise ValueError(f"`{value}` has no unit of size; write it like `6 MB`")
     number, unit = match.groups()
     if unit not in _BYTES:
         raise ValueError(f"`{unit}` is no unit of size; use one of {', '.join(_BYTES)}")
     try:
         return _whole(float(number.replace("_", "")) * _BYTES[unit], value)
     except ValueError as error:
-        raise ValueError(f"`{value}` is no amount; write one such as `{example}`") from error
+        raise ValueError(f"`{value}` is no amount; write one such as `6 MB`") from error
 
 
 def _seconds(value: Any) -> float:

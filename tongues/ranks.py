@@ -12,16 +12,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = [
-    "Rank",
-    "Tell",
-    "core_count",
-    "main_left_alone",
-    "stop_after",
-    "stop_on_sigterm",
-    "stop_with_parent",
-    "stop_with_starter",
-]
+__all__ = ["Rank", "Tell", "core_count", "main_left_alone", "stop_after", "stop_on_sigterm"]
+__all__ += ["stop_with_parent", "stop_with_starter"]
 
 Tell = Callable[[str], None]
 Piece = TypeVar("Piece")

@@ -49,11 +49,8 @@ _ALL: dict[str, "Registry"] = {}
 
 
 class Registry(Generic[T]):
-    """The objects of one kind by name, built-in ones first.
+    """The objects of one kind, such as `schedule`, by name; built-in ones first.
 
-    Parameters
-    ----------
-    kind: the word for one of them, such as `schedule`.
     group: the entry-point group by which other packages add theirs, such as `tongues.schedules`.
     """
 

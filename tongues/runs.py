@@ -18,21 +18,8 @@ from tongues.errors import UserError, nearest
 from tongues.files import read_json, read_lines, write_json
 from tongues.roles import Roles
 
-__all__ = [
-    "FAILURE",
-    "JOINED",
-    "PLANS",
-    "Base",
-    "Cells",
-    "Parameters",
-    "Run",
-    "Surgery",
-    "find_runs",
-    "read_run",
-    "run_rows",
-    "status_of",
-    "write_run",
-]
+__all__ = ["FAILURE", "JOINED", "PLANS", "Base", "Cells", "Parameters", "Run", "Surgery"]
+__all__ += ["find_runs", "read_run", "run_rows", "status_of", "write_run"]
 
 FAILURE = "failure.txt"  # in a run's directory: why it failed
 PLANS = ".plans.json"  # in a study's folder: its planned runs by name
@@ -134,23 +121,14 @@ def read_run(directory: Path) -> Run:
         others = (p.parent.name for p in directory.parent.glob("*/run.json"))
         hint = nearest(directory.name, others)
         raise UserError("there is no such run", where=str(directory), hint=hint)
-    return _checked(path)
-
-
-def _checked(path: Path) -> Run:
     from pydantic import ValidationError
 
     try:
         record = read_json(path)
-    except ValueError as error:
-        what = f"is damaged: {error}"
-        hint = "copy it back from where it was made, or train the run again with `--rebuild`"
-        raise UserError(what, where=str(path), hint=hint, code="damaged_record") from None
-    if isinstance(record, Mapping) and _OLD & record.keys() and "targets" not in record:
-        what = "was written before records named base languages, targets and replay by language"
-        hint = "train the run again: `tongues train RECIPE --rebuild`, or `tongues study`"
-        raise UserError(what, where=str(path), hint=hint, code="old_record")
-    try:
+        if isinstance(record, Mapping) and _OLD & record.keys() and "targets" not in record:
+            what = "was written before records named base languages, targets and replay by language"
+            hint = "train the run again: `tongues train RECIPE --rebuild`, or `tongues study`"
+            raise UserError(what, where=str(path), hint=hint, code="old_record")
         return _validator().validate_python(record)
     except ValidationError as error:
         first = error.errors()[0]
@@ -158,6 +136,10 @@ def _checked(path: Path) -> Run:
         what = f"is not a record of a tongues run: `{key}`: {first['msg']}"
         hint = "name a folder that holds runs of tongues alone, or move this file away"
         raise UserError(what, where=str(path), hint=hint, code="foreign_record") from None
+    except ValueError as error:
+        what = f"is damaged: {error}"
+        hint = "copy it back from where it was made, or train the run again with `--rebuild`"
+        raise UserError(what, where=str(path), hint=hint, code="damaged_record") from None
 
 
 @cache

@@ -1,10 +1,10 @@
 """How every run of the store stands, read from its directory alone."""
 
-import os
 import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -83,7 +83,12 @@ def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState
 
 def state_of(directory: Path) -> RunState:
     """How the run in `directory` stands: its record, the ends of its logs, and who holds it."""
-    place, age = str(directory), max(0.0, time.time() - _last_sign(directory))
+    place = str(directory)
+    newest = 0.0  # sign of life
+    for name in _LOGS:
+        with suppress(OSError):
+            newest = max(newest, (directory / name).stat().st_mtime)
+    age = max(0.0, time.time() - newest) if newest else 0.0
     try:
         record = read_run(directory)
         return RunState(
@@ -107,31 +112,31 @@ def state_of(directory: Path) -> RunState:
 
 def _standing(directory: Path, record: Run) -> dict[str, Any]:
     """State, step, and what follows from the clock."""
-    steps, running, why = record.steps, is_held(directory), _failure(directory)
+    steps, why, finished = record.steps, _failure(directory), record.status == "finished"
     timing = next(newest_lines(directory / "timing.jsonl"), {"step": 0, "seconds": 0.0})
     done, seconds = timing["step"], timing["seconds"]
-    finished = record.status == "finished"
-    step = steps if finished else done if running else _resumed_from(directory)
-    clock: dict[str, Any] = {}
+    if finished:
+        state, step, why = "finished", steps, ""
+    elif is_held(directory):
+        state, step, why = "running", done, ""
+    else:  # it would resume from its newest checkpoint
+        state = "failed" if record.status in ("failed", "diverged") or why else "stopped"
+        names = (path.name for path in (directory / "checkpoints").glob("*"))
+        saved = (_CHECKPOINT.match(name) for name in names)
+        step = max((int(match[1]) for match in saved if match), default=0)
+    standing = {"state": state, "step": step, "reason": why}
     if done and seconds:
-        speed = done * record.tokens / steps / seconds
-        clock = {"seconds": record.seconds or seconds, "tokens_per_second": speed}
-        clock["seconds_left"] = None if finished else (steps - step) * seconds / done
-    if finished or running:
-        return {"state": "finished" if finished else "running", "step": step} | clock
-    failed = record.status in ("failed", "diverged") or why
-    return {"state": "failed" if failed else "stopped", "step": step, "reason": why} | clock
+        standing |= {
+            "seconds": record.seconds or seconds,
+            "tokens_per_second": done * record.tokens / steps / seconds,
+            "seconds_left": None if finished else (steps - step) * seconds / done,
+        }
+    return standing
 
 
 def _newest_losses(directory: Path) -> dict[str, float]:
-    losses: dict[str, float] = {}
-    newest = None
-    for row in newest_lines(directory / "evals.jsonl"):
-        newest = row["step"] if newest is None else newest
-        if row["step"] != newest:
-            break
-        losses[row["lang"]] = row["loss"]
-    return dict(reversed(losses.items()))
+    rows = list(newest_lines(directory / "evals.jsonl"))
+    return {row["lang"]: row["loss"] for row in reversed(rows) if row["step"] == rows[0]["step"]}
 
 
 def states_table(states: Sequence[RunState]) -> list[dict[str, str]]:
@@ -166,46 +171,26 @@ def study_lines(states: Sequence[RunState]) -> list[str]:
 def _row(state: RunState) -> dict[str, str]:
     losses = [f"{lang} {loss:.3f}" for lang, loss in (state.losses or {}).items()]
     more = f" +{len(losses) - _LANGUAGES}" if len(losses) > _LANGUAGES else ""
-    at = "" if state.state in ("finished", "damaged") else f"{state.step}/{state.steps}"
-    at = at if state.steps else ""
-    left = state.seconds_left if state.state == "running" else None
-    so_far = None
+    at = left = tokens = ""
+    if state.steps and state.state not in ("finished", "damaged"):
+        at = f"{state.step}/{state.steps}"
+    if state.state == "running" and state.seconds_left is not None:
+        left = show_seconds(state.seconds_left)
     if state.tokens is not None and state.step is not None and state.steps:
-        so_far = state.tokens * state.step // state.steps
+        tokens = show_count(state.tokens * state.step // state.steps)
     return {
         "run": state.run,
         "state": state.state,
         "step": at,
         "strategy": state.strategy or "",
         "shape": state.shape or "",
-        "tokens": "" if so_far is None else show_count(so_far),
+        "tokens": tokens,
         "held-out loss": " ".join(losses[:_LANGUAGES]) + more,
         "tokens/s": show_count(state.tokens_per_second) if state.tokens_per_second else "",
-        "left": "" if left is None else show_seconds(left),
+        "left": left,
         "age": show_seconds(state.age),
         "why": state.reason.strip().rpartition("\n")[2].strip(),
     }
-
-
-def _last_sign(directory: Path) -> float:
-    """When the run last wrote, as a time stamp."""
-    times = []
-    for name in _LOGS:
-        try:
-            times.append((directory / name).stat().st_mtime)
-        except OSError:
-            continue
-    return max(times, default=time.time())
-
-
-def _resumed_from(directory: Path) -> int:
-    """The step of the newest checkpoint; 0 where there is none."""
-    try:
-        names = os.listdir(directory / "checkpoints")
-    except OSError:
-        return 0
-    found = [_CHECKPOINT.match(name) for name in names]
-    return max((int(match[1]) for match in found if match), default=0)
 
 
 def _failure(directory: Path) -> str:

@@ -79,13 +79,8 @@ def progress_line(title: str) -> Iterator[Show]:
     if not console.is_terminal or console.is_dumb_terminal:
         yield _plain_lines(title)
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:3.0f}%"),
-        TimeElapsedColumn(),
-    )
-    bar, below = Progress(*columns), _Below()
+    words, share = TextColumn("{task.description}"), TextColumn("{task.percentage:3.0f}%")
+    bar, below = Progress(words, BarColumn(bar_width=24), share, TimeElapsedColumn()), _Below()
     task = bar.add_task(title, total=1.0)
 
     def show(share: float, *words: str) -> None:
@@ -97,24 +92,19 @@ def progress_line(title: str) -> Iterator[Show]:
 
 
 class _Below:
-    """Words below the bar, on as many lines as they take."""
+    """Words below the bar, two blanks apart, on as many lines as they take."""
 
     words: tuple[str, ...] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in _lines(self.words, options.max_width):
+        lines: list[str] = []
+        for word in self.words:
+            if lines and len(lines[-1]) + 2 + len(word) <= options.max_width:
+                lines[-1] += f"  {word}"
+            else:
+                lines.append(word)
+        for line in lines:
             yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
-
-
-def _lines(words: Sequence[str], width: int) -> list[str]:
-    """The words two blanks apart, broken into lines between them only."""
-    lines: list[str] = []
-    for word in words:
-        if lines and len(lines[-1]) + 2 + len(word) <= width:
-            lines[-1] += f"  {word}"
-        else:
-            lines.append(word)
-    return lines
 
 
 def _plain_lines(title: str) -> Show:

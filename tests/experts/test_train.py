@@ -179,7 +179,7 @@ def test_a_run_of_other_settings_is_not_taken_for_an_expert(ask: Ask, workspace:
     (made,) = train_experts(first, workspace, planned(first, workspace), launcher=open_launcher())
     (made / "ensemble.json").unlink()
     other = ask("{divisions: [{by: dense}]}", "train.budget=5k tokens")
-    with pytest.raises(UserError, match="was made otherwise"):
+    with pytest.raises(UserError, match="has other settings"):
         train_experts(other, workspace, planned(other, workspace), launcher=open_launcher())
     assert not (made / "ensemble.json").exists()
 

@@ -8,7 +8,7 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.launch import open_launcher
-from tongues.launch.gpus import choose_gpus, free_memory
+from tongues.launch.local import choose_gpus, free_memory
 from tongues.ranks import core_count
 
 GIB = 2**30
@@ -86,6 +86,6 @@ def test_a_gpu_that_does_not_tell_its_memory_is_passed_over(commands: Path) -> N
 
 def test_every_process_of_a_run_has_a_gpu_of_its_own(commands: Path) -> None:
     stand_in(commands, nvidia_smi="echo '0, GPU-a, 80000'")
-    with pytest.raises(UserError, match="2 processes of a job take as many GPUs, and here are 1"):
+    with pytest.raises(UserError, match="2 processes of a job need as many GPUs, not 1"):
         open_launcher(processes=2)
     assert open_launcher(processes=1)

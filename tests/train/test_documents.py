@@ -14,7 +14,7 @@ from tongues.models.huggingface import build_model
 from tongues.tokens import open_tokens
 from tongues.train import run_of_recipe
 from tongues.train.engine.attention import BLOCKED
-from tongues.train.engine.documents import positions
+from tongues.train.engine.scorer import positions
 from tongues.train.run import train
 
 END = 3

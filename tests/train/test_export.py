@@ -17,14 +17,13 @@ from tongues.runs import Base, read_run, write_run
 from tongues.tokens import open_tokens
 from tongues.tokens.store import read_manifest
 from tongues.train import run_of_recipe
-from tongues.train.card import base_of
-from tongues.train.card_data import data_section
+from tongues.train.card import base_of, data_section
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
 from tongues.train.export import export_run, new_folder
 from tongues.train.run import train
-from tongues.train.validation import cut_windows, validate
+from tongues.train.step import cut_windows, validate
 
 
 def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
@@ -110,7 +109,7 @@ def test_a_card_tells_the_data_as_far_as_it_is_known(
     for name, run in {"one": directory, "two": grown}.items():
         export_run(run, None, tmp_path / "elsewhere", tmp_path / name)
         assert "The tokens that it read are gone" in (tmp_path / name / "README.md").read_text()
-    assert "What `small`, which it began with" in (tmp_path / "two" / "README.md").read_text()
+    assert "What its base `small`" in (tmp_path / "two" / "README.md").read_text()
 
 
 def test_what_was_dropped_is_told_with_its_reasons(workspace: Path) -> None:
@@ -135,8 +134,8 @@ def test_what_was_dropped_is_told_with_its_reasons(workspace: Path) -> None:
     )
     said = data_section(record, workspace)
     assert "Of 4,000 documents 3,000 were kept; dropped: copy 900, near copy 100;" in said
-    assert "could not be read: 3 places." in said and "Found inside: 12% qab." in said
-    assert "What `/models/some`, which it began with, was trained on is not known here." in said
+    assert "could not be read: 3 places." in said and "Also contains: 12% qab." in said
+    assert "What its base `/models/some` was trained on is not known here." in said
     about["kept"] = {"documents": 1}  # a corpus that these tokens were not made of
     write_json(folder / "corpus.json", {"languages": {"qaa": about, "qab": about}})
     assert "Of 4,000" not in data_section(record, workspace)

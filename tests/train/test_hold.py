@@ -27,8 +27,7 @@ from tongues.train import RunPlan, loop, run_of_recipe
 from tongues.train.hold import check_steps, cut_parts, next_share
 from tongues.train.run import train
 from tongues.train.schedule import rate_at
-from tongues.train.step import Dealer, Gradient
-from tongues.train.validation import HeldOut
+from tongues.train.step import Dealer, Gradient, HeldOut
 
 STEPS = 1000
 CONTINUED = (

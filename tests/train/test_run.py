@@ -141,7 +141,7 @@ def kill_until_finished(arguments: list[str], directory: Path, kills: int, seed:
             hits += 1
         process.wait()
     done = subprocess.run(arguments, check=True, capture_output=True, text=True)
-    assert "goes on from step" in done.stderr
+    assert "resumes from step" in done.stderr
     return hits
 
 

@@ -18,11 +18,7 @@ _BEGUN = 12  # tokens
 
 @click.command()
 @click.option(
-    "--in",
-    "workspace",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("demo"),
-    help="Folder for all that the demo makes.",
+    "--in", "workspace", type=options.FOLDER, default=Path("demo"), help="Folder for all of it."
 )
 @click.option("--experts", is_flag=True, help="Language experts, to be served, instead of laws.")
 @options.overrides

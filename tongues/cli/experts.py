@@ -109,16 +109,22 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     import tongues
-    from tongues.experts.ensemble.card import expert_table
     from tongues.experts.ensemble.lineage import find_ensemble
-    from tongues.pages import as_text
-    from tongues.terminal import print_json
+    from tongues.quantities import show_count
+    from tongues.terminal import print_json, print_table
 
     lineage = tongues.experts.show(ensemble, workspace)
     if as_json:
         print_json(asdict(lineage))
         return
-    click.echo(as_text([expert_table(lineage.experts, expert=lineage.names)]))
+    rows = []
+    for expert in lineage.experts:
+        shares = expert.languages.items()
+        words = (lang if share > 0.995 else f"{lang} {share:.0%}" for lang, share in shares)
+        row = {"expert": expert.name, "languages": ", ".join(words)}
+        row |= {"tokens": show_count(expert.tokens), "branched from": expert.parent or ""}
+        rows.append(row)
+    print_table(rows)
     folder = find_ensemble(ensemble, workspace)
     click.echo(f"\nall of {folder} is as it was made; its base is {lineage.base}")
 

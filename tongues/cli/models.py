@@ -77,7 +77,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
 @click.option(
     "--top-p",
     type=click.FloatRange(min=0, max=1, min_open=True),
-    help="Nucleus sampling: from the smallest set of tokens with this probability.",
+    help="Nucleus sampling: smallest set of tokens with this probability.",
 )
 @click.option("--presence", type=float, default=0.0, help="Penalty on tokens that were written.")
 @click.option("--frequency", type=float, default=0.0, help="The same for each time.")

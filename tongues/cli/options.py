@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from tongues.recipe import Recipe
 
-__all__ = ["COUNT", "PATH", "one_thread", "training_verb"]
+__all__ = ["COUNT", "FOLDER", "PATH", "one_thread", "training_verb"]
 __all__ += ["as_json", "figures", "launch", "memory", "overrides", "processes", "ranks"]
 __all__ += ["rebuild", "recipe", "workspace"]
 
@@ -18,7 +18,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 COUNT = click.IntRange(min=1)
 PATH = click.Path(path_type=Path)
-_FOLDER = click.Path(path_type=Path, file_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 class _LauncherOption(click.Option):
@@ -44,7 +44,7 @@ def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Com
 
 overrides = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 workspace = click.option(
-    "--in", "workspace", type=_FOLDER, default=Path(), help="Folder for tokens/ and runs/."
+    "--in", "workspace", type=FOLDER, default=Path(), help="Folder for tokens/ and runs/."
 )
 recipe = _together(click.argument("recipe", type=PATH), overrides, workspace)
 rebuild = click.option("--rebuild", is_flag=True, help="Overwrite output made with other settings.")
@@ -52,14 +52,9 @@ as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object 
 memory = click.option(
     "--memory",
     metavar="SIZE",
-    help="Cap on experts' weights, such as `2GB`: the least recently used are unloaded.",
+    help="Cap on experts' weights; least recently used are unloaded.",
 )
-figures = click.option(
-    "--figures",
-    type=_FOLDER,
-    metavar="FOLDER",
-    help="Draw figures there, each as SVG, PNG and data.",
-)
+figures = click.option("--figures", type=FOLDER, help="For figures, each as SVG, PNG and data.")
 launch = _together(
     click.option("--launcher", metavar="NAME", default="local", cls=_LauncherOption),
     click.option("--partition", metavar="NAME", help="Of a cluster."),

@@ -44,12 +44,7 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @click.argument("places", nargs=-1, required=True, type=options.PATH)
 @click.option("-o", "--out", type=options.PATH, help="Folder of the page.")
 @click.option("--title", default="", show_default=False, help="Title of the page.")
-@click.option(
-    "--on",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="RECIPE|CORPUS",
-    help="Text to try tokenizers on.",
-)
+@click.option("--on", type=click.Path(path_type=Path, exists=True), help="Text for tokenizers.")
 def report(places: tuple[Path, ...], **keywords: Any) -> None:
     """Write one page about PLACES: runs, a corpus, or tokenizers side by side.
 

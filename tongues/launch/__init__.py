@@ -14,24 +14,9 @@ from tongues.launch.ray import Ray
 from tongues.launch.shares import run_ranks
 from tongues.launch.slurm import Slurm
 
+__all__ = ["DONE", "FAILED", "LAUNCHERS", "UNTOLD", "Job", "Launcher", "Local", "Options", "Ray"]
+__all__ += ["Slurm", "check_ranks", "command_line", "open_launcher", "run_ranks", "watched"]
+__all__ += ["why_ended"]
+
 for _kind in (Local, Ray, Slurm):
     LAUNCHERS.add(_kind)
-
-__all__ = [
-    "DONE",
-    "FAILED",
-    "LAUNCHERS",
-    "UNTOLD",
-    "Job",
-    "Launcher",
-    "Local",
-    "Options",
-    "Ray",
-    "Slurm",
-    "check_ranks",
-    "command_line",
-    "open_launcher",
-    "run_ranks",
-    "watched",
-    "why_ended",
-]

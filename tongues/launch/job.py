@@ -24,24 +24,18 @@ _ASKED = {-signal.SIGTERM, -signal.SIGINT}  # before the work could take them fo
 class Job:
     """Work for a process of its own: a run of a study, or a rank's share of other work.
 
-    name: by which users and launchers know it. work: what that process calls, anything that can
-    be pickled; it returns the exit code. folder: where a launcher may leave files, seen by every
-    machine. fingerprint: of all that the work depends on; a job in a queue that has the same name,
-    folder and fingerprint is this one. threads: the cores it is given. memory: bytes of all its
-    processes at the peak, about. gpus: that it takes where there are any. imports: modules that
-    take long to import, for a server from which such processes are forked. alone: whether no job
-    of another fingerprint may be at work for the same folder.
+    A job in a queue that has the same name, folder and fingerprint is this one.
     """
 
-    name: str
-    work: Callable[[], int] = field(repr=False)
-    folder: Path
-    fingerprint: str
-    threads: int = 1
-    memory: int = 0
-    gpus: int = 0
-    imports: tuple[str, ...] = ()
-    alone: bool = False
+    name: str  # by which users and launchers know it
+    work: Callable[[], int] = field(repr=False)  # can be pickled; returns the exit code
+    folder: Path  # where a launcher may leave files, seen by every machine
+    fingerprint: str  # of all that the work depends on
+    threads: int = 1  # the cores it is given
+    memory: int = 0  # bytes of all its processes at the peak, about
+    gpus: int = 0  # that it takes where there are any
+    imports: tuple[str, ...] = ()  # slow ones, for a server from which such processes are forked
+    alone: bool = False  # no job of another fingerprint may be at work for the same folder
 
     @property
     def files(self) -> Path:
@@ -66,11 +60,11 @@ def why_ended(code: int) -> str:
         return ""
     if code == UNTOLD:
         return "it failed, and its disk did not take the reason: it may be full"
+    if code >= 0:
+        return f"its process ended with exit code {code}"
     if code == -signal.SIGKILL:
         return "its process was killed by signal 9, as by lack of memory"
-    if code < 0:
-        return f"its process was killed by signal {-code} ({signal.strsignal(-code)})"
-    return f"its process ended with exit code {code}"
+    return f"its process was killed by signal {-code} ({signal.strsignal(-code)})"
 
 
 def _main(path: Path) -> int:

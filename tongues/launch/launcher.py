@@ -17,17 +17,12 @@ __all__ = ["LAUNCHERS", "Launcher", "Options", "check_ranks", "open_launcher", "
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What users ask of a launcher.
+    """What users ask of a launcher."""
 
-    workers: jobs at a time; by default one a core here, and as many as there is room for on a
-    cluster. processes: of each job. partition: the part of a cluster. time: the most for a job,
-    as the cluster takes it.
-    """
-
-    workers: int | None = None
-    processes: int = 1
-    partition: str | None = None
-    time: str | None = None
+    workers: int | None = None  # jobs at a time; one a core here, as many as fit on a cluster
+    processes: int = 1  # of each job
+    partition: str | None = None  # of a cluster
+    time: str | None = None  # the limit of a job, as the cluster takes it
 
 
 class Launcher(ABC):
@@ -44,7 +39,8 @@ class Launcher(ABC):
     here: ClassVar[bool] = False
     lasting: bool = False
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options | None = None) -> None:
+        options = options or Options()
         self.workers, self.processes = options.workers, options.processes
 
     @abstractmethod

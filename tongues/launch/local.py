@@ -2,18 +2,19 @@
 
 import multiprocessing
 import os
+import subprocess
+from collections.abc import Mapping
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
+from shutil import which
 
 from tongues.errors import UserError
-from tongues.launch.gpus import choose_gpus, free_memory
 from tongues.launch.job import Job, why_ended
 from tongues.launch.launcher import Launcher, Options
 from tongues.ranks import core_count, main_left_alone, stop_with_parent
 
-__all__ = ["Local"]
+__all__ = ["Local", "choose_gpus", "free_memory"]
 
-_USUAL = Options()
 _ON_GPU = 600_000_000  # bytes that a process takes there before its model
 
 
@@ -25,7 +26,7 @@ class Local(Launcher):
 
     name, summary, here = "local", "Processes of this machine.", True
 
-    def __init__(self, options: Options = _USUAL) -> None:
+    def __init__(self, options: Options | None = None) -> None:
         super().__init__(options)
         self._workers = self.workers or max(1, core_count() // self.processes)
         # Children forked from a server that holds torch already start in a hundredth of the time.
@@ -33,9 +34,9 @@ class Local(Launcher):
         self._running: dict[str, tuple[BaseProcess, Job, list[str]]] = {}  # with its GPUs
         self._free = free_memory()
         if self._free and self.processes > len(self._free):
-            what = f"{self.processes} processes of a job take as many GPUs, and here are "
+            what = f"{self.processes} processes of a job need as many GPUs, not {len(self._free)}"
             hint = "ask for fewer, or hide the GPUs with `CUDA_VISIBLE_DEVICES=`"
-            raise UserError(f"{what}{len(self._free)}", where="--processes", hint=hint)
+            raise UserError(what, where="--processes", hint=hint)
 
     def threads(self, jobs: int) -> int:
         """An even share of the cores."""
@@ -86,6 +87,28 @@ class Local(Launcher):
     def _take(self, job: Job, gpus: list[str], times: int = 1) -> None:
         for gpu in gpus:
             self._free[gpu] -= times * _on_each(job)
+
+
+def free_memory() -> dict[str, float]:
+    """Bytes free on each GPU that this process may use, by nvidia-smi: torch is slow to import."""
+    if not which("nvidia-smi"):
+        return {}
+    query = ["--query-gpu=index,uuid,memory.free", "--format=csv,noheader,nounits"]
+    done = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, check=False)
+    rows = [line.split(", ") for line in done.stdout.splitlines()] if not done.returncode else []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    wanted = None if visible is None else visible.split(",")
+    return {
+        index: float(mebibytes) * 2**20
+        for index, uuid, mebibytes in rows
+        if mebibytes.isdigit() and (wanted is None or index in wanted or uuid in wanted)
+    }
+
+
+def choose_gpus(free: Mapping[str, float], need: float, count: int) -> list[str] | None:
+    """The `count` emptiest GPUs; None where one of them has not `need` bytes left."""
+    emptiest = sorted(free, key=lambda gpu: -free[gpu])[:count]
+    return emptiest if all(free[gpu] >= need for gpu in emptiest) else None
 
 
 def _on_each(job: Job) -> float:

@@ -16,7 +16,6 @@ from tongues.launch.local import Local
 
 __all__ = ["Ray"]
 
-_USUAL = Options()
 _LOOK_EVERY = 0.2  # seconds that a task is deaf to being cancelled
 
 
@@ -30,7 +29,7 @@ class Ray(Launcher):
 
     name, summary = "ray", "Tasks of a Ray cluster."
 
-    def __init__(self, options: Options = _USUAL) -> None:
+    def __init__(self, options: Options | None = None) -> None:
         super().__init__(options)
         if not find_spec("ray"):
             hint = "install it with `pip install 'tongues[cluster]'`"
@@ -54,8 +53,7 @@ class Ray(Launcher):
     def start(self, job: Job) -> None:
         """Queue a task; one that is too large for every machine takes a whole one."""
         cpus, memory = float(job.threads), float(job.memory)
-        there = self._ray.cluster_resources().get("GPU", 0)
-        gpus = _gpu_share(there, self.workers or 1, job.gpus)
+        gpus = _gpu_share(self._ray.cluster_resources().get("GPU", 0), self.workers or 1, job.gpus)
         room = _roomiest(self._machines(), cpus, gpus, memory)
         task = self._ray.remote(_run).options(
             name=job.name,
@@ -86,8 +84,8 @@ class Ray(Launcher):
 
     def _machines(self) -> list[dict[str, float]]:
         """What each machine of the cluster has that can compute."""
-        alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        return [machine for machine in alive if machine.get("CPU")]
+        nodes = (node["Resources"] for node in self._ray.nodes() if node["Alive"])
+        return [machine for machine in nodes if machine.get("CPU")]
 
     def _reason(self, task: Any) -> str:
         """Why a task came to no end; empty where its work tells."""

@@ -61,12 +61,11 @@ def run_ranks(
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core a rank
     folder.mkdir(parents=True, exist_ok=True)
     jobs: dict[str, Job] = {}
+    about = (folder, fingerprint, threads, memory, gpus, (work.__module__,))
     for number in range(ranks):
         of = f"{name}-{number + 1}-of-{ranks}"
         share = Share(work, arguments, Rank(number, ranks), folder.resolve() / f"{of}.jsonl")
-        jobs[of] = Job(
-            of, share, folder, fingerprint, threads, memory, gpus, (work.__module__,), alone=True
-        )
+        jobs[of] = Job(of, share, *about, alone=True)
     try:
         with watched(launcher):
             _attend(jobs, launcher, tell)
@@ -88,17 +87,18 @@ class Share:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a rank
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it hears Ctrl-C and ends it
         self.said.unlink(missing_ok=True)
+        end: dict[str, Any] = {"done": True}
         try:
-            self.work(self.rank, self._tell, *self.arguments)
+            self.work(
+                self.rank, lambda line: append_line(self.said, {"line": line}), *self.arguments
+            )
         except UserError as error:
-            about = {"what": error.what, "where": error.where, "hint": error.hint}
-            append_line(self.said, {"refused": about | {"code": error.code}})
-            return FAILED
+            fields = ("what", "where", "hint", "code")
+            end = {"refused": {field: getattr(error, field) for field in fields}}
         except OSError as error:
-            append_line(self.said, {"system": [error.errno, error.strerror, error.filename]})
-            return FAILED
-        append_line(self.said, {"done": True})
-        return DONE
+            end = {"system": [error.errno, error.strerror, error.filename]}
+        append_line(self.said, end)
+        return DONE if "done" in end else FAILED
 
     def _tell(self, line: str) -> None:
         append_line(self.said, {"line": line})

@@ -68,9 +68,7 @@ class Slurm(Launcher):
     def start(self, job: Job) -> None:
         """Submit a job, unless another command did; later where Slurm does not take it now."""
         queue = self._look()
-        number = None
-        if queue is not None:
-            number = self._left(job, queue) or self._submit(job)
+        number = None if queue is None else self._left(job, queue) or self._submit(job)
         self._not_taken = None if number else job
         if number:
             self._jobs[job.name] = number, job
@@ -147,11 +145,8 @@ class Slurm(Launcher):
         if done.returncode:
             if self._jobs:
                 return None
-            what, hint = (
-                f"Slurm refused a job: {done.stderr.strip()}",
-                "`sinfo` shows what there is",
-            )
-            raise UserError(what, where="--launcher slurm", hint=hint)
+            what = f"Slurm refused a job: {done.stderr.strip()}"
+            raise UserError(what, where="--launcher slurm", hint="see the partitions by `sinfo`")
         number = done.stdout.strip().partition(";")[0]
         self._submitted.add(number)
         return number
@@ -162,8 +157,7 @@ class Slurm(Launcher):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         about = dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
         state, exit_code = about.get("JobState", ""), _EXIT.fullmatch(about.get("ExitCode", ""))
-        others = number not in self._submitted
-        if state in _GO_ON or (state == "CANCELLED" and others):
+        if state in _GO_ON or (state == "CANCELLED" and number not in self._submitted):
             return ""
         if state == "OUT_OF_MEMORY":
             return f"its Slurm job {number} was killed for lack of memory"
@@ -185,8 +179,7 @@ def _name(job: Job) -> str:
 def _queue() -> dict[str, str]:
     """The names of our jobs in Slurm's queue, by their numbers."""
     lines = _ask("squeue", "--me", "--noheader", "--format=%i %j").splitlines()
-    pairs = (line.strip().partition(" ") for line in lines)
-    return {number: name for number, _, name in pairs}
+    return {number: name for number, _, name in (line.strip().partition(" ") for line in lines)}
 
 
 def _ask(*command: str) -> str:

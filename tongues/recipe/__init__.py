@@ -2,7 +2,6 @@
 
 from tongues.recipe.experts import Division, Experts
 from tongues.recipe.loading import Overrides, RecipeSource, load_recipe, show_recipe
-from tongues.recipe.studies import Grid, Pilot, Study, Sweep
 from tongues.recipe.texts import (
     Ancestry,
     Clean,
@@ -14,33 +13,20 @@ from tongues.recipe.texts import (
     Text,
     TokenSettings,
 )
-from tongues.recipe.training import BaseChoice, ModelShape, Schedule, Span, Train
+from tongues.recipe.training import (
+    BaseChoice,
+    Grid,
+    ModelShape,
+    Pilot,
+    Schedule,
+    Span,
+    Study,
+    Sweep,
+    Train,
+)
 from tongues.recipe.whole import Recipe
 
-__all__ = [
-    "Ancestry",
-    "BaseChoice",
-    "Clean",
-    "Columns",
-    "Division",
-    "Experts",
-    "Extend",
-    "Files",
-    "Grid",
-    "Hub",
-    "Made",
-    "ModelShape",
-    "Overrides",
-    "Pilot",
-    "Recipe",
-    "RecipeSource",
-    "Schedule",
-    "Span",
-    "Study",
-    "Sweep",
-    "Text",
-    "TokenSettings",
-    "Train",
-    "load_recipe",
-    "show_recipe",
-]
+__all__ = ["Ancestry", "BaseChoice", "Clean", "Columns", "Division", "Experts", "Extend", "Files"]
+__all__ += ["Grid", "Hub", "Made", "ModelShape", "Overrides", "Pilot", "Recipe", "RecipeSource"]
+__all__ += ["Schedule", "Span", "Study", "Sweep", "Text", "TokenSettings", "Train", "load_recipe"]
+__all__ += ["show_recipe"]

@@ -45,15 +45,10 @@ class Chosen:
 
     The object is a subclass of `RecipeSection`; its fields are its settings. A name alone
     stands for the object with its defaults: `schedule: wsd` is `schedule: {name: wsd}`.
-
-    Parameters
-    ----------
-    kind: of the registry, such as `schedule`.
-    key: of the name in the section, such as `name`.
     """
 
-    kind: str
-    key: str
+    kind: str  # of the registry, such as `schedule`
+    key: str  # of the name in the section, such as `name`
 
     def read(self, value: Any) -> Any:
         """The section that a recipe's value stands for."""
@@ -79,12 +74,8 @@ class Chosen:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         """How pydantic reads and writes the field."""
-        return core_schema.no_info_plain_validator_function(
-            self.read,
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                self.show, info_arg=True
-            ),
-        )
+        show = core_schema.plain_serializer_function_ser_schema(self.show, info_arg=True)
+        return core_schema.no_info_plain_validator_function(self.read, serialization=show)
 
 
 def refuse(what: str, hint: str, place: tuple[str, ...], value: Any) -> NoReturn:

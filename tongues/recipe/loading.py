@@ -52,9 +52,15 @@ def load_section(
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
             _set(plain, key, value, where=key)
-    else:
-        for override in overrides:
-            _override(plain, str(override))
+        overrides = ()
+    for override in map(str, overrides):
+        key, equals, value = override.partition("=")
+        if not equals or not key:
+            hint = (
+                "write `section.key=value`; name a workspace by `--in`, or `workspace=` in Python"
+            )
+            raise UserError("is not an override", where=override, hint=hint)
+        _set(plain, key, _parse(value, where=override), where=override)
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
@@ -110,18 +116,7 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Path):
         return str(value)
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
-    return value
-
-
-def _override(plain: dict[str, Any], override: str) -> None:
-    key, equals, value = override.partition("=")
-    if not equals or not key:
-        hint = "write `section.key=value`; name a workspace by `--in`, or `workspace=` in Python"
-        raise UserError("is not an override", where=override, hint=hint)
-    _set(plain, key, _parse(value, where=override), where=override)
+    return next((kind(value) for kind in (bool, int, float, str) if isinstance(value, kind)), value)
 
 
 def _set(plain: dict[str, Any], key: str, value: Any, where: str) -> None:

@@ -18,17 +18,8 @@ from tongues.quantities import Amount, Bytes, Tokens
 from tongues.recipe.base import RecipeSection, refuse
 from tongues.registry import registry
 
-__all__ = [
-    "Ancestry",
-    "Clean",
-    "Columns",
-    "Extend",
-    "Files",
-    "Hub",
-    "Made",
-    "Text",
-    "TokenSettings",
-]
+__all__ = ["Ancestry", "Clean", "Columns", "Extend", "Files", "Hub", "Made", "Text"]
+__all__ += ["TokenSettings"]
 
 Off = Literal["off"]
 

@@ -1,15 +1,16 @@
-"""The sections on a run: its model and how it is trained."""
+"""The sections on runs: the model and training of one, a grid of many, a pilot for a real one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from tongues.quantities import Budget, Seconds, Share, Tokens
 from tongues.recipe.base import Chosen, RecipeSection, readable_name
 
-__all__ = ["BaseChoice", "ModelShape", "Schedule", "Span", "Train"]
+__all__ = ["BaseChoice", "Grid", "ModelShape", "Pilot", "Schedule", "Span", "Study", "Sweep"]
+__all__ += ["Train"]
 
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
@@ -85,18 +86,14 @@ class Train(RecipeSection):
     embeddings_first: Share = 0.0  # of the steps, the first ones, in which only embeddings learn
     on_spike: Literal["tell", "back", "stop"] = "tell"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    evaluate: list[str] = Field(
-        default=[]
-    )  # languages whose held-out loss is taken; all when empty
+    evaluate: list[str] = Field([])  # languages whose held-out loss is taken; all when empty
     scored: Tokens = 100_000  # of each one's held-out text, the same at each evaluation
     evaluations: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
     seed: int = 1
     # The machine's business: no part of what the run is.
     checkpoint_every: Seconds = 60.0
     keep: int = Field(default=2, ge=1, le=1000)  # newest checkpoints
-    milestones: list[Share] = Field(
-        default=[]
-    )  # of the steps: after these the checkpoint is kept for good
+    milestones: list[Share] = Field([])  # of the steps: these checkpoints are kept for good
     micro_batch: Tokens | None = None  # computed at a time in each process; its share of the batch
     recompute: bool = False  # layers anew in the backward pass: less memory, more work
     compile: Literal["auto", "on", "off"] = "auto"
@@ -128,18 +125,87 @@ class Train(RecipeSection):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Train":
-        for what, size in (("batch", self.batch), ("micro-batch", self.micro_batch)):
-            if isinstance(size, int) and size % self.context:
-                near = max(round(size / self.context), 1) * self.context
-                reason = f"a {what} of {size} tokens is no whole number of contexts"
-                hint = f"of {self.context} tokens; the nearest is `{near} tokens`"
-                raise ValueError(f"{reason} {hint}")
-        if isinstance(self.batch, int) and (self.micro_batch or 0) > self.batch:
-            reason = f"a micro-batch of {self.micro_batch} tokens is more than the batch"
+        context, micro_batch = self.context, self.micro_batch
+        for what, size in (("batch", self.batch), ("micro-batch", micro_batch)):
+            if isinstance(size, int) and size % context:
+                near = max(round(size / context), 1) * context
+                reason = f"a {what} of {size} tokens is not a whole number of contexts of {context}"
+                raise ValueError(f"{reason} tokens; the nearest is `{near} tokens`")
+        if isinstance(self.batch, int) and (micro_batch or 0) > self.batch:
+            reason = f"a micro-batch of {micro_batch} tokens is more than the batch"
             raise ValueError(f"{reason} of {self.batch} tokens that it is a part of")
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         self.schedule.check(self.warmup, self.final_rate)
         if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
             raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
+        return self
+
+
+def _some_target(value: list[float]) -> list[float]:
+    if max(value) >= 1:
+        raise ValueError("at 100% replay nothing of the target is learned")
+    return value
+
+
+_Names = Annotated[list[str], Field(min_length=1)]
+_Strategies = Annotated[list[Literal["scratch", "cpt"]], Field(min_length=1)]
+_Shares = Annotated[list[Share], Field(min_length=1), AfterValidator(_some_target)]
+_Budgets = Annotated[list[Budget], Field(min_length=1)]
+_Seeds = Annotated[list[int], Field(min_length=1)]
+_Rates = Annotated[list[_Rate], Field(min_length=3)]
+
+
+class Grid(RecipeSection):
+    """A further grid of a study: the study's own but for the keys that are given here."""
+
+    targets: _Names | None = None
+    shapes: _Names | None = None
+    strategies: _Strategies | None = None
+    replay: _Shares | None = None
+    budgets: _Budgets | None = None
+    source_budgets: _Budgets | None = None
+    seeds: _Seeds | None = None
+
+
+class Sweep(RecipeSection):
+    """Peak rates tried on source models of small shapes; all other rates follow from the best."""
+
+    shapes: _Names
+    rates: _Rates
+
+
+class Study(RecipeSection):
+    """Many runs: every target, shape, strategy, replay ratio, budget and seed."""
+
+    source: str
+    targets: _Names
+    shapes: _Names
+    strategies: _Strategies = Field(default=["scratch", "cpt"])
+    replay: _Shares = Field(default=[0.0])
+    budgets: _Budgets | None = None  # of a target's runs; by default `train.budget` alone
+    source_budgets: _Budgets | None = None  # of the source models, the usual one first; as above
+    seeds: _Seeds = Field(default=[1])
+    also: list[Grid] = Field(default=[])
+    sweep: Sweep | None = None
+    workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
+
+
+class Pilot(RecipeSection):
+    """Small runs from which the one of this recipe, with its whole budget, is decided."""
+
+    source: str
+    target: str
+    share: Share = 0.01  # of the recipe's budget, for all small runs together
+    source_budget: Budget | None = None  # of the small bases; usually 20 tokens per parameter
+    keep: Share | None = None  # how far the loss on the source may rise in the end
+    shapes: list[str] = Field(default=[])  # that small runs may have; by default every small one
+    seeds: _Seeds = Field(default=[1])
+
+    @model_validator(mode="after")
+    def _two_languages(self) -> "Pilot":
+        if self.source == self.target:
+            raise ValueError(f"`{self.source}` is source and target at once")
+        if not 0 < self.share < 1:
+            raise ValueError("the small runs take more than nothing and less than all")
         return self

@@ -1,6 +1,7 @@
 """The model a run continues from, and what its languages are to the run; nothing is guessed."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from tongues.errors import UserError, nearest
@@ -52,7 +53,7 @@ def _how_to_get(base: str, store: Path) -> str:
         folder = f"bases/{base.rpartition('/')[2]}"
         return f"download it by `hf download {base} --local-dir {folder}`, and name `{folder}`"
     made = f"make it by `tongues train` of a recipe with `train.run: {base}`"
-    return f"{made}, or name a Hugging Face folder" + (f"; {near}" if near else "")
+    return "; ".join(filter(None, (f"{made}, or name a Hugging Face folder", near)))
 
 
 def model_folder(base: Path) -> Path:
@@ -67,19 +68,6 @@ def base_fingerprint(base: Path | None) -> str | None:
     if (base / "run.json").is_file():
         return read_run(base).fingerprint
     return fingerprint([file_hash(file) for file in sorted(base.glob("*.safetensors"))])
-
-
-def roles_of(settings: Train, workspace: Path) -> Roles:
-    """Base languages, targets and replay of a run; a UserError says what must be declared."""
-    if settings.base is None:
-        _check_scratch(settings)
-        return Roles(tuple(settings.mixture))
-    known = base_languages(settings.base, workspace)
-    _check_replay(settings, known)
-    _check_targets(settings, known)
-    _check_hold(settings)
-    replay = {lang: share for lang, share in settings.replay.items() if share}
-    return Roles(tuple(settings.mixture), known, replay)
 
 
 def base_languages(base: BaseChoice, workspace: Path) -> tuple[str, ...]:
@@ -101,78 +89,79 @@ def base_languages(base: BaseChoice, workspace: Path) -> tuple[str, ...]:
     return tuple(base.languages)
 
 
-def _check_scratch(settings: Train) -> None:
-    """A run from random weights has targets alone."""
-    if settings.replay or settings.hold:
-        key, word = ("replay", "replay") if settings.replay else ("hold", "hold")
-        what = f"a run from random weights has nothing to {word}"
-        hint = "name its base by `train.base`"
-        if settings.replay:
-            hint += ", or put the language into `train.mixture`"
-        raise UserError(what, where=f"train.{key}", hint=hint)
-    _check_named(settings)
+def roles_of(settings: Train, workspace: Path) -> Roles:
+    """Base languages, targets and replay of a run; a UserError says what must be declared."""
+    known = base_languages(settings.base, workspace) if settings.base else ()
+    for where, problems in (
+        ("replay", _replay_problems(settings, known)),
+        ("targets", _target_problems(settings)),
+        ("mixture", _mixture_problems(settings, known)),
+        ("hold", _hold_problems(settings)),
+    ):
+        for what, hint in problems:
+            raise UserError(what, where=f"train.{where}", hint=hint)
+    replay = {lang: share for lang, share in settings.replay.items() if share}
+    return Roles(tuple(settings.mixture), known, replay)
 
 
-def _check_named(settings: Train) -> None:
-    """Targets, where they are named, are what the mixture holds."""
-    if not settings.targets:
-        return
-    missing = [lang for lang in settings.targets if lang not in settings.mixture]
-    if missing:
-        what = f"`{missing[0]}` is a target and has no share of the mixture"
-        raise UserError(what, where="train.targets", hint="give it one in `train.mixture`")
-    beyond = [lang for lang in settings.mixture if lang not in settings.targets]
-    if beyond:
-        what = f"`{beyond[0]}` is in the mixture and is not a target"
-        hint = "add it to `train.targets`"
-        hint += ", or move its share to `train.replay`" if settings.base else ""
-        raise UserError(what, where="train.mixture", hint=hint)
+Problems = Iterator[tuple[str, str]]  # what is wrong, and what to do about it
 
 
-def _check_targets(settings: Train, known: tuple[str, ...]) -> None:
-    """The mixture is what is learned; a language of the base is in it only if that is said."""
-    _check_named(settings)
-    both = [lang for lang in settings.mixture if lang in known and lang not in settings.targets]
-    if both:
-        lang = both[0]
-        what = f"`{lang}` is a language of the base and in the mixture"
-        hint = (
-            f"to keep it, move its share to `train.replay: {{{lang}: 20%}}`; to learn it further, "
-            f"name all that is learned: `train.targets: [{', '.join(settings.mixture)}]`"
-        )
-        raise UserError(what, where="train.mixture", hint=hint)
-
-
-def _check_replay(settings: Train, known: tuple[str, ...]) -> None:
+def _replay_problems(settings: Train, known: tuple[str, ...]) -> Problems:
     """Replay is text of the base's languages, which the mixture does not hold."""
-    replayed, where = sum(settings.replay.values()), "train.replay"
+    replayed = sum(settings.replay.values())
+    if settings.replay and not settings.base:
+        hint = "name its base by `train.base`, or put the language into `train.mixture`"
+        yield "a run from random weights has nothing to replay", hint
     if replayed >= 1:
-        what = f"{replayed * 100:.4g}% of replay leave nothing for the mixture"
-        raise UserError(what, where=where, hint="give it less")
-    twice = settings.replay.keys() & settings.mixture.keys()
-    if twice:
-        what = f"`{min(twice)}` is in the mixture and replayed"
-        raise UserError(what, where=where, hint="give it one share, in the one or the other")
-    strange = [lang for lang in settings.replay if lang not in known]
-    if strange:
-        what = f"`{strange[0]}` is replayed and is not a language of the base"
-        what += f", which knows {list_languages(known)}"
-        hint = "learn it (`train.mixture`), or declare it in `train.base.languages`"
-        raise UserError(what, where=where, hint=hint)
+        yield f"{replayed * 100:.4g}% of replay leave nothing for the mixture", "give it less"
+    for lang in sorted(settings.replay.keys() & settings.mixture.keys()):
+        hint = "give it one share, in the one or the other"
+        yield f"`{lang}` is in the mixture and replayed", hint
+    for lang in settings.replay:
+        if lang not in known:
+            what = f"`{lang}` is replayed and is not a language of the base, which knows "
+            hint = "learn it (`train.mixture`), or declare it in `train.base.languages`"
+            yield what + list_languages(known), hint
 
 
-def _check_hold(settings: Train) -> None:
-    """What is held is replayed from the start, and the end of the run shows whether it was."""
+def _target_problems(settings: Train) -> Problems:
+    for lang in settings.targets:
+        if lang not in settings.mixture:
+            what = f"`{lang}` is a target and has no share of the mixture"
+            yield what, "give it one in `train.mixture`"
+
+
+def _mixture_problems(settings: Train, known: tuple[str, ...]) -> Problems:
+    """The mixture is what is learned; a language of the base is in it only if that is said."""
+    for lang in settings.mixture:
+        if settings.targets and lang not in settings.targets:
+            hint = "add it to `train.targets`"
+            hint += ", or move its share to `train.replay`" if settings.base else ""
+            yield f"`{lang}` is in the mixture and is not a target", hint
+        elif lang in known and not settings.targets:
+            yield (
+                f"`{lang}` is a language of the base and in the mixture",
+                f"to keep it, move its share to `train.replay: {{{lang}: 20%}}`; to learn it "
+                "further, name all that is learned: "
+                f"`train.targets: [{', '.join(settings.mixture)}]`",
+            )
+
+
+def _hold_problems(settings: Train) -> Problems:
+    """What is held is replayed from the start, and evaluated at the end."""
     for lang in settings.hold:
-        if lang in settings.mixture:
+        if not settings.base:
+            hint = "name its base by `train.base`"
+            yield "a run from random weights has nothing to hold", hint
+        elif lang in settings.mixture:
             what = f"`{lang}` is learned by this run, and only what is replayed can be held"
             hint = f"take it out of `train.mixture`, and start with `replay: {{{lang}: 5%}}`"
+            yield what, hint
         elif not settings.replay.get(lang):
-            what = f"`{lang}` is to be held and is not replayed"
-            hint = f"start with `replay: {{{lang}: 5%}}`"
+            yield (
+                f"`{lang}` is to be held and is not replayed",
+                f"start with `replay: {{{lang}: 5%}}`",
+            )
         elif settings.evaluate and lang not in settings.evaluate:
-            what = f"`{lang}` is to be held and is not evaluated"
-            hint = "add it to `train.evaluate`"
-        else:
-            continue
-        raise UserError(what, where="train.hold", hint=hint)
+            yield f"`{lang}` is to be held and is not evaluated", "add it to `train.evaluate`"

@@ -1,29 +1,42 @@
-"""The card that lies beside a model: what it is and how it was made."""
+"""The model card: what a model is, how it was made, and on what text, as far as that is known."""
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from tongues.pages import CARD, card_head
-from tongues.quantities import show_count
+from tongues.errors import UserError
+from tongues.files import read_json
+from tongues.pages import CARD, Table, as_markdown, card_head
+from tongues.quantities import show_bytes, show_count
 from tongues.roles import list_languages
 from tongues.runs import Run, read_run
-from tongues.train.card_data import data_section
+from tongues.tokens.store import Counts, Manifest, read_manifest
 
-__all__ = ["add_sections", "base_of", "write_card"]
+__all__ = ["DATA", "add_sections", "base_of", "data_section", "find_tokens", "write_card"]
+
+DATA = "## Data"
+_PATHS = 5  # of a language's files, named
+_INSIDE = 0.01  # share of another language in a language's text that is worth a word
 
 
 def write_card(directory: Path, record: Run, workspace: Path) -> None:
     """Write README.md into a model folder, in the form the Hugging Face hub reads.
 
-    workspace: where the run was made; what of its text and parents lies there is told.
+    workspace: where the run was made; the card uses what of its text and bases is there.
     """
-    params = record.params
+    params, base = record.params, record.base
     shares = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record.shares.items())
-    start = f"the weights of `{record.base_model}`" if record.base_model else "random weights"
+    start = f"the weights of `{base.model}`" if base else "random weights"
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
-    head = card_head("transformers", record.shares, base_of(record.base_model, workspace))
-    card = f"""{head}
+    roles = [f"- target languages: {list_languages(record.targets)}"]
+    if base:
+        replay = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record.replay.items())
+        roles.append(f"- base languages: {list_languages(base.languages)}")
+        roles.append(f"- replay of base languages: {replay or 'none'}")
+    card = f"""{card_head("transformers", record.shares, base_of(record.base_model, workspace))}
 # {record.run}
 
 A decoder of family `{record.family}` and shape {record.shape}: {params["total"]:,}
@@ -31,7 +44,7 @@ parameters, {params["non_embedding"]:,} of them outside the embeddings. Trained 
 {record.versions["tongues"]} from {start} on {show_count(record.tokens)} tokens ({shares}),
 {record.flops:.3g} floating-point operations.
 
-{_roles(record)}
+{chr(10).join(roles)}
 
 ## Recipe
 
@@ -45,25 +58,14 @@ By {versions}:
     (directory / CARD).write_text(card, encoding="utf-8")
 
 
-def _roles(record: Run) -> str:
-    """What the run learned, what its base knew, and how much of that was replayed."""
-    learned = f"- target languages: {list_languages(record.targets)}"
-    if not record.base:
-        return learned
-    known = f"- base languages: {list_languages(record.base.languages)}"
-    each = [f"{share * 100:.4g}% {lang}" for lang, share in record.replay.items()]
-    replay = f"- replay of base languages: {', '.join(each) if each else 'none'}"
-    return "\n".join((learned, known, replay))
-
-
 def add_sections(directory: Path, *sections: str) -> None:
-    """Put sections of Markdown, those that say something, at the end of a folder's card."""
+    """Put sections of Markdown, those that are not empty, at the end of a folder's card."""
     with (directory / CARD).open("a", encoding="utf-8") as file:
         file.writelines(f"\n{section}" for section in sections if section)
 
 
 def base_of(model: str | None, workspace: Path) -> str | None:
-    """The name on the hub of the model that a chain of runs began with, where that is known.
+    """The name on the hub of the first base of a chain of runs, where that is known.
 
     Known are models in the hub's own cache, whose folders are named for them.
     """
@@ -75,3 +77,126 @@ def base_of(model: str | None, workspace: Path) -> str | None:
     cached = (folder for folder, below in folders if below == "snapshots")
     named = next((folder for folder in cached if folder.startswith("models--")), "")
     return named.removeprefix("models--").replace("--", "/") or None
+
+
+def find_tokens(record: Run, workspace: Path) -> Path | None:
+    """The folder of the tokens that a run read; None where they are gone."""
+    for place in sorted(workspace.glob("tokens/*/tokens.json")):
+        with suppress(UserError):  # others' damage is not this run's business
+            if read_manifest(place.parent)["fingerprint"] == record.tokens_fingerprint:
+                return place.parent
+    return None
+
+
+def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
+    """Languages, amounts, where the text came from and what was dropped, as Markdown."""
+    place = find_tokens(record, workspace)
+    manifest = read_manifest(place) if place else None
+    counts = _counts(record, place, manifest) if place and manifest else {}
+    rows = [_row(record, lang, counts) for lang in record.shares]
+    lines = [title, "", as_markdown([Table.of(rows)]), ""]
+    if place and manifest:
+        corpus = _corpus(workspace / "corpus" / place.name / "corpus.json", manifest)
+        told = {lang: _text_of(lang, record, manifest, corpus) for lang in record.shares}
+        lines += [f"- {lang}: {' '.join(sentences)}" for lang, sentences in told.items()]
+        settings, size = manifest["made_from"]["tokens"], f"{manifest['vocabulary_size']:,}"
+        origin = "trained on this text"
+        if settings["base"] is not None:
+            extended = ", extended for this text" if settings["extend"] else ""
+            origin = f"taken from `{settings['base']}`{extended}"
+        lines += ["", f"Its tokenizer of {size} pieces was {origin}."]
+        if not corpus:
+            lines.append("What was dropped of the text as it was read is no longer known.")
+    else:
+        lines += [
+            "The tokens that it read are gone: how many documents there were, where the text came "
+            "from and what of it was dropped is no longer known."
+        ]
+    parent = record.base_model
+    while parent:
+        if not (workspace / "runs" / parent / "run.json").is_file():
+            lines.append(f"What its base `{parent}` was trained on is not known here.")
+            break
+        before = read_run(workspace / "runs" / parent)
+        shares = ", ".join(f"{share:.1%} {lang}" for lang, share in before.shares.items())
+        lines.append(f"Before, `{parent}` read {show_count(before.tokens)} tokens ({shares}).")
+        parent = before.base_model
+    return "\n".join(lines) + "\n"
+
+
+def _counts(record: Run, place: Path, manifest: Manifest) -> Mapping[str, Counts]:
+    """What of each language there is to train on, in the run's part of the text if it had one."""
+    counts = {lang: splits["train"] for lang, splits in manifest["languages"].items()}
+    part = record.settings.get("part")
+    if not part:
+        return counts
+    folder, number = (place / "parts" / part).parent, part.rpartition("/")[2]
+    try:
+        return counts | read_json(folder / "counts.json")[number]
+    except (OSError, ValueError, KeyError):  # the division is gone
+        return {}
+
+
+def _row(record: Run, lang: str, counts: Mapping[str, Counts]) -> dict[str, str]:
+    share = record.shares[lang]
+    row = {
+        "language": lang,
+        "of its training": f"{share:.1%}",
+        "tokens read": show_count(share * record.tokens),
+        "epochs": f"{record.epochs.get(lang, 0):.3g}",
+    }
+    if counts:
+        row["documents"] = f"{counts[lang]['documents']:,}"
+        row["tokens of them"] = show_count(counts[lang]["tokens"])
+        row["bytes"] = show_bytes(counts[lang]["bytes"])
+    return row
+
+
+def _text_of(
+    lang: str, record: Run, manifest: Manifest, corpus: Mapping[str, Any]
+) -> Iterator[str]:
+    """Where the text of a language came from, what was dropped, what was held out."""
+    yield f"{' and '.join(_sources(lang, manifest['made_from']['text']))}."
+    if lang in corpus:
+        counts = corpus[lang]
+        reasons = [f"{why} {amount['documents']:,}" for why, amount in counts["dropped"].items()]
+        faults = sum(sum(piece["faults"].values()) for piece in counts["pieces"])
+        read, kept = counts["read"]["documents"], counts["kept"]["documents"]
+        dropped = f"; dropped: {', '.join(reasons)}" if reasons else ""
+        unread = f"; could not be read: {faults:,} places" if faults else ""
+        yield f"Of {read:,} documents {kept:,} were kept{dropped}{unread}."
+    held = manifest["languages"][lang]["valid"]
+    yield f"Held out: {held['documents']:,} documents, {show_count(held['tokens'])} tokens."
+    foreign = record.foreign.get(lang) or {}
+    inside = [f"{share:.0%} {other}" for other, share in foreign.items() if share >= _INSIDE]
+    if inside:
+        yield f"Also contains: {', '.join(inside)}."
+
+
+def _sources(lang: str, text: Mapping[str, Any]) -> Iterator[str]:
+    """As the recipe named them."""
+    made = (text["made"] or {}).get("languages", {}).get(lang)
+    if made:
+        mother = made["mother"]
+        drift = f", {made['distance']:g} away from {mother}" if mother else ""
+        yield f"a made-up language{drift} (seed {text['made']['seed']})"
+    if lang in text["files"]:
+        paths = text["files"][lang]["paths"]
+        more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
+        yield f"files {', '.join(f'`{path}`' for path in paths[:_PATHS])}{more}"
+    if lang in text["hub"]:
+        hub = text["hub"][lang]
+        subset = f", subset `{hub['subset']}`" if hub["subset"] else ""
+        yield f"data set `{hub['dataset']}`{subset}, split `{hub['split']}`"
+
+
+def _corpus(file: Path, manifest: Manifest) -> Mapping[str, Any]:
+    """What was decided about each language's documents; nothing if it is not of these tokens."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        corpus = read_json(file)["languages"]
+        for lang, splits in manifest["languages"].items():
+            count = sum(counts["documents"] for counts in splits.values())
+            if corpus[lang]["kept"]["documents"] < count:
+                return {}
+        return corpus
+    return {}

@@ -1,8 +1,7 @@
-"""All that a run needs to go on, whole and checked, or not there at all.
+"""The whole state of a run, whole and checked, or not there at all.
 
-A checkpoint is a folder: a safetensors file of each process's shares, what the model says of
-itself, and position.json, written last, with the SHA-256 of the others. Any number of processes
-opens it.
+A checkpoint is a folder: a safetensors file of each process's shares, the model's configuration,
+and position.json, written last, with the SHA-256 of the others. Any number of processes opens it.
 """
 
 import shutil
@@ -21,13 +20,7 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    GenerationConfig,
-    PreTrainedConfig,
-    PreTrainedModel,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
@@ -39,17 +32,10 @@ from tongues.train.engine.storage import SharesWriter
 from tongues.train.hold import HoldHistory
 from tongues.train.spikes import Recent
 
-__all__ = [
-    "Checkpoints",
-    "Position",
-    "list_checkpoints",
-    "load_weights",
-    "remove_passing",
-    "step_of",
-]
+__all__ = ["Checkpoints", "Position", "list_checkpoints", "load_weights", "remove_passing"]
+__all__ += ["step_of"]
 
 warnings.filterwarnings("ignore", message="torch.distributed is disabled")  # one process is right
-
 
 _GENERATION = "generation_config.json"
 
@@ -58,8 +44,8 @@ _GENERATION = "generation_config.json"
 class Position:
     """How far a run has come; with weights and moments it is the run's whole state.
 
-    The deal is a function of the step and the stages, and nothing else in training draws random
-    numbers.
+    The sampling order is a function of the step and the stages, and nothing else in training draws
+    random numbers.
     """
 
     step: int
@@ -81,11 +67,8 @@ class Checkpoints:
     """A run's checkpoints, written beside the training.
 
     A context: leaving it waits for the checkpoint in hand. All processes take part in all of it.
-
-    Parameters
-    ----------
-    directory: holds them, as `step-N`, and for good as `milestone-N`; all processes see it.
-    keep: how many of the newest are kept, besides milestones.
+    `directory`, which all processes see, holds them as `step-N`, and for good as `milestone-N`;
+    the `keep` newest are kept, besides milestones.
     """
 
     def __init__(
@@ -98,7 +81,11 @@ class Checkpoints:
     ) -> None:
         self._directory, self._processes, self._keep = directory, processes, keep
         self._scorer, self._optimizer = scorer, optimizer
-        self._group = _own_group() if processes.count > 1 else None
+        self._group: distributed.ProcessGroup | None = None
+        if processes.count > 1:  # of the thread alone, or its messages would mix with training's
+            group = distributed.new_group(backend="gloo")
+            assert isinstance(group, distributed.ProcessGroup)
+            self._group = group
         self._thread = ThreadPoolExecutor(1, "checkpoint")
         self._written: Future[None] | None = None
 
@@ -111,23 +98,21 @@ class Checkpoints:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wait for the checkpoint in hand; what went wrong with it is raised if nothing else is."""
+        """Wait for the checkpoint in hand; its error is raised if there is no other."""
         self._thread.shutdown()
         if error is None:
             self.wait()
 
     def save(self, position: Position, *, milestone: bool = False) -> None:
-        """Copy the state in memory and go on; a thread writes it.
+        """Copy the state in memory; a thread writes it.
 
         Waits for the checkpoint before. One that cannot be written is a UserError at the next call.
         """
         self.wait()
-        state = {
-            name: tensor.to("cpu", copy=True)
-            for name, tensor in _state(self._scorer, self._optimizer).items()
-        }
+        state = _state(self._scorer, self._optimizer).items()
+        copied = {name: tensor.to("cpu", copy=True) for name, tensor in state}
         name = f"{'milestone' if milestone else 'step'}-{position.step:08d}"
-        self._written = self._thread.submit(self._write, name, state, position)
+        self._written = self._thread.submit(self._write, name, copied, position)
 
     def wait(self) -> None:
         """Wait until the checkpoint in hand is whole."""
@@ -144,11 +129,11 @@ class Checkpoints:
             older = list_checkpoints(self._directory)
             kept = f"; {older[-1].name} is whole" if older else ""
             what, where = f"a checkpoint cannot be written ({error})", str(self._directory)
-            hint = f"make room and give the same command again: it goes on{kept}"
+            hint = f"make room and run it again to resume{kept}"
             raise UserError(what, where=where, hint=hint) from None
 
     def load(self, *, but_newest: bool = False) -> tuple[Position | None, list[Path]]:
-        """Put back the newest whole checkpoint; also tells which damaged ones were passed over.
+        """Restore the newest whole checkpoint; also returns the damaged ones passed over.
 
         but_newest: the one before it, where there is one.
         """
@@ -157,62 +142,50 @@ class Checkpoints:
         names = self._processes.once(self._tidy)
         for name in reversed(names[:-1] if but_newest and len(names) > 1 else names):
             place = self._directory / name
-            if (position := self._check(place)) is not None:
+            position, files = _read(place)
+            ours = self._processes.share(sorted(files.items()))
+            if not self._processes.any(position is None or not _same(place, ours)):
                 self._restore(place)
                 return position, damaged
             damaged.append(place)
         return None, damaged
 
     def cut(self, step: int) -> None:
-        """Remove what lies after a step that the run went back to, milestones too."""
+        """Remove what is after a step that the run rolled back to, milestones too."""
         self.wait()
-        self._processes.once(lambda: self._cut(step))
+        self._processes.once(lambda: self._tidy(step))
 
-    def _tidy(self) -> list[str]:
-        """Clear what a kill left half written; returns the names of the others, oldest first."""
-        for left in self._directory.glob(".*.part"):
-            shutil.rmtree(left, ignore_errors=True)
-        return [place.name for place in list_checkpoints(self._directory)]
+    def _tidy(self, step: float = float("inf")) -> list[str]:
+        """Clear what a kill left half written, or is after a step; the names of the others."""
+        places = list_checkpoints(self._directory)
+        kept = [place for place in places if step_of(place) <= step]
+        for place in (*self._directory.glob(".*.part"), *places[len(kept) :]):
+            shutil.rmtree(place, ignore_errors=True)
+        return [place.name for place in kept]
 
     def _write(self, name: str, state: dict[str, Tensor], position: Position) -> None:
-        place = self._directory / name
-        with whole_directory(place) if self._processes.first else nullcontext(place) as aside:
-            writer = SharesWriter(self._agree(aside))
+        place, first = self._directory / name, self._processes.first
+        with whole_directory(place) if first else nullcontext(place) as aside:
+            paths = [str(aside)]
+            if self._group is not None:  # the first process's path
+                distributed.broadcast_object_list(paths, src=0, group=self._group)
+            writer = SharesWriter(Path(paths[0]))
             save(state, storage_writer=writer, process_group=self._group)
-            if not self._processes.first:
+            if not first:
                 return
-            files = dict(writer.digests)
-            for name, said in _about(self._scorer.model).items():
-                (aside / name).write_text(said.to_json_string(), encoding="utf-8")
-                files[name] = file_hash(aside / name)
+            model, files = self._scorer.model, dict(writer.digests)
+            settings = {"config.json": model.config, _GENERATION: model.generation_config}
+            for name, config in settings.items():
+                if config is not None:
+                    (aside / name).write_text(config.to_json_string(), encoding="utf-8")
+                    files[name] = file_hash(aside / name)
             stored = {"position": asdict(position), "files": files}
             write_json(aside / "position.json", {**stored, "fingerprint": fingerprint(stored)})
-        self._prune(position.step)
-
-    def _agree(self, aside: Path) -> Path:
-        """The first process's path."""
-        paths = [str(aside)]
-        if self._group is not None:
-            distributed.broadcast_object_list(paths, src=0, group=self._group)
-        return Path(paths[0])
-
-    def _prune(self, step: int) -> None:
-        """Remove checkpoints but the newest up to `step`: those after it are damaged."""
+        # All but the newest go; those after this step are damaged.
         places = list(self._directory.glob("step-*"))
-        past = sorted(place for place in places if step_of(place) <= step)
+        past = sorted(place for place in places if step_of(place) <= position.step)
         for place in set(places) - set(past[-self._keep :]):
             shutil.rmtree(place, ignore_errors=True)
-
-    def _cut(self, step: int) -> None:
-        for place in list_checkpoints(self._directory):
-            if step_of(place) > step:
-                shutil.rmtree(place, ignore_errors=True)
-
-    def _check(self, place: Path) -> Position | None:
-        """The position of a checkpoint; None in all processes when it is damaged for one."""
-        position, files = _read(place)
-        whole = position is not None and _same(place, self._processes.share(sorted(files.items())))
-        return None if self._processes.any(not whole) else position
 
     def _restore(self, place: Path) -> None:
         """Fill the weights, and the moments that the checkpoint has of them."""
@@ -222,9 +195,15 @@ class Checkpoints:
         self._optimizer.state.clear()
         for path, stored in reader.read_metadata().state_dict_metadata.items():
             kind, _, name = path.partition("/")
-            if kind != "weights":
-                assert isinstance(stored, TensorStorageMetadata)
-                self._optimizer.state[weights[name]][kind] = _room(weights[name], stored)
+            if kind == "weights":
+                continue
+            assert isinstance(stored, TensorStorageMetadata)
+            weight, dtype = weights[name], stored.properties.dtype
+            if stored.size == weight.shape:  # a moment, in shares as the weight is
+                room = torch.zeros_like(weight, dtype=dtype, requires_grad=False)
+            else:  # a count of steps
+                room = torch.zeros(stored.size, dtype=dtype, device=weight.device)
+            self._optimizer.state[weight][kind] = room
         state = _state(self._scorer, self._optimizer)
         load(state, storage_reader=reader, process_group=self._group)
 
@@ -232,6 +211,11 @@ class Checkpoints:
 def list_checkpoints(directory: Path) -> list[Path]:
     """The checkpoints and milestones in a run's folder of them, oldest first."""
     return sorted((*directory.glob("step-*"), *directory.glob("milestone-*")), key=step_of)
+
+
+def step_of(place: Path) -> int:
+    """The step after which a checkpoint was written."""
+    return int(place.name.rpartition("-")[2])
 
 
 def remove_passing(run: Path) -> None:
@@ -256,15 +240,8 @@ def load_weights(place: Path) -> PreTrainedModel:
     return model
 
 
-def _own_group() -> distributed.ProcessGroup:
-    """A group for the thread, so that what it says never mixes with what training says."""
-    group = distributed.new_group(backend="gloo")
-    assert isinstance(group, distributed.ProcessGroup)
-    return group
-
-
 def _state(scorer: Scorer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Weights and moments by name, as they lie in this process."""
+    """The process's shares of weights and moments by name."""
     reshard(scorer)
     state = _weights(scorer.model)
     for name, weight in scorer.model.named_parameters():
@@ -279,21 +256,6 @@ def _weights(model: PreTrainedModel) -> dict[str, Tensor]:
     return {f"weights/{name}": tensor.detach() for name, tensor in tensors.items()}
 
 
-def _about(model: PreTrainedModel) -> dict[str, PreTrainedConfig | GenerationConfig]:
-    """What a model's folder says of it, by file."""
-    about: dict[str, PreTrainedConfig | GenerationConfig] = {"config.json": model.config}
-    if isinstance(model.generation_config, GenerationConfig):
-        about[_GENERATION] = model.generation_config
-    return about
-
-
-def _room(weight: Tensor, stored: TensorStorageMetadata) -> Tensor:
-    """Room for a moment of a weight, in shares as the weight is; or for a count of steps."""
-    if stored.size == weight.shape:
-        return torch.zeros_like(weight, dtype=stored.properties.dtype, requires_grad=False)
-    return torch.zeros(stored.size, dtype=stored.properties.dtype, device=weight.device)
-
-
 def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
     """The position of a checkpoint and its files' digests; no position when it is damaged."""
     try:
@@ -301,7 +263,8 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
         if stored.pop("fingerprint") != fingerprint(stored):
             return None, {}
         position = stored["position"]
-        recent, held = Recent(**position.pop("recent")), HoldHistory(**position.pop("held", {}))
+        recent = Recent(**position.pop("recent"))
+        held = HoldHistory(**position.pop("held", {}))
         stages = [Stage(**stage) for stage in position.pop("stages", [])]
         return Position(**position, recent=recent, stages=stages, held=held), stored["files"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -314,8 +277,3 @@ def _same(place: Path, files: Iterable[tuple[str, str]]) -> bool:
         return all(file_hash(place / name) == digest for name, digest in files)
     except UserError:
         return False
-
-
-def step_of(place: Path) -> int:
-    """The step after which a checkpoint was left."""
-    return int(place.name.rpartition("-")[2])

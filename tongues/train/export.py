@@ -19,8 +19,7 @@ from tongues.models.huggingface import save_model
 from tongues.pages import CARD
 from tongues.runs import Run, read_run
 from tongues.tokens import tokenizer_files
-from tongues.train.card import add_sections, write_card
-from tongues.train.card_data import DATA, find_tokens
+from tongues.train.card import DATA, add_sections, find_tokens, write_card
 from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
 
 __all__ = ["copy_files", "copy_model", "export_run", "new_folder", "write_model"]
@@ -47,11 +46,11 @@ def export_run(
     laws: str = "",
     evaluated: str = "",
 ) -> int:
-    """Write the model that a run was at a checkpoint; returns its step.
+    """Write the model of a run at a checkpoint; returns its step.
 
-    directory: of the run, finished or not. step: of a checkpoint or milestone there; None: where
-    it ended, or the newest. workspace: holds the tokens that the run read. laws, evaluated:
-    sections for the card, the second for that of the finished model, not of what it was on the way.
+    step: of a checkpoint or milestone; None: where it ended, or the newest. workspace: has the
+    tokens that the run read. laws, evaluated: sections for the card, the second for that of the
+    finished model alone.
     """
     with new_folder(folder) as aside:
         record = read_run(directory)
@@ -64,9 +63,18 @@ def export_run(
         if tokens is None:
             what, hint = "holds no longer the tokens that the run read", "name its place by `--in`"
             raise UserError(what, where=str(workspace / "tokens"), hint=hint)
-        _fill(aside, model, tokens, _so_far(record, step_of(place)))
+        done = step_of(place)
+        share = done / record.steps
+        until = replace(
+            record,
+            run=f"{record.run}, step {done} of {record.steps}",
+            tokens=record.tokens * done // record.steps,
+            flops=record.flops * share,
+            epochs={lang: times * share for lang, times in record.epochs.items()},
+        )
+        _fill(aside, model, tokens, until)
         add_sections(aside, laws)
-        return step_of(place)
+        return done
 
 
 @contextmanager
@@ -106,16 +114,15 @@ def _telling_disk(folder: Path) -> Iterator[None]:
     """A full disk as an OSError that names `folder`, also where safetensors was writing."""
     try:
         yield
-    except SafetensorError as error:
-        number = re.search(r"os error (\d+)", str(error))
-        if number is None:
+    except (SafetensorError, OSError) as error:
+        code = error.errno if isinstance(error, OSError) else None
+        if isinstance(error, SafetensorError) and (
+            found := re.search(r"os error (\d+)", str(error))
+        ):
+            code = int(found[1])
+        if code is None or (isinstance(error, OSError) and code not in _FULL):
             raise
-        code = int(number[1])
         raise OSError(code, os.strerror(code), str(folder)) from None
-    except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        raise OSError(error.errno, error.strerror, str(folder)) from None
 
 
 def _checkpoint(directory: Path, step: int | None) -> tuple[Path, PreTrainedModel]:
@@ -136,18 +143,6 @@ def _checkpoint(directory: Path, step: int | None) -> tuple[Path, PreTrainedMode
         others = ", ".join(str(other) for other in places if other != chosen) or "no others"
         hint = f"there are {others}; name one by `--step`"
         raise UserError(error.what, where=error.where, hint=hint) from None
-
-
-def _so_far(record: Run, step: int) -> Run:
-    """The record of a run as it was at a step."""
-    share = step / record.steps
-    return replace(
-        record,
-        run=f"{record.run}, step {step} of {record.steps}",
-        tokens=record.tokens * step // record.steps,
-        flops=record.flops * share,
-        epochs={lang: times * share for lang, times in record.epochs.items()},
-    )
 
 
 def _fill(folder: Path, model: PreTrainedModel, tokens: Path, record: Run) -> None:

@@ -14,8 +14,7 @@ import numpy as np
 
 from tongues.recipe import Train
 from tongues.train.schedule import rate_at
-from tongues.train.step import Setup
-from tongues.train.validation import HeldOut, validate
+from tongues.train.step import HeldOut, Setup, validate
 
 __all__ = ["HoldHistory", "check", "check_steps", "cut_parts", "first_losses", "next_share"]
 
@@ -79,7 +78,7 @@ def first_losses(setup: Setup) -> HoldHistory:
 def check(
     setup: Setup, held: HoldHistory, step: int, shares: Mapping[str, float]
 ) -> tuple[HoldHistory, Mapping[str, float]]:
-    """Look at what is held after `step`; returns what was seen, and the shares from here on.
+    """Score what is held after `step`; returns the history, and the shares from here on.
 
     shares: of all tokens by language, since the check before.
     """
@@ -89,30 +88,27 @@ def check(
         (loss,) = _losses(setup, parts[part : part + 1])
         rise = math.log(loss / held.starts[lang][part])
         checks[lang] = [*checks[lang], [step, rise, shares[lang]]]
+
+    def changed() -> dict[str, float]:
+        """The shares from here on; the mixture shares out what replay leaves, as ever."""
+        settings = setup.plan.settings
+        replayed = {lang: shares[lang] for lang in settings.replay}
+        for lang, tolerance in settings.hold.items():
+            replayed[lang] = next_share(checks[lang], tolerance, settings, setup.derived.steps)
+        most = max(_MOST, sum(shares[lang] for lang in replayed))
+        over = max(1.0, sum(replayed.values()) / most)
+        replayed = {lang: share / over for lang, share in replayed.items()}
+        rest = 1 - sum(replayed.values())
+        return {lang: rest * share for lang, share in settings.mixture.items()} | replayed
+
     # One process decides: another machine may round otherwise.
-    changed = setup.processes.once(lambda: _changed(setup, checks, shares))
-    return HoldHistory(held.starts, checks), changed
+    return HoldHistory(held.starts, checks), setup.processes.once(changed)
 
 
 def _losses(setup: Setup, parts: Sequence[HeldOut]) -> list[float]:
     """Nats per token of each part."""
     texts = {str(number): part for number, part in enumerate(parts)}
     return [loss.nats_per_token for loss in validate(setup.scorer, texts, setup.processes).values()]
-
-
-def _changed(
-    setup: Setup, checks: Mapping[str, Sequence[Check]], shares: Mapping[str, float]
-) -> dict[str, float]:
-    """The shares by language after a check; the mixture shares out what replay leaves, as ever."""
-    settings, steps = setup.plan.settings, setup.derived.steps
-    replayed = {lang: shares[lang] for lang in settings.replay}
-    for lang, tolerance in settings.hold.items():
-        replayed[lang] = next_share(checks[lang], tolerance, settings, steps)
-    most = max(_MOST, sum(shares[lang] for lang in replayed))
-    over = max(1.0, sum(replayed.values()) / most)
-    replayed = {lang: share / over for lang, share in replayed.items()}
-    rest = 1 - sum(replayed.values())
-    return {lang: rest * share for lang, share in settings.mixture.items()} | replayed
 
 
 def next_share(checks: Sequence[Check], tolerance: float, settings: Train, steps: int) -> float:
@@ -125,7 +121,8 @@ def next_share(checks: Sequence[Check], tolerance: float, settings: Train, steps
     if len(settled) < _FEWEST:
         return share
     floor, by_rate, by_share = _line(checks, settled, settings, steps)
-    highest = floor + by_rate * _rate(steps, settings, steps)  # at the end, of source text alone
+    last_rate = rate_at(steps - 1, steps, 1.0, settings)
+    highest = floor + by_rate * last_rate  # at the end, of source text alone
     counted = (highest - math.log1p(tolerance) + _MARGIN) / by_share
     wanted = (counted - _counted(checks, steps, steps)) / _weight(steps - last, steps)
     change = min(max(wanted - math.log(share), -_FASTEST), _FASTEST)
@@ -137,7 +134,7 @@ def _line(
 ) -> tuple[float, float, float]:
     """Three numbers of the line; the older a check, the less it tells."""
     steps_of, rises = (np.array([checks[number][part] for number in settled]) for part in (0, 1))
-    rates = [_rate(int(step), settings, steps) for step in steps_of]
+    rates = [rate_at(int(step) - 1, steps, 1.0, settings) for step in steps_of]
     counted = np.array([_counted(checks[: n + 1], checks[n][0], steps) for n in settled])
     columns = np.stack([np.ones_like(rises), rates, -counted], axis=1)
     age, distance = (steps_of[-1] - steps_of) / steps, counted[-1] - counted
@@ -148,11 +145,6 @@ def _line(
         columns.T @ (trust * rises) + firmness @ _BELIEVED,
     )
     return float(line[0]), float(line[1]), max(float(line[2]), _LEAST_SLOPE)
-
-
-def _rate(done: int, settings: Train, steps: int) -> float:
-    """The rate of the last of so many steps that are done, of the peak."""
-    return rate_at(done - 1, steps, 1.0, settings)
 
 
 def _counted(checks: Sequence[Check], at: float, steps: int) -> float:

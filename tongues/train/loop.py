@@ -1,8 +1,11 @@
-"""The steps of a run: deal, train, log, evaluate, checkpoint, and what a spike calls for."""
+"""The steps of a run: deal, train, log, evaluate, checkpoint, and the response to a spike."""
 
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 
 from tongues.errors import Stopped, UserError
@@ -14,30 +17,17 @@ from tongues.train.hold import check, check_steps, first_losses
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.record import roll_back
 from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
-from tongues.train.signals import StopSignal
 from tongues.train.spikes import Recent, Spike, judge
-from tongues.train.step import Dealer, Gradient, Setup, forget, gradient, update
-from tongues.train.validation import validate
+from tongues.train.step import Dealer, Setup, gradient, update, validate
 
 __all__ = ["Watch", "dealt", "train_steps"]
 
 _LOGGED = 200  # lines of metrics a run
-_ANCHORS = 20  # places a run can go back to after a spike
+_ANCHORS = 20  # rollback checkpoints a run
 _GOES_BACK = 10  # times at most
 
 Tell = Callable[[str], None]
 Watch = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Steps after which something is done, besides the step."""
-
-    evaluated: frozenset[int]
-    checked: frozenset[int]  # of what is held
-    milestones: frozenset[int]
-    anchor_every: int  # 0: none
-    log_every: int
 
 
 def train_steps(
@@ -50,16 +40,22 @@ def train_steps(
 ) -> Position:
     """Every step from `position` (None: the start) to the end; returns where it ended.
 
-    anchors: what the run goes back to after a spike, if its recipe says so.
+    anchors: rollback checkpoints, for a spike, if the recipe says so.
     """
     settings, steps = setup.plan.settings, setup.derived.steps
-    places = _places(setup)
+    evaluated = set(evaluation_steps(steps, settings.evaluations))
+    checked = set(check_steps(steps) if settings.hold else ())
+    milestones = {max(1, round(share * steps)) for share in settings.milestones}
+    anchor_every = max(1, steps // _ANCHORS) if settings.on_spike == "back" else 0
+    log_every = max(1, steps // _LOGGED)
     if position is None:
         position = Position(step=0, seconds=0.0, loss_sum=0.0)
         losses = _evaluate(setup, position)
         position = replace(position, held=first_losses(setup))
     else:
-        losses = _last_losses(setup)
+        size = 1000 * len(setup.texts)  # bytes, more than the lines of an evaluation have
+        last = islice(newest_lines(setup.directory / "evals.jsonl", size), len(setup.texts))
+        losses = {row["lang"]: row["loss"] for row in reversed(list(last))}
     meter = Meter(
         position.step,
         steps,
@@ -70,38 +66,44 @@ def train_steps(
         memory=lambda: peak_memory(setup.processor.device.type),
     )
     dealer, spikes, saved = Dealer(setup, position.stages), 0, time.monotonic()
-    with StopSignal() as stop, checkpoints, anchors:
-        if places.anchor_every and position.step % places.anchor_every == 0:
+    with _signals() as came, checkpoints, anchors:
+        if anchor_every and position.step % anchor_every == 0:
             anchors.save(position)
         while position.step < steps:
             due = setup.processes.first and time.monotonic() - saved >= settings.checkpoint_every
-            found = gradient(setup, dealer, position.batch, (stop.asked, due))
+            found = gradient(setup, dealer, position.batch, (bool(came), due))
             stopping, due = found.wished
             if spike := judge(position.recent, found.loss, found.norm):
                 spikes += 1
-                if _bear(setup, spike, position, tell) == "back":
-                    position = _go_back(setup, checkpoints, anchors, position, tell)
+                if _rolls_back(setup, spike, position, tell):
+                    position = _roll_back(setup, checkpoints, anchors, position, tell)
                     dealer = Dealer(setup, position.stages)
                     meter.go_back(position.step)
                     continue
             rate = rate_at(position.step, steps, setup.derived.rate, settings)
             update(setup, position.step, rate)
             step = position.step + 1
+            # Steps before other weights begin to learn say nothing of those after.
+            recent = position.recent.followed_by(found.loss, found.norm)
+            if embeddings_alone(step - 1, steps, settings) != embeddings_alone(
+                step, steps, settings
+            ):
+                recent = Recent()
             position = replace(
                 position,
                 step=step,
                 seconds=meter.seconds,
                 loss_sum=position.loss_sum + found.loss,
-                recent=_remembered(setup, position, found),
+                recent=recent,
             )
-            if step % places.log_every == 0 or step == steps:
-                averaged = position.loss_sum / ((step - 1) % places.log_every + 1)
+            if step % log_every == 0 or step == steps:
+                averaged = position.loss_sum / ((step - 1) % log_every + 1)
                 row = {"step": step, "tokens": step * setup.derived.batch, "loss": averaged}
                 setup.log("metrics.jsonl", row | {"rate": rate, "norm": found.norm})
                 position = replace(position, loss_sum=0.0)
-            if step in places.evaluated:
+            if step in evaluated:
                 losses = _evaluate(setup, position)
-            if step in places.checked:
+            if step in checked:
                 position = _hold(setup, position)
                 dealer = Dealer(setup, position.stages)
             progress = meter.read(
@@ -116,68 +118,60 @@ def train_steps(
                 if meter.keeps(progress):
                     setup.log("timing.jsonl", progress.timing())
                 watch(progress)
-            if places.anchor_every and step % places.anchor_every == 0 and step < steps:
+            save = step < steps and (stopping or due)
+            if anchor_every and step % anchor_every == 0 and step < steps:
                 anchors.save(position)
-            if step in places.milestones or (step < steps and (stopping or due)):
-                anchors.wait()  # no checkpoint may lie there before the anchors that led to it
-            if step in places.milestones:
+            if step in milestones or save:
+                anchors.wait()  # no checkpoint may be there before the anchors that led to it
+            if step in milestones:
                 checkpoints.save(position, milestone=True)
-            if step < steps and (stopping or due):
+            if save:
                 checkpoints.save(position)
                 saved = time.monotonic()
-                if stopping:
-                    raise Stopped(f"{setup.plan.name} stopped at step {step} of {steps}")
+            if save and stopping:
+                raise Stopped(f"{setup.plan.name} stopped at step {step} of {steps}")
     return replace(position, seconds=meter.seconds)
 
 
-def _places(setup: Setup) -> _Places:
-    settings, steps = setup.plan.settings, setup.derived.steps
-    back = settings.on_spike == "back"
-    return _Places(
-        evaluated=frozenset(evaluation_steps(steps, settings.evaluations)),
-        checked=frozenset(check_steps(steps) if settings.hold else ()),
-        milestones=frozenset(max(1, round(share * steps)) for share in settings.milestones),
-        anchor_every=max(1, steps // _ANCHORS) if back else 0,
-        log_every=max(1, steps // _LOGGED),
-    )
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Hands out the list of Ctrl-C and SIGTERM that came meanwhile, instead of dying of them."""
+    came: list[int] = []
+    main = threading.current_thread() is threading.main_thread()  # only it can take them over
+    numbers = (signal.SIGINT, signal.SIGTERM) if main else ()
+    before = [(n, signal.signal(n, lambda number, _: came.append(number))) for n in numbers]
+    try:
+        yield came
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
-def _remembered(setup: Setup, position: Position, found: Gradient) -> Recent:
-    """The steps to judge the next by: none from before other weights begin to learn."""
-    steps, settings = setup.derived.steps, setup.plan.settings
-    here, then = (embeddings_alone(position.step + i, steps, settings) for i in range(2))
-    return position.recent.followed_by(found.loss, found.norm) if here == then else Recent()
-
-
-def _bear(setup: Setup, spike: Spike, position: Position, tell: Tell) -> str:
-    """Tell a spike; stop for it, go back, or bear it, as the recipe says."""
+def _rolls_back(setup: Setup, spike: Spike, position: Position, tell: Tell) -> bool:
+    """Whether the run rolls back for a spike; a UserError where it must stop."""
     settings, step = setup.plan.settings, position.step + 1
     back = settings.on_spike == "back" and position.went_back < _GOES_BACK
     if not back and (settings.on_spike != "tell" or not spike.finite):
-        forget(setup)
+        setup.optimizer.zero_grad(set_to_none=True)
         others = ", or `on_spike: back`" if settings.on_spike != "back" else ""
-        raise UserError(
-            f"at step {step}, {spike}",
-            where=setup.plan.name,
-            hint=f"lower `train.rate`, set `precision: float32`{others}",
-            code="spike",
-        )
+        hint = f"lower `train.rate`, set `precision: float32`{others}"
+        raise UserError(f"at step {step}, {spike}", where=setup.plan.name, hint=hint, code="spike")
     tell(f"step {step}: {spike}")
     if not back:
         setup.log("events.jsonl", {"step": step, "spike": str(spike)})
-    return "back" if back else "bear"
+    return back
 
 
-def _go_back(
+def _roll_back(
     setup: Setup, checkpoints: Checkpoints, anchors: Checkpoints, position: Position, tell: Tell
 ) -> Position:
     """To the last anchor but one, whose state is surely sound; the batches since are left out."""
-    forget(setup)
+    setup.optimizer.zero_grad(set_to_none=True)
     anchor, damaged = anchors.load(but_newest=True)
     for place in damaged:
         tell(f"{place} is damaged and passed over")
     if anchor is None:
-        what, hint = "there is no whole anchor to go back to", "start it anew with --rebuild"
+        what, hint = "there is no whole anchor to go back to", "train it again with --rebuild"
         raise UserError(what, where=setup.plan.name, hint=hint)
     for places in (checkpoints, anchors):
         places.cut(anchor.step)
@@ -199,7 +193,7 @@ def _shares(setup: Setup, position: Position) -> Mapping[str, float]:
 
 
 def _hold(setup: Setup, position: Position) -> Position:
-    """Look at the languages that are held, and change what is replayed of them from here on."""
+    """Score the languages that are held, and change what is replayed of them from here on."""
     shares = _shares(setup, position)
     held, changed = check(setup, position.held, position.step, shares)
     if changed == shares:
@@ -211,31 +205,23 @@ def _hold(setup: Setup, position: Position) -> Position:
 
 def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
     """Write a line a language to `evals.jsonl`; returns nats per token by language."""
-    settings, derived = setup.plan.settings, setup.derived
+    context, derived = setup.plan.settings.context, setup.derived
     tokens = position.step * derived.batch
-    per_token = float(derived.anatomy.flops_per_token(settings.context))
     samples, epochs = dealt(setup, position)
     losses = validate(setup.scorer, setup.texts, setup.processes)
     for lang, loss in losses.items():
         row = {
             "step": position.step,
             "tokens": tokens,
-            "tokens_lang": samples.get(lang, 0) * settings.context,
+            "tokens_lang": samples.get(lang, 0) * context,
             "epochs_lang": epochs.get(lang, 0.0),
-            "flops": per_token * tokens,
+            "flops": float(derived.anatomy.flops_per_token(context)) * tokens,
             "lang": lang,
             "loss": loss.nats_per_token,
             "bits_per_byte": loss.bits_per_byte,
         }
         setup.log("evals.jsonl", row)
     return {lang: loss.nats_per_token for lang, loss in losses.items()}
-
-
-def _last_losses(setup: Setup) -> dict[str, float]:
-    """Of the newest evaluation, by language."""
-    size = 1000 * len(setup.texts)  # bytes, more than its lines have
-    rows = list(islice(newest_lines(setup.directory / "evals.jsonl", size), len(setup.texts)))
-    return {row["lang"]: row["loss"] for row in reversed(rows)}
 
 
 def dealt(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:

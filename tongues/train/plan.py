@@ -21,9 +21,7 @@ __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
 # Settings that say how a machine goes about it, not what the run is.
 _MACHINES = {"run", "checkpoint_every", "keep", "milestones", "micro_batch", "recompute"}
 _MACHINES |= {"compile", "threads", "track"}
-
 _ROLE_KEYS = {"base", "targets", "replay"}  # of the settings, which the roles name already
-
 _CORE = 1e11  # operations a second of a core in bfloat16, about
 
 
@@ -51,8 +49,7 @@ class RunPlan:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
-        plain = {key: getattr(self, key) for key in self.__dataclass_fields__}
-        return plain | {
+        return {key: getattr(self, key) for key in self.__dataclass_fields__} | {
             "roles": self.roles.to_json(),
             "shape": self.shape.name if self.shape else None,
             "settings": self.settings.model_dump(mode="json"),
@@ -160,16 +157,15 @@ def derive(
     if 2 * budget < batch and settings.budget.seconds is None:
         what = f"a budget of {show_count(budget)} tokens is less than a batch of {batch:,}"
         raise UserError(what, where="train.budget", hint="raise it, or lower `train.batch`")
+    flops = per_token * steps * batch
     return Derived(
         anatomy=anatomy,
         batch=batch,
         rate=rate,
         steps=steps,
         tokens=steps * batch,
-        flops=per_token * steps * batch,
-        memory=run_bytes(
-            anatomy, settings, batch, per_token * steps * batch, machine or this_machine()
-        ),
+        flops=flops,
+        memory=run_bytes(anatomy, settings, batch, flops, machine or this_machine()),
     )
 
 
@@ -180,20 +176,17 @@ def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None) -> Anatomy:
             hint = f"train `{plan.base}` first, or say its shape by `model.shape`"
             raise UserError(f"`{plan.base}` is not there yet", where="train.base", hint=hint)
         return of_shape(plan.shape, vocabulary, plan.tied_embeddings)
-    found = of_folder(model_folder(base), vocabulary)
+    theirs = of_folder(model_folder(base), vocabulary)
     if plan.shape:
-        said = of_shape(plan.shape, found.vocabulary, found.tied_embeddings)
-        if (found.family, found.parameters) != (said.family, said.parameters):
-            what = (
-                f"`{plan.base}` is of another shape than {said.name}: "
-                f"{found.parameters['total']:,} parameters, not {said.parameters['total']:,}"
-            )
-            hint = "leave it out: the base's shape counts"
-            raise UserError(what, where="model.shape", hint=hint)
-        return replace(found, name=said.name)
+        named = of_shape(plan.shape, theirs.vocabulary, theirs.tied_embeddings)
+        if (theirs.family, theirs.parameters) != (named.family, named.parameters):
+            counts = f"{theirs.parameters['total']:,} parameters, not {named.parameters['total']:,}"
+            what = f"`{plan.base}` is of another shape than {named.name}: {counts}"
+            raise UserError(what, where="model.shape", hint="leave it out: the base's shape counts")
+        return replace(theirs, name=named.name)
     if (base / "run.json").is_file():
-        return replace(found, name=read_run(base).shape)
-    return found
+        return replace(theirs, name=read_run(base).shape)
+    return theirs
 
 
 def run_of_recipe(recipe: Recipe, workspace: Path = Path()) -> RunPlan:

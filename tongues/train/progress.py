@@ -20,7 +20,7 @@ _KEPT_EVERY = 1e-3  # of the time so far, between lines of `timing.jsonl`
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a watcher is told about a run, about once a second."""
+    """The state of a run, about once a second."""
 
     step: int
     steps: int
@@ -41,8 +41,7 @@ class Progress:
         return self.step / self.steps
 
     def words(self) -> list[str]:
-        """What a live line says of it, the first things first."""
-        spikes = f"{self.spikes} spike{'s' * (self.spikes > 1)}"
+        """For a live line, the most important first."""
         return [
             f"step {self.step:,}/{self.steps:,}",
             f"{show_seconds(self.seconds_left)} left",
@@ -53,35 +52,28 @@ class Progress:
             f"{show_count(self.tokens_per_second)} tokens/s",
             *([] if self.utilization is None else [f"MFU {self.utilization:.0%}"]),
             show_bytes(self.memory),
-            *([spikes] if self.spikes else []),
+            *([f"{self.spikes} spike{'s' * (self.spikes > 1)}"] if self.spikes else []),
         ]
 
     def timing(self) -> dict[str, Any]:
         """The line of `timing.jsonl`."""
-        line = {
+        used = {} if self.utilization is None else {"utilization": round(self.utilization, 4)}
+        return {
             "step": self.step,
             "steps": self.steps,
             "seconds": round(self.seconds, 3),
             "tokens_per_second": round(self.tokens_per_second),
             "seconds_left": round(self.seconds_left, 1),
             "memory": self.memory,
-        }
-        if self.utilization is not None:
-            line["utilization"] = round(self.utilization, 4)
-        return line
+        } | used
 
 
 class Meter:
     """Reads the clock beside a run's steps.
 
-    Parameters
-    ----------
-    step: done when this sitting starts, of `steps`.
-    seconds: of training before this sitting.
-    batch: tokens a step, over all processes.
-    flops_per_token: forward and backward.
-    ceiling: FLOP/s of all processes' machines together; None leaves the utilization out.
-    memory: tells the bytes at the peak, such as `peak_memory`.
+    step: done when this sitting starts, of `steps`. seconds: of training before this sitting.
+    batch: tokens a step, over all processes. ceiling: FLOP/s of all processes' machines together;
+    None leaves the utilization out. memory: returns the bytes at the peak, such as `peak_memory`.
     """
 
     def __init__(
@@ -117,7 +109,7 @@ class Meter:
         spikes: int,
         held: Mapping[str, float] = MappingProxyType({}),
     ) -> Progress | None:
-        """How the run stands after `step`; None when it was read less than a second ago."""
+        """The progress after `step`; None when it was read less than a second ago."""
         now = self._clock()
         last, last_step = self._readings[-1]
         if now - last < _SHOWN_EVERY and step < self._steps:
@@ -125,7 +117,6 @@ class Meter:
         speed = (step - last_step) * self._batch / max(now - last, 1e-9)
         self._readings.append((now, step))
         first, first_step = self._readings[0]
-        pace = (now - first) / max(step - first_step, 1)
         return Progress(
             step=step,
             steps=self._steps,
@@ -135,14 +126,14 @@ class Meter:
             seconds=now - self._started,
             tokens_per_second=speed,
             utilization=speed * self._flops / self._ceiling if self._ceiling else None,
-            seconds_left=(self._steps - step) * pace,
+            seconds_left=(self._steps - step) * (now - first) / max(step - first_step, 1),
             memory=self._memory(),
             spikes=spikes,
             held=held,
         )
 
     def go_back(self, step: int) -> None:
-        """Take the run to stand at `step` again: what was done beyond it does not count."""
+        """Continue from `step` after a rollback: the work beyond it does not count."""
         self._readings.clear()
         self._readings.append((self._clock(), step))
 
@@ -150,8 +141,7 @@ class Meter:
         """Whether a reading is a line of `timing.jsonl`: rarer, the longer the run has taken."""
         last = progress.step == progress.steps
         keep = last or progress.seconds - self._kept >= _KEPT_EVERY * progress.seconds
-        if keep:
-            self._kept = progress.seconds
+        self._kept = progress.seconds if keep else self._kept
         return keep
 
 

@@ -5,7 +5,7 @@ import platform
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tongues import __version__
 from tongues.errors import UserError
@@ -68,64 +68,55 @@ def make_record(
 def open_directory(
     directory: Path, run: Run, rebuild: bool
 ) -> Literal["new", "unfinished", "finished"]:
-    """Make a run's directory, or find it as it was left; `rebuild` replaces one made otherwise."""
+    """Make a run's directory, or open it as it was left; `rebuild` overwrites other settings."""
     others = [path.parent.name for path in directory.glob("*/run.json")]
     if others:
         what = f"is a study's folder, with {len(others)} runs such as `{others[0]}`"
         hint = "name this run otherwise (`train.run`)"
         raise UserError(what, where=str(directory), hint=hint)
-    there = _left(directory, rebuild)
+    there = None
+    if (directory / "run.json").is_file():
+        try:
+            there = read_run(directory)
+        except UserError:  # a damaged record is replaced only where that was asked for
+            if not rebuild:
+                raise
     if there and there.fingerprint != run.fingerprint:
         if not rebuild:
-            raise UserError(
-                f"a run of this name was made otherwise: {_differences(there, run)}",
-                where=str(directory),
-                hint="name this run otherwise (`train.run`), or replace that one with --rebuild",
-            )
+            what = f"a run of this name has other settings: {_differences(there, run)}"
+            hint = "name this run otherwise (`train.run`), or overwrite that one with --rebuild"
+            raise UserError(what, where=str(directory), hint=hint)
         there = None
     if there is None:
         if (directory / "run.json").is_file():
             remove_directory(directory)
         shutil.rmtree(directory / "checkpoints", ignore_errors=True)
         directory.mkdir(parents=True, exist_ok=True)
-    if there and there.status == "finished":
+        write_run(directory, run)
+        return "new"
+    if there.status == "finished":
         return "finished"
-    if there:
-        run = replace(run, surgery=there.surgery, engine=there.engine)
-    write_run(directory, run)
-    return "unfinished" if there else "new"
-
-
-def _left(directory: Path, rebuild: bool) -> Run | None:
-    """The record that is there; one that cannot be read is replaced where that was asked for."""
-    if not (directory / "run.json").is_file():
-        return None
-    try:
-        return read_run(directory)
-    except UserError:
-        if rebuild:
-            return None
-        raise
+    write_run(directory, replace(run, surgery=there.surgery, engine=there.engine))
+    return "unfinished"
 
 
 def roll_back(directory: Path, step: int) -> None:
     """Drop what was written after `step`: it will be written again, the same."""
     for name in ("metrics.jsonl", "evals.jsonl", "events.jsonl", "timing.jsonl"):
         path = directory / name
-        kept = [
-            json.dumps(row, ensure_ascii=False) for row in read_lines(path) if row["step"] <= step
-        ]
         if path.exists():
-            write_text(path, "".join(f"{line}\n" for line in kept))
+            kept = [row for row in read_lines(path) if row["step"] <= step]
+            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
+            write_text(path, "".join(lines))
 
 
 def _differences(there: Run, here: Run) -> str:
-    """The settings that differ, as `key: there, now here`."""
-    old, new = (_deciding(run) for run in (there, here))
+    """The settings that differ, as `key was there, now here`."""
+    old, new = (
+        run.settings
+        | {"tokens": run.tokens_fingerprint}
+        | {"base's fingerprint": run.base.fingerprint if run.base else None}
+        for run in (there, here)
+    )
     differing = [key for key in {**old, **new} if old.get(key) != new.get(key)]
     return "; ".join(f"{key} was {old.get(key)}, now {new.get(key)}" for key in differing)
-
-
-def _deciding(run: Run) -> dict[str, Any]:
-    mark = run.base.fingerprint if run.base else None
-    return run.settings | {"tokens": run.tokens_fingerprint, "base's fingerprint": mark}

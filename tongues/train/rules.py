@@ -6,8 +6,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,23 +18,10 @@ from tongues.recipe import Train
 if TYPE_CHECKING:
     from tongues.train.plan import Derived
 
-__all__ = [
-    "VOCABULARY",
-    "batch_by_size",
-    "check_batch",
-    "compile_pays",
-    "context_by_size",
-    "enough_memory",
-    "layer_bytes",
-    "least_bytes",
-    "micro_batch_that_fits",
-    "nearest_shape",
-    "rate_at_size",
-    "run_bytes",
-    "shared_batch",
-    "vocabulary_by_size",
-    "what_would_fit",
-]
+__all__ = ["VOCABULARY", "batch_by_size", "check_batch", "compile_pays", "context_by_size"]
+__all__ += ["enough_memory", "layer_bytes", "least_bytes", "micro_batch_that_fits"]
+__all__ += ["nearest_shape", "rate_at_size", "run_bytes", "shared_batch", "vocabulary_by_size"]
+__all__ += ["what_would_fit"]
 
 VOCABULARY = 36_152  # of the published study (Zheng et al. 2024), whose sizes the shapes are
 _PUBLISHED = 40e6  # parameters from which its vocabulary and context hold
@@ -67,8 +53,7 @@ _SPARE = 0.9  # of a machine's memory that a micro-batch may fill: allocators le
 _EXHAUSTED = ("can't allocate memory", "out of memory", "not enough memory")
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """Bytes a layer keeps of each token, counted in a Llama's saved tensors; the rest measured."""
 
     feed_forward: int  # for each of its units
@@ -112,9 +97,8 @@ def context_by_size(parameters: float, held_out: int) -> int:
 def batch_by_size(parameters: float, context: int) -> int:
     """Tokens of a batch, a whole number of contexts, for a model of `parameters` in all.
 
-    A million up to a billion parameters, two up to 2.5, four above; below the smallest model this
-    was used for, in proportion to the parameters: the number of steps then stays the same at
-    equal tokens per parameter.
+    Below the smallest model of the study in proportion to the parameters: the number of steps then
+    stays the same at equal tokens per parameter.
     """
     tokens = next(tokens for most, tokens in _BATCHES if parameters <= most)
     tokens *= min(1.0, parameters / _SMALLEST)
@@ -154,8 +138,7 @@ def rate_at_size(rates: Mapping[str, float] | None, parameters: int) -> float:
 def compile_pays(flops: float, bfloat16: bool, device_type: str = "cpu") -> bool:
     """Whether a run of so many operations a process is long enough to win back a compiler's start.
 
-    It follows from the recipe's whole work alone, so that a resumed run decides the same. In
-    float32 a processor's time goes into matrix products, which a compiler does not make quicker.
+    In float32 a processor's time goes into matrix products, which a compiler does not speed up.
     """
     return flops >= _PAYS[device_type] and (bfloat16 or device_type != "cpu")
 
@@ -193,28 +176,25 @@ def layer_bytes(
 def run_bytes(anatomy: Anatomy, settings: Train, batch: int, flops: float, machine: Machine) -> int:
     """Bytes of each process at the peak, on a machine.
 
-    batch: tokens. flops: of the whole run, by which it is compiled or not.
-
-    On a processor: Python, weights and moments, and a step or, where that is more, the copy of the
-    state that a checkpoint is written from. Gradients come as what the layers kept goes, unless
-    there are several micro-batches, or little is kept. On GPUs: see `_state_on_gpu`, and a step.
+    batch: tokens. flops: of the whole run, by which it is compiled or not. On a processor: Python,
+    weights and moments, and a step or, where that is more, the copy of the state that a checkpoint
+    is written from. Gradients come as what the layers kept goes, unless there are several
+    micro-batches, or little is kept.
     """
     share = max(batch // machine.processes, settings.context)
     at_a_time = min(settings.micro_batch or share, share)
-    bfloat16 = settings.precision == "bfloat16" or (
-        settings.precision == "auto" and machine.bfloat16
-    )
+    several = at_a_time < share
+    bfloat16 = {"auto": machine.bfloat16}.get(settings.precision, settings.precision == "bfloat16")
     pays = compile_pays(flops / machine.processes, bfloat16, machine.device)
     step = layer_bytes(
         anatomy,
         at_a_time,
         settings.context,
         bfloat16=bfloat16,
-        compiled=settings.compile == "on" or (settings.compile == "auto" and pays),
+        compiled={"auto": pays}.get(settings.compile, settings.compile == "on"),
         recompute=settings.recompute,
         scores=machine.device == "cpu",
     )
-    several = at_a_time < share
     if machine.device == "cuda":
         state = _state_on_gpu(anatomy, machine.processes, several)
         return _EMPTY["cuda"] + max(state + step, _WEIGHT * anatomy.parameters["total"])
@@ -225,12 +205,11 @@ def run_bytes(anatomy: Anatomy, settings: Train, batch: int, flops: float, machi
 
 
 def _state_on_gpu(anatomy: Anatomy, processes: int, several: bool) -> int:
-    """Bytes of weights, moments and gradients on each GPU, as `engine/sharding.py` divides them.
+    """Bytes of weights, moments and gradients on each GPU, as FSDP2 divides them; not measured.
 
-    Weights and moments lie in equal shares. Gradients do too, unless several micro-batches add up
-    to one: each process then keeps the whole of them until the last. While a layer is computed its
-    weights are gathered, and those of the next; embeddings and output matrix stay whole throughout
-    a step. Computed from what FSDP2 does; not measured.
+    All in equal shares, but for gradients where several micro-batches add up to one: each process
+    keeps them whole until the last. While a layer is computed its weights are gathered, and those
+    of the next; embeddings and output matrix stay whole throughout a step.
     """
     total = anatomy.parameters["total"]
     gradients = _GRADIENT * total / (1 if several else processes)
@@ -260,8 +239,7 @@ def micro_batch_that_fits(
     """The largest micro-batch that fits in each process, and whether layers must be recomputed.
 
     The micro-batch is None where the whole batch fits at once; all of it None where not even one
-    sample does. A smaller micro-batch comes first, then layers computed anew: neither changes
-    what is learned.
+    sample does. Neither changes what is learned.
     """
     share = max(batch // machine.processes, settings.context)
     for recompute in (settings.recompute, True):
@@ -280,9 +258,8 @@ def what_would_fit(settings: Train, derived: "Derived", machine: Machine) -> str
     fits = micro_batch_that_fits(derived.anatomy, settings, derived.batch, derived.flops, machine)
     if fits is None:
         return "choose a smaller shape or context: one sample at a time would not fit either"
-    micro_batch, recompute = fits
-    changes = [f"`train.micro_batch: {micro_batch} tokens`"] if micro_batch else []
-    changes += ["`train.recompute: true`"] if recompute else []
+    changes = [f"`train.micro_batch: {fits[0]} tokens`"] if fits[0] else []
+    changes += ["`train.recompute: true`"] if fits[1] else []
     return f"{' with '.join(changes)} would fit; the result stays the same up to rounding"
 
 
@@ -295,7 +272,7 @@ def enough_memory(name: str, settings: Train, derived: "Derived") -> Iterator[No
         reason = str(error).lower()
         if not isinstance(error, MemoryError) and not any(x in reason for x in _EXHAUSTED):
             raise
-        what = "out of memory; its checkpoints are kept, and the same command goes on from there"
+        what = "out of memory; its checkpoints are kept: run it again to resume from there"
         less = Machine("what there is", "cpu", 0.8 * derived.memory)
         hint = what_would_fit(settings, derived, less)
         raise UserError(what, where=name, hint=hint, code="out_of_memory") from None

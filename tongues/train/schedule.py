@@ -21,7 +21,7 @@ class Cosine(Schedule):
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
-        return _cosine(1.0, span.final, _progress(step, span.warm, span.steps - 1))
+        return _cosine(1.0, span.final, step, span.warm, span.steps - 1)
 
 
 @SCHEDULES.add
@@ -33,7 +33,7 @@ class Linear(Schedule):
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
-        return _line(1.0, span.final, _progress(step, span.warm, span.steps - 1))
+        return _line(1.0, span.final, step, span.warm, span.steps - 1)
 
 
 @SCHEDULES.add
@@ -48,7 +48,7 @@ class Wsd(Schedule):
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
         first = _decay_start(self.decay, span)
-        return _line(1.0, span.final, _progress(step, first, span.steps - 1))
+        return _line(1.0, span.final, step, first, span.steps - 1)
 
     def check(self, warmup: float, final: float) -> None:
         """All parts fit into the run."""
@@ -71,8 +71,8 @@ class Infinite(Schedule):
         first = _decay_start(self.decay, span)
         cooled = min(first, span.warm + round(self.cooldown * span.steps))
         if step <= cooled:
-            return _cosine(1.0, self.plateau, _progress(step, span.warm, cooled))
-        return _line(self.plateau, span.final, _progress(step, first, span.steps - 1))
+            return _cosine(1.0, self.plateau, step, span.warm, cooled)
+        return _line(self.plateau, span.final, step, first, span.steps - 1)
 
     def check(self, warmup: float, final: float) -> None:
         """All parts fit into the run, and it never rises."""
@@ -110,18 +110,16 @@ def _check_shares(parts: str, total: float) -> None:
 
 
 def _decay_start(decay: float, span: Span) -> int:
-    """The step after which the rate falls to its end."""
     return max(span.warm, span.steps - 1 - round(decay * span.steps))
 
 
+def _line(start: float, end: float, step: int, first: int, last: int) -> float:
+    return start + (end - start) * _progress(step, first, last)
+
+
+def _cosine(start: float, end: float, step: int, first: int, last: int) -> float:
+    return end + (start - end) * 0.5 * (1 + math.cos(math.pi * _progress(step, first, last)))
+
+
 def _progress(step: int, first: int, last: int) -> float:
-    """How much of the way from one step to another is done, from 0 to 1."""
     return min(1.0, max(0, step - first) / max(1, last - first))
-
-
-def _line(start: float, end: float, progress: float) -> float:
-    return start + (end - start) * progress
-
-
-def _cosine(start: float, end: float, progress: float) -> float:
-    return end + (start - end) * 0.5 * (1 + math.cos(math.pi * progress))

@@ -21,7 +21,7 @@ class Recent:
     norms: Sequence[float] = ()
 
     def followed_by(self, loss: float, norm: float) -> "Recent":
-        """With one more step; the oldest goes. A value that is no number is not remembered."""
+        """With one more step; the oldest goes. A value that is not finite is not remembered."""
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return self
         return Recent([*self.losses, loss][-_WINDOW:], [*self.norms, norm][-_WINDOW:])
@@ -29,16 +29,16 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """What stood out at a step, and what was usual."""
+    """What stood out at a step, and what was usual before; NaN where there were no steps."""
 
     what: str  # loss, or norm of the gradient
     value: float
-    mean: float  # of the steps before; nan where there were none
+    mean: float
     deviation: float
 
     @property
     def finite(self) -> bool:
-        """Whether it is a number at all; training cannot go on from what is not."""
+        """Whether training can go on from the value at all."""
         return math.isfinite(self.value)
 
     def __str__(self) -> str:
@@ -52,25 +52,24 @@ class Spike:
 def judge(recent: Recent, loss: float, norm: float) -> Spike | None:
     """The spike that a step is, given the steps before it; None for an ordinary step.
 
-    A loss or norm stands out when it is no number, or when it lies more than six standard
+    A loss or norm stands out when it is not finite, or when it is more than six standard
     deviations above the mean of the last 128 steps, of which at least 64 must have been seen,
     and at 1.1 times (loss) or three times (norm) that mean or more.
     """
-    of_what = (("loss", loss, recent.losses), ("norm of the gradient", norm, recent.norms))
-    for what, value, before in of_what:
-        if not math.isfinite(value):
-            return Spike(what, value, *_usual(before))
-    for what, value, before in of_what:
-        if len(before) < _FEWEST:
-            continue
-        mean, deviation = _usual(before)
-        if value > max(mean + _DEVIATIONS * deviation, _LEAST[what] * mean):
-            return Spike(what, value, mean, deviation)
+    seen = (("loss", loss, recent.losses), ("norm of the gradient", norm, recent.norms))
+    steps = [Spike(what, value, *_mean_and_deviation(past)) for what, value, past in seen]
+    for step in steps:
+        if not step.finite:
+            return step
+    for step in steps if len(recent.losses) >= _FEWEST else ():
+        if step.value > max(
+            step.mean + _DEVIATIONS * step.deviation, _LEAST[step.what] * step.mean
+        ):
+            return step
     return None
 
 
-def _usual(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation; not a number without any values."""
+def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
     if not values:
         return math.nan, math.nan
     mean = math.fsum(values) / len(values)

@@ -1,4 +1,4 @@
-"""A run put together on this machine: first model, optimizer and text, ready to step."""
+"""A run assembled on this machine: first model, optimizer and text, ready to step."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -23,29 +23,17 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
-from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import shard
 from tongues.train.hold import cut_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.rules import compile_pays
-from tongues.train.step import Dealer, Setup, gradient, update
-from tongues.train.validation import HeldOut, cut_windows, validate
+from tongues.train.step import Dealer, Setup, cut_windows, gradient, update, validate
 
-__all__ = [
-    "Assembled",
-    "LocalRun",
-    "assemble",
-    "check_base",
-    "first_model",
-    "make_mixture",
-    "measure_speed",
-    "operate",
-    "seen_by_base",
-]
+__all__ = ["LocalRun", "assemble", "check_base", "make_mixture", "measure_speed", "seen_by_base"]
 
 _TRIAL = 5.0  # seconds of stepping in which a speed is measured
 _WARM = 3  # steps before
-_PADDED = 1.1  # rows a piece at the most: some models fill up to a round number
+_PADDED = 1.1  # rows a token at most: some models fill up to a round number
 
 Tell = Callable[[str], None]
 
@@ -57,35 +45,26 @@ class LocalRun:
     plan: RunPlan
     tokens: Tokens
     base: Path | None
-    lacked: NewPieces | None  # pieces that the base's tokenizer lacks
+    lacked: NewPieces | None  # tokens that the base's tokenizer does not have
     directory: Path
     processes: Processes
     threads: int  # of each process
 
 
-@dataclass(frozen=True, slots=True)
-class Assembled:
-    """A run ready to step, and how it came to be."""
-
-    setup: Setup
-    engine: dict[str, Any]  # how it is computed here
-    surgery: Surgery | None  # where new pieces were given their embeddings just now
-
-
 def make_mixture(plan: RunPlan, tokens: Tokens) -> Mixture:
-    """The deal of the run's training text."""
+    """The sampling order of the run's training text."""
     sources = {lang: tokens.train(lang) for lang in plan.shares}
     seed = derive_seed(plan.settings.seed, "mixture")
     return Mixture(sources, plan.shares, plan.settings.context, seed)
 
 
 def assemble(
-    task: LocalRun, derived: Derived, tell: Tell, engine: dict[str, Any] | None, operated: bool
-) -> Assembled:
-    """Model and all, as before the first step.
+    task: LocalRun, derived: Derived, tell: Tell, engine: Mapping[str, Any] | None, operated: bool
+) -> tuple[Setup, dict[str, Any], Surgery | None]:
+    """The run as before the first step, how it is computed here, and the vocabulary extension.
 
     engine: how an earlier sitting computed it; precision and compilation are kept to. operated:
-    whether the ways of new embeddings were compared already.
+    whether the initializations of new embeddings were compared already.
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
     precision = engine["precision"] if engine else settings.precision
@@ -95,7 +74,7 @@ def assemble(
         share = derived.flops / task.processes.count
         pays = compile_pays(share, processor.bfloat16, processor.device.type)
         compiled = engine["compiled"] if engine else pays
-    model = first_model(plan, derived, tokens, task.base, task.lacked)
+    model = _first_model(task, derived)
     nn.Module.to(model, processor.device)
     scorer, choices = fit_scorer(
         model,
@@ -107,17 +86,22 @@ def assemble(
         tell=tell,
     )
     texts = {
-        lang: cut_windows(
-            tokens.valid(lang), tokens.token_bytes, settings.context, at_most=settings.scored
-        )
+        lang: cut_windows(tokens.valid(lang), tokens.token_bytes, settings.context, settings.scored)
         for lang in settings.evaluate or tokens.languages
     }
-    checked = {
-        lang: cut_parts(texts[lang], tokens.token_bytes, derived.tokens) for lang in settings.hold
-    }
     surgery = None
-    if task.lacked and not operated:
-        surgery = operate(plan, tokens, scorer, texts, task.lacked, task.processes, tell)
+    if task.lacked and not operated:  # every initialization is tried; the model stays as it was
+        before = {name: weight.clone() for name, weight in scorer.model.state_dict().items()}
+        losses: dict[str, dict[str, float]] = {}
+        for way in sorted(WAYS):
+            if way != plan.new_embeddings:
+                _embed(scorer.model, task, task.lacked, way)
+            by_language = validate(scorer, texts, task.processes)
+            scorer.model.load_state_dict(before)
+            losses[way] = {lang: loss.nats_per_token for lang, loss in by_language.items()}
+            shown = ", ".join(f"{lang} {loss:.3f}" for lang, loss in losses[way].items())
+            tell(f"{len(task.lacked.parts)} new pieces by `{way}`: held-out nats per token {shown}")
+        surgery = Surgery(pieces=len(task.lacked.parts), way=plan.new_embeddings, losses=losses)
     shard(scorer, task.processes, processor.bfloat16)
     setup = Setup(
         plan=plan,
@@ -126,7 +110,10 @@ def assemble(
         tokens=tokens,
         mixture=make_mixture(plan, tokens),
         texts=texts,
-        checked=checked,
+        checked={
+            lang: cut_parts(texts[lang], tokens.token_bytes, derived.tokens)
+            for lang in settings.hold
+        },
         scorer=scorer,
         optimizer=make_optimizer(scorer.model, settings, derived.rate),
         processor=processor,
@@ -134,12 +121,12 @@ def assemble(
     )
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
-    return Assembled(setup, used, surgery)
+    return setup, used, surgery
 
 
 def measure_speed(task: LocalRun, derived: Derived, tell: Tell, seconds: float = _TRIAL) -> float:
-    """Tokens a second of the run, by so many seconds of it that are thrown away."""
-    setup = assemble(task, derived, lambda line: None, None, operated=True).setup
+    """Tokens a second, by training that many seconds; the result is thrown away."""
+    setup, _, _ = assemble(task, derived, lambda line: None, None, operated=True)
     dealer, step, start = Dealer(setup), 0, 0.0
     going = True
     while going:
@@ -156,21 +143,19 @@ def measure_speed(task: LocalRun, derived: Derived, tell: Tell, seconds: float =
 
 
 def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> NewPieces | None:
-    """Refuse a base of another tokenizer; returns the pieces that it lacks.
+    """Refuse a base of another tokenizer; returns the tokens that it does not have.
 
-    A base fits whose tokenizer is the run's own, or the beginning of it: every piece of the
+    A base fits whose tokenizer is the run's own, or the beginning of it: every token of the
     base's has the same id in both.
     """
     folder = model_folder(base)
-    path = folder / "tokenizer.json"
+    path, hint = folder / "tokenizer.json", "put the model's own tokenizer beside it"
     if not path.is_file():
-        what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
-        raise UserError(what, where=str(folder), hint=hint)
+        raise UserError("has no tokenizer.json", where=str(folder), hint=hint)
     theirs = load_tokenizer(path)
     rows, pieces = read_config(folder).get("vocab_size", 0), vocabulary_size(theirs)
     if not pieces <= rows <= _PADDED * pieces + 256:
         what = f"its tokenizer has {pieces:,} pieces and its model {rows:,} rows for them"
-        hint = "put the model's own tokenizer beside it"
         raise UserError(what, where=str(folder), hint=hint)
     if theirs.to_str() == tokenizer.to_str():  # the files may be written differently
         return None
@@ -185,31 +170,27 @@ def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> NewPieces | N
 def seen_by_base(tokens: Tokens, base: Path, workspace: Path) -> dict[str, float]:
     """Share of each language's held-out groups that were not held out from the base.
 
-    Told of a base of this workspace and the languages it knows, where there are any.
+    For a base of this workspace and the languages it knows, where there are any.
     """
     if not (base / "run.json").is_file():
         return {}
-    made_from = read_run(base).tokens_fingerprint
-    if made_from == tokens.fingerprint:
-        return {}
+    read = read_run(base).tokens_fingerprint
     shares: dict[str, float] = {}
     for place in sorted(workspace.glob("tokens/*/tokens.json")):
         theirs = read_manifest(place.parent)
-        if theirs["fingerprint"] != made_from:
+        if theirs["fingerprint"] != read or read == tokens.fingerprint:
             continue
         known = {group for groups in theirs["held_out"].values() for group in groups}
         for lang in set(tokens.languages) & theirs["held_out"].keys():
-            seen = set(tokens.held_out[lang]) - known
-            if seen:
+            if seen := set(tokens.held_out[lang]) - known:
                 shares[lang] = len(seen) / len(tokens.held_out[lang])
     return shares
 
 
-def first_model(
-    plan: RunPlan, derived: Derived, tokens: Tokens, base: Path | None, lacked: NewPieces | None
-) -> PreTrainedModel:
-    """Random weights, or the base's with rows for the pieces it lacks."""
-    if base is None:
+def _first_model(task: LocalRun, derived: Derived) -> PreTrainedModel:
+    """Random weights, or the base's with rows for the tokens it does not have."""
+    plan, tokens = task.plan, task.tokens
+    if task.base is None:
         assert plan.shape is not None
         return build_model(
             plan.shape,
@@ -219,39 +200,13 @@ def first_model(
             end_id=tokens.end_id,
             seed=derive_seed(plan.settings.seed, "weights"),
         )
-    model = load_model(model_folder(base))
-    if lacked:
-        _embed(model, plan, tokens, lacked, plan.new_embeddings)
+    model = load_model(model_folder(task.base))
+    if task.lacked:
+        _embed(model, task, task.lacked, plan.new_embeddings)
     assert model.num_parameters() == derived.parameters["total"]
     return model
 
 
-def operate(
-    plan: RunPlan,
-    tokens: Tokens,
-    scorer: Scorer,
-    texts: Mapping[str, HeldOut],
-    lacked: NewPieces,
-    processes: Processes,
-    tell: Callable[[str], None],
-) -> Surgery:
-    """Try every way of new embeddings and tell its held-out loss; leaves the model as it was."""
-    chosen = plan.new_embeddings
-    before = {name: weight.clone() for name, weight in scorer.model.state_dict().items()}
-    losses: dict[str, dict[str, float]] = {}
-    for way in sorted(WAYS):
-        if way != chosen:
-            _embed(scorer.model, plan, tokens, lacked, way)
-        found = validate(scorer, texts, processes)
-        scorer.model.load_state_dict(before)
-        losses[way] = {lang: loss.nats_per_token for lang, loss in found.items()}
-        shown = ", ".join(f"{lang} {loss:.3f}" for lang, loss in losses[way].items())
-        tell(f"{len(lacked.parts)} new pieces by `{way}`: held-out nats per token {shown}")
-    return Surgery(pieces=len(lacked.parts), way=chosen, losses=losses)
-
-
-def _embed(
-    model: PreTrainedModel, plan: RunPlan, tokens: Tokens, lacked: NewPieces, way: Way
-) -> None:
-    texts = [tokens.train(lang) for lang in tokens.languages]
-    embed(model, lacked, way, texts, seed=derive_seed(plan.settings.seed, "new embeddings"))
+def _embed(model: PreTrainedModel, task: LocalRun, lacked: NewPieces, way: Way) -> None:
+    texts = [task.tokens.train(lang) for lang in task.tokens.languages]
+    embed(model, lacked, way, texts, seed=derive_seed(task.plan.settings.seed, "new embeddings"))

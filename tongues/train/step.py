@@ -1,5 +1,6 @@
-"""What the steps of a run work with, and one step: a batch, its gradient, an update."""
+"""What the steps of a run work with, one step, and the loss on held-out text."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +15,24 @@ from tongues.tokens import Mixture, Tokens
 from tongues.tokens.mixture import Course, Stage
 from tongues.train.engine.optimizer import set_rate
 from tongues.train.engine.processes import Processes
-from tongues.train.engine.processor import Processor
+from tongues.train.engine.processor import Processor, uncompiled
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import synchronize, whole
+from tongues.train.engine.sharding import reshard, synchronize, whole
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.schedule import embeddings_alone
-from tongues.train.validation import HeldOut
 
-__all__ = ["Dealer", "Gradient", "Setup", "gradient", "update"]
+__all__ = ["Dealer", "Gradient", "HeldOut", "HeldOutLoss", "Setup", "cut_windows", "gradient"]
+__all__ += ["update", "validate"]
+
+_TOKENS = 8192  # of held-out text scored at a time, about
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """The held-out tokens of a language, cut into windows, and the bytes they stand for."""
+
+    windows: torch.Tensor  # [windows, context + 1]; neighbours share one token
+    text_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,7 @@ class Setup:
         return settings.micro_batch // settings.context if settings.micro_batch else share
 
     def course(self, stages: Sequence[Stage]) -> Course:
-        """The deal of the run, with what changed of its shares."""
+        """The sampling order of the run; stages: where its shares changed."""
         return Course(self.mixture, stages, self.samples)
 
     def log(self, file: str, row: Mapping[str, Any]) -> None:
@@ -62,10 +73,7 @@ class Setup:
 
 
 class Dealer:
-    """Deals this process's samples of a batch, the next one while the device is still busy.
-
-    stages: of the shares, where they change.
-    """
+    """The samples of each batch for this process, the next one while the device is still busy."""
 
     def __init__(self, setup: Setup, stages: Sequence[Stage] = ()) -> None:
         self._setup, self._course = setup, setup.course(stages)
@@ -83,9 +91,8 @@ class Dealer:
     def _deal(self, number: int) -> Tensor:
         setup = self._setup
         share = setup.samples // setup.processes.count
-        dealt = self._course.batch(number)
-        ours = np.ascontiguousarray(dealt[setup.processes.rank * share :][:share])
-        batch = torch.from_numpy(ours)
+        ours = self._course.batch(number)[setup.processes.rank * share :][:share]
+        batch = torch.from_numpy(np.ascontiguousarray(ours))
         if setup.processor.device.type == "cuda":
             batch = batch.pin_memory()
         return batch.to(setup.processor.device, non_blocking=True)
@@ -93,7 +100,7 @@ class Dealer:
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """What is known of a step before its update."""
+    """The numbers of a step before its update."""
 
     loss: float  # nats per token of the whole batch
     norm: float  # of the whole gradient, before it is clipped
@@ -114,9 +121,8 @@ def gradient(setup: Setup, dealer: Dealer, number: int, wishes: tuple[bool, ...]
         (objective / setup.derived.batch).backward()
         nats += of_part
     weights = [weight for weight in setup.scorer.parameters() if weight.grad is not None]
-    norm = whole(
-        nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
-    )
+    grads = [weight.grad for weight in weights if weight.grad is not None]
+    norm = whole(nn.utils.get_total_norm(grads))
     nn.utils.clip_grads_with_norm_(weights, settings.clip, norm)
     dealer.deal_ahead(number + 1)
     here = torch.stack([nats, norm.double()]).tolist()  # one wait for the device
@@ -125,13 +131,64 @@ def gradient(setup: Setup, dealer: Dealer, number: int, wishes: tuple[bool, ...]
 
 
 def update(setup: Setup, step: int, rate: float) -> None:
-    """Move the weights by the gradient they hold; `step` counts from 0."""
+    """Move the weights by the gradient they hold, and drop it; `step` counts from 0."""
     alone = embeddings_alone(step, setup.derived.steps, setup.plan.settings)
     set_rate(setup.optimizer, rate, embeddings_alone=alone)
     setup.optimizer.step()
-    forget(setup)
-
-
-def forget(setup: Setup) -> None:
-    """Drop the gradient."""
     setup.optimizer.zero_grad(set_to_none=True)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutLoss:
+    """Loss on one language's held-out text."""
+
+    nats_per_token: float
+    bits_per_byte: float
+
+
+def cut_windows(
+    tokens: np.ndarray, token_bytes: np.ndarray, context: int, at_most: int | None = None
+) -> HeldOut:
+    """Cut a language's held-out tokens into whole windows: each token is predicted once.
+
+    at_most: tokens to score; of more, windows at even distances are taken.
+    """
+    count = (len(tokens) - 1) // context
+    assert count > 0, "fewer held-out tokens than one context"
+    windows = np.lib.stride_tricks.sliding_window_view(tokens, context + 1)[::context][:count]
+    if at_most is not None and count * context > at_most:
+        taken = max(1, at_most // context)
+        windows = windows[np.arange(taken) * count // taken]
+    scored = windows[:, 1:]
+    return HeldOut(torch.from_numpy(windows.astype(np.int64)), int(token_bytes[scored].sum()))
+
+
+def validate(
+    scorer: Scorer, texts: Mapping[str, HeldOut], processes: Processes
+) -> dict[str, HeldOutLoss]:
+    """The loss of each language: the sum over its tokens over their number, or their bytes.
+
+    Documents are kept apart or not as the scorer does in training.
+    """
+    scorer.eval()
+    with torch.no_grad(), uncompiled():
+        nats = processes.sum([_nats(scorer, text, processes) for text in texts.values()])
+    reshard(scorer)
+    scorer.train()
+    losses: dict[str, HeldOutLoss] = {}
+    for (lang, text), total in zip(texts.items(), nats, strict=True):
+        tokens = text.windows.shape[0] * (text.windows.shape[1] - 1)
+        losses[lang] = HeldOutLoss(total / tokens, total / math.log(2) / text.text_bytes)
+    return losses
+
+
+def _nats(scorer: Scorer, text: HeldOut, processes: Processes) -> float:
+    """The nats of this process's windows; all processes score equally often, as FSDP asks."""
+    parts = text.windows.split(max(1, _TOKENS // text.windows.shape[1]))
+    total = torch.zeros((), dtype=torch.float64, device=scorer.processor.device)
+    for first in range(0, len(parts), processes.count):
+        ours = processes.share(parts[first : first + processes.count])
+        windows = ours[0] if ours else text.windows[:1]
+        nats = scorer(windows.to(scorer.processor.device))[1]
+        total += nats if ours else 0.0
+    return float(total)

@@ -1,6 +1,6 @@
-"""A run as a job: what its process does, wherever it is started.
+"""A run as a job: the work of its process, wherever it is started.
 
-What became of the run stands in its directory.
+The result of the run is in its directory.
 """
 
 import os
@@ -22,9 +22,9 @@ _LAST_CHECKPOINT = 3600  # seconds that torchrun grants its processes to leave o
 
 
 def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, whole: bool = False) -> None:
-    """List the runs that are meant, beside those listed before.
+    """List the runs that are planned, beside those listed before.
 
-    whole: they are all that their recipe means; others listed before are meant no longer.
+    whole: they are all of their recipe; others listed before are no longer planned.
     """
     folders: dict[Path, dict[str, object]] = {}
     for plan in plans:
@@ -66,7 +66,7 @@ def training_job(
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What the process of a run calls: it trains the run on `threads` threads in all.
+    """The work of a run's process: trains the run on `threads` threads in all.
 
     By torchrun where `processes` is more than one. The reason of a failure is left in the run's
     directory; the exit code says only what could not be left there.
@@ -80,38 +80,39 @@ class Training:
 
     def __call__(self) -> int:
         """Train; returns an exit code."""
-        directory = self._directory
-        if "RANK" in os.environ:
-            return self._train()
-        if is_held(directory):
-            return DONE
-        with suppress(OSError):
-            (directory / FAILURE).unlink()
-        return self._train_together() if self.processes > 1 else self._train()
-
-    @property
-    def _directory(self) -> Path:
-        return self.workspace / "runs" / self.plan.name
-
-    def _train(self) -> int:
-        """Train in this process; the first of its failures that is noted stands."""
-        from tongues.train.run import train
-
+        directory, together = self.workspace / "runs" / self.plan.name, "RANK" in os.environ
+        if not together:
+            if is_held(directory):
+                return DONE
+            with suppress(OSError):
+                (directory / FAILURE).unlink()
         try:
-            train(self.plan, self.workspace, threads=self.threads, rebuild=self.rebuild)
-            return DONE
+            reason = self._torchrun() if self.processes > 1 and not together else self._train()
         except (Stopped, KeyboardInterrupt):
             return DONE
         except (UserError, OSError) as error:
             reason = error.what if isinstance(error, UserError) else str(error)
-            if "RANK" not in os.environ and is_held(self._directory):
+            if not together and is_held(directory):
                 return DONE  # somebody else came first
         except Exception:
             reason = traceback.format_exc()
-        return _leave(self._directory, reason)
+        if not reason:
+            return DONE
+        try:
+            if not (directory / FAILURE).exists():  # the first failure that is noted stands
+                write_text(directory / FAILURE, reason)
+            return FAILED
+        except OSError:
+            return UNTOLD
 
-    def _train_together(self) -> int:
-        """Train by torchrun in this process and others below it."""
+    def _train(self) -> str:
+        from tongues.train.run import train
+
+        train(self.plan, self.workspace, threads=self.threads, rebuild=self.rebuild)
+        return ""
+
+    def _torchrun(self) -> str:
+        """Train in processes below this one; returns the reason of a failure, if there is one."""
         from torch.distributed.elastic.multiprocessing.api import SignalException
         from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
         from torch.distributed.run import parse_args, run
@@ -119,24 +120,11 @@ class Training:
         each = max(1, self.threads // self.processes)
         options = ["--standalone", "--nproc-per-node", str(self.processes)]
         options += ["--shutdown-timeout", str(_LAST_CHECKPOINT)]
+        one = training_job(self.plan, self.workspace, threads=each, rebuild=self.rebuild)
         try:
-            one = training_job(self.plan, self.workspace, threads=each, rebuild=self.rebuild)
             run(parse_args([*options, *command_line(one)[1:]]))
-            return DONE
         except SignalException:
-            return DONE
-        except OSError as error:
-            reason = str(error)
+            return ""
         except ChildFailedError as error:
-            reason = why_ended(error.get_first_failure()[1].exitcode)
-        return _leave(self._directory, reason) if reason else DONE
-
-
-def _leave(directory: Path, reason: str) -> int:
-    """Note why a run failed, unless that stands there already."""
-    try:
-        if not (directory / FAILURE).exists():
-            write_text(directory / FAILURE, reason)
-        return FAILED
-    except OSError:
-        return UNTOLD
+            return why_ended(error.get_first_failure()[1].exitcode)
+        return ""

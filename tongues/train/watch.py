@@ -1,24 +1,23 @@
 """A run's own logs, shown by trackio or TensorBoard while it goes on.
 
-What the tracker holds is a copy of `metrics.jsonl`, `evals.jsonl` and `timing.jsonl`: made anew
-when a run goes on or goes back, so no step is in it twice.
+The tracker holds a copy of `metrics.jsonl`, `evals.jsonl` and `timing.jsonl`, written again when a
+run resumes or rolls back, so no step is in it twice.
 """
 
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
 
 __all__ = ["check_tracker", "tracked"]
 
-_PACKAGES = {"trackio": "trackio", "tensorboard": "tensorboard"}
-_NAMES = {
+_SHOWN = {  # the name of each number in a tracker
     "metrics.jsonl": {"loss": "train/loss", "rate": "train/rate", "norm": "train/norm"},
     "evals.jsonl": {"loss": "held out/{lang}", "bits_per_byte": "bits per byte/{lang}"},
     "timing.jsonl": {
@@ -28,18 +27,12 @@ _NAMES = {
     },
 }
 
-
-class _Log(Protocol):
-    """Where numbers of steps are shown."""
-
-    def write(self, step: int, numbers: Mapping[str, float]) -> None: ...
-
-    def close(self) -> None: ...
+Write = Callable[[int, dict[str, float]], None]  # the numbers of a step
 
 
 def check_tracker(track: str | None) -> None:
     """Refuse a tracker that is not installed, with the line that installs it."""
-    if track is not None and importlib.util.find_spec(_PACKAGES[track]) is None:
+    if track is not None and importlib.util.find_spec(track) is None:
         hint = f"pip install 'tongues[{track}]'"
         raise UserError(f"`{track}` is not installed", where="train.track", hint=hint)
 
@@ -54,44 +47,39 @@ def tracked(track: str | None, directory: Path, run: str) -> Iterator[Callable[[
     if track is None:
         yield lambda: None
         return
-    trackio = track == "trackio"
-    copy = _Copy(
-        directory, lambda: _Trackio(directory, run) if trackio else _TensorBoard(directory)
-    )
-    try:
-        yield copy.update
-    finally:
-        copy.close()
+    with _Copy(track, directory, run) as copy:
+        try:
+            yield copy.update
+        finally:
+            copy.update()
 
 
-class _Copy:
-    """A run's logs copied to a tracker as they grow, and anew when they were cut back."""
+class _Copy(ExitStack):
+    """A run's logs copied to a tracker as they grow, and again when they were cut back."""
 
-    def __init__(self, directory: Path, open_log: Callable[[], _Log]) -> None:
-        self._directory, self._open = directory, open_log
-        self._log: _Log | None = None
+    def __init__(self, track: str, directory: Path, run: str) -> None:
+        super().__init__()
+        self._tracker = _trackio if track == "trackio" else _tensorboard
+        self._directory, self._run = directory, run
+        self._write: Write | None = None
         self._read: dict[str, tuple[int, int]] = {}  # which file (inode) it was, bytes of it copied
 
     def update(self) -> None:
         """Copy the whole lines that came since the last time."""
-        if self._log is None or self._cut_back():
-            self.close_log()
-            self._log, self._read = self._open(), {}
-        rows: dict[int, dict[str, float]] = {}
-        for name in _NAMES:
+        if self._write is None or self._cut_back():
+            self.close()
+            self._write = self.enter_context(self._tracker(self._directory, self._run))
+            self._read = {}
+        steps: dict[int, dict[str, float]] = {}
+        for name, shown in _SHOWN.items():
             for row in self._new_rows(name):
-                rows.setdefault(row["step"], {}).update(_numbers(name, row))
-        for step in sorted(rows):
-            self._log.write(step, rows[step])
-
-    def close(self) -> None:
-        """Copy the rest and let go."""
-        self.update()
-        self.close_log()
-
-    def close_log(self) -> None:
-        if self._log is not None:
-            self._log.close()
+                steps.setdefault(row["step"], {}).update(
+                    (label.format(lang=row.get("lang", "")), float(row[key]))
+                    for key, label in shown.items()
+                    if row.get(key) is not None
+                )
+        for step in sorted(steps):
+            self._write(step, steps[step])
 
     def _cut_back(self) -> bool:
         """Whether a file copied from was replaced by another: a file that grows stays the same."""
@@ -110,66 +98,43 @@ class _Copy:
         yield from (json.loads(line) for line in whole.splitlines())
 
 
-def _numbers(file: str, row: Mapping[str, Any]) -> dict[str, float]:
-    """What a line of a log says, under the names a tracker shows."""
-    lang = row.get("lang", "")
-    return {
-        shown.format(lang=lang): float(row[key])
-        for key, shown in _NAMES[file].items()
-        if row.get(key) is not None
-    }
-
-
-class _TensorBoard:
+@contextmanager
+def _tensorboard(directory: Path, run: str) -> Iterator[Write]:
     """Event files in the run's own directory, so that a run has its own name there."""
+    from torch.utils.tensorboard.writer import SummaryWriter
 
-    def __init__(self, directory: Path) -> None:
-        from torch.utils.tensorboard.writer import SummaryWriter
+    for old in directory.glob("events.out.tfevents.*"):
+        old.unlink()
+    with SummaryWriter(str(directory)) as writer:
 
-        for old in directory.glob("events.out.tfevents.*"):
-            old.unlink()
-        self._writer = SummaryWriter(str(directory))
+        def write(step: int, numbers: dict[str, float]) -> None:
+            for name, number in numbers.items():
+                writer.add_scalar(name, number, step)
 
-    def write(self, step: int, numbers: Mapping[str, float]) -> None:
-        for name, number in numbers.items():
-            self._writer.add_scalar(name, number, step)
-
-    def close(self) -> None:
-        self._writer.close()
+        yield write
 
 
-class _Trackio:
+@contextmanager
+def _trackio(directory: Path, run: str) -> Iterator[Write]:
     """A run of trackio's own store, in the project of the run's study."""
-
-    def __init__(self, directory: Path, run: str) -> None:
-        import trackio
-
-        study, _, name = run.rpartition("/")
-        project, marker = study.replace("/", "-") or "tongues", directory / "trackio.json"
-        if marker.exists():
-            _forget(**read_json(marker))
-        with redirect_stdout(StringIO()):  # standard output is for data
-            self._run = trackio.init(project, name, embed=False, auto_log_gpu=False)
-        write_json(marker, {"project": project, "run_id": self._run.id})
-
-    def write(self, step: int, numbers: Mapping[str, float]) -> None:
-        self._run.log(dict(numbers), step=step)
-
-    def close(self) -> None:
-        import trackio
-
-        with redirect_stdout(StringIO()):
-            trackio.finish()
-
-
-def _forget(project: str, run_id: str) -> None:
-    """Remove what an earlier sitting of this very run left with trackio, if it is there still."""
     import trackio
 
+    study, _, name = run.rpartition("/")
+    project, marker = study.replace("/", "-") or "tongues", directory / "trackio.json"
+    if marker.exists():  # what an earlier sitting of this run left, if it is there still
+        left = read_json(marker)
+        try:
+            runs = list(trackio.Api().runs(left["project"]))
+        except ValueError:  # no such project: its store was removed, or is another
+            runs = []
+        for one in runs:
+            if one.id == left["run_id"]:
+                one.delete()
+    with redirect_stdout(StringIO()):  # standard output is for data
+        shown = trackio.init(project, name, embed=False, auto_log_gpu=False)
+    write_json(marker, {"project": project, "run_id": shown.id})
     try:
-        runs = list(trackio.Api().runs(project))
-    except ValueError:  # no such project: its store was removed, or is another
-        return
-    for run in runs:
-        if run.id == run_id:
-            run.delete()
+        yield lambda step, numbers: shown.log(numbers, step=step)
+    finally:
+        with redirect_stdout(StringIO()):
+            trackio.finish()

@@ -188,12 +188,12 @@ def study(
 def check_study(
     recipe: RecipeSource, loaded: Recipe, where: str | None, *, pilot: bool, rebuild: bool
 ) -> None:
-    """Refuse a recipe of another kind of work than `study` is asked for, and what a pilot lacks."""
+    """Refuse a recipe that is not one of a study, or of a pilot, and what a pilot does not take."""
     place = where_of(recipe)
-    if bool(loaded.pilot) != pilot:
-        has = "`pilot`" if loaded.pilot else "no `pilot`"
-        hint = "add --pilot" if loaded.pilot else "leave out --pilot"
-        raise UserError(f"the recipe has {has} section", where=place, hint=hint)
+    if loaded.pilot and not pilot:
+        raise UserError("the recipe has a `pilot` section", where=place, hint="add --pilot")
+    if pilot and not loaded.pilot:
+        raise UserError("the recipe has no `pilot` section", where=place, hint="leave out --pilot")
     if not pilot and loaded.study is None:
         raise UserError("there is no `study` section", where=place, hint="see `tongues train`")
     if pilot and (where or rebuild):

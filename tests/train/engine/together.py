@@ -17,9 +17,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from tongues.errors import UserError
 from tongues.train.checkpoint import Checkpoints, Position
-from tongues.train.engine.compiling import decoder_layers
 from tongues.train.engine.processes import Processes, join_processes
-from tongues.train.engine.processor import Processor
+from tongues.train.engine.processor import Processor, decoder_layers
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import gather_model, reshard, shard, synchronize, whole
 

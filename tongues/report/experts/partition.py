@@ -7,8 +7,22 @@ from pathlib import Path
 
 from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance, leaves
-from tongues.pages import blocks as b
-from tongues.pages import check_folder, percent, percent_cell, write_page
+from tongues.pages import (
+    Callout,
+    Card,
+    Cards,
+    Cell,
+    Entry,
+    Figure,
+    Page,
+    Paragraph,
+    Section,
+    Table,
+    check_folder,
+    percent,
+    percent_cell,
+    write_page,
+)
 from tongues.pages.axes import COUNT, Axis, Row, categories, colour, linear, tips
 from tongues.pages.plots import alt, bars, chart, heat, panel, words
 from tongues.quantities import show_count
@@ -39,22 +53,22 @@ def write_partition_page(
     filled folder refused.
     """
     check_folder(out)
-    notes = [b.Callout("Notes", partition.notes)] if partition.notes else []
+    notes = [Callout("Notes", partition.notes)] if partition.notes else []
     figures = [_tree(partition)] if partition.merges else []
     figures.append(_shares(partition, text))
     if partition.distances and len(partition.distances) > 1:
         figures.append(_matrix(partition, partition.distances))
-    decisions = [b.Paragraph(_ABOUT_MERGES, "quiet"), _merge_table(partition)]
-    page = b.Page(
+    decisions = [Paragraph(_ABOUT_MERGES, "quiet"), _merge_table(partition)]
+    page = Page(
         title or f"Partition in {partition.k} parts",
         [
             _cards(partition, text),
             *notes,
-            b.Section("parts", "Parts", [part_table(partition, text)]),
+            Section("parts", "Parts", [part_table(partition, text)]),
             *figures,
-            *([b.Section("decisions", "Decisions", decisions)] if partition.merges else []),
+            *([Section("decisions", "Decisions", decisions)] if partition.merges else []),
         ],
-        lead=[b.Paragraph(partition_lead(partition), "lead")],
+        lead=[Paragraph(partition_lead(partition), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"tokens": dict(text), **partition.to_json()},
     )
@@ -73,10 +87,10 @@ def partition_lead(partition: Partition) -> str:
     return f"The text of {languages} in {partition.k} parts, {how}."
 
 
-def part_table(partition: Partition, text: Mapping[str, float] | None = None) -> b.Table:
+def part_table(partition: Partition, text: Mapping[str, float] | None = None) -> Table:
     """A row per part: which languages it has, and how much text where that is known."""
     sizes = amounts(partition, text) if text else []
-    rows: list[dict[str, b.Entry]] = []
+    rows: list[dict[str, Entry]] = []
     for number, shares in enumerate(partition.shares):
         most_first = sorted(shares.items(), key=lambda item: -item[1])
         named = ", ".join(
@@ -84,15 +98,15 @@ def part_table(partition: Partition, text: Mapping[str, float] | None = None) ->
             for lang, part in most_first
             if part >= _SEEN
         )
-        row: dict[str, b.Entry] = {"part": number, "languages": named}
+        row: dict[str, Entry] = {"part": number, "languages": named}
         if text:
-            row["tokens"] = b.Cell(show_count(sizes[number]), sizes[number])
+            row["tokens"] = Cell(show_count(sizes[number]), sizes[number])
             row["of all"] = percent_cell(sizes[number], sum(sizes))
         rows.append(row)
-    return b.Table.of(rows)
+    return Table.of(rows)
 
 
-def _cards(partition: Partition, text: Mapping[str, float]) -> b.Cards:
+def _cards(partition: Partition, text: Mapping[str, float]) -> Cards:
     sizes = amounts(partition, text)
     most = [max(s.get(lang, 0.0) for s in partition.shares) for lang in partition.languages]
     whole = sum(part > 1 - _SEEN for part in most)
@@ -101,30 +115,30 @@ def _cards(partition: Partition, text: Mapping[str, float]) -> b.Cards:
     below = f"{each} languages in each" if whole == len(most) else "with text of several languages"
     span = f"{show_count(min(sizes))} to {show_count(max(sizes))} tokens"
     cards = [
-        b.Card(str(partition.k), below, "parts, an expert for each"),
-        b.Card(f"{balance(sizes):.2f}", span, "times the mean is the largest part's text"),
+        Card(str(partition.k), below, "parts, an expert for each"),
+        Card(f"{balance(sizes):.2f}", span, "times the mean is the largest part's text"),
     ]
     if partition.k > 1:
         between = f"{whole} of {len(most)} languages are in one part whole"
         what = "of a language's text, on average, is in one part"
-        cards.append(b.Card(percent(sum(most) / len(most)), between, what))
-    return b.Cards(cards)
+        cards.append(Card(percent(sum(most) / len(most)), between, what))
+    return Cards(cards)
 
 
-def _merge_table(partition: Partition) -> b.Table:
+def _merge_table(partition: Partition) -> Table:
     """Every merge of the tree, nearest first in each round."""
-    rows: list[list[b.Entry]] = []
+    rows: list[list[Entry]] = []
     for merge in partition.merges:
         both = {*merge.left, *merge.right}
         within = [n for n, part in enumerate(partition.clusters) if both <= set(part)]
         sides = ", ".join(merge.left), ", ".join(merge.right)
-        distance = b.Cell(f"{merge.distance:.3f}", merge.distance)
+        distance = Cell(f"{merge.distance:.3f}", merge.distance)
         where = f"part {within[0]}" if within else "above the parts"
         rows.append([merge.round, distance, *sides, where])
-    return b.Table(["round", "distance", "cluster", "with", "in"], rows)
+    return Table(["round", "distance", "cluster", "with", "in"], rows)
 
 
-def _tree(partition: Partition) -> b.Figure:
+def _tree(partition: Partition) -> Figure:
     """The languages from above to below, the rounds from left to right."""
     order, part = leaves(partition), _part_of(partition)
     places = {frozenset([lang]): (0.0, float(y)) for y, lang in enumerate(order)}  # round and row
@@ -166,7 +180,7 @@ def _tree(partition: Partition) -> b.Figure:
         "Each joint shows the distance at which two clusters merged. Coloured lines are within a "
         "part, grey ones above: they show which parts are near each other."
     )
-    return b.Figure("tree", "The tree behind the parts", caption, (drawn,), tuple(joints))
+    return Figure("tree", "The tree behind the parts", caption, (drawn,), tuple(joints))
 
 
 def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list[Row]]:
@@ -192,7 +206,7 @@ def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list
     return drawn, rows
 
 
-def _shares(partition: Partition, text: Mapping[str, float]) -> b.Figure:
+def _shares(partition: Partition, text: Mapping[str, float]) -> Figure:
     """Whose text is where, by language and by part."""
     spread, rows = spread_panel("Each language's text", partition)
     rows = [row | {"tokens": row["share"] * text[row["language"]]} for row in rows]
@@ -220,10 +234,10 @@ def _shares(partition: Partition, text: Mapping[str, float]) -> b.Figure:
     if not whole:
         caption = f"How the text of each language is spread over the parts. Second, t{caption[1:]}"
     panels = (holds,) if whole else (spread, holds)
-    return b.Figure("shares", "Whose text each expert learns", caption, panels, tuple(rows))
+    return Figure("shares", "Whose text each expert learns", caption, panels, tuple(rows))
 
 
-def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> b.Figure:
+def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> Figure:
     """Every distance; languages of one part have a colour of their own."""
     order, part = leaves(partition), _part_of(partition)
     kinds = ["one part", "two parts"] if part else ["distance"]
@@ -251,7 +265,7 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
     caption = "The darker, the nearer."
     caption += " The languages are in the order of the tree." if partition.merges else ""
     caption += " Pairs in one part have a colour of their own." if part else ""
-    return b.Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
+    return Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
 
 
 def _part_of(partition: Partition) -> dict[str, int]:

@@ -10,10 +10,8 @@ from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.train.engine.attention import BLOCKED
-from tongues.train.engine.compiling import compile_blocks
-from tongues.train.engine.documents import positions
-from tongues.train.engine.processor import Processor
-from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.processor import Processor, compile_layers
+from tongues.train.engine.scorer import Scorer, positions
 from tongues.train.engine.vocabulary import powers
 
 __all__ = ["Choices", "fit_scorer"]
@@ -52,10 +50,8 @@ def fit_scorer(
     where loss or gradients differ. recompute: layers anew in the backward pass. compiled: layer
     by layer, unless nothing can be compiled here.
     """
-    chance = torch.Generator().manual_seed(0)
-    size = (2, min(context, _TRIED) + 1)
-    windows = torch.randint(model.config.vocab_size, size, generator=chance)
-    windows = windows.to(processor.device)
+    size, seeded = (2, min(context, _TRIED) + 1), torch.Generator().manual_seed(0)
+    windows = torch.randint(model.config.vocab_size, size, generator=seeded).to(processor.device)
     exact = Processor(processor.device, bfloat16=False, threads=processor.threads)
     own = Scorer(model, exact, apart_by, chunked=False)
     model.train()
@@ -69,8 +65,10 @@ def fit_scorer(
         what = "its weights give no number for a loss or a gradient"
         hint = "look for nan or inf in them, and take the model from another place"
         raise UserError(what, where="train.base", hint=hint)
+    # Ways to try, the fastest first.
+    ways = ("sdpa",) if processor.device.type == "cuda" else (BLOCKED, "sdpa")
     attention = "eager"
-    for way in _attentions(processor):
+    for way in ways:
         if _same(_tried(own, windows, way), expected):
             attention = way
             break
@@ -79,14 +77,14 @@ def fit_scorer(
     if apart_by is not None:
         _keeps_apart(model, windows[:1, :-1], apart_by)
     scorer = Scorer(model, exact, apart_by, chunked=True)
-    found = _tried(scorer, windows, attention)
-    if not (_same(found, expected) and _same_when_large(scorer, own, windows)):
+    chunked = _tried(scorer, windows, attention)
+    if not (_same(chunked, expected) and _same_when_large(scorer, own, windows)):
         tell("this model's logits are more than one product: they are computed whole")
         scorer.chunked = False
     scorer.processor = processor
     if recompute:
         model.activation_checkpointing_enable()
-    if compiled and (reason := compile_blocks(model)):
+    if compiled and (reason := compile_layers(model)):
         tell(f"layers are not compiled: {reason}")
         compiled = False
     if compiled:
@@ -99,11 +97,6 @@ def fit_scorer(
         loss="chunked" if scorer.chunked else "whole",
         compiled=compiled,
     )
-
-
-def _attentions(processor: Processor) -> tuple[str, ...]:
-    """Ways to try, the fastest first."""
-    return ("sdpa",) if processor.device.type == "cuda" else (BLOCKED, "sdpa")
 
 
 def _name(attention: str) -> str:

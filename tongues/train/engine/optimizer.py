@@ -21,28 +21,21 @@ def make_optimizer(model: PreTrainedModel, settings: Train, rate: float) -> torc
     text lacks, such as the parent's other languages, never do: decay alone would move them. An
     output matrix of its own has a gradient in every row.
     """
-    found = [model.get_input_embeddings(), model.get_output_embeddings()]
-    vocabulary = {id(module.weight) for module in found if isinstance(module, nn.Module)}
+    ends = [model.get_input_embeddings(), model.get_output_embeddings()]
+    vocabulary = {id(module.weight) for module in ends if isinstance(module, nn.Module)}
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
-    groups: dict[tuple[bool, bool, bool], list[nn.Parameter]] = {}
+    groups: dict[tuple[bool, bool, bool], dict[str, Any]] = {}
     for weight in model.parameters():
         decays, of_pieces = weight.ndim >= 2 and id(weight) not in tables, id(weight) in vocabulary
-        turned = settings.optimizer == "muon" and decays and weight.ndim == 2 and not of_pieces
-        groups.setdefault((turned, decays, of_pieces), []).append(weight)
-    sorts = [
-        {
-            "params": weights,
-            "weight_decay": settings.weight_decay if decays else 0.0,
-            "vocabulary": of_pieces,
-            "muon": turned,
-        }
-        for (turned, decays, of_pieces), weights in groups.items()
-    ]
-    plain = [sort for sort in sorts if not sort["muon"]]
+        muon = settings.optimizer == "muon" and decays and weight.ndim == 2 and not of_pieces
+        decay = settings.weight_decay if decays else 0.0
+        group = {"params": [], "weight_decay": decay, "vocabulary": of_pieces, "muon": muon}
+        groups.setdefault((muon, decays, of_pieces), group)["params"].append(weight)
+    plain = [group for group in groups.values() if not group["muon"]]
     adamw = torch.optim.AdamW(plain, lr=rate, betas=_BETAS, fused=True)
     if settings.optimizer == "adamw":
         return adamw
-    matrices = [sort for sort in sorts if sort["muon"]]
+    matrices = [group for group in groups.values() if group["muon"]]
     # Updates as large as AdamW's, so that a rate means the same to both.
     return _Both(torch.optim.Muon(matrices, lr=rate, adjust_lr_fn="match_rms_adamw"), adamw)
 

@@ -1,9 +1,9 @@
 """The processes that train one model together: what each is, and what they tell one another."""
 
-import json
 import os
 import select
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from torch import distributed
 from tongues.errors import UserError
 from tongues.ranks import stop_after
 
-__all__ = ["Processes", "join_processes", "leave", "lost_another"]
+__all__ = ["Processes", "join_processes", "together"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,48 +55,36 @@ class Processes:
         """Whether it is so in any of the processes."""
         return self.sum([float(flag)])[0] > 0
 
-    def barrier(self) -> None:
-        """Wait until all have come here."""
-        self.sum([0.0])
-
     def once(self, work: Callable[[], Result]) -> Result:
-        """What `work`, called in the first process alone, returns: anything that is JSON.
-
-        A UserError of it is raised in all of them.
-        """
+        """What `work`, called in the first process alone, returns; its UserError raises in all."""
         if self.count == 1:
             return work()
-        answer: dict[str, Any] = {}
+        answer: list[Any] = [None, None]
         if self.first:
             try:
-                answer = {"result": work()}
+                answer[0] = work()
             except UserError as error:
-                fields = ("what", "where", "hint", "code")
-                answer = {"error": {name: getattr(error, name) for name in fields}}
-        answer = json.loads(self._from_first(json.dumps(answer)))
-        if "error" in answer:
-            raise UserError(**answer["error"])
-        return answer["result"]
-
-    def _from_first(self, text: str) -> str:
-        content = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8).to(self.device)
-        length = int(self.sum([len(content) if self.first else 0])[0])
-        if not self.first:
-            content = torch.empty(length, dtype=torch.uint8, device=self.device)
-        distributed.broadcast(content, src=0)
-        return bytes(content.tolist()).decode()
+                answer[1] = error
+        distributed.broadcast_object_list(answer, src=0, device=self.device)
+        if answer[1] is not None:
+            raise answer[1]
+        return answer[0]
 
 
-def leave(processes: Processes) -> None:
-    """Part from the others, once all have come here."""
-    if processes.count > 1:
-        processes.barrier()
-        distributed.destroy_process_group()
-
-
-def lost_another(error: RuntimeError) -> bool:
-    """Whether an error is that another process is no longer there to answer."""
-    return isinstance(error, distributed.DistError) or "gloo" in str(error)
+@contextmanager
+def together(processes: Processes, run: str) -> Iterator[None]:
+    """Part from the others at the end; a UserError where one of them ended before."""
+    try:
+        yield
+        if processes.count > 1:
+            processes.sum([0.0])
+            distributed.destroy_process_group()
+    except RuntimeError as error:
+        lost = isinstance(error, distributed.DistError) or "gloo" in str(error)
+        if not lost or processes.count == 1:
+            raise
+        what, hint = "another process of this run ended", "run it again to resume"
+        raise UserError(what, where=run, hint=hint) from None
 
 
 def join_processes(device_type: str) -> Processes:

@@ -1,13 +1,18 @@
-"""The machine a run computes on: device, precision, threads, memory, and how fast it can be."""
+"""The machine a run computes on: device, precision, threads, speed, and layers compiled for it."""
 
 import ctypes
 import os
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
 
-__all__ = ["Processor", "autocast", "ceiling", "set_up"]
+__all__ = ["Processor", "autocast", "ceiling", "compile_layers", "decoder_layers", "set_up"]
+__all__ += ["uncompiled"]
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MEASURED = 0.3  # seconds
@@ -70,3 +75,25 @@ def _fast(device: torch.device) -> bool:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     capabilities = torch.cpu.get_capabilities()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:
+    """The decoder's layers, in order."""
+    return [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
+
+
+def compile_layers(model: PreTrainedModel) -> str | None:
+    """Compile each layer in place, in this process; or none, and return the reason."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no workers that outlive a killed run
+    try:
+        torch.compile(torch.sin)(torch.ones(64, device=model.device))
+    except Exception as error:  # a compiler, its headers, a place for its cache: all may be missing
+        return str(error).strip().splitlines()[0]
+    for layer in decoder_layers(model):
+        layer.compile(dynamic=False)
+    return None
+
+
+def uncompiled() -> AbstractContextManager[None]:
+    """Compute as written for a while: shapes that come seldom are not worth compiling for."""
+    return torch.compiler.set_stance("force_eager")

@@ -1,13 +1,13 @@
 """A model with its loss, the one way in which training and validation compute it."""
 
+import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from tongues.train.engine.documents import positions
 from tongues.train.engine.processor import Processor, autocast
 from tongues.train.engine.vocabulary import chunked_loss, powers, whole_loss
 
-__all__ = ["Scorer"]
+__all__ = ["Scorer", "positions"]
 
 
 class Scorer(nn.Module):
@@ -42,3 +42,15 @@ class Scorer(nn.Module):
             return chunked_loss(
                 hidden.flatten(0, 1), head.weight, head.bias, wanted, z_loss, self.powers
             )
+
+
+def positions(tokens: Tensor, end_id: int) -> Tensor:
+    """The place of every token [samples, context] in its document, from 0.
+
+    Transformers reads positions that begin again as documents packed into one sample, when there
+    is no cache. As an input, the token that ends a document stands before the next and begins it:
+    it says nothing but "a document begins", and the first token of that document is predicted from
+    it alone, as it is when the model is used. As a target it still belongs to the document it ends.
+    """
+    place = torch.arange(tokens.shape[1], device=tokens.device)
+    return place - torch.where(tokens == end_id, place, 0).cummax(dim=1).values

@@ -12,8 +12,8 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 from transformers import PreTrainedModel
 
-from tongues.train.engine.compiling import decoder_layers
 from tongues.train.engine.processes import Processes
+from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer
 
 __all__ = ["gather_model", "kept_buffers", "reshard", "shard", "synchronize", "whole"]

@@ -20,16 +20,8 @@ from torch.futures import Future
 
 __all__ = ["Share", "SharesWriter", "write_shares"]
 
-_NAMES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
-}
+_NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+_NAMES |= {torch.int64: "I64", torch.int32: "I32", torch.uint8: "U8", torch.bool: "BOOL"}
 
 
 Share = tuple[WriteItem, Tensor]
@@ -58,21 +50,24 @@ class SharesWriter(StorageWriter):
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
         """The plans with the name of each process's file."""
-        names = (
-            f"state-{number}-of-{len(plans)}.safetensors" for number in range(1, len(plans) + 1)
-        )
-        return [replace(plan, storage_data=name) for plan, name in zip(plans, names, strict=True)]
+        return [
+            replace(plan, storage_data=f"state-{number}-of-{len(plans)}.safetensors")
+            for number, plan in enumerate(plans, 1)
+        ]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
         """Write this process's shares."""
-        shares = {item.index.fqn: (item, _resolved(planner, item)) for item in plan.items}
+        shares: dict[str, Share] = {}
+        for item in plan.items:
+            tensor = planner.resolve_data(item)
+            assert isinstance(tensor, Tensor)
+            shares[item.index.fqn] = item, tensor
         assert len(shares) == len(plan.items), "two shares of one tensor in one process"
-        results = []
-        if shares:
-            digest = write_shares(self.folder / plan.storage_data, shares)
-            for item, tensor in shares.values():
-                said = (plan.storage_data, digest)
-                results.append(WriteResult(item.index, tensor.nbytes, said))
+        digest = write_shares(self.folder / plan.storage_data, shares) if shares else ""
+        results = [
+            WriteResult(item.index, tensor.nbytes, (plan.storage_data, digest))
+            for item, tensor in shares.values()
+        ]
         future: Future[list[WriteResult]] = Future()
         future.set_result(results)
         return future
@@ -85,12 +80,6 @@ class SharesWriter(StorageWriter):
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
         """Any path will do."""
         return True
-
-
-def _resolved(planner: SavePlanner, item: WriteItem) -> Tensor:
-    tensor = planner.resolve_data(item)
-    assert isinstance(tensor, Tensor)
-    return tensor
 
 
 def write_shares(path: Path, shares: Mapping[str, Share]) -> str:
