@@ -234,8 +234,9 @@ def fit_places(
     if compare:
         return FitAnswer(comparison=_compare(by_strategy, request), cautions=cautions)
     fitted = _fit(by_strategy, request, form)
-    under = request.base or (fitted[0][0] if len(fitted) > 1 else None)
-    implied = implied_by(under, fitted[-1][0]) if under and law == "cpt" else None
+    first, last = fitted[0][0], fitted[-1][0]
+    under = request.base or (None if first is last else first)
+    implied = implied_by(under, last) if under and law == "cpt" else None
     return FitAnswer(fitted=fitted, implied=implied, cautions=cautions)
 
 

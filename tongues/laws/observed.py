@@ -165,8 +165,8 @@ def usual_bases(runs: Sequence[RunCurves]) -> list[RunCurves]:
         if run.strategy == "cpt":
             counts[run.shape][run.base_tokens] += 1
     usual = {
-        shape: min(found, key=lambda base: (-found[base], base or 0.0))
-        for shape, found in counts.items()
+        shape: min(bases, key=lambda base: (-bases[base], base or 0.0))
+        for shape, bases in counts.items()
     }
     return [run for run in runs if run.strategy != "cpt" or run.base_tokens == usual[run.shape]]
 

@@ -133,10 +133,10 @@ def read_laws_file(path: Path | str) -> list[Law]:
 
 def find_law(word: str, form: str) -> Law:
     """The one law of that form in a file, or a published one by name."""
-    found = [preset(word)] if word in PRESETS else read_laws_file(Path(word))
-    fitting = [law for law in found if law.form == form]
+    laws = [preset(word)] if word in PRESETS else read_laws_file(Path(word))
+    fitting = [law for law in laws if law.form == form]
     if len(fitting) == 1:
         return fitting[0]
-    has = ", ".join(f"{law.form} {law.target}".strip() for law in found)
+    has = ", ".join(f"{law.form} {law.target}".strip() for law in laws)
     what = f"holds {len(fitting) or 'no'} {form} law{'s' if fitting else ''}: {has}"
     raise UserError(what, where=word, hint="give a file with exactly one")

@@ -104,7 +104,7 @@ def bootstrap_intervals(
     the truth too often for few independent rows, fully corrected ones too seldom for few runs
     (`benchmarks/coverage.py`).
     """
-    found = {}
+    ends = {}
     for name, values in draws.items():
         if len(values) >= FEWEST_DRAWS:
             values = np.clip(values[~np.isnan(values)], -_ENDLESS, _ENDLESS)
@@ -114,5 +114,5 @@ def bootstrap_intervals(
                 100.0 * _NORMAL.cdf(shift + _NORMAL.inv_cdf(level / 100.0)) for level in _LEVEL
             ]
             low, high = _unbounded(np.percentile(values, levels))
-            found[name] = (float(low), float(high))
-    return found
+            ends[name] = (float(low), float(high))
+    return ends

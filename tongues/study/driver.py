@@ -159,8 +159,8 @@ class _Study:
     def look(self) -> dict[str, Stand]:
         """How every run stands now."""
         stands: dict[str, Stand] = {}
-        for name in self.jobs:
-            self._look_at(name, stands)
+        for name in self._work:  # parents first
+            stands[name] = self._stand(name, stands)
         return stands
 
     def started(self, run: str) -> None:
@@ -222,11 +222,6 @@ class _Study:
         hint = f"fix it ({self._runs / name / FAILURE}) and run it again: the rest is kept"
         raise UserError(what, where=name, hint=hint, code="runs_failed")
 
-    def _look_at(self, name: str, stands: dict[str, Stand]) -> Stand:
-        if name not in stands:
-            stands[name] = self._stand(name, stands)
-        return stands[name]
-
     def _stand(self, name: str, stands: dict[str, Stand]) -> Stand:
         if name in self._failed:
             return "failed"
@@ -234,8 +229,7 @@ class _Study:
             return "running"
         if self._is_finished(name):
             return "finished"
-        parent = self._plans[name].base
-        of_parent = self._look_at(parent, stands) if parent in self.jobs else "finished"
+        of_parent = stands.get(self._plans[name].base or "", "finished")
         if of_parent in ("failed", "blocked"):
             return "blocked"
         if is_held(self._runs / name):

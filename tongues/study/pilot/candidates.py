@@ -94,18 +94,20 @@ def means_of(
 
 def candidates(recipe: Recipe, means: PilotBudget) -> list[Candidate]:
     """Every run that fits, cheapest first: small shapes, both strategies, tokens, replay, seeds."""
-    pilot, found = _pilot(recipe), dict[str, Candidate]()
+    pilot, fitting = _pilot(recipe), dict[str, Candidate]()
     shapes = pilot.shapes or [name for name in SHAPES if name != recipe.model.shape]
     for shape, seed in product(shapes, pilot.seeds):
-        found |= {candidate.name: candidate for candidate in _of_shape(recipe, means, shape, seed)}
-    if len({c.points[0].N for c in found.values()}) < 3:
+        fitting |= {
+            candidate.name: candidate for candidate in _of_shape(recipe, means, shape, seed)
+        }
+    if len({c.points[0].N for c in fitting.values()}) < 3:
         raise UserError(
             f"no small runs of three sizes fit: {show_count(means.budget)} FLOPs in all, each at "
             f"least {_FEWEST_STEPS} steps and at most a sixth of that, no text read twice",
             where="pilot.share",
             hint="raise the share, or name smaller shapes by `pilot.shapes`",
         )
-    return sorted(found.values(), key=lambda candidate: (candidate.flops, candidate.name))
+    return sorted(fitting.values(), key=lambda candidate: (candidate.flops, candidate.name))
 
 
 def _of_shape(recipe: Recipe, means: PilotBudget, shape: str, seed: int) -> Iterator[Candidate]:

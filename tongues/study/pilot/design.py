@@ -53,12 +53,12 @@ class Forecast:
         variance, shared = self._after(names)
         real = list(self.real)
         total = variance[:, real] + self.noise[real]
-        told = shared**2 / (variance + self.noise)[:, :, None] / total[:, None, :]
+        learned = shared**2 / (variance + self.noise)[:, :, None] / total[:, None, :]
         gains: dict[str, float] = {}
         for option in options:
             new = [one.name for one in with_parents([option]) if one.name not in names]
             rows = [row for name in new for row in self.rows[name]]
-            part = np.minimum(told[:, rows].sum(1), 0.99)
+            part = np.minimum(learned[:, rows].sum(1), 0.99)
             gains[option.name] = float(-np.log1p(-part).sum(-1).mean())
         return gains
 
@@ -83,12 +83,12 @@ class Forecast:
 
 def with_parents(runs: Iterable[Candidate]) -> list[Candidate]:
     """The runs, each base before those that need it, none twice."""
-    found: dict[str, Candidate] = {}
+    ordered: dict[str, Candidate] = {}
     for run in runs:
         if run.parent:
-            found.setdefault(run.parent.name, run.parent)
-        found.setdefault(run.name, run)
-    return list(found.values())
+            ordered.setdefault(run.parent.name, run.parent)
+        ordered.setdefault(run.name, run)
+    return list(ordered.values())
 
 
 def cost_of(runs: Iterable[Candidate]) -> float:

@@ -94,12 +94,12 @@ def _of_size_and_tokens(role: str, z: Mapping[str, Array], scale: Scale) -> dict
     """Terms of size and tokens as they are at the middle, in nats per token."""
     size, tokens = scale.loss * np.exp(z["size"]), scale.loss * np.exp(z["tokens"])
     alpha, beta = _exponent(z["alpha"]), _exponent(z["beta"])
-    found = {"E": scale.loss * np.exp(z["floor"]), "A": size * scale.N**alpha, "alpha": alpha}
+    params = {"E": scale.loss * np.exp(z["floor"]), "A": size * scale.N**alpha, "alpha": alpha}
     if role != "cpt":
-        return found | {"B": tokens * scale.D**beta, "beta": beta}
+        return params | {"B": tokens * scale.D**beta, "beta": beta}
     beta, gamma = _exponent(z["beta_cpt"]), z["gamma"]
     B = tokens * np.exp(z["less"]) * scale.D**beta * scale.N**gamma
-    return found | {"B": B, "beta": beta, "gamma": gamma}
+    return params | {"B": B, "beta": beta, "gamma": gamma}
 
 
 def _exponent(logarithm: Array) -> Array:
@@ -108,8 +108,8 @@ def _exponent(logarithm: Array) -> Array:
 
 def _of_forgetting(role: str, z: Mapping[str, Array], scale: Scale) -> dict[str, Array]:
     logs = {"F": np.log(scale.D), "B": np.log(scale.D)}
-    found = {name: np.exp(value + logs.get(name, 0.0)) for name, value in z.items()}
-    return found | {"beta": np.full_like(z["F"], _BETA)}
+    params = {name: np.exp(value + logs.get(name, 0.0)) for name, value in z.items()}
+    return params | {"beta": np.full_like(z["F"], _BETA)}
 
 
 _ALONE = {
