@@ -5,7 +5,7 @@ import pytest
 
 from tongues.errors import UserError
 from tongues.laws import Law
-from tongues.laws.replay import find_replay
+from tongues.laws.inverse import find_replay
 
 FAR = {"F": 300.0, "A": 0.37, "kappa": 0.17, "W": 0.2, "B": 3e5, "beta": 0.1}
 

@@ -4,9 +4,11 @@ from tongues.laws.allocation import Allocation, allocate
 from tongues.laws.compare import LawComparison, compare
 from tongues.laws.fit import fit
 from tongues.laws.forms import FORMS
-from tongues.laws.frontier import compute_of, envelope, frontier
-from tongues.laws.implied import (
+from tongues.laws.inverse import (
     about_saving,
+    compute_of,
+    envelope,
+    frontier,
     implied_saving,
     implied_saving_interval,
     params_for,

@@ -13,7 +13,7 @@ from tongues.laws.compare import LawComparison, compare_rows
 from tongues.laws.describe import html, html_of, law_title, parameter_rows, sentences
 from tongues.laws.fit import FitRequest, fit_observed, prepare
 from tongues.laws.forms import FORMS, Form
-from tongues.laws.implied import Implied, implied_by
+from tongues.laws.inverse import Implied, implied_by
 from tongues.laws.law import Law
 from tongues.laws.observed import RunCurves, gather_runs, usual_bases
 from tongues.laws.presets import find_law

@@ -8,7 +8,7 @@ import numpy as np
 
 from tongues.errors import Caution, UserError
 from tongues.laws import Law, preset
-from tongues.laws.replay import LeastReplay, find_replay
+from tongues.laws.inverse import LeastReplay, find_replay
 from tongues.plan.laws import LawsInHand, of_compute
 from tongues.plan.question import USUAL_RATIO, Question
 from tongues.plan.ways import Repeats, Way, without_repeats

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from tongues.laws import FORMS, Law, allocate
-from tongues.laws.replay import LeastReplay
+from tongues.laws.inverse import LeastReplay
 from tongues.laws.uncertainty import upright
 from tongues.plan.laws import of_compute
 from tongues.plan.question import USUAL_RATIO, BaseCheckpoint

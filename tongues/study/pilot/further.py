@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.laws.replay import find_replay
+from tongues.laws.inverse import find_replay
 from tongues.plan.written import PLACEHOLDER_BASE
 from tongues.quantities import show_count
 from tongues.recipe import Recipe, Train

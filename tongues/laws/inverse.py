@@ -1,8 +1,9 @@
-"""What a law of continued training saves against one from scratch: by inverting both.
+"""Laws turned round: compute, tokens, size or replay for a loss, and what continuing saves.
 
 Coefficients of two laws are never divided.
 """
 
+import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -11,16 +12,22 @@ from numpy.typing import ArrayLike
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
 from tongues.laws.allocation import allocate
+from tongues.laws.fit import records
 from tongues.laws.forms import FORMS, Inverse, Values
-from tongues.laws.frontier import compute_at, frontier
 from tongues.laws.law import Law
-from tongues.laws.uncertainty import percentiles, upright
+from tongues.laws.rows import positive
+from tongues.laws.uncertainty import bootstrap_intervals, percentiles, upright
 from tongues.quantities import show_count
 
 __all__ = [
     "Implied",
+    "LeastReplay",
     "Saved",
     "about_saving",
+    "compute_of",
+    "envelope",
+    "find_replay",
+    "frontier",
     "implied_by",
     "implied_saving",
     "implied_saving_interval",
@@ -33,6 +40,59 @@ _POINTS = 3  # of compute and of tokens per parameter, over the range of the con
 _SIZES = 6  # at most, over the same range
 _NAMED = 3  # places at which continuing costs more
 _COSTS_MORE = "these laws make continued training cost more than training from scratch"
+_MOST = 0.95  # share that leaves too little of anything else
+
+
+def envelope(C: ArrayLike, loss: ArrayLike) -> np.ndarray:
+    """Indices of the points no cheaper point beats, in order of compute."""
+    compute, losses = positive("C", C), positive("loss", loss)
+    order = np.lexsort((losses, compute))
+    return order[records(losses[order])]
+
+
+def frontier(law: Law) -> Law:
+    """The lowest loss that C = 6 N D FLOPs reach under a law, as a power law with draws.
+
+    Both the size and the token term fall as the same power of C along the best sizes, so it is
+    exact. A power law is its own frontier.
+    """
+    if law.equation.role == "compute":
+        return law
+    split = law.equation.split
+    if split is None or not split.interior(law.params):
+        what = f"the {law.form} law has no compute-optimal size, so no frontier"
+        raise UserError(what, where="law", code="no_interior_optimum")
+    draws: dict[str, np.ndarray] = {}
+    if law.draws:  # NaN where a draw has no best size, so that draws of two laws stay paired
+        inside = split.interior(law.draws)
+        along = split.frontier({name: values[inside] for name, values in law.draws.items()})
+        draws = {name: np.full(len(inside), np.nan) for name in along}
+        for name, values in along.items():
+            draws[name][inside] = values
+    point = {name: float(value) for name, value in split.frontier(law.params).items()}
+    return Law(
+        "power-floor",
+        point,
+        draws=draws,
+        interval=bootstrap_intervals(draws, point),
+        range={"C": law.range["C"]} if "C" in law.range else {},
+        warnings=law.warnings,
+        source=law.source,
+        strategy=law.strategy,
+        target=law.target,
+    )
+
+
+def compute_of(law: Law, loss: ArrayLike) -> np.ndarray:
+    """The FLOPs at which a power law (or another law's frontier) reaches a loss; inf below E."""
+    return _compute_at(frontier(law).params, np.asarray(loss, dtype=float))
+
+
+def _compute_at(params: Values, loss: np.ndarray) -> np.ndarray:
+    """The FLOPs at which `E + A/C^gamma` is a loss; inf below E."""
+    above = np.maximum(loss - params["E"], 0.0)
+    with np.errstate(divide="ignore"):
+        return (above / params["A"]) ** (-1.0 / np.asarray(params["gamma"]))
 
 
 def tokens_for(law: Law, N: ArrayLike, loss: ArrayLike) -> np.ndarray:
@@ -79,7 +139,7 @@ def implied_saving_interval(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[np.nd
 
 def _saving(scratch: Values, cpt: Values, C: np.ndarray) -> np.ndarray:
     loss = scratch["E"] + scratch["A"] * C ** -np.asarray(scratch["gamma"])
-    return 1.0 - compute_at(cpt, loss) / C
+    return 1.0 - _compute_at(cpt, loss) / C
 
 
 def about_saving(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[Caution, ...]:
@@ -198,3 +258,44 @@ def _estimates(value: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[Est
 def _percent(of: Estimate) -> str:
     ends = f" [{of.low:.0%}, {of.high:.0%}]" if of.low is not None else ""
     return f"{of.value:.0%}{ends}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeastReplay:
+    """The smallest share of replay, of all tokens, that keeps the source language.
+
+    interval: 95 % of it over the law's draws, infinite where in some no share suffices; None
+        without draws.
+    """
+
+    share: float
+    interval: tuple[float, float] | None
+
+
+def find_replay(law: Law, tolerance: float, D: float, S: float) -> LeastReplay:
+    """The smallest share with which a run of D tokens ends at most `tolerance` above S.
+
+    A UserError where no share does.
+
+    law: one of forgetting. tolerance: rise of the source loss, 0.01 for 1 %. S: nats per token
+    on the source before the first step.
+    """
+    least_replay, level = law.equation.least_replay, (1.0 + tolerance) * S
+    if least_replay is None:
+        raise UserError(f"the {law.form} law does not know replay", where="law")
+    share = float(least_replay(law.params, level, D, S))
+    if not share <= _MOST:
+        reason = f"that would take {share:.1%} of all tokens"
+        if math.isnan(share):
+            reason = f"even source text alone ends at {float(law.loss(D=D, r=1.0, S=S)):.3f}"
+        raise UserError(
+            f"no replay keeps the source's loss of {S:.3f} within {tolerance * 100:g}% over "
+            f"{D:.3g} tokens by this law: {reason}",
+            hint="allow a higher rise, or more tokens, over which more is learned again",
+            code="cannot_keep",
+        )
+    if not law.draws:
+        return LeastReplay(share, None)
+    shares = least_replay(law.draws, level, D, S)
+    low, high = percentiles(np.where(np.isnan(shares), np.inf, shares))
+    return LeastReplay(share, (float(low), float(high)))
