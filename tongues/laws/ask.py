@@ -22,8 +22,8 @@ from tongues.laws.targets import TargetLaws, base_losses, fit_targets, law_rows,
 from tongues.tables import (
     Observations,
     RunTable,
+    cell_number,
     find_columns,
-    number,
     observe,
     read_table,
     select_rows,
@@ -259,7 +259,7 @@ def _of_table(
     doubts: list[Caution] = []
     replayed = find_columns(table, roles).get("r")
     if replayed and "r" not in form.variables:
-        plain = [i for i, cell in enumerate(table.columns[replayed]) if not number(cell)]
+        plain = [i for i, cell in enumerate(table.columns[replayed]) if not cell_number(cell)]
         if plain and (left := len(table) - len(plain)):
             what = f"{left} rows with replay (`{replayed}` above 0) are left out: "
             doubts.append(Caution("replay_left_out", what + f"the {form.name} law is about none"))

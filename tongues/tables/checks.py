@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.tables.files import Cell, RunTable, number
+from tongues.tables.files import Cell, RunTable, cell_number
 from tongues.tables.roles import ROLES
 from tongues.tables.where import comparable, where_flag
 
@@ -35,17 +35,14 @@ def name_rows(places: Sequence[str], rows: Iterable[int], shown: Sequence[object
 def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
     """A column as numbers, nan where a cell is missing; a text in it is refused."""
     cells = table.columns[column]
-    read = [number(cell) for cell in cells]
+    read = [cell_number(cell) for cell in cells]
     texts = [i for i, cell in enumerate(cells) if read[i] is None and cell is not None]
     if texts:
         verb = "holds a text" if len(texts) == 1 else "hold texts"
         named = name_rows(table.places, texts, [repr(cell) for cell in cells])
-        raise UserError(
-            f"{counted(len(texts))} {verb} where a number belongs: {named}",
-            where=column,
-            hint=_without_texts(role, column, cells),
-            code="text_cells",
-        )
+        what = f"{counted(len(texts))} {verb} where a number belongs: {named}"
+        hint = _without_texts(role, column, cells)
+        raise UserError(what, where=column, hint=hint, code="text_cells")
     return np.array([np.nan if value is None else value for value in read], float)
 
 
@@ -67,13 +64,9 @@ def check_amounts(
     hint = f"choose the others by {where_flag(expression)}"
     if role == "r" and values[rows].min() >= 0 and values[rows].max() <= 100:
         hint = f"they look like percent: divide them by 100; or {hint}"
-    raise UserError(
-        f"`{column}` {what} in {counted(wrong.size)}: "
-        + name_rows(places, wrong, [f"{value:g}" for value in values]),
-        where=column,
-        hint=hint,
-        code=code,
-    )
+    named = name_rows(places, wrong, [f"{value:g}" for value in values])
+    what = f"`{column}` {what} in {counted(wrong.size)}: {named}"
+    raise UserError(what, where=column, hint=hint, code=code)
 
 
 def start_losses(
@@ -95,13 +88,9 @@ def start_losses(
         if starts and len(runs) <= _SHOWN:
             expression = f"{comparable(run_column)} not in {runs!r}"
             hint = f"{hint}; or choose the others by {where_flag(expression)}"
-        raise UserError(
-            f"{counted(len(lost))} of {counted(len(runs), 'run')} without a loss at 0 tokens: "
-            + name_rows(places, lost),
-            where=ROLES["S"].flag,
-            hint=hint,
-            code="no_start",
-        )
+        what = f"{counted(len(lost))} of {counted(len(runs), 'run')} without a loss at 0 tokens: "
+        what += name_rows(places, lost)
+        raise UserError(what, where=ROLES["S"].flag, hint=hint, code="no_start")
     return np.array([starts.get(group, np.nan) for group in groups])
 
 
@@ -124,12 +113,8 @@ def check_one_language(
     hint = f"choose one: {where_flag(f'{comparable(column)} == {first!r}')}"
     if "role" in table.columns:
         hint += f"""; or what each run learns: {where_flag("role == 'target'")}"""
-    raise UserError(
-        f"the rows are in {len(often)} languages, whose losses do not compare: {named}{more}",
-        where=column,
-        hint=hint,
-        code="several_languages",
-    )
+    what = f"the rows are in {len(often)} languages, whose losses do not compare: {named}{more}"
+    raise UserError(what, where=column, hint=hint, code="several_languages")
 
 
 def copies(keys: Iterable[Hashable]) -> np.ndarray:
@@ -155,7 +140,7 @@ def diverged_runs(
 
 def _without_texts(role: str, column: str, cells: Sequence[Cell]) -> str:
     """What to do about texts in a column of numbers."""
-    read = [(cell, number(cell)) for cell in cells if cell is not None]
+    read = [(cell, cell_number(cell)) for cell in cells if cell is not None]
     texts = list(dict.fromkeys(str(cell) for cell, value in read if value is None))
     if all(value is None for _, value in read):
         return f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"

@@ -14,7 +14,7 @@ from typing import Any, Self
 from tongues import runs
 from tongues.errors import UserError, nearest
 
-__all__ = ["Cell", "RunTable", "number", "read_table"]
+__all__ = ["Cell", "RunTable", "cell_number", "read_table"]
 
 Cell = float | int | str | bool | None
 
@@ -40,7 +40,7 @@ class RunTable:
         return type(self)(columns, [self.places[i] for i in rows])
 
 
-def number(cell: Cell) -> float | None:
+def cell_number(cell: Cell) -> float | None:
     """What a cell reads as; None for a text, a truth value and a missing cell."""
     if cell is None or isinstance(cell, bool):
         return None
@@ -70,17 +70,21 @@ def read_table(paths: Sequence[Path]) -> RunTable:
 
 
 def _read(path: Path) -> RunTable:
-    if not path.exists():
-        raise _missing(path)
     if path.is_dir():
         table = _of_runs(path)
+    elif not path.exists():
+        raise _missing(path)
     elif not path.is_file():
         raise UserError("is no plain file", where=str(path))
     elif (suffix := path.suffix.lower()) not in _READERS:
         hint = f"rows are read from {', '.join(_READERS)} files and directories of runs"
         raise UserError("is no kind of table", where=str(path), hint=hint)
     else:
-        table = _READERS[suffix](path, _bytes(path))
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UserError(f"cannot be read ({error})", where=str(path)) from None
+        table = _READERS[suffix](path, data)
     if not len(table):
         raise UserError("holds no rows", where=str(path), hint="fill it or leave it out")
     return table
@@ -102,20 +106,11 @@ def _of_runs(path: Path) -> RunTable:
 def _missing(path: Path) -> UserError:
     """What is not there, with the tables and folders of runs that are."""
     beside = [p.name for p in path.parent.glob("*") if p.suffix.lower() in _READERS]
-    runs = {p.relative_to(path.parent).parts[0] for p in path.parent.glob("*/run.json")}
-    runs |= {p.relative_to(path.parent).parts[0] for p in path.parent.glob("*/*/run.json")}
+    records = (*path.parent.glob("*/run.json"), *path.parent.glob("*/*/run.json"))
+    beside += {p.relative_to(path.parent).parts[0] for p in records}
     hint = f"`{path.parent}` holds no table and no folder of runs"
-    hint = nearest(path.name, (*beside, *runs)) if beside or runs else hint
+    hint = nearest(path.name, beside) if beside else hint
     return UserError("there is no such file", where=str(path), hint=hint)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise _missing(path) from None
-    except OSError as error:
-        raise UserError(f"cannot be read ({error})", where=str(path)) from None
 
 
 def _text(path: Path, data: bytes) -> str:
@@ -131,9 +126,8 @@ def _delimited(path: Path, data: bytes) -> RunTable:
     text = _text(path, data)
     header = re.sub(r'"[^"]*"', "", re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0])
     delimiter = max(",;\t", key=header.count)
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
-    )
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
     names: list[str] = []
     rows: list[list[Cell]] = []
     places: list[str] = []
@@ -145,11 +139,9 @@ def _delimited(path: Path, data: bytes) -> RunTable:
                 names = _header(path, start, cells)
             elif cells:
                 if len(cells) != len(names):
-                    raise UserError(
-                        f"the row has {len(cells)} cells and the header {len(names)}",
-                        where=f"{path}:{start}",
-                        hint="quote cells that hold the delimiter, and complete short rows",
-                    )
+                    what = f"the row has {len(cells)} cells and the header {len(names)}"
+                    hint = "quote cells that hold the delimiter, and complete short rows"
+                    raise UserError(what, where=f"{path}:{start}", hint=hint)
                 rows.append([cell.strip() or None for cell in cells])
                 places.append(f"{path}:{start}")
     except csv.Error as error:
@@ -161,7 +153,7 @@ def _delimited(path: Path, data: bytes) -> RunTable:
 def _header(path: Path, line: int, cells: list[str]) -> list[str]:
     """The columns' names; a column without one is called by its number."""
     where = f"{path}:{line}"
-    if all(number(cell) is not None for cell in cells):
+    if all(cell_number(cell) is not None for cell in cells):
         hint = "name the columns in the first line, like `params,tokens,loss`"
         raise UserError("the first line holds numbers, no names", where=where, hint=hint)
     names = [cell.strip() or f"column {i}" for i, cell in enumerate(cells, start=1)]
@@ -230,10 +222,7 @@ def _parquet(path: Path, data: bytes) -> RunTable:
 
 
 _READERS: Mapping[str, Callable[[Path, bytes], RunTable]] = {
-    ".csv": _delimited,
-    ".tsv": _delimited,
-    ".txt": _delimited,
-    ".jsonl": _lines,
-    ".ndjson": _lines,
+    **dict.fromkeys((".csv", ".tsv", ".txt"), _delimited),
+    **dict.fromkeys((".jsonl", ".ndjson"), _lines),
     ".parquet": _parquet,
 }

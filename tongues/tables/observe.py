@@ -17,7 +17,7 @@ from tongues.tables.checks import (
     read_numbers,
     start_losses,
 )
-from tongues.tables.files import RunTable, number
+from tongues.tables.files import RunTable, cell_number
 from tongues.tables.roles import find_columns, missing_column
 from tongues.tables.units import in_bits, other_unit
 
@@ -83,7 +83,7 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
     read = _roles_to_read(table, columns, wanted)
     values = {role: read_numbers(table, role, columns[role]) for role in read}
     runs, strategies, langs = (_words(table, columns, role) for role in _WHOSE)
-    named = _named(table, runs)
+    named = [run or place for run, place in zip(runs or table.places, table.places, strict=True)]
 
     sieve = _Sieve(table.places, np.ones(len(table), bool))
     sieve.drop(*_missing(table, columns, values))
@@ -94,7 +94,9 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
         values["S"] = start_losses(
             table.places, groups, values["D"], values["loss"], sieve.rows, columns["run"]
         )
-    sieve.drop(_at_start(table, columns), "before_training", "as measured before training")
+    if "D" in columns:  # whether or not the law needs tokens
+        at_start = [cell_number(cell) == 0 for cell in table.columns[columns["D"]]]
+        sieve.drop(np.array(at_start), "before_training", "as measured before training")
     for role in read:
         check_amounts(table.places, role, columns[role], values[role], sieve.rows)
     if "C" in wanted and "C" not in columns:
@@ -104,11 +106,9 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
     keys = zip(*(column.tolist() for column in values.values()), *whose, strict=True)
     sieve.drop(copies(keys), "duplicate_rows", "as copies of others")
     if not sieve.rows.size:
-        raise UserError(
-            f"none of the {counted(len(table))} can be used",
-            hint="; ".join(caution.sentence for caution in sieve.warnings),
-            code="empty_selection",
-        )
+        hint = "; ".join(caution.sentence for caution in sieve.warnings)
+        what = f"none of the {counted(len(table))} can be used"
+        raise UserError(what, hint=hint, code="empty_selection")
     found = Observations(
         variables={role: values[role] for role in wanted},
         loss=values["loss"],
@@ -153,15 +153,15 @@ def _roles_to_read(table: RunTable, columns: Mapping[str, str], wanted: Sequence
     """The roles whose columns are needed, those that stand in for a missing one among them."""
     instead = {"C": ("N", "D"), "S": ("D", "run")}
     read: dict[str, None] = {}
-    lacking: list[str] = []
+    missing: list[str] = []
     for role in [*wanted, "loss"]:
         roles = (role,) if role in columns else instead.get(role, (role,))
         if all(other in columns for other in roles):
             read |= dict.fromkeys(other for other in roles if other not in _WHOSE)
         else:
-            lacking.append(role)
-    if lacking:
-        raise missing_column(table, lacking)
+            missing.append(role)
+    if missing:
+        raise missing_column(table, missing)
     return list(read)
 
 
@@ -172,32 +172,18 @@ def _words(table: RunTable, columns: Mapping[str, str], role: str) -> list[str] 
     return ["" if cell is None else str(cell) for cell in table.columns[columns[role]]]
 
 
-def _named(table: RunTable, runs: list[str] | None) -> list[str]:
-    """The run of each row; one without a name is called by its place."""
-    if runs is None:
-        return table.places
-    return [run or place for run, place in zip(runs, table.places, strict=True)]
-
-
 def _missing(
     table: RunTable, columns: Mapping[str, str], values: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, str, str, list[str]]:
     """The rows in which a cell is missing, and the column of it."""
-    lacking = [""] * len(table)
+    missing = [""] * len(table)
     for role, column in values.items():
         cells = table.columns[columns[role]]
         for i in np.flatnonzero(np.isnan(column)):
             if role != "loss" or cells[i] is None:
-                lacking[i] = lacking[i] or columns[role]
-    faulty = np.array([bool(column) for column in lacking], bool)
-    return faulty, "missing_cells", "for a missing cell", lacking
-
-
-def _at_start(table: RunTable, columns: Mapping[str, str]) -> np.ndarray:
-    """The rows at 0 tokens, whether or not the law needs tokens."""
-    if "D" not in columns:
-        return np.zeros(len(table), bool)
-    return np.array([number(cell) == 0 for cell in table.columns[columns["D"]]], bool)
+                missing[i] = missing[i] or columns[role]
+    faulty = np.array([bool(column) for column in missing], bool)
+    return faulty, "missing_cells", "for a missing cell", missing
 
 
 def _doubts(found: Observations) -> list[Caution]:

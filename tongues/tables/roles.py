@@ -56,17 +56,14 @@ def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, 
 
 def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
     """The refusal of a table in which no column plays these roles."""
-    lacking = [ROLES[role] for role in roles]
-    said = " and of ".join(f"{role.meaning} (`{'`, `'.join(role.names)}`)" for role in lacking)
-    flags = " and ".join(f"{role.flag} COLUMN" for role in lacking)
+    missing = [ROLES[role] for role in roles]
+    what = " and of ".join(f"{role.meaning} (`{'`, `'.join(role.names)}`)" for role in missing)
+    flags = " and ".join(f"{role.flag} COLUMN" for role in missing)
     shown = ", ".join(f"`{column}`" for column in list(table.columns)[:20])
     more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
-    return UserError(
-        f"there is no column of {said}",
-        where=", ".join(role.flag for role in lacking),
-        hint=f"name it by {flags}; the columns are {shown}{more}",
-        code="missing_column",
-    )
+    where, hint = ", ".join(role.flag for role in missing), f"name it by {flags}; the columns are "
+    what = f"there is no column of {what}"
+    return UserError(what, where=where, hint=f"{hint}{shown}{more}", code="missing_column")
 
 
 def _well_known(names: Iterable[str], columns: Iterable[str]) -> str | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tongues.errors import UserError, nearest
-from tongues.tables.files import Cell, RunTable, number
+from tongues.tables.files import Cell, RunTable, cell_number
 
 __all__ = ["comparable", "select_rows", "where_flag"]
 
@@ -58,20 +58,17 @@ def select_rows(table: RunTable, expression: str) -> RunTable:
         named = query.columns(tree)
         rows = query.keep(tree, range(len(table)))
     except (RecursionError, MemoryError):
-        raise UserError(
-            "the expression is nested too deeply",
-            where="--where",
-            hint="write it with fewer brackets",
-            code="bad_expression",
-        ) from None
+        what, hint = "the expression is nested too deeply", "write it with fewer brackets"
+        raise _refused(what, hint) from None
     if not rows:
-        raise UserError(
-            f"none of the {len(table)} rows has {query.text}",
-            where="--where",
-            hint="; ".join(_Column(name, table.columns[name]).extent for name in named),
-            code="empty_selection",
-        )
+        hint = "; ".join(column.extent for column in named)
+        what = f"none of the {len(table)} rows has {query.text}"
+        raise _refused(what, hint, "empty_selection")
     return table.take(rows)
+
+
+def _refused(what: str, hint: str = _EXAMPLE, code: str = "bad_expression") -> UserError:
+    return UserError(what, where="--where", hint=hint, code=code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +80,17 @@ class _Query:
 
     def parse(self) -> ast.expr:
         """The tree of the expression, each name in backticks a name as long as it is."""
-
-        def plain(match: re.Match[str]) -> str:
-            name = match.group(1)
-            return "_" * len(name.encode()) if name else match.group(0)
-
+        plain = _QUOTED.sub(lambda m: "_" * len(m[1].encode()) if m[1] else m[0], self.text)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ast.parse(_QUOTED.sub(plain, self.text), mode="eval").body
+                return ast.parse(plain, mode="eval").body
         except SyntaxError as error:
             at = f"at `{self.text[error.offset - 1 :]}`" if error.offset else "at its end"
             what = f"`{self.text}` cannot be read {at} ({error.msg})"
         except ValueError as error:
             what = f"`{self.text}` cannot be read ({error})"
-        raise UserError(what, where="--where", hint=_EXAMPLE, code="bad_expression")
+        raise _refused(what)
 
     def source(self, node: ast.expr) -> str:
         """What was written for a part of the expression."""
@@ -105,25 +98,21 @@ class _Query:
 
     def refusal(self, node: ast.expr, why: str, hint: str = _EXAMPLE) -> UserError:
         """What to raise about a part of the expression that is not understood."""
-        what = f"`{self.source(node)}` {why}"
-        return UserError(what, where="--where", hint=hint, code="bad_expression")
+        return _refused(f"`{self.source(node)}` {why}", hint)
 
-    def columns(self, tree: ast.expr) -> list[str]:
+    def columns(self, tree: ast.expr) -> list["_Column"]:
         """The columns that are compared; a UserError for a name that is none."""
-        found: dict[str, None] = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name):
-                name, names = self.name(node), self.table.columns
-                if name not in names:
-                    hint = f"a text stands in quotes, '{name}'; of columns, {nearest(name, names)}"
-                    what = f"there is no column `{name}`"
-                    raise UserError(what, where="--where", hint=hint, code="unknown_column")
-                found[name] = None
-        return list(found)
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        columns = {column.name: column for column in map(self.column, names)}
+        return list(columns.values())
 
-    def name(self, node: ast.Name) -> str:
+    def column(self, node: ast.Name) -> "_Column":
         """The column that a name in the expression stands for."""
-        return self.source(node).strip("`")
+        name, columns = self.source(node).strip("`"), self.table.columns
+        if name not in columns:
+            hint = f"a text stands in quotes, '{name}'; of columns, {nearest(name, columns)}"
+            raise _refused(f"there is no column `{name}`", hint, "unknown_column")
+        return _Column(name, columns[name])
 
     def keep(self, node: ast.expr, rows: Sequence[int]) -> Sequence[int]:
         """Those of `rows` for which a part of the expression is true."""
@@ -178,14 +167,19 @@ class _Query:
             raise self.refusal(left, f"and `{self.source(right)}` are no columns")
         if not words and (len(columns) == 1 or any(column.numeric for column in columns)):
             read = [self.numbers(side, rows) for side in sides]
-        elif words and columns[0].numeric and number(words[0]) is None:
-            what = f"holds numbers, and {words[0]!r} is a text"
-            raise self.wrong_kind(columns[0], what, columns[0].extent)
+        elif words and columns[0].numeric and cell_number(words[0]) is None:
+            what = f"`{columns[0].name}` holds numbers, and {words[0]!r} is a text"
+            raise _refused(what, columns[0].extent, "text_and_number")
         elif true not in (operator.eq, operator.ne):
             hint = "texts are compared by ==, != and in; numbers stand without quotes"
             raise self.refusal(left, f"and `{self.source(right)}` compare texts by size", hint)
         else:
-            read = [_words(side, rows) for side in sides]
+            read = [
+                [None if (cell := side.cells[row]) is None else str(cell) for row in rows]
+                if isinstance(side, _Column)
+                else [str(side)] * len(rows)
+                for side in sides
+            ]
         pairs = zip(rows, *read, strict=True)
         return [row for row, a, b in pairs if a is not None and b is not None and true(a, b)]
 
@@ -193,8 +187,7 @@ class _Query:
         """One side of a comparison."""
         match node:
             case ast.Name():
-                name = self.name(node)
-                return _Column(name, self.table.columns[name])
+                return self.column(node)
             case ast.Constant(value=bool()):
                 raise self.refusal(node, "is no number", f"for a text write '{self.source(node)}'")
             case ast.Constant(value=int() | float() | str() as value):
@@ -209,20 +202,15 @@ class _Query:
         """One side of a comparison as numbers; None where a cell is missing."""
         if not isinstance(side, _Column):
             return [side] * len(rows)
-        read = [number(side.cells[row]) for row in rows]
+        read = [cell_number(side.cells[row]) for row in rows]
         for row, value in zip(rows, read, strict=True):
             if value is None and side.cells[row] is not None:
-                text = repr(str(side.cells[row]))
-                what = f"holds {text} ({self.table.places[row]}) and is compared as a number"
+                text, place = repr(str(side.cells[row])), self.table.places[row]
+                what = f"`{side.name}` holds {text} ({place}) and is compared as a number"
                 others = f"{comparable(side.name)} != {text} and …"
                 hint = f"write texts in quotes, or leave that one out before: {others}"
-                raise self.wrong_kind(side, what, hint)
+                raise _refused(what, hint, "text_and_number")
         return read
-
-    def wrong_kind(self, column: "_Column", what: str, hint: str) -> UserError:
-        """What to raise where texts meet numbers."""
-        what = f"`{column.name}` {what}"
-        return UserError(what, where="--where", hint=hint, code="text_and_number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +223,7 @@ class _Column:
     @property
     def numeric(self) -> bool:
         """Whether it holds numbers: `nan` and `inf` alone may be languages."""
-        read = [number(cell) for cell in self.cells if cell is not None]
+        read = [cell_number(cell) for cell in self.cells if cell is not None]
         numbers = [value for value in read if value is not None]
         return len(numbers) == len(read) and any(map(math.isfinite, numbers))
 
@@ -246,16 +234,9 @@ class _Column:
         if not present:
             return f"`{self.name}` is missing everywhere"
         if self.numeric:
-            read = [value for cell in present if (value := number(cell)) is not None]
+            read = [value for cell in present if (value := cell_number(cell)) is not None]
             finite = [value for value in read if math.isfinite(value)]
             return f"`{self.name}` goes from {min(finite):.6g} to {max(finite):.6g}"
         distinct = list(dict.fromkeys(map(str, present)))
         more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
         return f"`{self.name}` is {', '.join(map(repr, distinct[:_SHOWN]))}{more}"
-
-
-def _words(side: _Column | float | str, rows: Sequence[int]) -> list[str | None]:
-    """One side of a comparison as texts; None where a cell is missing."""
-    if not isinstance(side, _Column):
-        return [str(side)] * len(rows)
-    return [None if (cell := side.cells[row]) is None else str(cell) for row in rows]
