@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-__all__ = ["Anatomy", "of_folder", "of_shape"]
+__all__ = ["Anatomy", "embedding_matrices", "of_folder", "of_shape"]
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _MET = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_top_k")
@@ -47,7 +47,10 @@ class Anatomy:
         position sees on average, (context + 1) / 2 where no window cuts it. Norms, softmax,
         rotations, scans and the input look-up are left out. The short rule is 6 x parameters.
         """
-        seen = sum(_seen(context, window) for window in self.windows)  # twice the average
+        seen = 0.0  # twice the tokens that a position sees on average, itself included
+        for window in self.windows:
+            reach = min(context, window or context)
+            seen += 2 * reach - reach * (reach - 1) / context
         return 6 * self.products + round(6 * self.heads * self.head_width * seen)
 
 
@@ -57,14 +60,14 @@ def of_shape(shape: Shape, vocabulary: int, tied_embeddings: bool = False) -> An
     matrices = shape.layers * (4 * shape.hidden * width + 3 * shape.hidden * shape.feed_forward)
     non_embedding = matrices + (2 * shape.layers + 1) * shape.hidden
     embedding = vocabulary * shape.hidden * (1 if tied_embeddings else 2)
+    total = non_embedding + embedding
+    counts = Parameters(total=total, embedding=embedding, non_embedding=non_embedding)
     return Anatomy(
         name=shape.name,
         family="llama",
         vocabulary=vocabulary,
         tied_embeddings=tied_embeddings,
-        parameters=Parameters(
-            total=non_embedding + embedding, embedding=embedding, non_embedding=non_embedding
-        ),
+        parameters=counts,
         products=matrices + vocabulary * shape.hidden,
         hidden=shape.hidden,
         heads=shape.heads,
@@ -87,10 +90,10 @@ def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
 
     model = build_empty(folder)
     _stored_as_said(folder, stored, model)
-    if len(_embedding(model)[0]) < vocabulary:
+    if len(embedding_matrices(model)[0]) < vocabulary:
         model.resize_token_embeddings(vocabulary, mean_resizing=False)
     config: Any = model.config
-    matrices = _embedding(model)
+    matrices = embedding_matrices(model)
     total, embedding = model.num_parameters(), sum(matrix.numel() for matrix in matrices)
     heads = getattr(config, "num_attention_heads", None) or 0
     width = (getattr(config, "head_dim", None) or config.hidden_size // heads) if heads else 0
@@ -112,13 +115,7 @@ def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
     )
 
 
-def _seen(context: int, window: int | None) -> float:
-    """Twice the tokens that a position sees on average, itself included."""
-    reach = min(context, window or context)
-    return 2 * reach - reach * (reach - 1) / context
-
-
-def _embedding(model: "PreTrainedModel") -> "Sequence[Tensor]":
+def embedding_matrices(model: "PreTrainedModel") -> "Sequence[Tensor]":
     """The input matrix, and the output matrix where it is another one."""
     layers = (model.get_input_embeddings(), model.get_output_embeddings())
     weights = [layer.get_parameter("weight") for layer in layers if layer is not None]
@@ -166,13 +163,10 @@ def _stored_as_said(
         bare = name.removeprefix(f"{model.base_model_prefix}.")
         there, wanted = stored.get(name) or stored.get(bare), tuple(weight.shape)
         if there and there != wanted:
-            what = f"`{name}` is {_by(there)} in the files and {_by(wanted)} by config.json"
+            there, wanted = (" x ".join(map(str, shape)) for shape in (there, wanted))
+            what = f"`{name}` is {there} in the files and {wanted} by config.json"
             raise UserError(what, where=str(folder), hint=hint)
     weights = sum(math.prod(shape) for shape in stored.values())
     if weights < model.num_parameters():
         what = f"holds {weights:,} weights of the {model.num_parameters():,} of its config.json"
         raise UserError(what, where=str(folder), hint=hint)
-
-
-def _by(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))

@@ -18,6 +18,8 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 from transformers import PreTrainedModel
 
+from tongues.models.anatomy import embedding_matrices
+
 __all__ = ["WAYS", "NewPieces", "Way", "embed", "new_pieces", "similar_pieces"]
 
 Way = Literal["mean", "similar", "plain"]
@@ -40,29 +42,22 @@ class NewPieces:
     parts: dict[int, list[int]]  # the parent's pieces that spell each new one, by its id
 
 
-@dataclass(frozen=True, slots=True)
-class _Blends:
-    """Weighted sums of old rows, one for each new piece, end to end."""
-
-    ids: np.ndarray
-    weights: np.ndarray
-    starts: np.ndarray
-
-
 def new_pieces(parent: Tokenizer, tokenizer: Tokenizer) -> NewPieces | None:
     """The pieces that `parent` lacks; None unless each of its own has the same id in both."""
     old, new = parent.get_vocab(), tokenizer.get_vocab()
     if any(new.get(piece) != number for piece, number in old.items()):
         return None
     known, size = max(old.values()) + 1, max(new.values()) + 1
-    lacked = {number: piece for piece, number in new.items() if piece not in old}
-    if min(lacked, default=known) < known:
+    missing = {number: piece for piece, number in new.items() if piece not in old}
+    if min(missing, default=known) < known:
         return None
     whole = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
-    parts = {
-        number: _spelling(parent, piece, as_text=piece in whole)
-        for number, piece in sorted(lacked.items())
-    }
+    parts: dict[int, list[int]] = {}
+    for number, piece in sorted(missing.items()):
+        if piece in whole:  # an added token is text, others are in the model's alphabet
+            parts[number] = parent.encode(piece, add_special_tokens=False).ids
+        else:
+            parts[number] = [token.id for token in parent.model.tokenize(piece)]
     return NewPieces(known, size, parts)
 
 
@@ -79,20 +74,22 @@ def embed(
     texts: token ids of the new tokenizer, one array a language, for `similar`.
     seed: of the random rows, for `plain`.
     """
-    matrix = _matrices(model)[0]
-    if len(matrix) < pieces.size:
+    if len(embedding_matrices(model)[0]) < pieces.size:
         model.resize_token_embeddings(pieces.size, mean_resizing=False)
-    blends = None
-    if way != "plain":
-        spelt = {number: (parts, [1.0] * len(parts)) for number, parts in pieces.parts.items()}
-        similar = similar_pieces(pieces, texts) if way == "similar" else {}
-        blends = _blends({**spelt, **similar}, pieces)
+    # a piece that the parent cannot spell gets the mean of all its rows
+    spelt = {number: parts or range(pieces.known) for number, parts in pieces.parts.items()}
+    bags = {number: (list(parts), [1.0] * len(parts)) for number, parts in spelt.items()}
+    bags |= similar_pieces(pieces, texts) if way == "similar" else {}
     chance = torch.Generator().manual_seed(seed)
     numbers = torch.tensor(list(pieces.parts), dtype=torch.long)
     with torch.no_grad():
-        for matrix in _matrices(model):
+        for matrix in embedding_matrices(model):
             known = matrix[: pieces.known]
-            rows = _blended(known, blends) if blends else _drawn(known, len(numbers), chance)
+            if way == "plain":
+                drawn = torch.randn(len(numbers), known.shape[1], generator=chance).to(known)
+                rows = known.mean(0) + known.std(0) * drawn
+            else:
+                rows = _blended(known, list(bags.values()))
             matrix[numbers.to(matrix.device)] = rows
 
 
@@ -123,44 +120,14 @@ def similar_pieces(
     return found
 
 
-def _spelling(parent: Tokenizer, piece: str, as_text: bool) -> list[int]:
-    """The parent's ids for a piece; an added token is text, others are in the model's alphabet."""
-    if as_text:
-        return parent.encode(piece, add_special_tokens=False).ids
-    return [token.id for token in parent.model.tokenize(piece)]
-
-
-def _matrices(model: PreTrainedModel) -> Sequence[Tensor]:
-    """The input matrix, and the output matrix where it is another one."""
-    layers = (model.get_input_embeddings(), model.get_output_embeddings())
-    weights = [layer.get_parameter("weight") for layer in layers if layer is not None]
-    return weights[:1] if weights[0] is weights[-1] else weights
-
-
-def _blends(mixed: dict[int, tuple[list[int], list[float]]], pieces: NewPieces) -> _Blends:
-    """Bags of old rows; a piece that the parent cannot spell gets the mean of all."""
-    everything = (list(range(pieces.known)), [1.0] * pieces.known)
-    bags = [mixed[number] if mixed[number][0] else everything for number in pieces.parts]
-    lengths = [len(ids) for ids, _ in bags]
-    weights = [np.array(weights) / sum(weights) for _, weights in bags]
-    return _Blends(
-        ids=np.concatenate([ids for ids, _ in bags]),
-        weights=np.concatenate(weights).astype(np.float32),
-        starts=np.cumsum([0, *lengths[:-1]]),
-    )
-
-
-def _blended(known: Tensor, blends: _Blends) -> Tensor:
-    ids, weights, starts = (
-        torch.from_numpy(array).to(known.device)
-        for array in (blends.ids, blends.weights, blends.starts)
-    )
-    return embedding_bag(ids, known, starts, mode="sum", per_sample_weights=weights.to(known.dtype))
-
-
-def _drawn(known: Tensor, count: int, chance: torch.Generator) -> Tensor:
-    drawn = torch.randn(count, known.shape[1], generator=chance).to(known)
-    return known.mean(0) + known.std(0) * drawn
+def _blended(known: Tensor, bags: Sequence[tuple[list[int], list[float]]]) -> Tensor:
+    """The weighted mean of old rows of each bag."""
+    starts = np.cumsum([0, *(len(ids) for ids, _ in bags[:-1])])
+    weights = np.concatenate([np.array(weights) / sum(weights) for _, weights in bags])
+    arrays = np.concatenate([ids for ids, _ in bags]), weights.astype(np.float32), starts
+    ids, shares, offsets = (torch.from_numpy(array).to(known.device) for array in arrays)
+    shares = shares.to(known.dtype)
+    return embedding_bag(ids, known, offsets, mode="sum", per_sample_weights=shares)
 
 
 def _company(texts: Sequence[np.ndarray], size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -178,9 +145,8 @@ def _company(texts: Sequence[np.ndarray], size: int) -> tuple[np.ndarray, np.nda
         for side, (piece, neighbour) in enumerate(((after, before), (before, after))):
             seen = (row[piece] >= 0) & (column[neighbour] >= 0)
             place = column[neighbour[seen]] + side * len(frequent)
-            kinds, times = np.unique(
-                row[piece[seen]] * company.shape[1] + place, return_counts=True
-            )
+            cells = row[piece[seen]] * company.shape[1] + place
+            kinds, times = np.unique(cells, return_counts=True)
             company.ravel()[kinds] += times
     return described, _surprises(company)
 

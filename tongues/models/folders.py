@@ -24,13 +24,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise UserError("cannot be loaded: config.json names no `model_type`", where=where)
     if "auto_map" in config:
-        hint = (
-            f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "
-            "config.json and see that it gives the same logits"
-        )
-        raise UserError(
-            "wants its own code run (`auto_map`), which is never done", where=where, hint=hint
-        )
+        hint = f"if transformers has `{config['model_type']}` itself, delete `auto_map` from its "
+        hint += "config.json and see that it gives the same logits"
+        what = "wants its own code run (`auto_map`), which is never done"
+        raise UserError(what, where=where, hint=hint)
     if config.get("is_encoder_decoder"):
         raise UserError("is an encoder with a decoder; only decoders are trained", where=where)
     if config.get("quantization_config"):
@@ -62,9 +59,8 @@ def weight_files(folder: Path) -> list[Path]:
         return [whole]
     if index.is_file():
         try:
-            names = sorted(
-                set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-            )
+            weights = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+            names = sorted(set(weights.values()))
         except (OSError, ValueError, KeyError, AttributeError) as error:
             raise UserError(f"cannot be read ({error!r})", where=str(index)) from None
         outside = [name for name in names if Path(name).name != name]

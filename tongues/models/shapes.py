@@ -53,35 +53,26 @@ def _table() -> dict[str, Shape]:
             note = f"{heads} heads as printed do not divide {hidden}; {hidden // 128} of 128 here"
             heads = hidden // 128
         name = f"{row['reported_millions']}M"
-        shapes[name] = Shape(
-            name=name,
-            hidden=hidden,
-            feed_forward=int(row["intermediate_size"]),
-            heads=heads,
-            head_width=hidden // heads,
-            layers=int(row["layers"]),
-            note=note,
-        )
+        feed_forward, layers = int(row["intermediate_size"]), int(row["layers"])
+        shapes[name] = Shape(name, hidden, feed_forward, heads, hidden // heads, layers, note)
     return shapes
 
 
-SMALL = {
-    shape.name: shape
-    for shape in (
-        _small("0.05M", 32, 2),
-        _small("0.1M", 48, 2),
-        _small("0.2M", 64, 2),
-        _small("0.4M", 80, 3),
-        _small("0.6M", 96, 3),
-        _small("1.4M", 128, 4),
-        _small("3M", 160, 5),
-        _small("5M", 192, 6),
-        _small("8M", 224, 7),
-        _small("12M", 256, 8),
-        _small("16M", 288, 9),
-        _small("22M", 320, 10),
-    )
+_LAYERS = {  # by name and width
+    ("0.05M", 32): 2,
+    ("0.1M", 48): 2,
+    ("0.2M", 64): 2,
+    ("0.4M", 80): 3,
+    ("0.6M", 96): 3,
+    ("1.4M", 128): 4,
+    ("3M", 160): 5,
+    ("5M", 192): 6,
+    ("8M", 224): 7,
+    ("12M", 256): 8,
+    ("16M", 288): 9,
+    ("22M", 320): 10,
 }
+SMALL = {name: _small(name, hidden, layers) for (name, hidden), layers in _LAYERS.items()}
 TABLE = _table()
 SHAPES = SMALL | TABLE
 
