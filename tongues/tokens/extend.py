@@ -97,8 +97,8 @@ def shorten(tokenizer: Tokenizer, size: int) -> Tokenizer:
     model = layout["model"]
     left_out = {piece for piece, number in model["vocab"].items() if number >= size}
     model["vocab"] = {piece: model["vocab"][piece] for piece in model["vocab"].keys() - left_out}
-    kept = takewhile(lambda merge: merge[0] + merge[1] not in left_out, model["merges"])
-    model["merges"] = list(kept)
+    merges = takewhile(lambda merge: merge[0] + merge[1] not in left_out, model["merges"])
+    model["merges"] = list(merges)
     return _read(layout)
 
 
@@ -167,7 +167,7 @@ class _Growing:
             self._add(letter, [number for number in spelt if number is not None])
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer as it stands."""
+        """The tokenizer with what was added so far."""
         return _read(self._layout)
 
     def _add(self, piece: str, parts: list[int]) -> None:

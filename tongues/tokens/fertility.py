@@ -91,7 +91,8 @@ def measure(
 ) -> dict[str, Fertility]:
     """Encode documents, each a group and a text, of each language, and count."""
     pieces = piece_bytes(tokenizer)
-    partial = np.array([not _is_text(piece) for piece in pieces])
+    whole = [piece.decode(errors="ignore").encode() == piece for piece in pieces]
+    partial = ~np.array(whole)
     unknown = unknown_id(tokenizer)
     uses: dict[str, np.ndarray] = {}
     by_group: dict[str, dict[str, _Group]] = {}
@@ -168,14 +169,5 @@ def _multiplier(groups: Mapping[str, _Group], reference: Mapping[str, _Group]) -
 
 
 def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
-    return int(
-        _count(tokenizer, [("", text) for text in texts], vocabulary_size(tokenizer))[0].sum()
-    )
-
-
-def _is_text(piece: bytes) -> bool:
-    try:
-        piece.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    documents = [("", text) for text in texts]
+    return int(_count(tokenizer, documents, vocabulary_size(tokenizer))[0].sum())

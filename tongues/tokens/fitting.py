@@ -56,8 +56,7 @@ def _check_spelling(
     if settings.spelling == "allow" or not texts:
         return
     measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
-    hint = "give it a "
-    hint += "larger `tokens.vocabulary`, or say `tokens.spelling: allow`"
+    hint = "give it a larger `tokens.vocabulary`, or say `tokens.spelling: allow`"
     if settings.base:
         hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or say "
         hint += "`tokens.spelling: allow`"
@@ -82,15 +81,10 @@ def _extended(
     target = {lang: corpus.chosen_texts(samples[lang]) for lang in wanted.languages}
     keep = [text for lang in wanted.keep for text in corpus.chosen_texts(samples[lang])]
     extended = extend_tokenizer(base, target, keep, wanted.pieces)
-    unseen = [
-        text
-        for lang in wanted.keep
-        for text in corpus.chosen_texts(
-            np.setdiff1d(
-                sample_documents(corpus, selection, lang, _UNSEEN, from_end=False), samples[lang]
-            )
-        )
-    ]
+    unseen: list[str] = []
+    for lang in wanted.keep:
+        others = sample_documents(corpus, selection, lang, _UNSEEN, from_end=False)
+        unseen += corpus.chosen_texts(np.setdiff1d(others, samples[lang]))
     changed = changed_share(base, extended.tokenizer, unseen)
     kept = f"the text of {', '.join(wanted.keep)} that it was tried on keeps its tokens"
     tell(

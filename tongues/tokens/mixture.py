@@ -13,6 +13,7 @@ import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.randomness import derive_seed
+from tongues.text.signals.units import scramble
 
 __all__ = ["Course", "Mixture", "Stage"]
 
@@ -92,7 +93,7 @@ class Mixture:
         drawn = samples // len(order) * per_period[source] + rank[place] + self._before[source]
         windows = self._windows[source]
         epoch, position = np.divmod(drawn, windows)
-        keys = _mix(self._keys[source] + epoch.astype(np.uint64) * _GOLDEN)
+        keys = scramble(self._keys[source] + epoch.astype(np.uint64) * _GOLDEN)
         window = _permute(position, windows, keys)
         return source, epoch, window
 
@@ -114,8 +115,7 @@ class Mixture:
 
     @cached_property
     def _located(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        """The block of samples that was located last, by its number."""
-        return {}
+        return {}  # the block of samples that was located last, by its number
 
     @cached_property
     def _views(self) -> list[np.ndarray]:
@@ -179,8 +179,7 @@ class Course:
     def dealt(self, batches: int) -> dict[str, int]:
         """How many samples of the first `batches` batches are of each language."""
         begun, mixture = self._at(batches)
-        since = mixture.dealt((batches - begun) * self.samples)
-        return _together(mixture.before, since)
+        return _together(mixture.before, mixture.dealt((batches - begun) * self.samples))
 
     def epochs(self, batches: int) -> dict[str, float]:
         """How often each language's text is seen by the first `batches` batches."""
@@ -188,7 +187,7 @@ class Course:
 
     def _at(self, number: int) -> tuple[int, Mixture]:
         """The batch at which the stage of a batch begins, and its mixture."""
-        return next(one for one in reversed(self._mixtures) if one[0] <= number)
+        return next(row for row in reversed(self._mixtures) if row[0] <= number)
 
     @cached_property
     def _mixtures(self) -> list[tuple[int, Mixture]]:
@@ -270,16 +269,9 @@ def _permute(positions: np.ndarray, counts: np.ndarray, keys: np.ndarray) -> np.
         height, width, key = rows[outside], columns[outside], keys[outside]
         for _ in range(_ROUNDS):
             key = key + _GOLDEN
-            row = (row + _mix(key ^ column) % height) % height
+            row = (row + scramble(key ^ column) % height) % height
             key = key + _GOLDEN
-            column = (column + _mix(key ^ row) % width) % width
+            column = (column + scramble(key ^ row) % width) % width
         placed[outside] = row * width + column
         outside = outside[placed[outside] >= counts[outside]]
     return placed.astype(np.int64)
-
-
-def _mix(numbers: np.ndarray) -> np.ndarray:
-    """Scatter 64-bit numbers (the finaliser of splitmix64)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))

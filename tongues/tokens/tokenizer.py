@@ -130,13 +130,9 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path, base: Path | None = No
             shutil.copyfile(source, directory / source.name)
     if not (directory / "tokenizer_config.json").is_file():
         end = tokenizer.id_to_token(end_id(tokenizer, base))
-        settings = {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "bos_token": end,
-            "eos_token": end,
-            "clean_up_tokenization_spaces": False,
-            "model_max_length": int(1e30),
-        }
+        settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": end}
+        settings |= {"eos_token": end, "clean_up_tokenization_spaces": False}
+        settings |= {"model_max_length": int(1e30)}
         write_json(directory / "tokenizer_config.json", settings)
 
 
@@ -209,12 +205,9 @@ def _end_in(file: Path, tokenizer: Tokenizer) -> int | None:
 
 
 def _into_words() -> pre_tokenizers.Sequence:
-    return pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_WORDS), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    words = pre_tokenizers.Split(Regex(_WORDS), behavior="isolated")
+    in_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return pre_tokenizers.Sequence([words, in_bytes])
 
 
 def _distinct(texts: Iterable[str]) -> int:

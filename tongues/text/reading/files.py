@@ -87,23 +87,24 @@ def _read_lines(path: Path, lang: str, columns: Columns, state: State) -> Iterat
 
 def _of_json(line: Line, source: str) -> dict[str, Any] | Fault:
     """The row in a line; half of one, at the end of a file, is cut off."""
-    row = _parsed(line, source)
+    text = _decoded(line, source)
+    row: Any = text
+    if not isinstance(text, Fault):
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError):
+            row = fault(source, line.place, "not JSON", text)
+        if not isinstance(row, dict | Fault):
+            return fault(source, line.place, "no text", text)
     if isinstance(row, Fault) and row.reason in _HALF and not line.ended:
         return replace(row, place=line.place, reason="cut off")
     return row
 
 
-def _parsed(line: Line, source: str) -> dict[str, Any] | Fault:
+def _decoded(line: Line, source: str) -> str | Fault:
     if line.too_long:
         return fault(source, line.place, "too long", line.data)
-    text = decode(line.data, source, line.place)
-    if isinstance(text, Fault):
-        return text
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError):
-        return fault(source, line.place, "not JSON", text)
-    return row if isinstance(row, dict) else fault(source, line.place, "no text", text)
+    return decode(line.data, source, line.place)
 
 
 def _read_paragraphs(path: Path, lang: str, state: State) -> Iterator[Item]:
@@ -128,9 +129,7 @@ def _read_whole(path: Path, lang: str) -> Iterator[Item]:
 
 
 def _of_text(line: Line, source: str, lang: str, name: str, group: str) -> Document | Fault:
-    if line.too_long:
-        return fault(source, line.place, "too long", line.data)
-    text = decode(line.data, source, line.place)
+    text = _decoded(line, source)
     if isinstance(text, Fault):
         return text
     return read_text(text.replace("\r\n", "\n"), lang, source, line.place, name, group)

@@ -76,9 +76,7 @@ def _open(settings: Hub, where: str) -> "IterableDataset":
     try:
         subsets = datasets.get_dataset_config_names(name)
         if subset not in subsets and (subset or len(subsets) > 1):
-            what = (
-                f"`{name}` has no subset `{subset}`" if subset else f"`{name}` has several subsets"
-            )
+            what = f"`{name}` has " + (f"no subset `{subset}`" if subset else "several subsets")
             raise UserError(what, where=f"{where}.subset", hint=nearest(subset or "", subsets))
         splits = datasets.get_dataset_split_names(name, subset)
         if split not in splits:

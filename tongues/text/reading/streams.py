@@ -27,18 +27,10 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-def _gzip_member() -> _Unpacker:
-    return zlib.decompressobj(wbits=31)
-
-
-def _zstd_frame() -> _Unpacker:
-    return zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
-
-
 # How to begin, and how many bytes to unpack at a time so that no more than 9 MB come out.
 _ARCHIVES: dict[str, tuple[Callable[[], _Unpacker], int]] = {
-    ".gz": (_gzip_member, 2**13),
-    ".zst": (_zstd_frame, 2**8),
+    ".gz": (lambda: zlib.decompressobj(wbits=31), 2**13),
+    ".zst": (lambda: zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj(), 2**8),
 }
 
 
@@ -83,7 +75,11 @@ def blocks(path: Path, start: int = 0) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             file.seek(place)
-            for block in _unpack(file, *_ARCHIVES[path.suffix]) if packed else _plain(file):
+            for block in (
+                _unpack(file, *_ARCHIVES[path.suffix])
+                if packed
+                else iter(lambda: file.read(_BLOCK), b"")
+            ):
                 begin, place = place, place + len(block)
                 if place > start:
                     yield block[max(start - begin, 0) :]
@@ -123,11 +119,6 @@ def lines(parts: Iterator[bytes], place: int = 0, number: int = 1) -> Iterator[L
         yield Line(place, number, place + size, b"".join(held), False)
     if broken:
         raise broken
-
-
-def _plain(file: BinaryIO) -> Iterator[bytes]:
-    while block := file.read(_BLOCK):
-        yield block
 
 
 def _unpack(file: BinaryIO, begin: Callable[[], _Unpacker], size: int) -> Iterator[bytes]:

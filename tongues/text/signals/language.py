@@ -155,7 +155,9 @@ def _py3langid() -> Identifier:
     repeats = [(classes.index(name), i) for i, name in enumerate(classes) if name in classes[:i]]
 
     def classify(pieces: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        chances = probabilities(model, [_lowered(piece) for piece in pieces])
+        texts = ((piece, piece.decode()) for piece in pieces)  # the model never saw capitals alone
+        small = [text.lower().encode() if text.isupper() else piece for piece, text in texts]
+        chances = probabilities(model, small)
         for first, repeat in repeats:
             chances[:, first] += chances[:, repeat]
             chances[:, repeat] = 0
@@ -165,12 +167,6 @@ def _py3langid() -> Identifier:
 
     labels = tuple(standardize_tag(name, macro=True) for name in classes)
     return Identifier(f"py3langid {version('py3langid')}", labels, classify)
-
-
-def _lowered(piece: bytes) -> bytes:
-    """The piece in small letters when all of it is in capitals, which the model never saw."""
-    text = piece.decode()
-    return text.lower().encode() if text.isupper() else piece
 
 
 def _fasttext(path: Path) -> Identifier:
@@ -198,9 +194,5 @@ def _fasttext(path: Path) -> Identifier:
         scores = [min(float(those[0]), 1.0) if len(those) else 0.0 for those in chances]
         return np.array(best), np.array(scores)
 
-    return Identifier(name, tuple(map(_bcp47, written)), classify)
-
-
-def _bcp47(label: str) -> str:
-    """`__label__swh_Latn` as `sw`."""
-    return standardize_tag(label.removeprefix("__label__"), macro=True)
+    tags = (label.removeprefix("__label__") for label in written)  # such as `swh_Latn`
+    return Identifier(name, tuple(standardize_tag(tag, macro=True) for tag in tags), classify)

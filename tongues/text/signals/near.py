@@ -79,7 +79,8 @@ def _signatures(shingles: np.ndarray, owners: np.ndarray, texts: int) -> np.ndar
     for turn, step in enumerate(steps):
         drawn = scramble(shingles + step)
         # enough turns by lot; what is empty even then takes all shingles, one part a turn
-        part = _part(drawn) if turn < SIGNATURE else turn - SIGNATURE
+        by_high_half = (drawn >> np.uint64(32)) * np.uint64(SIGNATURE) >> np.uint64(32)
+        part = by_high_half.astype(np.int64) if turn < SIGNATURE else turn - SIGNATURE
         cells = owners * SIGNATURE + part
         empty = smallest[cells] == _EMPTY
         np.minimum.at(smallest, cells[empty], drawn[empty].astype(np.uint32))
@@ -90,11 +91,6 @@ def _signatures(shingles: np.ndarray, owners: np.ndarray, texts: int) -> np.ndar
             break
         shingles, owners = shingles[unfinished], owners[unfinished]
     return smallest.astype(np.uint16).reshape(texts, SIGNATURE)
-
-
-def _part(drawn: np.ndarray) -> np.ndarray:
-    """The part that a hash is dealt to, by its high half."""
-    return ((drawn >> np.uint64(32)) * np.uint64(SIGNATURE) >> np.uint64(32)).astype(np.int64)
 
 
 def _bands(signature: np.ndarray) -> np.ndarray:
