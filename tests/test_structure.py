@@ -54,7 +54,6 @@ ORDER = (
 # Public names that two modules still give to different things. The list only ever gets shorter.
 CLASHES = {
     "log_probs",
-    "number",
 }
 
 
