@@ -38,12 +38,14 @@ def study(seed: int, workspace: Path) -> tuple[Recipe, Findings]:
 
 def forgotten(found: Findings, target: str, replay: float) -> float:
     """Rise of the source loss at the end, nats per token."""
-    return next(f.rise.value for f in found.forgetting if (f.target, f.replay) == (target, replay))
+    outcome = found.outcome(target, replay)
+    assert outcome
+    return next(iter(outcome.rises.values())).nats.value
 
 
 def saved(found: Findings, target: str, replay: float = 0.0) -> float:
     """Share of scratch's tokens that CPT did without, in per cent."""
-    transfer = found.transfer(target, replay)
+    transfer = found.outcome(target, replay)
     assert transfer
     assert transfer.saved
     return 100 * transfer.saved.value
@@ -51,7 +53,7 @@ def saved(found: Findings, target: str, replay: float = 0.0) -> float:
 
 def never(found: Findings, target: str) -> float:
     """CPT runs that did not reach the final loss of their twin from scratch."""
-    transfer = found.transfer(target)
+    transfer = found.outcome(target)
     assert transfer
     return sum(not pair.reached for pair in transfer.pairs)
 

@@ -121,7 +121,7 @@ def saturated(
 
 def test_where_all_is_saved_nothing_is_told_of_how_much(saturated: Findings):
     told = asked(saturated)
-    assert {t.saturated for t in saturated.transfers} == {3}
+    assert {o.saturated for o in saturated.plain} == {3}
     for name in ("saves", "saving-lasts", "transferred-grows", "larger-transfers-more"):
         assert told[name].verdict == "inconclusive"
         for part in told[name].parts:

@@ -30,43 +30,38 @@ def near(estimate: Estimate | None, truth: float, within: float) -> bool:
 def test_saving_is_the_one_the_runs_were_made_with(
     found: Findings, truth: SimpleNamespace, target: str
 ):
-    transfer = found.transfer(target)
+    transfer = found.outcome(target)
     assert transfer
     assert transfer.saved
     assert transfer.saved.n == 8
     # straight lines between evaluations lie above the curve: up to a point too little
     assert near(transfer.saved, truth.saved[target] - 0.01, 0.02)
-    assert transfer.ahead.excludes_zero == 1
+    assert transfer.lead and transfer.lead.nats.excludes_zero == 1
 
 
 def test_replay_counts_all_tokens(found: Findings, truth: SimpleNamespace):
-    transfer = found.transfer("near", 0.2)
+    transfer = found.outcome("near", 0.2)
     assert transfer
     assert near(transfer.saved, 1 - (1 - truth.saved["near"]) / 0.8, 0.03)
 
 
 def test_targets_come_in_the_order_of_what_was_saved(found: Findings, truth: SimpleNamespace):
     assert found.targets == ("near", "far")
-    (nearer,) = nearness([t for t in found.transfers if not t.replay])
+    (nearer,) = nearness(found.plain)
     assert nearer[:2] == ("near", "far") and nearer[2].excludes_zero == 1 and not nearer[3]
     assert near(nearer[2], truth.saved["near"] - truth.saved["far"], 0.03)
 
 
-@pytest.mark.parametrize("replay", [0.0, 0.2])
-def test_forgetting_is_measured_from_the_source_model(
-    found: Findings, truth: SimpleNamespace, replay: float
-):
-    forgetting = [f for f in found.forgetting if f.replay == replay]
-    assert [f.target for f in forgetting] == ["near", "far"]
-    for one in forgetting:
-        assert near(one.rise, truth.rise[replay], 1e-9)
-        assert one.rise.n == 8
-
-
-def test_replay_effect_is_paired(found: Findings, truth: SimpleNamespace):
-    for effect in found.replay_effects:
-        assert near(effect.on_base["home"], truth.rise[0.2] - truth.rise[0.0], 1e-9)
-        assert effect.on_target.excludes_zero == 1  # a fifth of the tokens went elsewhere
+def test_forgetting_and_replay_are_measured_in_pairs(found: Findings, truth: SimpleNamespace):
+    for outcome in found.outcomes:
+        for change in outcome.rises.values():
+            assert near(change.nats, truth.rise[outcome.replay], 1e-9)
+            assert change.nats.n == 8
+        if outcome.replay:
+            assert list(outcome.replayed) == [outcome.target, "home"]
+            assert near(outcome.replayed["home"], truth.rise[0.2] - truth.rise[0.0], 1e-9)
+            assert outcome.replayed[outcome.target].excludes_zero == 1  # fewer tokens of it
+    assert sum(bool(outcome.rises) for outcome in found.outcomes) == 4
 
 
 def test_laws_hold_the_truth_in_their_intervals(found: Findings, truth: SimpleNamespace):
@@ -87,7 +82,7 @@ def test_laws_leave_the_warm_up_out(found: Findings):
 
 def test_nothing_saved_is_not_told_from_nothing(make_study: Callable[..., Path], tmp_path: Path):
     found = of(make_study(tmp_path, saved=0.0, noise=0.01, targets=("near",), replay=(0.0,)))
-    transfer = found.transfer("near")
+    transfer = found.outcome("near")
     assert transfer
     assert transfer.saved
     assert transfer.saved.excludes_zero == 0
@@ -95,17 +90,16 @@ def test_nothing_saved_is_not_told_from_nothing(make_study: Callable[..., Path],
 
 def test_a_loss_is_told_as_one(make_study: Callable[..., Path], tmp_path: Path):
     found = of(make_study(tmp_path, saved=-0.5, targets=("near",), replay=(0.0,)))
-    transfer = found.transfer("near")
+    transfer = found.outcome("near")
     assert transfer
     assert not any(pair.reached for pair in transfer.pairs)
     assert near(transfer.saved, -0.5, 0.05)
-    assert transfer.ahead.excludes_zero == -1
+    assert transfer.lead and transfer.lead.nats.excludes_zero == -1
 
 
 def test_scratch_alone_leaves_the_rest_out(make_study: Callable[..., Path], tmp_path: Path):
     found = of(make_study(tmp_path, strategies=("scratch",)))
-    assert not found.transfers
-    assert not found.forgetting
+    assert not any(o.pairs or o.rises for o in found.outcomes)
     assert found.base_languages == ()
     assert [set(fitted.laws) for fitted in found.laws] == [{"scratch"}, {"scratch"}]
     assert found.left_out == (
@@ -116,8 +110,8 @@ def test_scratch_alone_leaves_the_rest_out(make_study: Callable[..., Path], tmp_
 
 def test_cpt_alone_still_forgets(make_study: Callable[..., Path], tmp_path: Path):
     found = of(make_study(tmp_path, strategies=("cpt",), targets=("near",)))
-    assert not found.transfers
-    assert len(found.forgetting) == 2
+    assert not any(o.pairs for o in found.outcomes)
+    assert [list(o.rises) for o in found.outcomes] == [["home"], ["home"]]
     assert "No run learned `near` from scratch, so what CPT saves there is not known." in (
         found.left_out
     )
@@ -126,7 +120,7 @@ def test_cpt_alone_still_forgets(make_study: Callable[..., Path], tmp_path: Path
 
 def test_a_refused_fit_is_a_sentence(make_study: Callable[..., Path], tmp_path: Path):
     found = of(make_study(tmp_path, shapes=("0.1M",), seeds=(1,), targets=("near",)))
-    assert found.transfer("near")
+    assert found.outcome("near")
     assert any(s.startswith("The scratch law on `near` was not fitted: ") for s in found.left_out)
 
 
@@ -160,13 +154,13 @@ def test_a_twin_of_the_same_study_comes_first(make_study: Callable[..., Path], t
 
 def test_twins_are_of_one_length_where_there_are_such(long_findings: Findings):
     found = long_findings
-    transfer = found.transfer("near")
+    transfer = found.outcome("near")
     assert transfer
     assert len(transfer.pairs) == 8 * 4
     assert all(pair.cpt.tokens == pair.scratch.tokens for pair in transfer.pairs)
     assert transfer.saved and transfer.saved.n == 8  # lengths of one shape and seed are one
-    assert all(f.rise.n == 8 for f in found.forgetting)
-    assert all(e.on_target.n == 8 for e in found.replay_effects)
+    assert all(c.nats.n == 8 for o in found.outcomes for c in o.rises.values())
+    assert all(value.n == 8 for o in found.outcomes for value in o.replayed.values() if o.replay)
 
 
 def test_a_twin_of_another_length_is_read_up_to_the_shorter(
@@ -176,11 +170,12 @@ def test_a_twin_of_another_length_is_read_up_to_the_shorter(
     make_study(tmp_path / "a", strategies=("scratch",), lengths=(8_000_000,), **few)
     make_study(tmp_path / "b", strategies=("cpt",), replay=(0.0,), **few)
     found = findings(run_rows([tmp_path / "a", tmp_path / "b"]))
-    transfer = found.transfer("near")
+    transfer = found.outcome("near")
     assert transfer
     assert near(transfer.saved, truth.saved["near"] - 0.01, 0.03)
-    short = of(make_study(tmp_path / "c", replay=(0.0,), **few)).transfer("near")
-    assert short and near(transfer.ahead, short.ahead.value, 0.02)
+    short = of(make_study(tmp_path / "c", replay=(0.0,), **few)).outcome("near")
+    assert short and short.lead and transfer.lead
+    assert near(transfer.lead.nats, short.lead.nats.value, 0.02)
 
 
 def test_unequal_twins_are_left_out_where_there_are_equal_ones(
@@ -190,19 +185,18 @@ def test_unequal_twins_are_left_out_where_there_are_equal_ones(
     make_study(tmp_path / "a", replay=(0.0,), seeds=(1,), **few)
     make_study(tmp_path / "b", strategies=("scratch",), seeds=(2,), lengths=(8_000_000,), **few)
     make_study(tmp_path / "c", strategies=("cpt",), replay=(0.0,), seeds=(2,), **few)
-    unequal = findings(run_rows([tmp_path / "b", tmp_path / "c"])).transfer("near")
+    unequal = findings(run_rows([tmp_path / "b", tmp_path / "c"])).outcome("near")
     assert unequal and not unequal.equally_long
-    mixed = findings(run_rows([tmp_path / "a", tmp_path / "b", tmp_path / "c"])).transfer("near")
+    mixed = findings(run_rows([tmp_path / "a", tmp_path / "b", tmp_path / "c"])).outcome("near")
     assert mixed and mixed.equally_long
     assert {pair.cpt.seed for pair in mixed.pairs} == {1}
 
 
 def test_final_losses_alone_tell_the_saving_too(long_findings: Findings, truth: SimpleNamespace):
-    for transfer in long_findings.transfers:
-        if not transfer.replay:
-            assert transfer.by_ends and transfer.by_ends.n == 8
-            # lengths lie far apart, and straight lines between them above the curve
-            assert near(transfer.by_ends, truth.saved[transfer.target] - 0.03, 0.03)
+    for outcome in long_findings.plain:
+        assert outcome.by_ends and outcome.by_ends.n == 8
+        # lengths lie far apart, and straight lines between them above the curve
+        assert near(outcome.by_ends, truth.saved[outcome.target] - 0.03, 0.03)
 
 
 def test_only_runs_from_the_usual_source_models_count(
@@ -213,13 +207,13 @@ def test_only_runs_from_the_usual_source_models_count(
     assert sorted({p.cpt.base_tokens for p in found.bases if p.cpt.base_tokens}) == pytest.approx(
         [2e6, 2e7], 0.01
     )
-    assert near(found.transfers[0].saved, truth.saved["near"] - 0.01, 0.02)
+    assert near(found.plain[0].saved, truth.saved["near"] - 0.01, 0.02)
 
 
 def test_how_near_a_target_is_is_told_by_the_source_model_alone(
     found: Findings, truth: SimpleNamespace
 ):
-    for transfer in found.transfers:
+    for transfer in found.plain:
         for pair in transfer.pairs:
             assert pair.apart == pytest.approx(truth.apart[transfer.target], abs=0.01)
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tongues.estimate import Estimate
 from tongues.laws import Curve, Saving
 from tongues.laws.observed import RunCurves
 from tongues.report.claims import claims
-from tongues.report.findings import Findings, Pair, Transfer, findings
+from tongues.report.findings import Findings, Outcome, Pair, findings
 
 SIZES = {"1M": 1e6, "3M": 3e6, "9M": 9e6}
 TOKENS = np.concatenate([[0.0], np.geomspace(2e5, 1e7, 7)])
@@ -51,7 +50,7 @@ def study(random: np.random.Generator) -> Iterator[RunCurves]:
                 seed=seed,
                 params=int(N),
                 curves=curves,
-                bits_per_byte={},
+                bits_per_byte=dict.fromkeys(curves, 1.0),
                 seen={target: TOKENS * (1 - (replay or 0.0))},
                 base_tokens=None if replay is None else 1e7,
             )
@@ -73,7 +72,7 @@ def told() -> dict[str, list[float]]:
     counts: dict[str, Counter[str]] = {}
     with pytest.MonkeyPatch.context() as patch:
         module = import_module("tongues.report.findings")
-        patch.setattr(module, "gather", list)  # rows are runs here
+        patch.setattr(module, "gather_runs", list)  # rows are runs here
         patch.setattr(module, "fit_targets", lambda runs: [])
         for _ in range(REPEATS):
             rows: Any = study(random)
@@ -121,8 +120,8 @@ def test_a_saving_that_changes_by_more_than_the_tolerance_is_not_said_to_last():
                 run = run_of("", 0.0, str(size), seed, 10**size, curve)
                 point = Saving(1.0, 1e6, 1e6 * (1 - saved), compute, compute * (1 - saved), False)
                 pairs.append(Pair(run, run, saved, True, 0.1, (point,), None))
-        transfer = Transfer("xx", 0.0, tuple(pairs), None, Estimate(0.1, n=1), None)
-        asked = {claim.name: claim for claim in claims(replace(NOTHING, transfers=(transfer,)))}
+        outcome = Outcome("xx", "cpt", 0.0, pairs=tuple(pairs))
+        asked = {claim.name: claim for claim in claims(replace(NOTHING, outcomes=(outcome,)))}
         (part,) = asked["saving-lasts"].parts
         holds.append(part.verdict == "holds")
         assert part.value.low is not None and part.value.high is not None

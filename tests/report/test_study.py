@@ -76,12 +76,13 @@ def test_every_figure_has_its_files(report: Path):
 
 def test_numbers_are_there_for_programs(report: Path):
     numbers = read_json(report.parent / "report.json")
-    near = numbers["saved"][0]
-    assert (near["target"], near["replay"], near["share"]["n"]) == ("near", 0.0, 8)
-    assert near["share"]["value"] == pytest.approx(0.44, abs=0.03)
+    near = numbers["outcomes"][1]
+    assert (near["target"], near["strategy"], near["replay"]) == ("near", "cpt", 0.0)
+    assert (near["saved"]["n"], near["pairs"], near["runs"]) == (8, 8, 8)
+    assert near["saved"]["value"] == pytest.approx(0.44, abs=0.03)
     assert set(numbers["laws"]["near"]) == {"scratch", "cpt"}
     assert numbers["advice"][0].startswith("**`near`:** take CPT")
-    assert numbers["outcomes"][1]["rises"]["home"][0]["n"] == 8
+    assert near["rises"]["home"]["nats"]["n"] == 8
 
 
 def test_a_report_replaces_a_report_and_nothing_else(

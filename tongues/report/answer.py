@@ -1,31 +1,15 @@
 """The answer of a study by roles: what targets gained, what base languages lost, what to take."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from tongues.estimate import Estimate
-from tongues.laws.observed import RunCurves
-from tongues.pages import (
-    Block,
-    Cell,
-    Entry,
-    Items,
-    Paragraph,
-    Section,
-    Show,
-    Table,
-    compact,
-    estimate_cell,
-    fixed,
-    minus,
-    number,
-)
-from tongues.report.findings import Findings
-from tongues.report.statistics import over_sizes
+from tongues.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
+from tongues.pages.numbers import estimate_cell, fixed, minus, number
+from tongues.report.findings import Change, Findings
 from tongues.report.theme import series
 from tongues.roles import list_languages
 
-__all__ = ["Outcome", "advice", "answer_section", "outcomes", "show_nats", "unmeasured"]
+__all__ = ["advice", "answer_section", "show_nats", "unmeasured"]
 
 _ABOUT = (
     "Losses in nats per token, below them 95 % confidence intervals (Student's t over shapes and "
@@ -37,106 +21,37 @@ _ABOUT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the runs of one strategy and share of replay came to on one target.
-
-    gain: of the target since before the first step. lead: over training from scratch after as many
-    tokens. rises: of each base language. All in nats per token, then in bits per byte. saved: share
-    of scratch's tokens.
-    """
-
-    target: str
-    strategy: str
-    replay: float
-    gain: tuple[Estimate, Estimate] | None
-    lead: tuple[Estimate, Estimate] | None
-    saved: Estimate | None
-    rises: dict[str, tuple[Estimate, Estimate]]
-    flops: float
-    runs: int
-
-
-def outcomes(findings: Findings) -> list[Outcome]:
-    """One for each target, strategy and share of replay that was trained."""
-    ways = [("scratch", 0.0), *(("cpt", ratio) for ratio in findings.ratios)]
-    return [
-        _outcome(findings, runs)
-        for target in findings.targets
-        for strategy, replay in ways
-        if (runs := findings.of(target, strategy, replay))
-    ]
-
-
-def _outcome(findings: Findings, runs: Sequence[RunCurves]) -> Outcome:
-    first = runs[0]
-    cpt = first.strategy == "cpt"
-    transfer = findings.transfer(first.target, first.replay) if cpt else None
-
-    def change(
-        values: Sequence[tuple[RunCurves, str, float]],
-    ) -> tuple[Estimate, Estimate] | None:
-        nats = over_sizes((run.unit, value) for run, _, value in values)
-        bits = over_sizes(
-            (run.unit, value * run.bits_per_byte[lang] / float(run.curves[lang].loss[-1]))
-            for run, lang, value in values
-        )
-        return (nats, bits) if nats and bits else None
-
-    def rise(lang: str) -> list[tuple[RunCurves, str, float]]:
-        known = [(run, run.curves[lang]) for run in runs if lang in run.curves]
-        ends = [(run, curve.loss) for run, curve in known if curve.tokens[0] == 0]
-        return [(run, lang, float(loss[-1] - loss[0])) for run, loss in ends]
-
-    rises = {lang: change(rise(lang)) for lang in findings.base_languages if cpt}
-    return Outcome(
-        first.target,
-        first.strategy,
-        first.replay,
-        gain=change([(run, lang, -value) for run, lang, value in rise(first.lang)]),
-        lead=change([(p.cpt, p.cpt.lang, p.ahead) for p in transfer.pairs] if transfer else []),
-        saved=transfer.saved if transfer and transfer.measured else None,
-        rises={lang: both for lang, both in rises.items() if both},
-        flops=sum(float(run.learned.compute[-1]) for run in runs),
-        runs=len(runs),
-    )
-
-
 def answer_section(findings: Findings) -> Section:
     """What to take on each target, and a row for everything that was trained."""
-    rows = outcomes(findings)
-    several = len({run.name for run in findings.usual}) > 1
-    compared = any(row.lead for row in rows)
+    rows = findings.outcomes
+    several = len({(row.strategy, row.replay) for row in rows}) > 1
     langs = list(dict.fromkeys(lang for row in rows for lang in row.rises))
-    table: list[dict[str, Entry]] = [
-        {
+    table: list[dict[str, Entry]] = []
+    for row in rows:
+        cells: dict[str, Entry] = {
             "target": row.target,
             "strategy": Cell(series(row.strategy, row.replay), kind=row.strategy),
             "gain": _cell(row.gain),
         }
-        | ({"lead over scratch": _cell(row.lead)} if compared else {})
-        | ({"tokens saved, %": _saved(row.saved)} if compared else {})
-        | {f"rise on {lang}": _cell(row.rises.get(lang)) for lang in langs}
-        | {"FLOPs": Cell(compact(row.flops, 2), row.flops)}
-        | ({"runs": row.runs} if several else {})
-        for row in rows
-    ]
-    lines = [*advice(findings), *findings.left_out] if several else findings.left_out
+        if any(one.lead for one in rows):
+            saved = row.saved.times(100.0) if row.saved and row.measured else None
+            cells["lead over scratch"] = _cell(row.lead)
+            cells["tokens saved, %"] = estimate_cell(saved, fixed(0))
+        cells |= {f"rise on {lang}": _cell(row.rises.get(lang)) for lang in langs}
+        cells["FLOPs"] = Cell(compact(row.flops, 2), row.flops)
+        cells |= {"runs": len(row.runs)} if len(findings.usual) > 1 else {}
+        table.append(cells)
+    lines = [*(advice(findings) if several else []), *findings.left_out]
     blocks: list[Block] = [Items(lines, "plain"), Table.of(table), Paragraph(_ABOUT, "notes")]
-    return Section("answer", "What to take" if several else "What the run did", blocks)
+    return Section("answer", "What to take" if several else "What came of it", blocks)
 
 
-def _cell(change: tuple[Estimate, Estimate] | None) -> Entry:
+def _cell(change: Change | None) -> Entry:
     if change is None:
         return ""
-    nats, bits = change
-    cell = estimate_cell(nats, show_nats(nats))
-    per_byte = f"{minus(fixed(3)(bits.value))} bits/byte"
-    return Cell(cell.text, nats, below=f"{cell.below} · {per_byte}".removeprefix(" · "))
-
-
-def _saved(saved: Estimate | None) -> Cell:
-    return estimate_cell(saved and saved.times(100.0), fixed(0))
+    cell = estimate_cell(change.nats, show_nats(change.nats))
+    per_byte = f"{minus(fixed(3)(change.bits.value))} bits/byte"
+    return Cell(cell.text, change.nats, below=f"{cell.below} · {per_byte}".removeprefix(" · "))
 
 
 def show_nats(estimate: Estimate) -> Show:
@@ -145,7 +60,7 @@ def show_nats(estimate: Estimate) -> Show:
 
 
 def _nats(estimate: Estimate) -> str:
-    return number(estimate, show_nats(estimate))
+    return number(estimate, show_nats(estimate)) + " nats per token"
 
 
 def _sign(estimate: Estimate) -> int:
@@ -160,46 +75,43 @@ def advice(findings: Findings) -> list[str]:
 
 def _advice(findings: Findings, target: str) -> Iterator[str]:
     """Replay is worth it where it lowers every base language by more nats than it costs."""
-    effects = {e.replay: e for e in findings.replay_effects if e.target == target and e.on_base}
-    kept = {replay: -max(c.value for c in e.on_base.values()) for replay, e in effects.items()}
+    tried = [o for o in findings.outcomes if o.target == target]
+    effects = {o.replay: dict(o.replayed) for o in tried if len(o.replayed) > 1}
+    costs = {replay: effects[replay].pop(next(iter(effects[replay]))) for replay in effects}
     worth = {
-        replay: kept[replay] - effect.on_target.value
-        for replay, effect in effects.items()
-        if all(_sign(change) < 0 for change in effect.on_base.values())
+        replay: -max(change.value for change in kept.values()) - costs[replay].value
+        for replay, kept in effects.items()
+        if all(_sign(change) < 0 for change in kept.values())
     }
     best = max(worth, key=lambda replay: worth[replay], default=0.0)
     best = best if worth.get(best, 0.0) > 0 else 0.0
     way = "CPT without replay" if effects and not best else series("cpt", best)
-    transfers = [t for t in findings.transfers if t.target == target]
-    if transfers:
-        first = transfers[0]
-        sign, chosen = _sign(first.ahead), findings.transfer(target, best) or first
-        ahead, name = chosen.ahead, series("cpt", chosen.replay)
+    led = {o.replay: o.lead.nats for o in tried if o.lead}
+    if led:
+        replay = best if best in led else min(led)
+        lead, name, sign = led[replay], series("cpt", replay), _sign(led[min(led)])
         yield {1: f"take {way}.", -1: "train from scratch.", 0: "no significant difference."}[sign]
-        yield {
-            1: f"After as many tokens {name} ends {_nats(ahead)} nats per token below training "
-            "from scratch",
-            -1: f"After as many tokens {name} ends {_nats(-ahead)} nats per token above training "
-            "from scratch",
-            0: f"After as many tokens the loss of {name} is not significantly below that of "
-            f"training from scratch, {_nats(ahead)} nats per token",
-        }[_sign(ahead)] + (f" ({ahead.n} pairs)." if (ahead.n or 0) > 1 else " (one pair).")
-        if ahead.n == 1:
+        yield (
+            f"After as many tokens {name} ends "
+            + {
+                1: f"{_nats(lead)} below training from scratch",
+                -1: f"{_nats(-lead)} above training from scratch",
+                0: f"where training from scratch does, without significant difference: {_nats(lead)}",
+            }[_sign(lead)]
+            + (f" ({lead.n} pairs)." if (lead.n or 0) > 1 else " (one pair).")
+        )
+        if lead.n == 1:
             yield "One pair has no interval: train more seeds before relying on it."
-        if not first.equally_long:
+        if not all(o.equally_long for o in tried):
             yield "Runs and twins differ in length, so this is no test."
-    elif effects:
-        yield f"take {way}."
     else:
-        yield "trained in one way only, so there is nothing to compare."
+        yield f"take {way}." if effects else "trained in one way only, nothing to compare."
     if best:
-        effect = effects[best]
-        kept_on = " and ".join(f"{_nats(-c)} on `{lang}`" for lang, c in effect.on_base.items())
-        share = f"{best * 100:.3g} % replay reduced forgetting by {kept_on}"
-        cost = effect.on_target
-        change = "raised" if cost.value >= 0 else "lowered"
+        cost = costs[best]
+        kept = " and ".join(f"by {_nats(-c)} on `{lang}`" for lang, c in effects[best].items())
+        change = f"{'raised' if cost.value >= 0 else 'lowered'} the loss on `{target}`"
         size = _nats(cost if cost.value >= 0 else -cost)
-        yield f"{share} and {change} the loss on `{target}` by {size}."
+        yield f"{best * 100:.3g} % replay reduced forgetting {kept} and {change} by {size}."
     elif effects:
         yield "No share of replay kept more of the base languages than it cost."
 
@@ -208,9 +120,9 @@ def unmeasured(findings: Findings) -> str:
     """On which targets it is unknown how much CPT saves, and why; empty where it is known."""
     counts: dict[str, int] = {}
     for target in findings.targets:
-        own = [t for t in findings.transfers if t.target == target]
-        if any(t.saturated for t in own) and not any(t.measured for t in own):
-            counts[target] = sum(t.saturated for t in own)
+        own = [o for o in findings.outcomes if o.target == target]
+        if any(o.saturated for o in own) and not any(o.measured for o in own):
+            counts[target] = sum(o.saturated for o in own)
     if not counts:
         return ""
     pairs = f"all {sum(counts.values())} pairs" if sum(counts.values()) > 1 else "the only pair"

@@ -12,7 +12,7 @@ from typing import Literal
 
 from tongues.estimate import Estimate
 from tongues.laws.observed import RunCurves
-from tongues.report.findings import Findings, Transfer
+from tongues.report.findings import Findings, Outcome, rise
 from tongues.report.measures import (
     EARLY,
     early_loss,
@@ -192,24 +192,24 @@ def _part(
 
 
 def _of_learning(findings: Findings) -> dict[str, list[ClaimPart]]:
-    plain = [t for t in findings.transfers if not t.replay]
+    plain = findings.plain
 
-    def unequal(t: Transfer) -> str:
+    def unequal(t: Outcome) -> str:
         return "" if t.equally_long else _UNEQUAL
 
-    def saturated(t: Transfer) -> str:
+    def saturated(t: Outcome) -> str:
         return _SATURATED.format(t.saturated, len(t.pairs)) if t.saturated else ""
 
-    def all_saturated(t: Transfer) -> str:
+    def all_saturated(t: Outcome) -> str:
         return "" if t.measured else saturated(t)
 
-    def both_saturated(t: Transfer) -> str:
+    def both_saturated(t: Outcome) -> str:
         return _BOTH if any(both for *_, both in next_sizes(t.pairs)) else ""
 
     def each(
-        measure: Callable[[Transfer], Estimate | None],
+        measure: Callable[[Outcome], Estimate | None],
         region: Region,
-        *reasons: Callable[[Transfer], str],
+        *reasons: Callable[[Outcome], str],
         unit: float = 100.0,
     ) -> list[ClaimPart]:
         """Inconclusive where one of the reasons gives one."""
@@ -225,13 +225,13 @@ def _of_learning(findings: Findings) -> dict[str, list[ClaimPart]]:
             if (entry.strategy, entry.law) == (strategy, law) and entry.gamma
         ]
 
-    def larger(t: Transfer) -> Estimate | None:
+    def larger(t: Outcome) -> Estimate | None:
         return over_sizes((unit, change) for unit, change, _ in next_sizes(t.pairs))
 
-    def growth(t: Transfer) -> Estimate | None:
+    def growth(t: Outcome) -> Estimate | None:
         return over_sizes(transfer_powers(t.pairs))
 
-    def lasting(t: Transfer) -> Estimate | None:
+    def lasting(t: Outcome) -> Estimate | None:
         return slope(saved_by_size(t.pairs))
 
     nearer: list[ClaimPart] = []
@@ -248,7 +248,7 @@ def _of_learning(findings: Findings) -> dict[str, list[ClaimPart]]:
         for part in grown
     ]
     return {
-        "below-scratch": each(lambda t: t.ahead, ABOVE, unequal, unit=1.0),
+        "below-scratch": each(lambda t: t.lead and t.lead.nats, ABOVE, unequal, unit=1.0),
         "saves": each(lambda t: t.saved, ABOVE, unequal, all_saturated),
         "saves-by-ends": each(lambda t: t.by_ends, ABOVE, all_saturated),
         "saving-lasts": each(lasting, within(_STEADY), unequal, saturated),
@@ -257,12 +257,18 @@ def _of_learning(findings: Findings) -> dict[str, list[ClaimPart]]:
         "gamma-cpt": gammas("cpt", "cpt", ABOVE),
         "gamma-scratch": gammas("scratch", "extended", within(_NOTHING)),
         "nearer-gains": nearer,
-        "forgets": [_part(f.target, f.rise, ABOVE) for f in findings.forgetting if not f.replay],
+        "forgets": [
+            _part(o.target, change.nats, ABOVE)
+            for o in findings.outcomes
+            for change in o.rises.values()
+            if not o.replay
+        ],
     }
 
 
 def _of_replay(findings: Findings) -> dict[str, list[ClaimPart]]:
-    replayed = [(run, f.lang) for f in findings.forgetting for run in f.runs]
+    known = [(o.runs, lang) for o in findings.outcomes for lang in o.rises]
+    replayed = [(run, lang) for runs, lang in known for run, _ in rise(runs, lang)]
     rises, falls, ends, steps = ([] for _ in range(4))
     for run, lang in replayed:
         loss = run.curves[lang].loss

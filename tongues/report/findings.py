@@ -1,4 +1,4 @@
-"""The numbers of a study: what CPT saves, what it forgets, and the laws behind both."""
+"""The numbers of a study: what came of every strategy on every target, and the laws behind it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,12 +9,13 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.laws import Curve, LawComparison, Saving, savings
-from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, once, twin, usual_bases
+from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
 from tongues.report.statistics import Unit, over_sizes
-from tongues.roles import list_languages
 
-__all__ = ["Findings", "Forgetting", "Pair", "ReplayEffect", "Transfer", "findings"]
+__all__ = ["Change", "Findings", "Outcome", "Pair", "findings", "rise"]
+
+Values = list[tuple[RunCurves, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,39 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
-    """What CPT at one share of replay saved on one target, over its pairs.
+class Change:
+    """A difference of losses on one language, in nats per token and in bits per byte."""
 
-    by_ends: the share saved between final losses alone, where runs of several lengths allow it.
+    nats: Estimate
+    bits: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the runs of one strategy and share of replay came to on one target.
+
+    gain: of the target since before the first step. lead: over the twins from scratch after as many
+    tokens. saved: share of their tokens; by_ends: the same between final losses alone, where runs
+    of several lengths allow it. rises: of each base language. replayed: by language, final losses
+    less those without replay, nats per token, in paired runs.
     """
 
     target: str
+    strategy: str
     replay: float
-    pairs: tuple[Pair, ...]
-    saved: Estimate | None
-    ahead: Estimate
-    by_ends: Estimate | None
+    runs: tuple[RunCurves, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    gain: Change | None = None
+    lead: Change | None = None
+    saved: Estimate | None = None
+    by_ends: Estimate | None = None
+    rises: dict[str, Change] = field(default_factory=dict)
+    replayed: dict[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def flops(self) -> float:
+        """Of all runs."""
+        return sum(float(run.learned.compute[-1]) for run in self.runs)
 
     @property
     def equally_long(self) -> bool:
@@ -71,35 +93,27 @@ class Transfer:
         """Whether any pair measures how much CPT saves."""
         return any(pair.saved is not None and not pair.saturated for pair in self.pairs)
 
-
-@dataclass(frozen=True, slots=True)
-class Forgetting:
-    """How far the final loss on a base language is above the base model's, nats per token.
-
-    targets: what was learned. replay: share of all tokens. rises: of the single `runs`.
-    """
-
-    lang: str
-    targets: tuple[str, ...]
-    replay: float
-    runs: tuple[RunCurves, ...]
-    rises: tuple[float, ...]
-    rise: Estimate
-
-    @property
-    def target(self) -> str:
-        """All that was learned, in words."""
-        return list_languages(self.targets)
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        changes = {"gain": self.gain, "lead": self.lead}
+        estimates = {"saved": self.saved, "by_ends": self.by_ends}
+        return {
+            "target": self.target,
+            "strategy": self.strategy,
+            "replay": self.replay,
+            "runs": len(self.runs),
+            "flops": self.flops,
+            "pairs": len(self.pairs),
+            "saturated": self.saturated,
+            **{name: value and value.to_json() for name, value in estimates.items()},
+            **{name: value and _plain(value) for name, value in changes.items()},
+            "rises": {lang: _plain(change) for lang, change in self.rises.items()},
+            "replayed": {lang: value.to_json() for lang, value in self.replayed.items()},
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayEffect:
-    """Final losses with replay minus those without, in paired runs, nats per token."""
-
-    target: str
-    replay: float
-    on_base: dict[str, Estimate]  # by base language
-    on_target: Estimate
+def _plain(change: Change) -> dict[str, Any]:
+    return {"nats": change.nats.to_json(), "bits": change.bits.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,26 +130,25 @@ class Findings:
     base_languages: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     ratios: tuple[float, ...] = ()
-    transfers: tuple[Transfer, ...] = ()
-    forgetting: tuple[Forgetting, ...] = ()
-    replay_effects: tuple[ReplayEffect, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
     bases: tuple[Pair, ...] = ()
     laws: tuple[TargetLaws, ...] = ()
     compared: dict[str, LawComparison] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
-    def transfer(self, target: str, replay: float = 0.0) -> Transfer | None:
-        """The transfer of that target and share of replay, if it was measured."""
-        return next((t for t in self.transfers if (t.target, t.replay) == (target, replay)), None)
+    def outcome(self, target: str, replay: float = 0.0) -> Outcome | None:
+        """What CPT with that share of replay came to on a target."""
+        key = target, "cpt", replay
+        return next((o for o in self.outcomes if (o.target, o.strategy, o.replay) == key), None)
 
-    def of(self, target: str, strategy: str, replay: float = 0.0) -> list[RunCurves]:
-        """The runs of one target, strategy and share of replay, smallest first."""
-        key = target, strategy, replay
-        return [run for run in self.usual if (run.target, run.strategy, run.replay) == key]
+    @property
+    def plain(self) -> list[Outcome]:
+        """CPT without replay where it has twins, a target each."""
+        return [o for o in self.outcomes if o.pairs and not o.replay]
 
 
 def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
-    """Everything the rows of `tongues.runs.table` say; what they cannot say is in `left_out`."""
+    """Everything the rows of `tongues.runs.run_rows` say; the rest is in `left_out`."""
     runs = gather_runs(rows)
     if not runs:
         raise UserError("there is no finished run to report on", hint="run `tongues study` first")
@@ -148,61 +161,83 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
             f"the runs continue from bases of different languages: {shown}",
             hint="report on the runs of one study at a time",
         )
-    base_languages = next(iter(known), ())
-    ratios = tuple(sorted({run.replay for run in continued}))
+    ratios = sorted({run.replay for run in continued})
     names = sorted({run.target for run in runs if run.strategy in ("scratch", "cpt")})
-    transfers = [t for name in names for ratio in ratios if (t := _transfer(name, ratio, usual))]
-    saved = {t.target: t.saved.value for t in transfers if t.saved and not t.replay}
-    targets = sorted(names, key=lambda name: (-saved.get(name, float("-inf")), name))
-    transfers.sort(key=lambda t: (targets.index(t.target), t.replay))
-    views = sorted(once(continued), key=lambda run: targets.index(run.target))
-    forgetting = [
-        f
-        for target in dict.fromkeys(run.target for run in views)
-        for lang in base_languages
-        for ratio in ratios
-        if (f := _forgetting(lang, target, ratio, views))
+    outcomes = [
+        _outcome(own, usual)
+        for name in names
+        for key in ((name, "scratch", 0.0), *((name, "cpt", ratio) for ratio in ratios))
+        if (own := [run for run in usual if (run.target, run.strategy, run.replay) == key])
     ]
-    effects = (_replay_effect(name, r, continued) for name in targets for r in ratios if r)
+    saved = {o.target: o.saved.value for o in outcomes if o.saved and not o.replay}
+    targets = sorted(names, key=lambda name: (-saved.get(name, float("-inf")), name))
+    outcomes.sort(key=lambda o: targets.index(o.target))
     laws = sorted(fit_targets(runs), key=lambda fitted: targets.index(fitted.target))
     of_laws = {fitted.target: [r for r in usual if r.target == fitted.target] for fitted in laws}
     compared = {fitted.target: compare_laws(fitted, of_laws[fitted.target]) for fitted in laws}
+    refused = (sentence for fitted in laws for sentence in fitted.refused)
     return Findings(
         runs=tuple(runs),
         usual=tuple(usual),
-        base_languages=base_languages,
+        base_languages=next(iter(known), ()),
         targets=tuple(targets),
-        ratios=ratios,
-        transfers=tuple(transfers),
-        forgetting=tuple(forgetting),
-        replay_effects=tuple(effect for effect in effects if effect),
+        ratios=tuple(ratios),
+        outcomes=tuple(outcomes),
         bases=tuple(_of_bases(runs)),
         laws=tuple(laws),
         compared={target: comparison for target, comparison in compared.items() if comparison},
-        left_out=(
-            *_left_out(runs, targets, transfers, forgetting),
-            *(sentence for fitted in laws for sentence in fitted.refused),
-        ),
+        left_out=(*_left_out(runs, targets, outcomes), *refused),
     )
 
 
-def _transfer(target: str, replay: float, runs: Sequence[RunCurves]) -> Transfer | None:
-    key = "cpt", target, replay
-    continued = [run for run in runs if (run.strategy, run.target, run.replay) == key]
-    pairs = [_pair(run, other) for run in continued if (other := twin(run, runs))]
+def _outcome(runs: Sequence[RunCurves], usual: Sequence[RunCurves]) -> Outcome:
+    first = runs[0]
+    pairs = [_pair(run, other) for run in runs if (other := twin(run, usual))]
     pairs = [pair for pair in pairs if pair.scratch.as_long_as(pair.cpt)] or pairs
-    ahead = over_sizes((pair.cpt.unit, pair.ahead) for pair in pairs)
-    if ahead is None:
-        return None
+    gains = [(run, -value) for run, value in rise(runs, first.lang)]
+    about = Outcome(*(first.target, first.strategy, first.replay), tuple(runs))
+    about = replace(about, gain=_change(first.lang, gains))
+    if first.strategy != "cpt":
+        return about
     by_ends: list[tuple[Unit, float]] = []
-    for unit in dict.fromkeys(run.unit for run in continued):  # with final losses at some lengths
-        own = [run for run in continued if run.unit == unit]
+    for unit in dict.fromkeys(run.unit for run in runs):  # with final losses at some lengths
+        own = [run for run in runs if run.unit == unit]
         cpt = curve_of_ends(own)
-        scratch = curve_of_ends(other for run in own if (other := twin(run, runs)))
+        scratch = curve_of_ends(other for run in own if (other := twin(run, usual)))
         points = savings(scratch, cpt).points if cpt and scratch else ()
         by_ends += [(unit, points[-1].share)] if points else []
-    saved = [(p.cpt.unit, p.saved) for p in pairs if p.saved is not None]
-    return Transfer(target, replay, tuple(pairs), _share(saved), ahead, _share(by_ends))
+    plain = [r for r in usual if (r.target, r.strategy, r.replay) == (first.target, "cpt", 0.0)]
+    both = [(a, b) for a in plain for b in runs if a.like(b)] if first.replay else []
+    rises, replayed = {}, {}
+    for lang in first.forgettable:
+        rises[lang] = _change(lang, rise(runs, lang))
+    for lang in (first.lang, *first.forgettable):
+        ends = [(a.unit, a.final(lang), b.final(lang)) for a, b in both]
+        known = [(unit, b - a) for unit, a, b in ends if a is not None and b is not None]
+        replayed[lang] = over_sizes(known)
+    return replace(
+        about,
+        pairs=tuple(pairs),
+        lead=_change(first.lang, [(pair.cpt, pair.ahead) for pair in pairs]),
+        saved=_share([(p.cpt.unit, p.saved) for p in pairs if p.saved is not None]),
+        by_ends=_share(by_ends),
+        rises={lang: change for lang, change in rises.items() if change},
+        replayed={lang: value for lang, value in replayed.items() if value},
+    )
+
+
+def rise(runs: Iterable[RunCurves], lang: str) -> Values:
+    """By how much the loss on a language rose in runs that know it before their first step."""
+    known = [(run, run.curves[lang]) for run in runs if lang in run.curves]
+    return [(run, float(c.loss[-1] - c.loss[0])) for run, c in known if c.tokens[0] == 0]
+
+
+def _change(lang: str, values: Values) -> Change | None:
+    bits = [run.bits_per_byte[lang] / float(run.curves[lang].loss[-1]) for run, _ in values]
+    nats = over_sizes((run.unit, value) for run, value in values)
+    each = zip(values, bits, strict=True)
+    mean = over_sizes((run.unit, value * factor) for (run, value), factor in each)
+    return Change(nats, mean) if nats and mean else None
 
 
 def _share(shares: Iterable[tuple[Unit, float]]) -> Estimate | None:
@@ -245,62 +280,16 @@ def _of_bases(runs: Sequence[RunCurves]) -> Iterator[Pair]:
             yield _pair(run, other)
 
 
-def _forgetting(
-    lang: str, target: str, replay: float, continued: Sequence[RunCurves]
-) -> Forgetting | None:
-    """A run counts when it was evaluated on the base language before the first step."""
-    known = {
-        run: curve.loss
-        for run in continued
-        if (run.target, run.replay) == (target, replay)
-        and (curve := run.curves.get(lang))
-        and curve.tokens[0] == 0
-    }
-    rises = tuple(float(loss[-1] - loss[0]) for loss in known.values())
-    rise = over_sizes((run.unit, value) for run, value in zip(known, rises, strict=True))
-    if rise is None:
-        return None
-    return Forgetting(lang, next(iter(known)).targets, replay, tuple(known), rises, rise)
-
-
-def _replay_effect(
-    target: str, replay: float, continued: Sequence[RunCurves]
-) -> ReplayEffect | None:
-    own = [run for run in continued if run.target == target]
-    both = [
-        (without, run)
-        for without in own
-        for run in own
-        if (without.replay, run.replay) == (0.0, replay) and without.like(run)
-    ]
-
-    def change(lang: str) -> Estimate | None:
-        ends = [(a.unit, a.final(lang), b.final(lang)) for a, b in both]
-        known = [(unit, b - a) for unit, a, b in ends if a is not None and b is not None]
-        return over_sizes(known)
-
-    on_target = change(both[0][0].lang) if both else None
-    if on_target is None:
-        return None
-    changes = {lang: change(lang) for lang in both[0][0].forgettable}
-    on_base = {lang: value for lang, value in changes.items() if value}
-    return ReplayEffect(target, replay, on_base, on_target)
-
-
 def _left_out(
-    runs: Sequence[RunCurves],
-    targets: Sequence[str],
-    transfers: Sequence[Transfer],
-    forgetting: Sequence[Forgetting],
+    runs: Sequence[RunCurves], targets: Sequence[str], outcomes: Sequence[Outcome]
 ) -> Iterator[str]:
     """A sentence for each finding these runs cannot give."""
     if not targets:
         yield "No run learned a target language, so nothing is compared."
-    measured = {run.name for f in forgetting for run in f.runs}
     for target in targets:
-        own = [run for run in runs if run.target == target]
-        strategies = {run.strategy for run in own}
-        saved = [t.saved for t in transfers if t.target == target]
+        strategies = {run.strategy for run in runs if run.target == target}
+        own = [o for o in outcomes if (o.target, o.strategy) == (target, "cpt")]
+        saved = [o.saved for o in own if o.pairs]
         unknown = "so what CPT saves there is not known."
         if "cpt" not in strategies:
             yield f"No CPT run learned `{target}`, {unknown}"
@@ -311,8 +300,7 @@ def _left_out(
             yield f"No CPT run on `{target}` has {twins}, {unknown}"
         elif None in saved:
             yield f"On `{target}`, CPT and scratch have no loss in common to compare at."
-        names = {run.name for run in own if run.strategy == "cpt"}
-        if names and not names & measured:
+        if own and not any(outcome.rises for outcome in own):
             yield (
                 f"No CPT run on `{target}` was evaluated at the start on a language of its base, "
                 "so forgetting is not known."

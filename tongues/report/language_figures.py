@@ -7,7 +7,7 @@ from tongues.laws.observed import RunCurves, size_order
 from tongues.pages import Figure
 from tongues.pages.axes import SCIENTIFIC, Axis, Row, colour, linear, logs, ranks
 from tongues.pages.plots import alt, dots, line, panel, rule, words
-from tongues.report.findings import Findings, Pair
+from tongues.report.findings import Findings, Pair, rise
 from tongues.report.theme import LOSS, RUN_TIPS, domain, evaluations, ranked, series_of
 from tongues.roles import list_languages
 
@@ -18,7 +18,7 @@ _PAIR_TIPS = ("run", "shape=size", "saved:.1f=saved (%)")
 
 def by_base(findings: Findings) -> list[Figure]:
     """Saved and forgotten against the base's first loss on the target, and its training."""
-    pairs = [p for t in findings.transfers if not t.replay for p in t.pairs]
+    pairs = [pair for outcome in findings.plain for pair in outcome.pairs]
     rows = [_pair_row(p, findings) | {"apart": 100 * p.apart} for p in pairs if p.apart is not None]
     figures: list[Figure] = []
     if len({row["target"] for row in rows}) > 1:
@@ -167,7 +167,8 @@ def _on_language(run: RunCurves, lang: str) -> list[Row]:
 
 def _one_size_of_cpt(findings: Findings) -> list[RunCurves]:
     """The continued runs of one size, that of most shares of replay, and their longest length."""
-    names = {run.name for f in findings.forgetting for run in f.runs}
+    known = [(o.runs, lang) for o in findings.outcomes for lang in o.rises]
+    names = {run.name for runs, lang in known for run, _ in rise(runs, lang)}
     runs = [run for run in findings.usual if run.name in names]
     if not runs:
         return []

@@ -15,7 +15,7 @@ from tongues.estimate import Estimate
 from tongues.laws import Saving
 from tongues.laws.observed import RunCurves, curve_of_ends
 from tongues.laws.targets import SETTLED
-from tongues.report.findings import Pair, Transfer
+from tongues.report.findings import Outcome, Pair
 from tongues.report.statistics import Unit, over_sizes, slope
 
 __all__ = ["EARLY", "early_loss", "has_no_power", "nearness", "next_sizes", "replay_gaps"]
@@ -83,13 +83,13 @@ def _share_at(pair: Pair, tokens: float) -> float:
     return float(np.interp(tokens, seen, [point.share for point in pair.points]))
 
 
-def nearness(transfers: Sequence[Transfer]) -> Iterator[tuple[str, str, Estimate, bool]]:
+def nearness(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str, Estimate, bool]]:
     """A target, the next further off, by how much more CPT saved on it, and whether all on both.
 
     The nearer is the one on which the base had the lower loss before its first step.
     """
-    known = {t.target: [p.apart for p in t.pairs if p.apart is not None] for t in transfers}
-    measured = [t for t in transfers if known[t.target]]
+    known = {t.target: [p.apart for p in t.pairs if p.apart is not None] for t in outcomes}
+    measured = [t for t in outcomes if known[t.target]]
     for near, far in pairwise(sorted(measured, key=lambda t: fmean(known[t.target]))):
         both = [(a, b) for a in near.pairs for b in far.pairs if a.cpt.like(b.cpt)]
         differences = [

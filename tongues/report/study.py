@@ -33,7 +33,7 @@ from tongues.pages import (
     write_page,
 )
 from tongues.quantities import show_count
-from tongues.report.answer import advice, answer_section, outcomes, show_nats, unmeasured
+from tongues.report.answer import advice, answer_section, show_nats, unmeasured
 from tongues.report.claims import Claim, ClaimPart, claims
 from tongues.report.findings import Findings, findings
 from tongues.report.laws import findings_law_section
@@ -188,10 +188,9 @@ def _cards(findings: Findings) -> list[Card]:
         show = fixed(0) if unit else show_nats(of)
         return estimate_card(of, show, what, unit, plus=not unit, below=below)
 
-    saved = [t for t in findings.transfers if t.measured and not t.replay and t.saved]
-    nearest = [f for f in findings.forgetting if f.targets == findings.forgetting[0].targets]
-    nearest = [f for f in nearest if f.lang == nearest[0].lang]
-    nearest = [nearest[0], nearest[len(nearest) // 2]] if len(nearest) > 1 else nearest
+    saved = [o for o in findings.plain if o.measured and o.saved]
+    risen = [o for o in findings.outcomes if o.rises and o.target == findings.targets[0]]
+    risen = [risen[0], risen[len(risen) // 2]] if len(risen) > 1 else risen
     return [
         *(
             card(t.saved.times(100.0), f"fewer tokens with CPT on `{t.target}`", " %")
@@ -200,10 +199,11 @@ def _cards(findings: Findings) -> list[Card]:
         ),
         *(
             card(
-                f.rise,
-                f"nats on `{f.lang}` after learning {f.target}, {f.replay * 100:.3g} % replay",
+                next(iter(o.rises.values())).nats,
+                f"nats on `{next(iter(o.rises))}` after learning {o.target}, "
+                f"{o.replay * 100:.3g} % replay",
             )
-            for f in nearest
+            for o in risen
         ),
     ]
 
@@ -325,19 +325,8 @@ def _numbers(known: Findings, tested: Sequence[Claim]) -> dict[str, Any]:
     """The findings as plain JSON values."""
     numbers = {
         "advice": advice(known),
-        "outcomes": [asdict(outcome) for outcome in outcomes(known)],
+        "outcomes": [outcome.to_json() for outcome in known.outcomes],
         "left_out": [*filter(None, [unmeasured(known)]), *known.left_out],
-        "saved": [
-            {"target": t.target, "replay": t.replay, "share": t.saved and asdict(t.saved)}
-            | {"ahead": asdict(t.ahead), "share_by_ends": t.by_ends and asdict(t.by_ends)}
-            | {"pairs": len(t.pairs), "saturated": t.saturated}
-            for t in known.transfers
-        ],
-        "forgetting": [
-            {"lang": f.lang, "target": f.target, "replay": f.replay, "rise": asdict(f.rise)}
-            for f in known.forgetting
-        ],
-        "replay": [asdict(effect) for effect in known.replay_effects],
         "claims": [asdict(claim) | {"verdict": claim.verdict} for claim in tested],
         "fitting_errors": {t: compared.to_json() for t, compared in known.compared.items()},
         "laws_by_final_losses": {f.target: sorted(f.by_ends) for f in known.laws},

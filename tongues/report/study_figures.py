@@ -19,7 +19,7 @@ from tongues.pages.axes import (
     ranks,
 )
 from tongues.pages.plots import alt, dots, formula, intervals, line, panel, rule, words
-from tongues.report.findings import Findings, Pair
+from tongues.report.findings import Findings, Pair, rise
 from tongues.report.language_figures import by_base, by_replay
 from tongues.report.laws import findings_law_figures
 from tongues.report.theme import LOSS, RUN_TIPS, domain, evaluations, ranked, series, series_of
@@ -50,14 +50,16 @@ def figures(findings: Findings) -> list[Figure]:
 def _overview(findings: Findings) -> Figure | None:
     """Tokens saved, and how much worse the base languages became, per target with intervals."""
     saved: list[Row] = []
-    for t in findings.transfers:
+    for t in findings.outcomes:
         if t.saved:
             each = [100.0 * pair.saved for pair in t.pairs if pair.saved is not None]
             saved += _points(t.target, t.replay, t.saved.times(100.0), each, fixed(0))
     forgotten = [
         row
-        for f in findings.forgetting
-        for row in _points(f.target, f.replay, f.rise, f.rises, "{:+.2f}".format, f.lang)
+        for o in findings.outcomes
+        for lang, change in o.rises.items()
+        for each in ([value for _, value in rise(o.runs, lang)],)
+        for row in _points(o.target, o.replay, change.nats, each, "{:+.2f}".format, lang)
     ]
     panels: list[alt.LayerChart] = []
     notes: list[str] = []
@@ -68,7 +70,7 @@ def _overview(findings: Findings) -> Figure | None:
             "Saved: the share of tokens, and so of compute, that CPT does without at the final "
             "loss of its twin from scratch."
         )
-        if any(t.saturated for t in findings.transfers):
+        if any(o.saturated for o in findings.outcomes):
             notes.append("At 100 % the base had that loss before its first step.")
     if forgotten:
         known = list_languages(findings.base_languages)
@@ -128,11 +130,7 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
 def _by_compute(findings: Findings) -> Figure | None:
     """Every run of both strategies on log-log axes, their envelopes, and one size alone."""
     rows = [
-        row
-        for target in findings.targets
-        for strategy in ("scratch", "cpt")
-        for run in findings.of(target, strategy)
-        for row in evaluations(run)
+        row for o in findings.outcomes for run in o.runs if not o.replay for row in evaluations(run)
     ]
     if not rows:
         return None
@@ -159,7 +157,7 @@ def _by_compute(findings: Findings) -> Figure | None:
         "Each thin line is a run, larger sizes further right; dashed, the power law along the "
         f"lowest {'final ' if ended else ''}losses of all sizes."
     )
-    pairs = [p for t in findings.transfers if not t.replay for p in t.pairs]
+    pairs = [pair for outcome in findings.plain for pair in outcome.pairs]
     usable = [pair for pair in pairs if pair.reached and pair.saved and pair.saved > 0]
     if usable:
         largest = max(usable, key=lambda pair: (pair.cpt.params, pair.saved))
@@ -208,7 +206,7 @@ def _one_size(pair: Pair, names: Sequence[str]) -> alt.LayerChart:
 
 def _through_training(findings: Findings) -> Figure | None:
     """The compute saved at equal loss and the data transferred, as the twin trains on."""
-    pairs = [p for t in findings.transfers if not t.replay and t.saved for p in t.pairs]
+    pairs = [pair for outcome in findings.plain if outcome.saved for pair in outcome.pairs]
     rows: list[Row] = [
         {"target": pair.cpt.target, "run": pair.cpt.name, "shape": pair.cpt.shape}
         | {"seed": pair.cpt.seed, "loss": point.loss, "tokens": point.tokens_scratch}
