@@ -37,7 +37,7 @@ def test_advice_names_the_way_its_price_and_how_sure_it_is(made_findings: Findin
     assert "nats per token below training from scratch (8 pairs)." in near
     assert "20 % replay reduced forgetting by 0.83 [" in near
     assert "on `home` and raised the loss on `near` by 0.0" in near
-    assert "without significant difference: −0.002 [" in far
+    assert "no significant difference: −0.002 [" in far
 
 
 def test_replay_that_costs_more_than_it_keeps_is_not_advised(made_findings: Findings):

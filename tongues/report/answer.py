@@ -96,7 +96,7 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
             + {
                 1: f"{_nats(lead)} below training from scratch",
                 -1: f"{_nats(-lead)} above training from scratch",
-                0: f"where training from scratch does, without significant difference: {_nats(lead)}",
+                0: f"as low as training from scratch, no significant difference: {_nats(lead)}",
             }[_sign(lead)]
             + (f" ({lead.n} pairs)." if (lead.n or 0) > 1 else " (one pair).")
         )
