@@ -9,7 +9,6 @@ from tongues.estimate import Estimate
 from tongues.pages import as_text
 from tongues.report import Findings, findings
 from tongues.report.answer import advice, answer_section
-from tongues.report.words import with_stop
 from tongues.runs import run_rows
 
 
@@ -75,8 +74,3 @@ def test_one_strategy_is_compared_with_nothing(make_study: Callable[..., Path], 
     text = as_text([answer_section(found)])
     assert text.startswith("What came of it")
     assert "so what CPT saves there is not known" in text
-
-
-def test_a_question_gets_no_full_stop():
-    assert with_stop("are the columns swapped?") == "are the columns swapped?"
-    assert with_stop("only 3 sizes") == "only 3 sizes."

@@ -25,7 +25,6 @@ from tongues.report.laws.fit import SYMBOLS, clouds, forgetting_law, repeats, re
 from tongues.report.laws.series import all_series, of_findings, of_laws
 from tongues.report.laws.surface import loss_surface
 from tongues.report.theme import domain, series
-from tongues.report.words import with_stop
 
 __all__ = ["findings_law_figures", "findings_law_section", "law_figures"]
 
@@ -126,6 +125,9 @@ def findings_law_section(findings: Findings) -> Section | None:
     if errors:
         blocks += [Heading("Fitting errors"), Paragraph(_ABOUT_ERRORS, "quiet"), Table.of(errors)]
     if caveats:
-        notes = [with_stop(f"{', '.join(names)}: {text}") for text, names in caveats.items()]
+        notes = [
+            f"{', '.join(names)}: {text}{'' if text[-1] in '.?!' else '.'}"
+            for text, names in caveats.items()
+        ]
         blocks += [Heading("Caveats"), Items(notes, "notes")]
     return Section("laws", "Fitted laws", blocks)
