@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tongues.estimate import Estimate
 from tongues.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
 from tongues.pages.numbers import estimate_cell, fixed, minus, number
-from tongues.report.findings import Change, Findings
+from tongues.report.findings import Findings, LossChange
 from tongues.report.theme import series
 from tongues.roles import list_languages
 
@@ -46,7 +46,7 @@ def answer_section(findings: Findings) -> Section:
     return Section("answer", "What to take" if several else "What came of it", blocks)
 
 
-def _cell(change: Change | None) -> Entry:
+def _cell(change: LossChange | None) -> Entry:
     if change is None:
         return ""
     cell = estimate_cell(change.nats, show_nats(change.nats))

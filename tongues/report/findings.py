@@ -13,7 +13,7 @@ from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, twin, u
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
 from tongues.report.statistics import Unit, over_sizes
 
-__all__ = ["Change", "Findings", "Outcome", "Pair", "findings", "rise"]
+__all__ = ["Findings", "LossChange", "Outcome", "Pair", "findings", "rise"]
 
 Values = list[tuple[RunCurves, float]]
 
@@ -44,7 +44,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LossChange:
     """A difference of losses on one language, in nats per token and in bits per byte."""
 
     nats: Estimate
@@ -66,11 +66,11 @@ class Outcome:
     replay: float
     runs: tuple[RunCurves, ...] = ()
     pairs: tuple[Pair, ...] = ()
-    gain: Change | None = None
-    lead: Change | None = None
+    gain: LossChange | None = None
+    lead: LossChange | None = None
     saved: Estimate | None = None
     by_ends: Estimate | None = None
-    rises: dict[str, Change] = field(default_factory=dict)
+    rises: dict[str, LossChange] = field(default_factory=dict)
     replayed: dict[str, Estimate] = field(default_factory=dict)
 
     @property
@@ -112,7 +112,7 @@ class Outcome:
         }
 
 
-def _plain(change: Change) -> dict[str, Any]:
+def _plain(change: LossChange) -> dict[str, Any]:
     return {"nats": change.nats.to_json(), "bits": change.bits.to_json()}
 
 
@@ -232,12 +232,12 @@ def rise(runs: Iterable[RunCurves], lang: str) -> Values:
     return [(run, float(c.loss[-1] - c.loss[0])) for run, c in known if c.tokens[0] == 0]
 
 
-def _change(lang: str, values: Values) -> Change | None:
+def _change(lang: str, values: Values) -> LossChange | None:
     bits = [run.bits_per_byte[lang] / float(run.curves[lang].loss[-1]) for run, _ in values]
     nats = over_sizes((run.unit, value) for run, value in values)
     each = zip(values, bits, strict=True)
     mean = over_sizes((run.unit, value * factor) for (run, value), factor in each)
-    return Change(nats, mean) if nats and mean else None
+    return LossChange(nats, mean) if nats and mean else None
 
 
 def _share(shares: Iterable[tuple[Unit, float]]) -> Estimate | None:
