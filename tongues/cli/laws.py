@@ -109,9 +109,7 @@ def fit(
 @click.option("--keep", metavar="SHARE", help="Highest rise of the base's own loss, such as 1%.")
 @click.option("--source-loss", metavar="LOSS", help="The base's loss on its own language.")
 @click.option("--write", type=options.PATH, help="Write the advice as recipe.")
-@click.option(
-    "--for", "like", type=options.PATH, help="Recipe whose name, text and tokens --write takes."
-)
+@click.option("--for", "like", type=options.PATH, help="Recipe whose text --write takes.")
 @options.figures
 @options.as_json
 def plan(

@@ -155,7 +155,8 @@ def measure(
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     grows = check_experts(recipe, loaded).grow
     check_tokens(loaded, workspace)
-    store, voice = workspace / "ensembles", Voice(quiet)
+    name, voice = f"{loaded.name}-experts", Voice(quiet)
+    store, place = workspace / "ensembles", workspace / "evaluations" / name
     rounds = plan_rounds(loaded, workspace, {}, make=True)
     _say_cautions(rounds, loaded.name, workspace, voice)
     folders: dict[str, list[Path]] = {}
@@ -163,8 +164,6 @@ def measure(
         folders["before"] = list(dict.fromkeys(made.grown for made in rounds if made.grown))
     for made in rounds:
         folders.setdefault(made.label, []).append(store / made.name)
-    name = f"{loaded.name}-experts"
-    place = workspace / "evaluations" / name
     with voice.progress(name) as progress:
         evaluation = evaluate_experts(
             folders,

@@ -103,9 +103,8 @@ def serve(
     from tongues.serve.server import address, listen, run
 
     names, say = listed(models), Voice(quiet).say
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
-        raise UserError(f"`{twice}` is named twice", hint="once is enough")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
     key = _key(None if key_file is None else Path(key_file))
     listening = listen(host, port, keyed=key is not None)
     held = memory_bytes(memory)

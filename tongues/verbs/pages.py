@@ -52,16 +52,13 @@ def ls(
     places: Path | str | Sequence[Path | str] = (), workspace: Path | str = "."
 ) -> tuple[list[RunState], list["EnsembleState"]]:
     """The runs and the ensembles at or below places, by default all, and how each stands."""
-    workspace = Path(workspace)
-    given = paths(places)
+    workspace, given = Path(workspace), paths(places)
+    below = given or [workspace / "ensembles"]
     ensembles: list[EnsembleState] = []
-    # Of no ensemble nothing is imported, which would take longest.
-    if any(
-        True for place in given or [workspace / "ensembles"] for _ in place.rglob("ensemble.json")
-    ):
+    if any(next(place.rglob("ensemble.json"), None) for place in below):  # or no slow import
         from tongues.experts.ensemble.lineage import ensemble_states
 
-        ensembles = ensemble_states(given or [workspace / "ensembles"], workspace)
+        ensembles = ensemble_states(below, workspace)
     try:
         runs = states(given or [workspace / "runs"])
     except UserError:
