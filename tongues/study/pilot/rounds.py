@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from tongues.errors import UserError
+from tongues.launch import Launcher
 from tongues.laws.observed import gather_runs
 from tongues.laws.uncertainty import percentiles
 from tongues.quantities import show_count
 from tongues.recipe import Recipe
 from tongues.runs import read_run, run_rows, status_of
+from tongues.study.driver import State, run_all
 from tongues.study.pilot.advice import PilotAdvice, Settled, advise_run, around, first_guess, settle
 from tongues.study.pilot.belief import Belief, learn
 from tongues.study.pilot.candidates import Candidate, PilotBudget, candidates, means_of
@@ -21,7 +23,16 @@ from tongues.study.pilot.prior import BLOCKS, Frame, LawBlock, Point, Scale
 from tongues.tokens.store import read_manifest
 from tongues.train import RunPlan
 
-__all__ = ["Held", "MeasuredLoss", "PilotState", "begin", "conduct", "hold_out", "plan_pilot"]
+__all__ = [
+    "Held",
+    "MeasuredLoss",
+    "PilotState",
+    "begin",
+    "conduct",
+    "hold_out",
+    "plan_pilot",
+    "run_pilot",
+]
 
 _FIRST = 0.4  # of the budget, for the round that is designed before any run
 _CHOICE = (1 / 3, 3.0)  # times the size of the real run, among which it is chosen
@@ -141,6 +152,28 @@ def without(pilot: PilotState, names: Collection[str]) -> PilotState:
 def plan_pilot(recipe: Recipe, workspace: Path) -> PilotState:
     """A pilot with the runs of its first round, none of them trained; the text is prepared."""
     return extend(begin(recipe, workspace), _FIRST)
+
+
+def run_pilot(
+    recipe: Recipe,
+    workspace: Path,
+    *,
+    launcher: Launcher | None = None,
+    watch: Callable[[State], None] = lambda state: None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> PilotState:
+    """Train the small runs of a recipe's pilot in two rounds.
+
+    Stopped or killed, the same call resumes: all that is decided follows from the recipe and the
+    runs' own losses.
+
+    launcher, watch, tell: as of `run_all`, which is called once a round.
+    """
+
+    def train(plans: Sequence[RunPlan]) -> None:
+        run_all(plans, workspace, launcher=launcher, watch=watch, tell=tell)
+
+    return conduct(recipe, workspace, train, tell)
 
 
 def conduct(
