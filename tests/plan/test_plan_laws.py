@@ -86,6 +86,13 @@ def test_a_file_that_lacks_a_part_is_refused(tmp_path: Path, drop: str) -> None:
         read_laws([write(tmp_path / "law.json", data)])
 
 
+@pytest.mark.parametrize(("key", "ends"), [("interval", [2.0, 1.0]), ("range", [-1.0, 1.0])])
+def test_ends_that_cannot_be_are_refused(tmp_path: Path, key: str, ends: list[float]) -> None:
+    data = preset("zheng2024-cpt").to_json() | {key: {"E": ends}}
+    with pytest.raises(UserError, match=f"goes from {ends[0]:g} to {ends[1]:g}"):
+        read_laws([write(tmp_path / "law.json", data)])
+
+
 def test_a_misspelt_law_or_file_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean `hoffmann2022`"):
         read_laws(["hofmann2022"])
