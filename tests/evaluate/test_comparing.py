@@ -209,3 +209,13 @@ def test_it_is_said_what_there_are_too_few_of() -> None:
     apart = {lang: answers(right, [f"{lang}{n}" for n in range(7)]) for lang in ("fr", "zh")}
     mean = task_scores({"model": apart}, [], "sum", 0).mean["model"]
     assert mean.reason == "10 items of each language are needed, there are 7 of one"
+
+
+def test_items_are_paired_by_their_ids() -> None:
+    ids, one, other = [str(n) for n in range(400)], drawn(0.8), drawn(0.6, seed=1)
+    turned = answers(other[:, ::-1], ids[::-1])
+    plain, same = (
+        task_scores({"a": {"fr": answers(one, ids)}, "b": {"fr": of}}, [("a", "b")], "sum", 0)
+        for of in (answers(other, ids), turned)
+    )
+    assert plain.compared == same.compared

@@ -46,6 +46,7 @@ def test_the_description_says_what_this_server_allows(server: Server, hub: str) 
     fields = said["components"]["schemas"]["CompletionBody"]["properties"]
     assert fields["model"]["enum"] == sorted(["small/small", hub])
     assert fields["n"]["anyOf"][0]["maximum"] == 8
+    assert [kind.get("maxItems") for kind in fields["prompt"]["anyOf"]].count(16) == 2
     pattern = fields["routing"]["anyOf"][0]["pattern"]
     for routing in (*ROUTINGS.names(), "tfidf:12"):
         assert parse_routing(routing) and re.search(pattern, routing)

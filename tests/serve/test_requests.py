@@ -78,7 +78,7 @@ def test_a_mistake_is_told_by_its_field(
         ({"messages": [{"role": "user"}]}, "messages[0].content", "is missing"),
         ({"messages": [{"role": "user", "content": None}]}, "messages[0].content", "is a text"),
         (
-            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
             "messages[0].content",
             "list of parts",
         ),

@@ -65,6 +65,16 @@ def test_what_is_no_item_is_named_counted_and_passed_over_or_stops(
     assert caught.value.where == f"{file}, line 3"
 
 
+def test_a_label_counts_only_as_many_choices_as_its_item_has(tmp_path: Path) -> None:
+    task = Task(name="t", prompt="{said}", choices="{options}", labels=["A", "B", "C"])
+    rows = [{"said": "It", "options": ["a", "b"], "label": label} for label in "BC"]
+    file = tmp_path / "en.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read = read_items(task, "en", file)
+    assert [item.label for item in read.items] == [1]
+    assert [fault.reason for fault in read.faults] == ["label out of range"]
+
+
 def test_a_file_without_items_is_an_error_that_says_why(tmp_path: Path) -> None:
     file = tmp_path / "en.jsonl"
     file.write_bytes(copa(0, label=9) + copa(1, label=9) + b"!")
