@@ -355,12 +355,14 @@ def _signals(languages: Mapping[str, LanguageSummary]) -> Figure | None:
         for lang, about in languages.items():
             limit = about["thresholds"].get(signal.key) if signal else None
             drawn = about["signals"].get(name, {"edges": [], "kept": [], "dropped": []})
+            scale = 100 if max(drawn["edges"], default=0) <= 1 else 1  # shares in percent
             whole = sum(drawn["kept"]) + sum(drawn["dropped"])
             counts = zip(drawn["edges"], drawn["kept"], drawn["dropped"], strict=False)
             cells += [
-                {"signal": name, "language": lang, "from": low, "bin": _text(low)}
+                {"signal": name, "language": lang, "from": low * scale, "kind": "documents"}
                 | {"kept": kept, "dropped": gone, "share": (kept + gone) / whole}
-                | {"threshold": "" if limit is None else _text(limit), "kind": "documents"}
+                | {"bin": _text(low * scale), "mostly_dropped": gone > kept}
+                | {"threshold": "" if limit is None else _text(limit * scale)}
                 for low, kept, gone in counts
                 if kept + gone
             ]
@@ -378,7 +380,7 @@ def _signals(languages: Mapping[str, LanguageSummary]) -> Figure | None:
                 {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.95]},
                 height=_ROW * len(languages) + 20,
                 said=("language", "bin=from", "kept:,", "dropped:,", "threshold"),
-                outlined="dropped",
+                outlined="mostly_dropped",
             )
         )
         rows += cells
@@ -386,11 +388,11 @@ def _signals(languages: Mapping[str, LanguageSummary]) -> Figure | None:
         return None
     caption = (
         "A row is a language, a cell the documents read from that value on to the next, darker the "
-        "more. A frame: some of them were dropped, for whatever reason."
+        "more. A frame: most of them were dropped, for whatever reason."
     )
     title = "What was measured of the documents"
     return Figure("signals", title, caption, tuple(panels), tuple(rows))
 
 
 def _text(value: float) -> str:
-    return f"{value:,.0f}" if value > 1 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
