@@ -120,7 +120,7 @@ def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
     ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Path
 ) -> None:
     recipe = ask(
-        "{divisions: [{by: languages}]}",
+        "{divisions: [{by: languages}], power: 4}",
         "train.budget=40k tokens",
         "train.checkpoint_every=0.1 seconds",
     )
@@ -139,7 +139,8 @@ def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
     launcher = open_launcher("slurm", partition="any")
     (made,) = train_experts(recipe, workspace, rounds, launcher=launcher)
     assert bytes_of(workspace, rounds) == bytes_of(undisturbed, rounds)
-    assert open_ensemble(made, workspace).k == 2
+    ensemble = open_ensemble(made, workspace)
+    assert ensemble.router and (ensemble.k, ensemble.router.power) == (2, 4)
 
 
 class Failing(Local):

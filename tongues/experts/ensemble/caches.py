@@ -216,7 +216,13 @@ class _Memory(Cache):
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
         """Keep a layer's new keys and values; returns all that is remembered of these slots."""
-        states = self._room(layer_idx, key_states, value_states)
+        while self._columns < self._stop:
+            self._columns *= 2
+        states = self._layers.get(layer_idx)
+        if states is None or len(states[0]) < len(self.slots) or states[0].shape[2] < self._stop:
+            old = states or (key_states[:0, :, :0], value_states[:0, :, :0])
+            states = self._grown(old[0], key_states), self._grown(old[1], value_states)
+            self._layers[layer_idx] = states
         rows = slice(len(self.slots)) if self._rows is None else self._rows
         for kept, new in zip(states, (key_states, value_states), strict=True):
             if self._place:
@@ -255,24 +261,9 @@ class _Memory(Cache):
             return {"full_attention": whole, "sliding_attention": near}
         return near
 
-    def _room(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """A layer's keys and values with room for all slots and columns."""
-        while self._columns < self._stop:
-            self._columns *= 2
-        held = self._layers.get(layer)
-        if held is None or len(held[0]) < len(self.slots) or held[0].shape[2] < self._stop:
-            slots = len(self.filled)
-            held = (
-                _grown(held and held[0], keys, slots, self._columns),
-                _grown(held and held[1], values, slots, self._columns),
-            )
-            self._layers[layer] = held
-        return held
-
-
-def _grown(held: Tensor | None, like: Tensor, slots: int, columns: int) -> Tensor:
-    """Zeros, so that what was never read is a number, though it is hidden; and what is held."""
-    found = like.new_zeros(slots, like.shape[1], columns, like.shape[3])
-    if held is not None:
-        found[: len(held), :, : held.shape[2]] = held
-    return found
+    def _grown(self, held: Tensor, like: Tensor) -> Tensor:
+        """What is held with room for all slots and columns: zeros, since hidden ones are read."""
+        shape = (len(self.filled), like.shape[1], self._columns, like.shape[3])
+        grown = like.new_zeros(shape)
+        grown[: len(held), :, : held.shape[2]] = held
+        return grown

@@ -186,8 +186,9 @@ class Writer:
             if not ended:
                 text.sequence.tokens.append(token)
                 text.guide.push(token, None if each is None else each[row])
-            about = Token(token, reached[row], weights[row], likely[row], ended=ended)
-            tokens.append(replace(about, language=self._language(text, token)))
+            language = self._language(text, token)
+            of_token = (token, reached[row], weights[row], likely[row])
+            tokens.append(Token(*of_token, ended=ended, language=language))
         return tokens
 
     def _report(self, text: RunningText, needed: np.ndarray) -> list[Token]:

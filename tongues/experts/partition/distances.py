@@ -169,18 +169,18 @@ def _read(path: Path) -> _Rows:
 
 def _separated(path: Path, delimiter: str) -> list[tuple[str, str, _Cells]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = list(csv.reader(file, delimiter=delimiter))
-    head, *rest = [(number, cells) for number, cells in enumerate(lines, 1) if any(cells)] or [
-        (0, [])
-    ]
-    for number, cells in rest:
-        if len(cells) != len(head[1]):
-            what = f"has {len(cells)} cells where the first row has {len(head[1])}"
-            raise UserError(what, where=f"{path}:{number}")
-    return [
-        (f"{path}:{number}", cells[0], list(zip(head[1][1:], cells[1:], strict=True)))
-        for number, cells in rest
-    ]
+        lines = [
+            line for line in enumerate(csv.reader(file, delimiter=delimiter), 1) if any(line[1])
+        ]
+    head = lines[0][1] if lines else []
+    rows: list[tuple[str, str, _Cells]] = []
+    for number, cells in lines[1:]:
+        where = f"{path}:{number}"
+        if len(cells) != len(head):
+            what = f"has {len(cells)} cells where the first row has {len(head)}"
+            raise UserError(what, where=where)
+        rows.append((where, cells[0], list(zip(head[1:], cells[1:], strict=True))))
+    return rows
 
 
 def _mappings(path: Path) -> list[tuple[str, str, _Cells]]:
