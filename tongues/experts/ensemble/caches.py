@@ -71,11 +71,11 @@ class Caches:
         assert logits is not None
         return logits
 
-    def read(self, expert: int, text: TokenSequence, stop: int, told: int = 1) -> Tensor:
-        """Read a text up to its token `stop`; logits [told, V] behind its last tokens there."""
+    def read(self, expert: int, text: TokenSequence, stop: int, last: int = 1) -> Tensor:
+        """Read a text up to its token `stop`; logits [last, V] behind its last tokens there."""
         memory = self._memory(expert)
         slots = memory.slots_of([text])
-        return self._forward(expert, memory, [text], slots, np.array([stop]), told)
+        return self._forward(expert, memory, [text], slots, np.array([stop]), last)
 
     @torch.inference_mode()
     def forget(self, text: TokenSequence) -> None:
@@ -98,11 +98,11 @@ class Caches:
         texts: Sequence[TokenSequence],
         slots: np.ndarray,
         stops: np.ndarray,
-        told: int = 1,
+        last: int = 1,
     ) -> Tensor:
-        """Read texts up to their tokens `stops`; logits [texts * told, V] behind their last ones.
+        """Read texts up to their tokens `stops`; logits [texts * last, V] behind their last ones.
 
-        slots: in which they are, in order. More than one is told only of a text by itself.
+        slots: in which they are, in order. More than one is given only of a text by itself.
         """
         model, filled = self.models[expert], memory.filled[slots]
         missed = stops - filled
@@ -121,7 +121,7 @@ class Caches:
             position_ids=torch.from_numpy(places).to(model.device),
             past_key_values=memory,
             use_cache=True,
-            logits_to_keep=told if len(texts) == 1 else columns,
+            logits_to_keep=last if len(texts) == 1 else columns,
         ).logits
         memory.filled[slots] = stops
         if len(texts) == 1:

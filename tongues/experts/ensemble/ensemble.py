@@ -230,7 +230,7 @@ def assembled(
 
 
 def open_alone(folder: Path, name: str, *, device: str = "cpu", dtype: str = "float32") -> Ensemble:
-    """A Hugging Face folder as an ensemble of itself, scored and asked in the same way."""
+    """A Hugging Face folder as an ensemble of itself, used in the same way."""
     expert = describe_expert(name, folder, folder, languages={}, parent=None, run=None, tokens=0)
     lineage = Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {})
     return assembled(lineage, None, folder, device=device, dtype=dtype)

@@ -50,7 +50,7 @@ class Router:
     prior: np.ndarray  # [k], adds up to 1
     temperature: float = 0.1
     power: Power = 2
-    languages: tuple[str, ...] = ()  # that each centre stands for; none said: topics, older files
+    languages: tuple[str, ...] = ()  # that each centre stands for; none: topics, older files
     _doubled: np.ndarray = field(init=False, repr=False)  # [d, c]
     _reach: np.ndarray = field(init=False, repr=False)  # [c]
     _owned: np.ndarray = field(init=False, repr=False)  # [c, k], 1 where it is the expert's

@@ -47,15 +47,15 @@ class _Borders:
 
     def nearest(self, source: int, target: int, most: int) -> list[int]:
         """The points, up to so many, that are all equally near and nearest."""
-        heap, found = self.heaps[source][target], []
+        heap, near = self.heaps[source][target], []
         extra = heap[0][0]
-        while heap and len(found) < most and heap[0][0] == extra:
+        while heap and len(near) < most and heap[0][0] == extra:
             point = heapq.heappop(heap)[1]
-            if self.labels[point] == source and point not in found[-1:]:
-                found.append(point)
-        for point in found:
+            if self.labels[point] == source and point not in near[-1:]:
+                near.append(point)
+        for point in near:
             heapq.heappush(heap, (extra, point))
-        return found
+        return near
 
     def move(self, point: int, target: int) -> None:
         """Put a point into another cluster."""

@@ -41,7 +41,7 @@ def balanced_tree(distances: Distances, k: int) -> tuple[tuple[Cluster, ...], tu
     order = {lang: i for i, lang in enumerate(languages)}
     merges: list[Merge] = []
     clusters: list[Cluster] = [(lang,) for lang in languages]
-    found: tuple[Cluster, ...] = ()
+    parts: tuple[Cluster, ...] = ()
     for wanted in (k, 1):
         sizes = dict.fromkeys(clusters, 1)
         number = merges[-1].round if merges else 0
@@ -56,8 +56,8 @@ def balanced_tree(distances: Distances, k: int) -> tuple[tuple[Cluster, ...], tu
                 union = tuple(sorted(left + right, key=order.__getitem__))
                 sizes[union] = sizes.pop(left) + sizes.pop(right)
         clusters = sorted(sizes, key=lambda cluster: order[cluster[0]])
-        found = found or tuple(clusters)
-    return found, tuple(merges)
+        parts = parts or tuple(clusters)
+    return parts, tuple(merges)
 
 
 def _pairs(
