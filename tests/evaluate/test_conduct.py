@@ -1,13 +1,102 @@
-"""Units of an evaluation on disk."""
+"""Units of an evaluation on disk, and scored by several processes, none twice."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongues.evaluate.conduct import Unit, keep_unit, read_unit
+from tongues.cli.main import command
+from tongues.errors import UserError
+from tongues.evaluate.conduct import Suite, Unit, keep_unit, read_unit, score_apart, score_share
+from tongues.evaluate.losses import Policy
 from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.tasks.score import Answers
+from tongues.launch import Local, Options
+from tongues.ranks import Rank
+from tongues.text import Document
+
+MODELS = ["models/e0", "models/e1"]
+LANGUAGES = ("qaa", "qab")
+ON = ("--on", "texts", "--on", "parts.yaml", "--data", "items")
+TASK = 'name: parts\nprompt: "{said}"\nchoices: ["{one}", "{other}"]\n'
+
+
+@pytest.fixture
+def place(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with models, a folder of texts, a task's file and its items."""
+    (tmp_path / "models").symlink_to(house / "models")
+    for lang in LANGUAGES:
+        items = [{"said": f"the {n}", "one": "a", "other": "the end", "label": 0} for n in range(5)]
+        for kind, rows in (("texts", [{"text": f"the end of {lang}"}]), ("items/parts", items)):
+            (tmp_path / kind).mkdir(parents=True, exist_ok=True)
+            lines = "\n".join(map(json.dumps, rows))
+            (tmp_path / f"{kind}/{lang}.jsonl").write_text(lines)
+    (tmp_path / "parts.yaml").write_text(TASK)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def ask(place: Path) -> Callable[..., Result]:
+    return lambda *words: CliRunner().invoke(command, ["evaluate", *MODELS, *words])
+
+
+def units(place: Path, name: str) -> dict[str, Any]:
+    folder = place / "evaluations" / name / "units"
+    kept = {str(f.relative_to(folder)): json.loads(f.read_text()) for f in folder.rglob("*.json")}
+    for unit in kept.values():
+        unit["result"].get("cost", {}).pop(
+            "seconds", None
+        )  # of the processor, never twice the same
+    return kept
+
+
+def asked_of(languages: tuple[str, ...]) -> Suite:
+    documents = {
+        lang: [Document("1", lang, f"the end of {lang}", "1", "here")] for lang in languages
+    }
+    return Suite(texts={"texts": documents}, policy=Policy(None, None))
+
+
+def test_ranks_leave_the_units_of_one_process(place: Path, ask: Callable[..., Result]) -> None:
+    alone = ask(*ON, "--name", "alone")
+    apart = ask(*ON, "--name", "apart", "--ranks", "2")
+    assert apart.exit_code == 0, apart.output
+    assert len(units(place, "alone")) == 8
+    assert units(place, "apart") == units(place, "alone")
+    assert alone.stdout.splitlines()[:-1] == apart.stdout.splitlines()[:-1]
+    assert not (place / "evaluations/apart/ranks").exists()
+
+
+def test_each_unit_is_scored_by_one_rank(place: Path) -> None:
+    done = []
+    for number in range(3):
+        folder, rank = place / "evaluations" / str(number), Rank(number, 3)
+        given = (MODELS, asked_of(LANGUAGES), place, folder, None, 1)
+        score_share(rank, lambda line: None, *given)
+        done += units(place, str(number))
+    assert len(done) == len(set(done)) == 4
+
+
+def test_what_a_rank_cannot_score_is_left_to_the_whole(place: Path) -> None:
+    told: list[str] = []
+    launcher, folder = Local(Options(2)), place / "evaluations" / "wide"
+    asked = Suite(texts=asked_of(LANGUAGES).texts, policy=Policy(97, None))
+    score_apart(MODELS, asked, place, folder, ranks=2, launcher=launcher, tell=told.append)
+    assert len(told) == 4 and all("longer than" in line for line in told)
+    assert not units(place, "wide")
+
+
+def test_a_cluster_is_told_how_many(ask: Callable[..., Result]) -> None:
+    done = ask(*ON, "--launcher", "ray")
+    assert isinstance(done.exception, UserError)
+    assert "`--launcher ray` needs `--ranks`" in str(done.exception)
+
 
 UNIT = Unit("study/fr-cpt", "xcopa", "fr", 8, 2)
 ANSWERS = Answers((), (ItemFault("here", "line 1", "not JSON", "{"),))

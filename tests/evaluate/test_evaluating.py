@@ -55,13 +55,14 @@ def test_models_are_put_side_by_side_on_texts_and_tasks(ask: Ask, place: Path) -
     said = [*MODELS, "--on", "texts", "--on", "parts.yaml", "--data", "items", "--name", "both"]
     done = ask(*said, "--compare")
     assert done.exit_code == 0, done.output
-    text, task, *_ = done.stdout.split("\n\n")
-    assert text.startswith("texts, bits per byte\nlanguage ")
-    assert [line.split()[0] for line in text.splitlines()[2:]] == ["qaa", "qab"]
-    assert "parts, accuracy by token, no demonstrations" in task
-    assert [line.split()[0] for line in task.splitlines()[2:]] == ["qaa", "qab", "mean"]
-    assert f"texts: {MODELS[1]} beside {MODELS[0]}" in done.stdout
-    assert "too long for the model" in done.stderr
+    parts = done.stdout.split("\n\n")
+    assert parts[0].startswith("Losses on texts. In bits per byte")
+    assert [line.split()[0] for line in parts[1].splitlines()[1:3]] == ["qaa", "qab"]
+    assert "no demonstrations" in parts[4]
+    rows = [line.split()[0] for line in parts[5].splitlines()[1:]]
+    assert rows[:3] == ["qaa", "qab", "mean"]
+    assert f"Losses on texts versus {MODELS[0]}" in parts[2]
+    assert "too long for the model" in done.stdout
     page = Path(done.stdout.splitlines()[-1])
     assert page.is_file()
     assert sorted(file.suffix for file in (place / "evaluations/both/cards").iterdir())

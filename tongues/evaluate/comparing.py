@@ -66,6 +66,13 @@ def text_scores(
         for model, other in (*pairs, *bases.items())
     }
 
+    cautions = (
+        f"`{model}`, {caution.sentence}"
+        for model, by in losses.items()
+        for language, of in by.items()
+        for caution in spelling_cautions(language, of)
+    )
+
     def compared(named: Mapping[str, Mapping[str, str]]) -> list[Comparison]:
         others = {model: by for model, by in named.items() if by}
         return _corrected([_compared_losses(losses, *one, unit) for one in others.items()])
@@ -91,14 +98,7 @@ def text_scores(
         compared=compared({model: both[model, other] for model, other in pairs}),
         forgotten=compared({model: both[model, other] for model, other in bases.items()}),
         grown=compared(grown or {}),
-        cautions=list(
-            dict.fromkeys(
-                f"`{model}`, {caution.sentence}"
-                for model, by in losses.items()
-                for language, of in by.items()
-                for caution in spelling_cautions(language, of)
-            )
-        ),
+        cautions=list(dict.fromkeys(cautions)),
         costs={model: _cost(list(by.values())) for model, by in losses.items()},
     )
 

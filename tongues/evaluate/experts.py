@@ -91,8 +91,8 @@ def evaluate_experts(
     for division, places in ensembles.items():
         known = set.intersection(*(set(of.languages) for of in lineages[division]))
         k = len(lineages[division][0].experts)
-        names = (one.relative_to(store) if one.is_relative_to(store) else one for one in places)
-        named = tuple(map(str, names))
+        there = (one.relative_to(store) if one.is_relative_to(store) else one for one in places)
+        named = tuple(map(str, there))
         for routing in usual_routings(k):
             settings.append(_Setting(division, str(routing) if k > 1 else "", named))
             if routing.needs_language:
@@ -118,7 +118,7 @@ def evaluate_experts(
         if lineage.router and len(lineage.experts) > 1:
             router = load_router(ensembles[division][0] / lineage.router.file)
             routed[division] = routed_texts(lineage, router, tokenizer, begun)
-    names = [one.name for one in settings]
+    names, place = [one.name for one in settings], model_folder(find_model(base, workspace)[1])
     dense = next((one.name for one in settings if one.division == "dense"), None)
     described = {model.name: model for model in results.models}
     alone = put_together(replace(results, suite=replace(results.suite, texts={})))
@@ -126,9 +126,9 @@ def evaluate_experts(
         alone,
         models=[
             replace(
-                described[one.members[0]], name=one.name, division=one.division, members=one.members
+                described[of.members[0]], name=of.name, division=of.division, members=of.members
             )
-            for one in settings
+            for of in settings
         ],
         texts={
             text: text_scores(
@@ -141,9 +141,7 @@ def evaluate_experts(
         },
         experts=ExpertScores(
             base=base,
-            same_tokenizer=same_tokenizer(
-                model_folder(find_model(base, workspace)[1]), tokens.tokenizer_path
-            ),
+            same_tokenizer=same_tokenizer(place, tokens.tokenizer_path),
             base_shares=base_shares(base, tokens.languages, workspace),
             context=context,
             train_tokens={lang: tokens.counts[lang]["train"]["tokens"] for lang in documents},
@@ -217,15 +215,13 @@ def _cells(
 ) -> list[ExpertCell]:
     """Every expert alone on every language, nats per token."""
     losses, cells = results.texts, []
-    for division, each in lineages.items():
+    each = ((division, *both) for division, of in lineages.items() for both in enumerate(of))
+    for division, place, lineage in each:
         own = [one for one in settings if one.division == division]
-        for place, lineage in enumerate(each):
-            for lang in results.suite.texts[text]:
-                units = [Unit(one.members[place], text, lang) for one in own]
-                alone = (losses[unit] for unit in units if unit in losses)
-                alone = next((of for of in alone if of.of_experts), None)
-                if alone is None:
-                    continue
+        for lang in results.suite.texts[text]:
+            units = [Unit(one.members[place], text, lang) for one in own]
+            read = (losses[unit] for unit in units if unit in losses)
+            if alone := next((of for of in read if of.of_experts), None):
                 count = float(alone.tokens.sum())
                 base = float(losses[Unit(settings[0].name, text, lang)].nats.sum())
                 cells += [

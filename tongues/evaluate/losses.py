@@ -28,6 +28,7 @@ __all__ = [
 
 _LACKING = 0.001  # share of a text's letters that a tokenizer lacks, from which it is told
 _COLUMNS = ("nats", "tokens", "bytes", "missing")
+_NAMES = ("ids", "segments", "of_experts")
 _HIGHEST = 690.0  # nats of which the perplexity is over 1e299
 
 
@@ -134,15 +135,13 @@ class DocumentLosses:
     def to_json(self) -> dict[str, Any]:
         """As an evaluation keeps it."""
         columns = {name: getattr(self, name).tolist() for name in _COLUMNS}
-        names = ("ids", "segments", "cost", "of_experts")
-        return columns | {name: to_plain(getattr(self, name)) for name in names}
+        return columns | {name: to_plain(getattr(self, name)) for name in (*_NAMES, "cost")}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """The losses that `to_json` gave."""
         columns: dict[str, Any] = {name: np.array(plain[name]) for name in _COLUMNS}
-        for name in ("ids", "segments", "of_experts"):
-            columns[name] = tuple(plain[name])
+        columns |= {name: tuple(plain[name]) for name in _NAMES}
         return cls(**columns, cost=from_plain(Reading, plain["cost"]))
 
 

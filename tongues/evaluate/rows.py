@@ -9,6 +9,7 @@ keys and values can share them. One that cannot reads every row whole.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from time import process_time
 from typing import TypeVar
@@ -23,20 +24,7 @@ from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
 from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 
-__all__ = [
-    "Family",
-    "Reached",
-    "Row",
-    "Scored",
-    "common_beginnings",
-    "each_expert",
-    "expert_weights",
-    "families_of",
-    "in_batches",
-    "log_probs",
-    "score_rows",
-    "too_long",
-]
+__all__ = ["Reached", "Row", "Scored", "each_expert", "expert_weights", "score_rows", "too_long"]
 
 _SURE = np.log(2)  # nats below which a token has more than half of the probability
 _LEAST = 16  # tokens of a beginning that families have in common, or it does not matter
@@ -92,8 +80,8 @@ def score_rows(
     longest = max((row for row in rows if too_long(subject, row)), key=_length, default=None)
     if longest is not None:
         sees = f"`{subject.name}` sees {subject.ensemble.context}"
-        what, hint = f"a text of {_length(longest)} tokens; {sees}", "leave it out, or shorten it"
-        raise UserError(what, where=subject.name, hint=hint)
+        what = f"a text of {_length(longest)} tokens; {sees}"
+        raise UserError(what, where=subject.name, hint="leave it out, or make it shorter")
     if subject.ensemble.k == 1:
         alone, _ = each_expert(subject, rows, None, tell=tell)
         return [Scored(-one.likely[:, 0], one.best[:, 0].astype(float)) for one in alone]
@@ -226,25 +214,25 @@ def _contexts(
     scorer: BatchScorer, rows: Sequence[Row], prefix: Prefix, members: Sequence[Family]
 ) -> Iterator[tuple[list[Family], Prefix]]:
     """Families with what is remembered of their contexts, where reading these once is quicker."""
-
-    def pays(family: Family) -> bool:  # more than copying what it leaves costs
-        saved = (len(family.rows) - 1) * (family.shared - prefix.length)
-        return saved > (1 + len(family.rows)) * family.shared * scorer.moved
-
-    def fits(longest: int, count: int) -> bool:
-        within = scorer.fits(2 * count, prefix.length + longest, 1)
-        return within and longest * count <= scorer.tokens
-
     worth: list[Family] = []
     alone: list[Family] = []
     for family in members:
-        (worth if scorer.column is not None and pays(family) else alone).append(family)
+        count, saved = len(family.rows), family.shared - prefix.length
+        pays = (count - 1) * saved > (1 + count) * family.shared * scorer.moved  # to copy it
+        (worth if scorer.column is not None and pays else alone).append(family)
     if alone:
         yield alone, prefix
+    fits = partial(_fits, scorer, prefix, 1)
     for some in in_batches(worth, lambda family: family.shared - prefix.length, fits):
         length = min(family.shared for family in some)
         contexts = [rows[family.rows[0]].tokens[prefix.length : length] for family in some]
         yield some, _remember(scorer, prefix, contexts)
+
+
+def _fits(scorer: BatchScorer, prefix: Prefix, scored: int, longest: int, count: int) -> bool:
+    """Whether so many rows fit behind a prefix; scored: tokens of a row, at most."""
+    within = scorer.fits(2 * count, prefix.length + longest, min(longest, scored))
+    return within and longest * count <= scorer.tokens
 
 
 def _remember(scorer: BatchScorer, prefix: Prefix, beginnings: Sequence[np.ndarray]) -> Prefix:
@@ -263,10 +251,7 @@ def _finish(
 ) -> Iterator[tuple[list[int], Iterator[Reached]]]:
     """Rows scored behind what is remembered of their beginnings, at these places; by batches."""
     most = max(len(rows[number].tokens) - rows[number].start for number in numbers)
-
-    def fits(longest: int, count: int) -> bool:
-        within = scorer.fits(2 * count, prefix.length + longest, min(longest, most))
-        return within and longest * count <= scorer.tokens
+    fits = partial(_fits, scorer, prefix, most)
 
     def length(member: tuple[int, int]) -> int:
         return len(rows[member[0]].tokens) - 1 - prefix.length

@@ -79,7 +79,6 @@ def read_texts(
 
 
 def _wanted(source: str, there: Sequence[str], languages: Sequence[str] | None) -> Sequence[str]:
-    """The languages named, all if none is; a UserError where one is not there."""
     for lang in languages or ():
         if lang not in there:
             hint = nearest(lang, there)
@@ -162,22 +161,20 @@ def routed_losses(
     likely, seconds = _read(first, tokens, policy, weights, tell)
     alone = tuple((-np.concatenate(likely).sum(axis=0)).tolist()) if weights is None else ()
     missing = np.array([spelling.missing(document.text) for document in documents])
-    losses = []
-    for subject in subjects:
-        nats, cost = _route(subject, tokens, languages, policy, likely, seconds)
-        losses.append(
-            DocumentLosses(
-                ids=tuple(document.id for document in documents),
-                nats=np.array([own.sum() for own in nats], dtype=np.float64),
-                tokens=np.array([len(own) for own in nats], dtype=np.int64),
-                bytes=np.array([len(one.text.encode()) for one in documents], dtype=np.int64),
-                segments=tuple(document.group for document in documents),
-                missing=missing,
-                cost=cost,
-                of_experts=alone,
-            )
+    routed = [_route(one, tokens, languages, policy, likely, seconds) for one in subjects]
+    return [
+        DocumentLosses(
+            ids=tuple(document.id for document in documents),
+            nats=np.array([own.sum() for own in nats], dtype=np.float64),
+            tokens=np.array([len(own) for own in nats], dtype=np.int64),
+            bytes=np.array([len(one.text.encode()) for one in documents], dtype=np.int64),
+            segments=tuple(document.group for document in documents),
+            missing=missing,
+            cost=cost,
+            of_experts=alone,
         )
-    return losses
+        for nats, cost in routed
+    ]
 
 
 def token_nats(
@@ -255,10 +252,8 @@ def _route(
     nats: list[np.ndarray] = []
     total, choosing, memory = 0, 0.0, 0
     for tokens, language, likely in zip(documents, languages, read, strict=True):
-        began = process_time()
-        if ensemble.k == 1:
-            weights = np.ones((len(tokens), 1))
-        else:
+        began, weights = process_time(), np.ones((len(tokens), 1))
+        if ensemble.k > 1:
             weights = expert_weights(subject, tokens, language, likely)
         nats.append(-mixed(weights, likely))
         choosing += process_time() - began

@@ -50,6 +50,7 @@ Biases = Annotated[
     ],
     Field(max_length=1024, fail_fast=True),
 ]
+Ignored = Annotated[str, Field(max_length=1000, description="Ignored.")]
 Nothing = Annotated[list[Any], Field(max_length=0)] | None
 T = TypeVar("T", bound="Body")
 
@@ -118,8 +119,7 @@ class Body(Object):
     """Added to the log-probability of these token ids."""
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63), BeforeValidator(_whole)] | None = None
     """The same seed draws the same text; drawn anew if left out."""
-    user: Annotated[str, Field(max_length=1000)] | None = None
-    """Not looked at."""
+    user: Ignored | None = None
     routing: Annotated[str, Field(max_length=100)] | None = None
     """Of an ensemble: which experts write, such as `tfidf:1` or `text`."""
     language: Annotated[str, Field(max_length=100)] | None = None
@@ -158,8 +158,7 @@ class Message(Object):
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None
     """Null where an answer said nothing."""
     type: Literal["message"] | None = None
-    name: Annotated[str, Field(max_length=1000)] | None = None
-    """Not looked at."""
+    name: Ignored | None = None
     refusal: None = None
     audio: None = None
     function_call: None = None
@@ -210,12 +209,9 @@ class ChatBody(Body):
     service_tier: Literal["auto", "default"] | None = None
     store: bool | None = None
     """Nothing is stored, so either is the same."""
-    metadata: Annotated[dict[str, str], Field(max_length=16)] | None = None
-    """Not looked at."""
-    safety_identifier: Annotated[str, Field(max_length=1000)] | None = None
-    """Not looked at."""
-    prompt_cache_key: Annotated[str, Field(max_length=1000)] | None = None
-    """Not looked at."""
+    metadata: Annotated[dict[str, str], Field(max_length=16, description="Ignored.")] | None = None
+    safety_identifier: Ignored | None = None
+    prompt_cache_key: Ignored | None = None
 
 
 def bounds(limits: Limits) -> dict[str, int]:

@@ -27,6 +27,15 @@ _REFUSALS = {
     "429": "Too much is asked at once; try again.",
     "503": "The server is stopping.",
 }
+_PATHS = {  # what each does, the answer, and the body
+    "/v1/completions": ("Continue texts", "CompletionReply", "CompletionBody"),
+    "/v1/chat/completions": ("Continue a conversation", "ChatReply", "ChatBody"),
+    "/v1/models": ("The served models", "ModelsReply", ""),
+    "/v1/models/{model}": ("A served model", "ModelReply", ""),
+    "/health": ("Whether the server runs", "StatusReply", ""),
+    "/ready": ("Whether texts are begun", "StatusReply", ""),
+    "/metrics": ("What the server did, for Prometheus", "", ""),
+}
 
 
 class _Reply(BaseModel):
@@ -149,23 +158,18 @@ class CompletionReply(_Head):
 
 
 class TokenReply(_Reply):
-    """A token and its log-probability."""
+    """A token and its log-probability; of an answer also the likeliest tokens in its place."""
 
     token: str
     logprob: float
     bytes: list[int]
-
-
-class AnswerToken(TokenReply):
-    """A token of the answer, and the likeliest in its place."""
-
-    top_logprobs: list[TokenReply]
+    top_logprobs: list["TokenReply"] | None = None
 
 
 class ChatLogProbs(_Reply):
     """Of each token."""
 
-    content: list[AnswerToken]
+    content: list[TokenReply]
     refusal: None
 
 
@@ -246,8 +250,7 @@ def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[st
     """The description. keyed: whether requests must have a key."""
     replies = (CompletionReply, ChatReply, ModelReply, ModelsReply, RefusalReply, StatusReply)
     modes: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        (CompletionBody, "validation"),
-        (ChatBody, "validation"),
+        *((body, "validation") for body in (CompletionBody, ChatBody)),
         *((reply, "serialization") for reply in replies),
     ]
     _, found = models_json_schema(modes, ref_template="#/components/schemas/{model}")
@@ -256,73 +259,53 @@ def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[st
         _narrow(components["schemas"][body]["properties"], models, limits)
     if keyed:
         components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-    security: dict[str, Any] = {"security": [{"key": []}]} if keyed else {}
-    places = {"type": "string", "enum": sorted(models)}
-    name = {"name": "model", "in": "path", "required": True, "schema": places}
-    text = _operation("Continue texts", "CompletionReply", "CompletionBody")
-    chat = _operation("Continue a conversation", "ChatReply", "ChatBody")
-    measured = {"description": "For Prometheus", "content": {"text/plain": {"schema": {}}}}
-    metrics = _operation("What the server did", "StatusReply")
-    metrics["responses"]["200"] = measured
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "tongues serve",
-            "version": __version__,
-            "summary": "OpenAI's API for models and ensembles of language experts",
-        },
-        "paths": {
-            "/v1/completions": {"post": text | security},
-            "/v1/chat/completions": {"post": chat | security},
-            "/v1/models": {"get": _operation("The served models", "ModelsReply") | security},
-            "/v1/models/{model}": {
-                "get": _operation("A served model", "ModelReply")
-                | {"parameters": [name]}
-                | security
-            },
-            "/health": {"get": _operation("Whether the server runs", "StatusReply")},
-            "/ready": {"get": _operation("Whether texts are begun", "StatusReply", also=["503"])},
-            "/metrics": {"get": metrics | security},
-        },
-        "components": components,
+    paths = {}
+    for path, (summary, reply, taken) in _PATHS.items():
+        answer = {"description": summary, "content": _content(reply)}
+        operation: dict[str, Any] = {"summary": summary, "responses": {"200": answer}}
+        for status in _REFUSALS if taken or path == "/ready" else list(_REFUSALS)[:4]:
+            refusal = {"description": _REFUSALS[status], "content": _content("RefusalReply")}
+            operation["responses"][status] = refusal
+        if taken:
+            operation["requestBody"] = {"required": True, "content": _content(taken)}
+            answer["content"] = _content(reply) | {"text/event-stream": {}}
+        if path == "/v1/models/{model}":
+            name = {"type": "string", "enum": sorted(models)}
+            place = {"name": "model", "in": "path", "required": True, "schema": name}
+            operation["parameters"] = [place]
+        if keyed and path not in ("/health", "/ready"):
+            operation["security"] = [{"key": []}]
+        paths[path] = {"post" if taken else "get": operation}
+    info = {
+        "title": "tongues serve",
+        "version": __version__,
+        "summary": "OpenAI's API for models and ensembles of language experts",
     }
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
+
+
+def _content(name: str) -> dict[str, Any]:
+    """A schema by its name; empty: text."""
+    if not name:
+        return {"text/plain": {"schema": {}}}
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
 
 def _narrow(fields: dict[str, Any], models: Collection[str], limits: Limits) -> None:
     """Say what this server allows."""
+
+    def kinds(name: str, *types: str) -> list[dict[str, Any]]:
+        return [one for one in fields.get(name, {}).get("anyOf", ()) if one.get("type") in types]
+
     fields["model"]["enum"] = sorted(models)
     for name, most in bounds(limits).items():
-        for kind in fields.get(name, {}).get("anyOf", ()):
-            if kind.get("type") == "integer":
-                kind["maximum"] = most
-    for kind in fields.get("prompt", {}).get("anyOf", ()):
-        if kind.get("items", {}).get("type") in ("string", "array"):
+        for kind in kinds(name, "integer"):
+            kind["maximum"] = most
+    for kind in kinds("prompt", "array"):
+        if kind["items"].get("type") in ("string", "array"):
             kind["maxItems"] = limits.prompts
-    for kind in fields["logit_bias"]["anyOf"]:
-        if kind.get("type") == "object":
-            kind["additionalProperties"] = False
-    names = [re.escape(one.name) + (":[1-9][0-9]{0,3}") * one.counted for one in ROUTINGS]
-    names += [re.escape(one.name) for one in ROUTINGS]
-    for kind in fields["routing"]["anyOf"]:
-        if kind.get("type") == "string":
-            kind["pattern"] = f"^({'|'.join(dict.fromkeys(names))})$"
-
-
-def _operation(
-    summary: str, reply: str, body: str = "", also: Collection[str] = ()
-) -> dict[str, Any]:
-    """What an address answers; body: what it takes, whose answer may be a stream."""
-
-    def content(name: str) -> dict[str, Any]:
-        return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
-
-    refusals = _REFUSALS if body else [*list(_REFUSALS)[:4], *also]
-    responses: dict[str, Any] = {"200": {"description": summary, "content": content(reply)}}
-    for status in refusals:
-        description = {"description": _REFUSALS[status], "content": content("RefusalReply")}
-        responses[status] = description
-    if not body:
-        return {"summary": summary, "responses": responses}
-    responses["200"]["content"]["text/event-stream"] = {}
-    taken = {"required": True, "content": content(body)}
-    return {"summary": summary, "responses": responses, "requestBody": taken}
+    for kind in kinds("logit_bias", "object"):
+        kind["additionalProperties"] = False
+    counted = [f"{re.escape(one.name)}:[1-9][0-9]{{0,3}}" for one in ROUTINGS if one.counted]
+    for kind in kinds("routing", "string"):
+        kind["pattern"] = f"^({'|'.join([*map(re.escape, ROUTINGS.names()), *counted])})$"

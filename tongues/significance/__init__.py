@@ -1,8 +1,7 @@
 """What differs significantly: paired comparisons, and single values with intervals."""
 
 from tongues.significance.draws import measured_accuracy, paired_accuracy, relative_score
-from tongues.significance.holm import holm
-from tongues.significance.paired import measured_loss, paired_loss, paired_mean
+from tongues.significance.paired import holm, measured_loss, paired_loss, paired_mean
 from tongues.significance.signs import Chance, Signs, WinRate, chance, sign_test, signs, win_rates
 
 __all__ = [

@@ -8,10 +8,11 @@ exactly, however few they are, however unlike in length, and whatever the tails.
 few documents does not (docs/significance.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from math import exp
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ __all__ = [
     "FEWEST_DOCUMENTS",
     "fewest_documents",
     "halves",
+    "holm",
     "measured_loss",
     "paired_loss",
     "paired_mean",
@@ -36,7 +38,7 @@ _EMPTY = 1e-12  # of all units: what rounding leaves in an empty set
 _RARE = 0.025  # of the cuts: as many may leave a set of a language empty, which tells nothing
 _AT_ONCE = 500  # documents whose cuts are in memory, 40 MB
 
-
+Key = TypeVar("Key")
 Groups = Sequence[str]  # documents of one belong together: they are cut as one
 
 
@@ -85,6 +87,27 @@ def fewest_documents(comparisons: int = 1) -> int:
     while comparisons * _least(count) > LEVEL:
         count += 1
     return count
+
+
+def holm(differences: Mapping[Key, Estimate], among: int | None = None) -> dict[Key, Estimate]:
+    """The same differences with p by Holm: that luck makes any significant happens in 5 % at most.
+
+    Those without p are not counted. Intervals stay those of each alone. among: of how many these
+    were chosen, where that is more. One whose documents are too few for so many comparisons says
+    so.
+    """
+    ranked = [(of.p, key) for key, of in differences.items() if of.p is not None]
+    ranked.sort(key=lambda pair: pair[0])
+    count = max(len(ranked), among or 0)
+    corrected, p = dict(differences), 0.0
+    for place, (own, key) in enumerate(ranked):
+        p = max(p, min(1.0, own * (count - place)))
+        of = corrected[key] = replace(differences[key], p=p, among=count)
+        needed = fewest_documents(count) if of.method == CUTS and of.n is not None else 0
+        if p > LEVEL and (of.n or 0) < needed:
+            reason = f"{needed} documents are needed for {count} comparisons, there are {of.n}"
+            corrected[key] = replace(of, reason=reason)
+    return corrected
 
 
 def halves(gap: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Literal
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate.conduct import Suite, with_bases
+from tongues.evaluate.conduct import Suite, score_apart, with_bases
 from tongues.evaluate.conduct import evaluate as ask
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.outcome import put_together
-from tongues.evaluate.shares import score_apart
 from tongues.evaluate.tasks import (
     TASKS,
     Exam,
