@@ -55,7 +55,7 @@ def test_an_exported_ensemble_works_wherever_it_lies(
     assert open_model(str(moved), tmp_path).fingerprint == was
     card = (moved / "README.md").read_text()
     assert head(card) == {"library_name": "tongues", "language": ["qaa", "qab", "qac"]}
-    assert "| [e1](e1) | qab | 1k | `seed` |" in card
+    assert "| [e1](e1) | qab | 1k | seed |" in card
     assert "The router knows 3 centres" in card and card.endswith("\n## Laws\n")
     own = (moved / "e1" / "README.md").read_text()
     assert head(own) == {"library_name": "transformers", "language": ["qab"]}
@@ -99,7 +99,7 @@ def test_an_average_says_what_it_is_and_whether_it_was_measured(
     )
     plain = (tmp_path / "plain" / "README.md").read_text()
     assert "**Nobody has measured this average.**" in plain
-    assert "| e2 | 33.3% | qac | 1k | `seed` |" in plain
+    assert "| e2 | 33.3% | qac | 1k | seed |" in plain
     told = (tmp_path / "told" / "README.md").read_text()
     assert "Nobody has measured" not in told and "| e0 | 50.0% |" in told
     assert told.endswith("\n## Laws\n\n## Evaluation\n")

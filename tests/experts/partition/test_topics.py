@@ -157,6 +157,9 @@ def test_every_kind_of_term_divides_prepared_text(tokens: Path, terms) -> None:
     partition = partition_by_topics(opened, topics)
     again = partition_by_topics(opened, cluster_by_topics(opened, 2, terms=terms, seed=3))
     assert partition == again and topics.terms == terms
+    about = [note for note in partition.notes if note.startswith("topic ")]
+    first, second = ({*note.partition(": ")[2].split(", ")} for note in about)
+    assert first and second and not first & second  # what sets one apart does not the other
     assert partition.k == 2 and partition.clusters[0] == opened.languages
     for lang in opened.languages:
         assert sum(share[lang] for share in partition.shares) == pytest.approx(1)

@@ -172,7 +172,7 @@ def test_differences_to_the_base_are_a_table_and_a_figure(evaluation: Evaluation
 def test_perplexities_are_by_tokenizer(evaluation: Evaluation, tmp_path: Path) -> None:
     own = changed(evaluation, "other", "models", 1, "tokenizer")
     page = Page(write_evaluation_report(own, tmp_path / "own-evaluation").read_text("utf-8"))
-    assert "Perplexity, models of one tokenizer" in page.said
+    assert "Perplexity of a token, models of one tokenizer" in page.said
     assert rows_of(model_table(own))[0][-1] == "tokenizer"
     assert "tokenizer" not in rows_of(model_table(evaluation))[0]
 
@@ -242,7 +242,7 @@ def test_a_page_with_its_files(evaluation: Evaluation, tmp_path: Path) -> None:
     assert not whole.open and "Evaluation: first" in whole.said
     assert "Two sleep <here>, right?" in whole.said  # shown, not read as a tag
     drawn = re.findall(r'<figure id="([\w.-]+)"', text)
-    assert drawn == ["loss-study", "task-xnli", "forgetting-study", "replay"]
+    assert drawn == ["loss-study", "forgetting-study", "task-xnli", "replay"]
     panels = json.loads(re.findall(r'id="drawing">(.*?)</script>', text, re.DOTALL)[0])["panels"]
     assert len(panels) == text.count('<div class="panel">')
     kept = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))

@@ -36,12 +36,10 @@ def test_the_newest_evaluation_of_the_run_as_it_is(tmp_path: Path) -> None:
     assert newest_section(mixed, tmp_path) == ""
     evaluated(tmp_path, "old", 1, SOURCE, MIXED)
     evaluated(tmp_path, "new", 2, MIXED)
-    assert "Differences to" not in newest_section(
-        mixed, tmp_path
-    )  # the newest compares with nothing
+    assert "# Versus" not in newest_section(mixed, tmp_path)  # the newest compares with nothing
     (tmp_path / "evaluations/damaged").mkdir()
     (tmp_path / "evaluations/damaged/scores.json").write_text('{"models": [')
-    assert "Differences to" not in newest_section(mixed, tmp_path)
+    assert "# Versus" not in newest_section(mixed, tmp_path)
     assert "### Losses on study" in newest_section(run(tmp_path, SOURCE), tmp_path)
     trained_otherwise = run(tmp_path, MIXED, fingerprint="1" * 16)
     assert newest_section(trained_otherwise, tmp_path) == ""

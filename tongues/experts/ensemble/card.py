@@ -7,12 +7,12 @@ from pathlib import Path
 from tongues import __version__
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.router import Router
-from tongues.pages import CARD, Table, as_markdown, card_head
+from tongues.pages import CARD, Entry, Table, as_markdown, card_head
 from tongues.quantities import show_count
 from tongues.runs import Run
 from tongues.train.card import base_of, data_section
 
-__all__ = ["write_average_card", "write_ensemble_card", "write_expert_card"]
+__all__ = ["expert_table", "write_average_card", "write_ensemble_card", "write_expert_card"]
 
 _ENSEMBLE = """{head}
 # {name}
@@ -62,6 +62,16 @@ not hold for it: measure it before it is used (`tongues evaluate`).
 """
 
 
+def expert_table(experts: Sequence[Expert], **columns: Sequence[str]) -> Table:
+    """A row per expert: what it learned, and from which model; columns: more, before these."""
+    rows: list[dict[str, Entry]] = []
+    for number, expert in enumerate(experts):
+        row: dict[str, Entry] = {name: values[number] for name, values in columns.items()}
+        row |= {"languages": _languages(expert), "tokens": show_count(expert.tokens)}
+        rows.append(row | {"branched from": expert.parent or ""})
+    return Table.of(rows)
+
+
 def write_ensemble_card(
     directory: Path,
     name: str,
@@ -77,6 +87,7 @@ def write_ensemble_card(
     alone, made = len(lineage.experts) == 1, lineage.partition
     notes = f" ({'; '.join(made['notes'])})" if made.get("notes") else ""
     divided = made.get("by") not in (None, "dense")
+    links = [f"[{folder}]({folder})" for folder in folders]
     text = _ENSEMBLE.format(
         head=card_head("tongues", lineage.languages, base_of(lineage.base, workspace)),
         name=name,
@@ -87,10 +98,7 @@ def write_ensemble_card(
         base=lineage.base,
         partition=f"Their text was divided by {made['by']}{notes}. " if divided else "",
         version=__version__,
-        table=_table(
-            {"folder": f"[{folder}]({folder})", **_about(expert)}
-            for folder, expert in zip(folders, lineage.experts, strict=True)
-        ),
+        table=as_markdown([expert_table(lineage.experts, folder=links)]),
         language=next(iter(lineage.languages), "LANGUAGE"),
         folder=folders[0],
     )
@@ -116,9 +124,8 @@ def write_ensemble_card(
 def write_expert_card(directory: Path, expert: Expert, name: str, workspace: Path) -> None:
     """Write README.md next to an expert of which nothing else is known."""
     head = card_head("transformers", expert.languages, base_of(expert.parent, workspace))
-    about = _about(expert)
-    base = f" from {about['branched from']}" if expert.parent else ""
-    learned = f"trained{base} on {about['tokens']} tokens ({about['languages']})"
+    base = f" from `{expert.parent}`" if expert.parent else ""
+    learned = f"trained{base} on {show_count(expert.tokens)} tokens ({_languages(expert)})"
     text = f"An expert of `{name}`, {learned}. How it was trained is not known here."
     (directory / CARD).write_text(f"{head}\n# {expert.name}\n\n{text}\n", encoding="utf-8")
 
@@ -138,16 +145,14 @@ def write_average_card(
     shares: of each expert in it. records: of the experts that are runs, by name. measured:
     whether an evaluation of the average itself follows.
     """
+    weights = [f"{share:.1%}" for share in shares]
     text = _AVERAGE.format(
         head=card_head("transformers", lineage.languages, base_of(lineage.base, workspace)),
         name=name,
         count=_count(lineage),
         base=lineage.base,
         version=__version__,
-        table=_table(
-            {"expert": expert.name, "counts": f"{share:.1%}", **_about(expert)}
-            for expert, share in zip(lineage.experts, shares, strict=True)
-        ),
+        table=as_markdown([expert_table(lineage.experts, expert=lineage.names, weight=weights)]),
     )
     text += "" if measured else _UNMEASURED
     if records:
@@ -171,12 +176,6 @@ def _count(lineage: Lineage) -> str:
     return "One language expert" if count == 1 else f"{count} language experts"
 
 
-def _about(expert: Expert) -> dict[str, str]:
-    return {
-        "languages": ", ".join(
-            lang if share > 0.995 else f"{lang} {share:.0%}"
-            for lang, share in expert.languages.items()
-        ),
-        "tokens": show_count(expert.tokens),
-        "branched from": f"`{expert.parent}`" if expert.parent else "",
-    }
+def _languages(expert: Expert) -> str:
+    shares = expert.languages.items()
+    return ", ".join(lang if share > 0.995 else f"{lang} {share:.0%}" for lang, share in shares)

@@ -7,6 +7,7 @@ that it finds give every other document its cluster as it streams by.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -31,7 +32,7 @@ from tongues.experts.partition.terms import (
 )
 from tongues.files import whole_directory, whole_file, write_json
 from tongues.randomness import derive_seed
-from tongues.tokens import Counts, Tokens
+from tongues.tokens import Counts, Tokens, load_tokenizer
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
 
 __all__ = [
@@ -48,6 +49,7 @@ _DIMENSIONS = 100  # of a document's direction, as in the original
 _WEIGHED = 20_000  # documents that terms are weighted by and dimensions found from
 _CENTRED = 100_000  # documents that centres are found from
 _PRICED = 1_000_000  # documents that prices are found from
+_TERMS, _TRIED = 10, 200  # that a topic is described by, and the tokens that they are among
 _ARRAYS = ("weights", "projection", "centres", "prices")
 
 
@@ -127,11 +129,14 @@ def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
     read, k = term_reader(topics.terms, tokens), topics.k
     shares: list[dict[str, float]] = [{} for _ in range(k)]
     means: dict[str, np.ndarray] = {}
+    counts = np.zeros((k, tokens.vocabulary_size), np.int64)
     for lang in tokens.languages:
         sizes, total, count = np.zeros(k), np.zeros(topics.projection.shape[1]), 0
         for some in batches(tokens.shard(lang, "train")):
             points = topics.directions(read(some))
-            sizes += np.bincount(topics.clusters(points), np.diff(some.bounds), k)
+            clusters, lengths = topics.clusters(points), np.diff(some.bounds)
+            sizes += np.bincount(clusters, lengths, k)
+            np.add.at(counts, (np.repeat(clusters, lengths), some.tokens), 1)
             total += points.sum(axis=0)
             count += len(points)
         means[lang] = total / max(count, 1)
@@ -141,9 +146,26 @@ def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
         a: {b: float(np.linalg.norm(here - there)) for b, there in means.items()}
         for a, here in means.items()
     }
-    note = f"documents are told by {topics.terms}: {TERMS[topics.terms]}"
+    note = f"documents are compared by {topics.terms}: {TERMS[topics.terms]}"
+    notes = (note, *_top_terms(tokens, counts))
     clusters = (tokens.languages,) * k
-    return Partition("topics", clusters, tuple(shares), distances=distances, notes=(note,))
+    return Partition("topics", clusters, tuple(shares), distances=distances, notes=notes)
+
+
+def _top_terms(tokens: Tokens, counts: np.ndarray) -> Iterator[str]:
+    """The tokens that set each topic apart; counts: of tokens by topic, [k, V]."""
+    if not tokens.tokenizer_path.is_file():
+        return
+    tokenizer = load_tokenizer(tokens.tokenizer_path)
+    expected = counts.sum(axis=0) * (counts.sum(axis=1, keepdims=True) / max(counts.sum(), 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.nan_to_num(counts * np.log(counts / expected))
+    for number, scores in enumerate(apart):
+        best = (int(token) for token in np.argsort(-scores) if scores[token] > 0)
+        decoded = (tokenizer.decode([token]).strip() for token in islice(best, _TRIED))
+        terms = dict.fromkeys(term for term in decoded if len(term) > 1 and term.isalpha())
+        if terms:
+            yield f"topic {number}: {', '.join(list(terms)[:_TERMS])}"
 
 
 def write_parts(tokens: Tokens, topics: TopicModel, path: Path) -> dict[str, dict[str, Counts]]:

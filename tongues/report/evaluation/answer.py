@@ -3,14 +3,22 @@
 from collections.abc import Iterator, Mapping
 
 from tongues.estimate import Estimate
-from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores
-from tongues.pages import Card, Cards, Show, estimate_card, interval, minus, number, signed
+from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores, TextScores
+from tongues.pages import Show, estimate_card, interval, minus, number, signed
+from tongues.pages import blocks as b
 from tongues.quantities import show_bytes
-from tongues.report.evaluation.measures import Measure
+from tongues.report.evaluation.measures import Measure, how
 from tongues.roles import Role, Roles, list_languages
 from tongues.significance.signs import fewest_languages, fewest_wins
 
-__all__ = ["answer", "describe_changes", "number_cards", "untested_reasons", "versus_chance"]
+__all__ = [
+    "answer",
+    "describe_changes",
+    "measure_blocks",
+    "number_cards",
+    "untested_reasons",
+    "versus_chance",
+]
 
 _ROLES: dict[Role | None, str] = {
     "target": "Target languages",
@@ -90,9 +98,46 @@ def versus_chance(measure: Measure) -> str:
     return f"Not significantly above chance: {'; '.join(each)}." if each else "All above chance."
 
 
-def number_cards(evaluation: Evaluation) -> Cards:
+def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") -> Iterator[b.Block]:
+    """All tables of a text or task, or what they say of one model."""
+    scores, models = measure.scores, [model] if model else list(measure.values)
+    chance = f" {versus_chance(measure)}" if measure.task and not model else ""
+    yield b.Paragraph(f"{how(measure)}{chance}", "quiet")
+    yield measure.score_table(models)
+    if isinstance(scores, TextScores):
+        by_tokenizer: dict[str, list[str]] = {}
+        for name in models:
+            by_tokenizer.setdefault(evaluation.model(name).tokenizer, []).append(name)
+        for names in by_tokenizer.values():
+            if len(names) > 1 or len(by_tokenizer) == 1:
+                some = ", models of one tokenizer" if len(by_tokenizer) > 1 else ""
+                yield b.Heading(f"Perplexity of a token{some}")
+                yield measure.perplexity_table(names)
+        if any(name in scores.bits_per_segment for name in models):
+            yield b.Heading("Bits per segment")
+            about = (
+                "Of {:,} segments that are translations of each other, so languages compare here."
+            )
+            yield b.Paragraph(about.format(scores.segments), "quiet")
+            yield measure.segment_table(models)
+    first = measure.names[evaluation.models[0].name]
+    signs = ": positive is forgotten, negative learned"
+    versus = {f"its base{signs}": measure.versus_base, first: measure.versus_first}
+    means = " In the mean, translations count once." * (scores.translated and not measure.roles)
+    for other, comparisons in versus.items():
+        if compared := [each for each in comparisons if model in ("", each.model)]:
+            yield b.Heading(f"Versus {other.partition(':')[0]}")
+            yield b.Paragraph(f"In {measure.unit}, versus {other}.{means}", "quiet")
+            yield measure.comparison_table(compared)
+    if measure.task:
+        (language, example), *_ = evaluation.examples[measure.name].items()
+        yield b.Heading("Example prompt")
+        yield b.Quote(example, language)
+
+
+def number_cards(evaluation: Evaluation) -> b.Cards:
     """The largest significant difference of each role on each text, and accuracies of tasks."""
-    cards: list[Card] = []
+    cards: list[b.Card] = []
     for measure in Measure.of(evaluation):
         largest: dict[Role | None, tuple[Estimate, str, Comparison]] = {}
         for each in measure.versus_base or measure.versus_first:
@@ -111,7 +156,7 @@ def number_cards(evaluation: Evaluation) -> Cards:
             of, model, language = max(best, key=lambda each: each[0].value)
             what = f"of `{measure.name}` right on `{language}`, the most: `{measure.names[model]}`"
             cards.append(estimate_card(of, measure.show, what, " %"))
-    return Cards(cards[:4])
+    return b.Cards(cards[:4])
 
 
 def untested_reasons(evaluation: Evaluation) -> list[str]:

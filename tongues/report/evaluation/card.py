@@ -10,14 +10,13 @@ from tongues.evaluate.evaluation import (
     SCORES,
     EvaluatedModel,
     Evaluation,
-    TextScores,
     read_evaluation,
 )
 from tongues.experts.ensemble.lineage import ENSEMBLE
 from tongues.files import file_name, write_text
-from tongues.pages import Block, Heading, Paragraph, Quote, Section, as_markdown
-from tongues.report.evaluation.measures import Measure, how
-from tongues.roles import list_languages
+from tongues.pages import Block, Paragraph, Section, as_markdown
+from tongues.report.evaluation.answer import measure_blocks
+from tongues.report.evaluation.measures import Measure
 from tongues.runs import read_run
 
 __all__ = ["card_section", "newest_section", "write_cards"]
@@ -38,20 +37,8 @@ def card_section(evaluation: Evaluation, model: str) -> str:
     """What a model scored, versus what, and how that was measured."""
     blocks: list[Block] = []
     for measure in Measure.of(evaluation):
-        scores = measure.scores
-        blocks += [Heading(measure.title, 2), Paragraph(how(measure)), measure.score_table([model])]
-        if isinstance(scores, TextScores):
-            blocks += [Paragraph("Perplexity of a token:"), measure.perplexity_table([model])]
-            if model in scores.bits_per_segment:
-                blocks += [Paragraph("Bits per segment:"), measure.segment_table([model])]
-        pairs = (*measure.versus_base, *measure.versus_first)
-        if compared := [each for each in pairs if each.model == model]:
-            others = list_languages(dict.fromkeys(f"`{each.other}`" for each in compared))
-            about = f"Differences to {others} in {measure.unit}:"
-            blocks += [Paragraph(about), measure.comparison_table(compared)]
-        if measure.task:
-            quote = Quote(next(iter(evaluation.examples[measure.name].values())))
-            blocks += [Paragraph("An item with its correct answer:"), quote]
+        inside = measure_blocks(evaluation, measure, model)
+        blocks.append(Section("", measure.title, list(inside)))
     about = evaluation.model(model)
     token = f"the token `{about.first}`" if about.first else "nothing"
     but = "" if about.prompted else ", but nothing before the prompts of tasks"

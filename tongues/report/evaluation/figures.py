@@ -11,7 +11,7 @@ from tongues.pages.plots import alt, chart, dots, intervals, line, panel, rule
 from tongues.report.evaluation.measures import Measure
 from tongues.roles import list_languages
 
-__all__ = ["base_figure", "replay_figure", "score_figure"]
+__all__ = ["base_figure", "dots_panel", "replay_figure", "score_figure"]
 
 _SAID = ("language", "series=model", "value:.4~g", "low:.4~g", "high:.4~g")
 
@@ -27,13 +27,16 @@ def score_figure(measure: Measure) -> Figure | None:
         chance = {language: 100 * of.chance.level for language, of in first.items()}
         rows = [{**row, "chance": chance[row["language"]]} for row in rows]
     unit = "% of items right" if measure.task else "bits per byte"
-    panels = [_dots(measure, rows, measure.title.split()[0], unit, chance)]
+    same = len({round(of, 2) for of in chance.values()}) == 1
+    level, marks = (next(iter(chance.values())), None) if same else (None, chance)
+    names, title = list(measure.names.values()), measure.title.split()[0]
+    panels = [dots_panel(title, rows, unit, names, level=level, marks=marks)]
     caption = f"{measure.title}, with 95 % confidence intervals."
     caption += " The dashed line is chance." if chance else ""
     if compared := measure.versus_first:
         other = measure.names[compared[0].other]
         beside = list(_rows(measure, _of(measure, compared)))
-        panels.append(_dots(measure, beside, f"Versus {other}", measure.unit, {"": 0.0}))
+        panels.append(dots_panel(f"Versus {other}", beside, measure.unit, names, level=0.0))
         rows += [{**row, "versus": other} for row in beside]
         side = "right" if measure.task else "left"
         caption += f" Second, the difference to `{other}`: {side} of the line at 0 is better."
@@ -43,8 +46,11 @@ def score_figure(measure: Measure) -> Figure | None:
 
 def base_figure(measure: Measure) -> Figure | None:
     """The differences to what each model was trained from."""
+    if not measure.versus_base:
+        return None
     rows = list(_rows(measure, _of(measure, measure.versus_base)))
-    drawn = _dots(measure, rows, "Versus its base", measure.unit, {"": 0.0})
+    names = list(measure.names.values())
+    drawn = dots_panel("Versus its base", rows, measure.unit, names, level=0.0)
     caption = (
         "Losses minus those of the base model, with 95 % confidence intervals: right of the line "
         "at 0 something was forgotten, left of it learned."
@@ -68,37 +74,44 @@ def _rows(
             yield row | {"value": of.value, "low": of.low, "high": of.high}
 
 
-def _dots(
-    measure: Measure, rows: Sequence[Row], title: str, unit: str, levels: Mapping[str, float]
+def dots_panel(
+    title: str,
+    rows: Sequence[Row],
+    unit: str,
+    names: Sequence[str],
+    *,
+    category: str = "language",
+    level: float | None = None,
+    marks: Mapping[str, float] | None = None,
+    beside: bool = True,
+    said: Sequence[str] = _SAID,
 ) -> alt.LayerChart:
-    """A row per language, in it a dot with its interval per model.
+    """A row per category, in it a dot with its interval per series.
 
-    levels: a dashed line where these are one, else a mark for each language.
+    names: of all series, a colour for each. level: where a dashed line is; marks: or a mark for
+    each category. beside: whether series have rows of their own within that of a category.
     """
     shown = list(dict.fromkeys(row["series"] for row in rows))
-    named = {row["language"]: row["language"] for row in rows}
-    named |= {lang: f"{lang}, {role}" for lang, role in measure.roles.items()}
-    x = linear("value", unit)
-    y = categories("language", list(named.values()), labelLimit=170, grid=True)
-    level, marks = None, None
-    if len({round(of, 2) for of in levels.values()}) == 1:
-        level = next(iter(levels.values()))
-    elif levels:
-        ticks = [{"language": named[lang], "value": of} for lang, of in levels.items()]
-        at = chart(ticks).encode(x=x.channel(alt.X), y=y.channel(alt.Y))
-        marks = at.mark_tick(thickness=2, size=26, style="quiet")
+    order = list(dict.fromkeys(row[category] for row in rows))
+    x, y = linear("value", unit), categories(category, order, labelLimit=190, grid=True)
+    ticks = chart([{category: name, "value": of} for name, of in (marks or {}).items()])
+    ticks = ticks.encode(x=x.channel(alt.X), y=y.channel(alt.Y))
+    height = max(28, 10 * len(shown) + 12) if beside else 21
     return intervals(
         title,
-        [{**row, "language": named[row["language"]]} for row in rows],
+        rows,
         x,
         y,
-        colour(list(measure.names.values()), shown, "circle"),
-        height=max(28, 10 * len(shown) + 12) * len(named) + 20,
-        side_by_side=shown,
-        said=_SAID,
+        colour(list(names), shown, "circle"),
+        height=height * len(order) + 20,
+        side_by_side=shown if beside else (),
+        said=said,
         size=48,
         width=2,
-        under=(rule(x=x, at=level), marks),
+        under=(
+            rule(x=x, at=level),
+            ticks.mark_tick(thickness=2, size=26, style="quiet") if marks else None,
+        ),
         padding=0.8,
     )
 

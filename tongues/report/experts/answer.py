@@ -10,8 +10,7 @@ from tongues.pages import fixed, interval, minus, number, percent, share, signed
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.answer import describe_changes
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.report.experts.correlation import correlate
-from tongues.report.experts.measured import MeasuredExperts, Setting, differ
+from tongues.report.experts.measured import MeasuredExperts, Setting
 from tongues.roles import list_languages
 from tongues.significance.paired import FEWEST_DOCUMENTS
 
@@ -20,7 +19,6 @@ __all__ = ["REFERENCES", "expert_answer", "increase", "nats", "show_cost", "wors
 nats = fixed(3)  # a loss
 REFERENCES = {"base": "the base model", "dense": "the dense model", "before": "before"}
 _UNIT = "nats per token"
-_NO_RELATION = "no significant relation"
 
 
 def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
@@ -35,7 +33,6 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
             for name in ("dense", *experts.divisions)
             if experts.cells(name)
         ],
-        "Text": list(_amounts(experts)),
         "Caveats": list(_caveats(experts)),
     }
     return {topic: sentences for topic, sentences in topics.items() if sentences}
@@ -178,40 +175,10 @@ def _forgotten(experts: MeasuredExperts, division: str) -> str:
     if not pairs:
         return f"`{division}`: no expert became worse than the base on any language."
     by_perplexity, by_loss = increase(pairs)
-    start = (
+    return (
         f"`{division}`: {count} pairs of expert and language ({of_all}) became worse than the "
         f"base, on average by {by_perplexity} of perplexity ({by_loss} {_UNIT})."
     )
-    shares, rise = experts.scores.base_shares, experts.unlearned(division)
-    if not shares or not differ(shares):
-        return start
-    related = correlate([shares[lang] for lang in rise], list(rise.values()))
-    if related is None:
-        return start
-    more = f"what the base read more was forgotten {'more' if related.rho > 0 else 'less'}"
-    return (
-        f"{start} Rise of loss where a language was not learned, against its share of the base's "
-        f"training: {related}; {more if related.p < 0.05 else _NO_RELATION}."
-    )
-
-
-def _amounts(experts: MeasuredExperts) -> Iterator[str]:
-    """How the gain of the best goes with the amount of text."""
-    top, tokens = experts.best(), experts.scores.train_tokens
-    if top is None:
-        return
-    if not differ(tokens):
-        yield "All languages have about as much text: its effect cannot be measured."
-        return
-    for other in experts.references:
-        each = top.versus[other].languages
-        related = correlate([tokens[lang] for lang in each], [-of.value for of in each.values()])
-        if related:
-            less = f"languages with less text gained {'more' if related.rho < 0 else 'less'}"
-            yield (
-                f"Gain over {REFERENCES[other]} against amount of text, `{top.name}`: {related}; "
-                f"{less if related.p < 0.05 else _NO_RELATION}."
-            )
 
 
 def _caveats(experts: MeasuredExperts) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The figures of experts: what they gain and cost, language by language, and what they forget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from math import hypot, log, sqrt
 
@@ -8,7 +8,8 @@ from tongues.estimate import Estimate
 from tongues.experts.ensemble import ROUTINGS
 from tongues.pages import Figure
 from tongues.pages.axes import Axis, Row, categories, colour, linear, logs
-from tongues.pages.plots import alt, chart, dots, heat, intervals, line, panel, rule, words
+from tongues.pages.plots import alt, chart, dots, heat, line, panel, rule, words
+from tongues.report.evaluation.figures import dots_panel
 from tongues.report.experts.answer import REFERENCES
 from tongues.report.experts.correlation import correlate
 from tongues.report.experts.measured import ExpertRise, MeasuredExperts, differ
@@ -21,7 +22,7 @@ _KINDS = ("worse", "better")
 _WRITTEN = 9  # languages up to which a cell says its number
 _NEAR = (0.085, 0.055)  # of a panel's width and height: what a short name takes
 _LOSS = "nats per token"
-_ENDS = ("mean:.3f", "low:.3f", "high:.3f")
+_ENDS = ("value:.3f", "low:.3f", "high:.3f")
 
 
 def expert_figures(experts: MeasuredExperts) -> dict[str, Figure]:
@@ -34,33 +35,32 @@ def expert_figures(experts: MeasuredExperts) -> dict[str, Figure]:
 def _settings(experts: MeasuredExperts) -> Figure | None:
     """How each setting's loss differs from that of dense and the base."""
     shown = sorted(experts.usable(), key=lambda each: each.loss)
-    if not shown:
-        return None
-    panels, rows = [], list[Row]()
-    for other in experts.references:
-        own = [
-            {"setting": each.name, "series": each.division, "versus": other, **_ends(difference)}
-            for each in shown
-            if (difference := each.difference(other))
-        ]
-        drawn = intervals(
+    rows: list[Row] = [
+        {"setting": each.name, "series": each.division, "versus": other, **_ends(difference)}
+        for other in experts.references
+        for each in shown
+        if (difference := each.difference(other))
+    ]
+    panels = [
+        dots_panel(
             f"Versus {REFERENCES[other]}",
-            own,
-            linear("mean", _LOSS),
-            categories("setting", [each.name for each in shown], size=12, labelLimit=190),
-            colour(experts.colours),
-            height=21 * len(shown) + 20,
+            [row for row in rows if row["versus"] == other],
+            _LOSS,
+            experts.colours,
+            category="setting",
+            level=0.0,
+            beside=False,
             said=("setting", *_ENDS),
-            under=(rule(x=linear("mean", _LOSS)),),
         )
-        panels.append(drawn)
-        rows += own
+        for other in experts.references
+    ]
     caption = (
         "The loss minus that of the models above the panels, mean over languages, best setting "
         "first: left of the line at 0 is better. Bars are 95 % confidence intervals over held-out "
         "documents. Baselines stand in the table only."
     )
-    return Figure("settings", "What experts gain", caption, tuple(panels), tuple(rows))
+    title = "What experts gain"
+    return Figure("settings", title, caption, tuple(panels), tuple(rows)) if shown else None
 
 
 def _cost(experts: MeasuredExperts) -> Figure | None:
@@ -134,15 +134,15 @@ def _added(experts: MeasuredExperts) -> Figure | None:
         through["grown"] = experts.own_setting("grown", lang)
         losses = {key: s.losses[lang].nats_per_token for key, s in through.items() if s}
         losses |= {"new expert alone": growth.alone[lang]} if lang in growth.alone else {}
-        rows += [{"language": name, "series": key, "loss": loss} for key, loss in losses.items()]
+        rows += [{"language": name, "series": key, "value": loss} for key, loss in losses.items()]
     names = list(dict.fromkeys(row["series"] for row in rows))
-    chart_of_losses = _losses(rows, names, names, 1)
+    drawn = dots_panel("Loss", rows, _LOSS, names, beside=False)
     caption = (
         "The loss of each added language and its donors: under the base model, the ensemble before "
         "and after, and the new expert alone. A language uses its own expert; one that has none, "
         "the nearest by its text."
     )
-    return Figure("added", "Languages added", caption, (chart_of_losses,), tuple(rows))
+    return Figure("added", "Languages added", caption, (drawn,), tuple(rows))
 
 
 def _languages(experts: MeasuredExperts) -> Figure | None:
@@ -151,53 +151,27 @@ def _languages(experts: MeasuredExperts) -> Figure | None:
     shown = {"base": experts.base, **({"dense": experts.dense} if experts.dense else {}), **tops}
     if len(shown) < 2:
         return None
-    rows: list[Row] = [
-        {
-            "language": lang,
-            "series": key,
-            "setting": each.name,
-            "loss": each.losses[lang].nats_per_token,
-            **_ends(each.difference(other, lang)),
-        }
+    losses: list[Row] = [
+        {"language": lang, "series": key, "value": each.losses[lang].nats_per_token}
         for key, each in shown.items()
         for lang in experts.languages
     ]
-    panels = [_losses(rows, experts.colours, list(shown), len(tops))]
-    compared = [row for row in rows if row["series"] in tops and row["mean"] is not None]
-    if compared:
-        x = linear("mean", _LOSS)
-        drawn = intervals(
-            f"Versus {REFERENCES[other]}",
-            compared,
-            x,
-            categories("language", experts.languages, grid=True),
-            colour(experts.colours, tops, "circle"),
-            height=_height(len(experts.languages), len(tops)),
-            side_by_side=list(tops),
-            said=("language", "setting", *_ENDS),
-            size=45,
-            width=2,
-            under=(rule(x=x),),
-            padding=0.8,
-        )
-        panels.append(drawn)
+    differences: list[Row] = [
+        {"language": lang, "series": key, "versus": other, **_ends(each.difference(other, lang))}
+        for key, each in tops.items()
+        for lang in experts.languages
+    ]
+    panels = [dots_panel("Loss", losses, _LOSS, experts.colours, beside=False)]
+    if differences:
+        title, names = f"Versus {REFERENCES[other]}", experts.colours
+        panels.append(dots_panel(title, differences, _LOSS, names, level=0.0))
     caption = (
         "The loss of each language under the base model, the dense model and every division by its "
         f"best routing; then the difference to {REFERENCES[other]}, with 95 % confidence intervals "
         "over held-out documents: left of the line at 0 is better."
     )
-    return Figure("languages", "Language by language", caption, tuple(panels), tuple(rows))
-
-
-def _losses(
-    rows: Sequence[Row], domain: Sequence[str], shown: Sequence[str], beside: int
-) -> alt.LayerChart:
-    languages = list(dict.fromkeys(row["language"] for row in rows))
-    y = categories("language", languages, grid=True)
-    tint = colour(domain, shown, "circle")
-    x, said = linear("loss", f"loss ({_LOSS})"), ("language", "series", "loss:.3f")
-    marks = dots(rows, x, y, tint, size=75, said=said, opacity=0.9)
-    return panel("Loss", marks, height=_height(len(languages), beside))
+    rows = (*losses, *differences)
+    return Figure("languages", "Language by language", caption, tuple(panels), rows)
 
 
 def _gains(experts: MeasuredExperts) -> Figure | None:
@@ -207,25 +181,16 @@ def _gains(experts: MeasuredExperts) -> Figure | None:
         return None
     panels, rows, related = [], list[Row](), list[str]()
     for other in experts.references:
-        own: list[Row] = []
-        for each in [top, *([dense] if dense and other == "base" else [])]:
-            by_language = each.versus[other].languages
-            mark = {"series": each.division, "setting": each.name, "versus": other}
-            own += [
-                {"language": lang, **mark, "tokens": float(tokens[lang]), **_ends(of)}
-                for lang, of in by_language.items()
-            ]
-            values = [of.value for of in by_language.values()]
-            if found := correlate([tokens[lang] for lang in by_language], values):
-                related.append(f"{each.name} versus {REFERENCES[other]}, {found}")
-        x = logs(
-            "tokens", "training tokens of the language", tokens.values(), margin=0.08, grid=False
-        )
-        y = linear("mean", f"difference of loss ({_LOSS})")
-        said = ("language", "series", "tokens:.3~s", *_ENDS)
-        named = [row for row in _apart(own, "tokens", "mean", log) if row["series"] == top.division]
-        panels.append(_scatter(f"Versus {REFERENCES[other]}", own, named, x, y, experts, said))
-        rows += own
+        own: list[Row] = [
+            {"language": lang, "series": each.division, "versus": other, **_ends(of)}
+            for each in [top, *([dense] if dense and other == "base" else [])]
+            for lang, of in each.versus[other].languages.items()
+        ]
+        title = f"Versus {REFERENCES[other]}"
+        drawn, found = _relation(experts, title, own, tokens, "difference of loss")
+        panels.append(drawn)
+        related += [f"{each} versus {REFERENCES[other]}" for each in found]
+        rows += [{**row, "amount": tokens[row["language"]]} for row in own]
     caption = (
         "The change of a language's loss, below 0 where it is lower, against its training tokens "
         "in the experts' text, with 95 % confidence intervals over held-out documents. Spearman's "
@@ -236,58 +201,66 @@ def _gains(experts: MeasuredExperts) -> Figure | None:
 
 def _unlearned(experts: MeasuredExperts) -> Figure | None:
     """What became of languages that an expert did not learn, against how frequent they were."""
-    frequency, rows, related = experts.frequencies, list[Row](), list[str]()
-    for name in experts.divisions:
-        rise = experts.unlearned(name)
-        each = ((lang, float(frequency[lang]), value) for lang, value in rise.items())
-        rows += [{"series": name, "language": a, "frequency": b, "rise": c} for a, b, c in each]
-        if found := correlate([frequency[lang] for lang in rise], list(rise.values())):
-            related.append(f"{name}, {found}")
-    if not differ(frequency) or not related:
+    frequency = experts.frequencies
+    rows: list[Row] = [
+        {"language": lang, "series": name, "value": rise, "amount": frequency[lang]}
+        for name in experts.divisions
+        for lang, rise in experts.unlearned(name).items()
+    ]
+    if not differ(frequency) or not rows:
         return None
-    known, values = bool(experts.scores.base_shares), [row["frequency"] for row in rows]
-    if known:
-        scale, axis = alt.Scale(type="sqrt", padding=12), alt.Axis(format="~%", grid=False)
-        x = Axis("frequency", "share of the base's training", scale, axis)
-        what = "its share of the text that the base was trained on"
-    else:
-        x = logs("frequency", "training tokens of the language", values, margin=0.08, grid=False)
-        what = "its training tokens here (what the base was trained on is not known)"
-    said = ("language", "series", f"frequency:{'.2%' if known else '.3~s'}", "rise:+.3f")
-    named = _apart(rows, "frequency", "rise", sqrt if known else log)
-    y = linear("rise", f"rise of loss ({_LOSS})")
-    drawn = _scatter("Where it was not learned", rows, named, x, y, experts, said)
+    title = "Where it was not learned"
+    drawn, related = _relation(experts, title, rows, frequency, "rise of loss")
+    what = "its training tokens here (what the base was trained on is not known)"
+    what = "its share of the base's training" if experts.scores.base_shares else what
     caption = (
         "The loss on a language minus the base's, mean over the experts that did not learn it, "
-        f"against {what}. Spearman's rank correlation: {'; '.join(related)}."
+        f"against {what}. Spearman's rank correlation: {'; '.join(related) or 'too few languages'}."
     )
     return Figure("unlearned", "Forgetting by frequency", caption, (drawn,), tuple(rows))
 
 
-def _scatter(
+def _relation(
+    experts: MeasuredExperts,
     title: str,
     rows: Sequence[Row],
-    named: Sequence[Row],
-    x: Axis,
-    y: Axis,
-    experts: MeasuredExperts,
-    said: Sequence[str],
-) -> alt.LayerChart:
-    """Points with their intervals, and the names of those that have room for one."""
-    tint = colour(experts.colours, (row["series"] for row in rows), "circle")
+    amounts: Mapping[str, float],
+    what: str,
+) -> tuple[alt.LayerChart, list[str]]:
+    """Values of languages against an amount of each, with the rank correlation of each series.
+
+    amounts: tokens, or shares of what the base read, some of which may be 0.
+    """
+    shares = max(amounts.values()) <= 1
+    rows = [{**row, "amount": float(amounts[row["language"]])} for row in rows]
+    if shares:
+        scale, axis = alt.Scale(type="sqrt", padding=12), alt.Axis(format="~%", grid=False)
+        x = Axis("amount", "share of the base's training", scale, axis)
+    else:
+        x = logs("amount", "training tokens", amounts.values(), margin=0.08, grid=False)
+    y = linear("value", f"{what} ({_LOSS})")
+    names = list(dict.fromkeys(row["series"] for row in rows))
+    related: list[str] = []
+    for name in names:
+        own = [row for row in rows if row["series"] == name]
+        found = correlate([row["amount"] for row in own], [row["value"] for row in own])
+        related += [f"{name}, {found}"] if found else []
+    tint = colour(experts.colours, names, "circle")
     ranged = [row for row in rows if row.get("low") is not None]
     ends = chart(ranged).encode(x.channel(alt.X), y.of("low").channel(alt.Y), tint, y2="high:Q")
-    return panel(
+    said = ("language", "series", f"amount:{'.2%' if shares else '.3~s'}", *_ENDS)
+    drawn = panel(
         title,
         ends.mark_rule(strokeWidth=1.5, opacity=0.6) if ranged else None,
         dots(rows, x, y, tint, size=70, said=said),
-        *words(named, x, y, field="language", align="left", dx=7, dy=-2),
+        *words(_apart(rows, sqrt if shares else log), x, y, field="language", align="left", dx=7),
     )
+    return drawn, related
 
 
-def _apart(rows: Sequence[Row], x: str, y: str, along: Callable[[float], float]) -> list[Row]:
+def _apart(rows: Sequence[Row], along: Callable[[float], float]) -> list[Row]:
     """Rows whose names, to the right of their points, would not lie on another point or name."""
-    places = [(along(row[x]), row[y]) for row in rows]
+    places = [(along(row["amount"]), row["value"]) for row in rows]
     units = [
         (max(values) - min(values) or 1.0) * near
         for values, near in zip(zip(*places, strict=True), _NEAR, strict=True)
@@ -362,12 +335,7 @@ def _heat(
 
 
 def _ends(of: Estimate | None) -> Row:
-    return {"mean": of and of.value, "low": of and of.low, "high": of and of.high}
-
-
-def _height(languages: int, beside: int) -> int:
-    """Room for a row of dots, or for so many one below the other."""
-    return max(28, 9 * beside + 12) * languages + 20
+    return {"value": of and of.value, "low": of and of.low, "high": of and of.high}
 
 
 def _doubling(field: str, values: Sequence[float]) -> Axis:

@@ -7,22 +7,8 @@ from pathlib import Path
 
 from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance, leaves
-from tongues.pages import (
-    Callout,
-    Card,
-    Cards,
-    Cell,
-    Entry,
-    Figure,
-    Page,
-    Paragraph,
-    Section,
-    Table,
-    check_folder,
-    percent,
-    percent_cell,
-    write_page,
-)
+from tongues.pages import blocks as b
+from tongues.pages import check_folder, percent, percent_cell, write_page
 from tongues.pages.axes import COUNT, Axis, Row, categories, colour, linear, tips
 from tongues.pages.plots import alt, bars, chart, heat, panel, words
 from tongues.quantities import show_count
@@ -53,22 +39,22 @@ def write_partition_page(
     filled folder refused.
     """
     check_folder(out)
-    notes = [Callout("Notes", partition.notes)] if partition.notes else []
+    notes = [b.Callout("Notes", partition.notes)] if partition.notes else []
     figures = [_tree(partition)] if partition.merges else []
     figures.append(_shares(partition, text))
     if partition.distances and len(partition.distances) > 1:
         figures.append(_matrix(partition, partition.distances))
-    decisions = [Paragraph(_ABOUT_MERGES, "quiet"), _merge_table(partition)]
-    page = Page(
+    decisions = [b.Paragraph(_ABOUT_MERGES, "quiet"), _merge_table(partition)]
+    page = b.Page(
         title or f"Partition in {partition.k} parts",
         [
             _cards(partition, text),
             *notes,
-            Section("parts", "Parts", [part_table(partition, text)]),
+            b.Section("parts", "Parts", [part_table(partition, text)]),
             *figures,
-            *([Section("decisions", "Decisions", decisions)] if partition.merges else []),
+            *([b.Section("decisions", "Decisions", decisions)] if partition.merges else []),
         ],
-        lead=[Paragraph(partition_lead(partition), "lead")],
+        lead=[b.Paragraph(partition_lead(partition), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"tokens": dict(text), **partition.to_json()},
     )
@@ -87,10 +73,10 @@ def partition_lead(partition: Partition) -> str:
     return f"The text of {languages} in {partition.k} parts, {how}."
 
 
-def part_table(partition: Partition, text: Mapping[str, float] | None = None) -> Table:
+def part_table(partition: Partition, text: Mapping[str, float] | None = None) -> b.Table:
     """A row per part: which languages it has, and how much text where that is known."""
     sizes = amounts(partition, text) if text else []
-    rows: list[dict[str, Entry]] = []
+    rows: list[dict[str, b.Entry]] = []
     for number, shares in enumerate(partition.shares):
         most_first = sorted(shares.items(), key=lambda item: -item[1])
         named = ", ".join(
@@ -98,15 +84,15 @@ def part_table(partition: Partition, text: Mapping[str, float] | None = None) ->
             for lang, part in most_first
             if part >= _SEEN
         )
-        row: dict[str, Entry] = {"part": number, "languages": named}
+        row: dict[str, b.Entry] = {"part": number, "languages": named}
         if text:
-            row["tokens"] = Cell(show_count(sizes[number]), sizes[number])
+            row["tokens"] = b.Cell(show_count(sizes[number]), sizes[number])
             row["of all"] = percent_cell(sizes[number], sum(sizes))
         rows.append(row)
-    return Table.of(rows)
+    return b.Table.of(rows)
 
 
-def _cards(partition: Partition, text: Mapping[str, float]) -> Cards:
+def _cards(partition: Partition, text: Mapping[str, float]) -> b.Cards:
     sizes = amounts(partition, text)
     most = [max(s.get(lang, 0.0) for s in partition.shares) for lang in partition.languages]
     whole = sum(part > 1 - _SEEN for part in most)
@@ -115,30 +101,30 @@ def _cards(partition: Partition, text: Mapping[str, float]) -> Cards:
     below = f"{each} languages in each" if whole == len(most) else "with text of several languages"
     span = f"{show_count(min(sizes))} to {show_count(max(sizes))} tokens"
     cards = [
-        Card(str(partition.k), below, "parts, an expert for each"),
-        Card(f"{balance(sizes):.2f}", span, "times the mean is the largest part's text"),
+        b.Card(str(partition.k), below, "parts, an expert for each"),
+        b.Card(f"{balance(sizes):.2f}", span, "times the mean is the largest part's text"),
     ]
     if partition.k > 1:
         between = f"{whole} of {len(most)} languages are in one part whole"
         what = "of a language's text, on average, is in one part"
-        cards.append(Card(percent(sum(most) / len(most)), between, what))
-    return Cards(cards)
+        cards.append(b.Card(percent(sum(most) / len(most)), between, what))
+    return b.Cards(cards)
 
 
-def _merge_table(partition: Partition) -> Table:
+def _merge_table(partition: Partition) -> b.Table:
     """Every merge of the tree, nearest first in each round."""
-    rows: list[list[Entry]] = []
+    rows: list[list[b.Entry]] = []
     for merge in partition.merges:
         both = {*merge.left, *merge.right}
         within = [n for n, part in enumerate(partition.clusters) if both <= set(part)]
         sides = ", ".join(merge.left), ", ".join(merge.right)
-        distance = Cell(f"{merge.distance:.3f}", merge.distance)
+        distance = b.Cell(f"{merge.distance:.3f}", merge.distance)
         where = f"part {within[0]}" if within else "above the parts"
         rows.append([merge.round, distance, *sides, where])
-    return Table(["round", "distance", "cluster", "with", "in"], rows)
+    return b.Table(["round", "distance", "cluster", "with", "in"], rows)
 
 
-def _tree(partition: Partition) -> Figure:
+def _tree(partition: Partition) -> b.Figure:
     """The languages from above to below, the rounds from left to right."""
     order, part = leaves(partition), _part_of(partition)
     places = {frozenset([lang]): (0.0, float(y)) for y, lang in enumerate(order)}  # round and row
@@ -180,7 +166,7 @@ def _tree(partition: Partition) -> Figure:
         "Each joint shows the distance at which two clusters merged. Coloured lines are within a "
         "part, grey ones above: they show which parts are near each other."
     )
-    return Figure("tree", "The tree behind the parts", caption, (drawn,), tuple(joints))
+    return b.Figure("tree", "The tree behind the parts", caption, (drawn,), tuple(joints))
 
 
 def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list[Row]]:
@@ -206,7 +192,7 @@ def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list
     return drawn, rows
 
 
-def _shares(partition: Partition, text: Mapping[str, float]) -> Figure:
+def _shares(partition: Partition, text: Mapping[str, float]) -> b.Figure:
     """Whose text is where, by language and by part."""
     spread, rows = spread_panel("Each language's text", partition)
     rows = [row | {"tokens": row["share"] * text[row["language"]]} for row in rows]
@@ -234,10 +220,10 @@ def _shares(partition: Partition, text: Mapping[str, float]) -> Figure:
     if not whole:
         caption = f"How the text of each language is spread over the parts. Second, t{caption[1:]}"
     panels = (holds,) if whole else (spread, holds)
-    return Figure("shares", "Whose text each expert learns", caption, panels, tuple(rows))
+    return b.Figure("shares", "Whose text each expert learns", caption, panels, tuple(rows))
 
 
-def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> Figure:
+def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> b.Figure:
     """Every distance; languages of one part have a colour of their own."""
     order, part = leaves(partition), _part_of(partition)
     kinds = ["one part", "two parts"] if part else ["distance"]
@@ -265,7 +251,7 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
     caption = "The darker, the nearer."
     caption += " The languages are in the order of the tree." if partition.merges else ""
     caption += " Pairs in one part have a colour of their own." if part else ""
-    return Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
+    return b.Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
 
 
 def _part_of(partition: Partition) -> dict[str, int]:

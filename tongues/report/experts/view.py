@@ -9,23 +9,8 @@ from statistics import fmean
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Evaluation
 from tongues.experts.ensemble import ROUTINGS
-from tongues.pages import (
-    Block,
-    Card,
-    Cards,
-    Cell,
-    Entry,
-    Items,
-    Page,
-    Paragraph,
-    Section,
-    Spans,
-    Table,
-    Topics,
-    estimate_card,
-    estimate_cell,
-    write_page,
-)
+from tongues.pages import blocks as b
+from tongues.pages import estimate_card, estimate_cell, write_page
 from tongues.quantities import show_count
 from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.experts.answer import (
@@ -36,9 +21,8 @@ from tongues.report.experts.answer import (
     show_cost,
     worse,
 )
-from tongues.report.experts.correlation import correlate
 from tongues.report.experts.figures import expert_figures
-from tongues.report.experts.measured import Growth, MeasuredExperts, Setting, differ
+from tongues.report.experts.measured import Growth, MeasuredExperts, Setting
 
 __all__ = ["expert_tables", "routing_sentences", "write_experts_report"]
 
@@ -69,14 +53,14 @@ def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
     """
     experts = MeasuredExperts.of(evaluation)
     topics = expert_answer(experts)
-    page = Page(
+    page = b.Page(
         f"Language experts: {folder.name.removesuffix('-experts')}",
         [
             _cards(experts),
-            Topics({topic: [Items(lines)] for topic, lines in topics.items()}),
+            b.Topics({topic: [b.Items(lines)] for topic, lines in topics.items()}),
             *_sections(experts),
         ],
-        lead=[Paragraph(_about(experts), "lead")],
+        lead=[b.Paragraph(_about(experts), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"findings": topics, **evaluation.to_json()},
     )
@@ -96,23 +80,29 @@ def _about(experts: MeasuredExperts) -> str:
     )
 
 
-def _cards(experts: MeasuredExperts) -> Cards:
+def _cards(experts: MeasuredExperts) -> b.Cards:
+    if growth := experts.growth:  # no mean over added and older languages
+        added = ((lang, experts.own_setting("grown", lang)) for lang in growth.donors)
+        changed = ((lang, each and each.difference("before", lang)) for lang, each in added)
+        what = "nats per token on `{}`, added, versus before"
+        each = (estimate_card(of, nats, what.format(x), plus=True) for x, of in changed if of)
+        return b.Cards(list(each)[:4])
     top = experts.best()
     if top is None:
-        return Cards([])
+        return b.Cards([])
     perplexity = show_perplexity(top.perplexity)
-    cards = [Card(perplexity, top.name, "perplexity of the best experts, mean over languages")]
+    cards = [b.Card(perplexity, top.name, "perplexity of the best experts, mean over languages")]
     for other in experts.references:
         if mean := top.difference(other):
             what = f"nats per token versus {REFERENCES[other]}"
             cards.append(estimate_card(mean, nats, what, plus=True))
     if experts.cells(top.division):
         _, count, of_all = worse(experts, top.division)
-        cards.append(Card(of_all, count, "pairs of its experts and languages worse than the base"))
-    return Cards(cards)
+        cards.append(b.Card(of_all, count, "of expert and language pairs worse than the base"))
+    return b.Cards(cards)
 
 
-def _sections(experts: MeasuredExperts) -> Iterator[Block]:
+def _sections(experts: MeasuredExperts) -> Iterator[b.Block]:
     """Tables and figures in reading order."""
     figures, tables = expert_figures(experts), expert_tables(experts)
     about = {
@@ -129,7 +119,7 @@ def _sections(experts: MeasuredExperts) -> Iterator[Block]:
     }
     for title, table in tables.items():
         place = title.split()[0].lower()
-        yield Section(f"table-{place}", title, [Paragraph(about[title], "quiet"), table])
+        yield b.Section(f"table-{place}", title, [b.Paragraph(about[title], "quiet"), table])
         yield from (figures[name] for name in drawn[title] if name in figures)
         if title == "Divisions and routings":
             yield from _routed(experts)
@@ -142,7 +132,7 @@ def routing_sentences(settings: Sequence[Setting]) -> str:
     return f"Routings: {clauses}." if clauses else ""
 
 
-def expert_tables(experts: MeasuredExperts) -> dict[str, Table]:
+def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
     """The tables of the page by their titles."""
     growth = experts.growth
     tables = {"Divisions and routings": _setting_table(experts)}
@@ -151,36 +141,36 @@ def expert_tables(experts: MeasuredExperts) -> dict[str, Table]:
     return tables | ({"Forgetting": _forgetting_table(experts)} if experts.scores.cells else {})
 
 
-def _difference(of: Estimate | None) -> Cell:
+def _difference(of: Estimate | None) -> b.Cell:
     quiet = of is not None and not of.significant
     cell = estimate_cell(of, nats, plus=True, beside=True, quiet=quiet)
     return replace(cell, beside="too few") if of and of.low is None else cell
 
 
-def _setting_table(experts: MeasuredExperts) -> Table:
+def _setting_table(experts: MeasuredExperts) -> b.Table:
     """A row per division and routing."""
-    top, rows = experts.best(), list[dict[str, Entry]]()
+    top, rows = experts.best(), list[dict[str, b.Entry]]()
     for each in experts.settings:
         strong, whole = each is top, each.whole
         run, time, memory = show_cost(each)
-        row: dict[str, Entry] = {
-            "division": Cell(each.division, strong=strong),
+        row: dict[str, b.Entry] = {
+            "division": b.Cell(each.division, strong=strong),
             "routing": each.routing if each.k > 1 else "",
-            "loss": Cell(nats(each.loss), each.loss, strong=strong) if whole else None,
+            "loss": b.Cell(nats(each.loss), each.loss, strong=strong) if whole else None,
             "perplexity": show_perplexity(each.perplexity) if whole else None,
             "bits per byte": nats(each.bits_per_byte) if whole else None,
         }
         for other in reversed(experts.references):
             row[f"versus {other}"] = _difference(each.difference(other) if whole else None)
         rows.append(row | {"k": each.k, "experts run": run, "time": time, "weights": memory})
-    return Table.of(rows)
+    return b.Table.of(rows)
 
 
-def _language_table(experts: MeasuredExperts) -> Table:
+def _language_table(experts: MeasuredExperts) -> b.Table:
     """A row per language: losses of the base, dense and the best setting of every division."""
     columns = {"base": experts.base, **({"dense": experts.dense} if experts.dense else {})}
     columns |= experts.best_of_each
-    other, rows = experts.references[0], list[list[Entry]]()
+    other, rows = experts.references[0], list[list[b.Entry]]()
     for lang in experts.languages:
         losses = [each.losses[lang].nats_per_token for each in columns.values()]
         best = experts.best_on(lang, experts.colours)
@@ -188,48 +178,39 @@ def _language_table(experts: MeasuredExperts) -> Table:
         rows.append(
             [
                 lang,
-                *(Cell(nats(loss), loss, strong=loss == min(losses)) for loss in losses),
-                Cell(str(best.k), best.k, beside=best.division) if best else None,
+                *(b.Cell(nats(loss), loss, strong=loss == min(losses)) for loss in losses),
+                b.Cell(str(best.k), best.k, beside=best.division) if best else None,
                 own.name if own else None,
                 _difference(own.difference(other, lang) if own else None),
             ]
         )
-    heads = [Cell(name, below=each.routing if each.k > 1 else "") for name, each in columns.items()]
-    return Table(["language", *heads, "best k", "best experts", f"versus {other}"], rows)
+    heads = [
+        b.Cell(name, below=each.routing if each.k > 1 else "") for name, each in columns.items()
+    ]
+    return b.Table(["language", *heads, "best k", "best experts", f"versus {other}"], rows)
 
 
-def _forgetting_table(experts: MeasuredExperts) -> Table:
+def _forgetting_table(experts: MeasuredExperts) -> b.Table:
     """A row per division: how many pairs of expert and language became worse, and by how much."""
-    amounts, rows = experts.frequencies, list[dict[str, Entry]]()
-    by = "the base's share of it" if experts.scores.base_shares else "amount of text"
+    rows: list[list[b.Entry]] = []
     for name in ("dense", *experts.divisions):
         if not experts.cells(name):
             continue
         pairs, count, of_all = worse(experts, name)
         by_perplexity, by_loss = increase(pairs)
-        row: dict[str, Entry] = {
-            "division": name,
-            "became worse": count,
-            "share": of_all,
-            "mean rise of perplexity": by_perplexity,
-            "mean rise of loss": by_loss,
-        }
-        if differ(amounts):
-            rise = experts.unlearned(name)
-            related = correlate([amounts[lang] for lang in rise], list(rise.values()))
-            row[f"against {by}"] = str(related or "")
-        rows.append(row)
-    return Table.of(rows)
+        rows.append([name, count, of_all, by_perplexity, by_loss])
+    heads = ["division", "became worse", "share", "mean rise of perplexity", "mean rise of loss"]
+    return b.Table(heads, rows)
 
 
-def _growth_table(experts: MeasuredExperts, growth: Growth) -> Table:
+def _growth_table(experts: MeasuredExperts, growth: Growth) -> b.Table:
     """A row per added language and donor: the base, the ensemble before and after."""
     ways = {
         (each.division, each.routing): each
         for each in experts.settings
         if each.division in ("before", "grown") and not each.baseline
     }
-    rows: list[list[Entry]] = []
+    rows: list[list[b.Entry]] = []
     for lang in experts.languages:
         if not (role := growth.role(lang)):
             continue
@@ -240,18 +221,18 @@ def _growth_table(experts: MeasuredExperts, growth: Growth) -> Table:
                 lang,
                 role,
                 *(
-                    Cell(nats(of.nats_per_token), of.nats_per_token) if of else None
+                    b.Cell(nats(of.nats_per_token), of.nats_per_token) if of else None
                     for of in losses
                 ),
                 nats(growth.alone[lang]) if lang in growth.alone else None,
                 _difference(after.difference("before", lang) if after else None),
             ]
         )
-    heads = [Cell(division, below=routing) for division, routing in ways]
-    return Table(["language", "", "base", *heads, "new expert alone", "versus before"], rows)
+    heads = [b.Cell(division, below=routing) for division, routing in ways]
+    return b.Table(["language", "", "base", *heads, "new expert alone", "versus before"], rows)
 
 
-def _routed(experts: MeasuredExperts) -> Iterator[Section]:
+def _routed(experts: MeasuredExperts) -> Iterator[b.Section]:
     """Short held-out texts as the best division routes them, with a legend."""
     shown = experts.scores.routed
     top = experts.best(each for each in experts.usable() if each.division in shown)
@@ -262,17 +243,17 @@ def _routed(experts: MeasuredExperts) -> Iterator[Section]:
         for rise in experts.rises
         if rise.division == top.division
     }
-    legend = Spans([(f"{name} ", number, "") for number, name in sorted(names.items())])
+    legend = b.Spans([(f"{name} ", number, "") for number, name in sorted(names.items())])
     texts = [
-        Spans(
+        b.Spans(
             [(piece.text, *_leader(piece.weights)) for piece in text.pieces],
             ", ".join(text.languages),
             text.languages[0] if len(text.languages) == 1 else "",
         )
         for text in shown[top.division]
     ]
-    about = Paragraph(_ABOUT_ROUTED.format(top.division), "quiet")
-    yield Section("routed", "What routing does", [about, legend, *texts])
+    about = b.Paragraph(_ABOUT_ROUTED.format(top.division), "quiet")
+    yield b.Section("routed", "What routing does", [about, legend, *texts])
 
 
 def _leader(weights: Mapping[str, float]) -> tuple[int, str]:
