@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import read_evaluation
-from tongues.report.experts.outcome import Experts, read_experts
+from tongues.report.experts.measured import MeasuredExperts
 
 
 @dataclass(frozen=True)
@@ -151,35 +151,36 @@ def interval(of: Estimate) -> str:
     return f"{of.value:+.3f} [{of.low:+.3f}, {of.high:+.3f}]"
 
 
-def table_of_settings(found: Experts) -> list[str]:
+def table_of_settings(found: MeasuredExperts) -> list[str]:
     """Mean over the languages of each division and routing."""
     lines = [
         f"{'division':<12}{'routing':<11}{'experts run':>12}{'loss':>8}{'perplexity':>12}"
-        f"{'bits/byte':>11}  {'lower than the seed by':<26}lower than dense by"
+        f"{'bits/byte':>11}  {'minus the base':<26}minus dense"
     ]
     for one in (one for one in found.settings if one.whole):
-        mean = one.mean
-        lower = {name: interval(one.lower(name)) for name in one.versus}
+        versus = {name: one.difference(name) for name in one.versus}
+        shown = {name: interval(of) for name, of in versus.items() if of}
         lines.append(
             f"{one.division:<12}{one.routing:<11}{one.cost.experts_run:>12.2f}"
-            f"{mean.loss:>8.3f}{mean.perplexity:>12.2f}{mean.bits_per_byte:>11.3f}  "
-            f"{lower.get('seed', ''):<26}{lower.get('dense', '')}"
+            f"{one.loss:>8.3f}{one.perplexity:>12.2f}{one.bits_per_byte:>11.3f}  "
+            f"{shown.get('base', ''):<26}{shown.get('dense', '')}"
         )
     return lines
 
 
-def table_of_languages(found: Experts, routings: tuple[str, ...]) -> list[str]:
+def table_of_languages(found: MeasuredExperts, routings: tuple[str, ...]) -> list[str]:
     """The loss of every language under the settings with these routings."""
     chosen = [one for one in found.settings if one.routing in routings]
     head = [f"{one.division}/{one.routing}".strip("/") for one in chosen]
     lines = [f"{'nats per token':<15}" + "".join(f"{name:>21}" for name in head)]
-    for lang in found.text:
-        cells = [one.loss(lang) if lang in one.losses else float("nan") for one in chosen]
+    for lang in found.languages:
+        losses = [one.losses.get(lang) for one in chosen]
+        cells = [loss.nats_per_token if loss else float("nan") for loss in losses]
         lines.append(f"{lang:<15}" + "".join(f"{cell:>21.3f}" for cell in cells))
     return lines
 
 
-def forgetting(found: Experts) -> list[str]:
+def forgetting(found: MeasuredExperts) -> list[str]:
     """How often an expert became worse than the seed, and by how much."""
     lines = []
     for division in dict.fromkeys(cell.division for cell in found.scores.cells):
@@ -217,7 +218,7 @@ def main(world: World, workspace: Path, workers: int) -> None:
         tongues("experts", "measure", grown, *where)
     minutes = (time.monotonic() - started) / 60
     found = {
-        name: read_experts(read_evaluation(workspace / "evaluations" / f"{name}-experts"))
+        name: MeasuredExperts.of(read_evaluation(workspace / "evaluations" / f"{name}-experts"))
         for name in ("family", "added", "adapted")
     }
     partitions = {

@@ -28,11 +28,10 @@ from time import perf_counter
 
 import numpy as np
 from tokenizers import AddedToken, Tokenizer
-from tongues.tokens.encode import encode
 
 from tongues.tokens.extend import changed_share, extend_tokenizer
 from tongues.tokens.pieces import token_bytes
-from tongues.tokens.tokenizer import train_tokenizer, vocabulary_size
+from tongues.tokens.tokenizer import encode, train_tokenizer, vocabulary_size
 
 __all__ = ["main"]
 

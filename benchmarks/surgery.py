@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from tokenizers import Tokenizer
-from tongues.tokens.encode import encode
 from transformers import PreTrainedModel
 
 from tongues.models import find_shape
@@ -33,7 +32,7 @@ from tongues.recipe import Train
 from tongues.tokens import END_ID, Mixture
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.pieces import token_bytes
-from tongues.tokens.tokenizer import train_tokenizer
+from tongues.tokens.tokenizer import encode, train_tokenizer
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer, set_rate
 from tongues.train.engine.processes import Processes

@@ -22,9 +22,8 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from tongues.tokens.encode import encode
 
-from tongues.tokens.tokenizer import END_ID, train_tokenizer
+from tongues.tokens.tokenizer import END_ID, encode, train_tokenizer
 
 __all__ = ["main"]
 
