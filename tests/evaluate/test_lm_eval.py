@@ -17,7 +17,7 @@ from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, score_rows
 from tongues.evaluate.tasks import Task, correct, read_items, set_exam
 from tongues.evaluate.tasks.score import before_items, score_task
-from tongues.evaluate.texts import text_losses
+from tongues.evaluate.texts import routed_losses
 from tongues.evaluate.writing import begins_with, likeliest, write
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.text import Document
@@ -186,7 +186,7 @@ def test_whole_texts_cost_what_they_cost_here(house: Path, name: str) -> None:
     texts = [" ".join(WORDS) * 7, "the ban of", ""]
     assert len(model.subject.encode(texts[0])) > 96
     documents = [Document(str(n), "qab", text, str(n), "made") for n, text in enumerate(texts)]
-    expected = text_losses(model.subject, documents, Policy(back=True)).nats
+    expected = routed_losses([model.subject], documents, Policy(back=True))[0].nats
     found = model.loglikelihood_rolling([request(text) for text in texts], disable_tqdm=True)
     np.testing.assert_allclose(found, -expected, atol=1e-4)
 

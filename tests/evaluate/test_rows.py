@@ -16,8 +16,8 @@ from tongues.evaluate.rows import (
     common_beginnings,
     families_of,
     in_batches,
-    log_probs,
     score_rows,
+    score_tokens,
     too_long,
 )
 from tongues.experts.ensemble import parse_routing
@@ -79,7 +79,7 @@ def test_what_is_shared_scores_as_what_is_not(name: str, monkeypatch: pytest.Mon
     for constant, value in [("_MOVED", 0.0), ("_MOVED", 1e9), ("_CONTINUED", -1.0)]:
         monkeypatch.setattr(scorer, constant, value)
         read.clear()
-        same(log_probs(model, rows), expected)
+        same(score_tokens(model, rows), expected)
         counts.append(sum(read))
     contexts_once, beginnings_once, whole = counts
     assert whole >= sum(len(row.tokens) - 1 for row in rows if row.start < len(row.tokens))
@@ -89,20 +89,20 @@ def test_what_is_shared_scores_as_what_is_not(name: str, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("name", ["llama", "gemma2"])  # the second one bends its logits
 def test_few_numbers_at_a_time_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, rows = tiny(name, VOCABULARY), few_shot()
-    expected = log_probs(model, rows)
+    expected = score_tokens(model, rows)
     monkeypatch.setattr(scorer, "_CPU", (40, 900, 20_000))
     monkeypatch.setattr(scorer, "_CHUNK", 700)
-    same(log_probs(model, rows), expected)
+    same(score_tokens(model, rows), expected)
 
 
 def test_what_is_far_from_what_is_remembered_is_not_shared() -> None:
     """A model that forgets what it was handed reads every row whole."""
     model, rows = tiny("llama", VOCABULARY), few_shot()
-    expected = log_probs(model, rows)
+    expected = score_tokens(model, rows)
     model.base_model.register_forward_pre_hook(
         lambda module, args, inputs: (args, inputs | {"past_key_values": None}), with_kwargs=True
     )
-    same(log_probs(model, rows), expected)
+    same(score_tokens(model, rows), expected)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -14,7 +14,7 @@ from tests.experts.ensemble.making import TEXT, score
 from tests.models.families import tiny
 from tongues.errors import UserError
 from tongues.evaluate.losses import Policy, bits_per_segment, spelling_cautions
-from tongues.evaluate.texts import read_texts, text_losses, token_nats
+from tongues.evaluate.texts import read_texts, routed_losses, token_nats
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.text import Document
 from tongues.tokens import load_tokenizer, open_tokens
@@ -37,7 +37,7 @@ def alone(house: Path) -> Model:
 def test_losses_are_those_of_hugging_faces_sliding_windows(alone: Model, stride: int) -> None:
     """The loop of its page on perplexity, with windows of 64 tokens, by the model's own loss."""
     model = AutoModelForCausalLM.from_pretrained(alone.ensemble.tokenizer)
-    found = text_losses(alone, documents(), Policy(63, stride))
+    found = routed_losses([alone], documents(), Policy(63, stride))[0]
     for place, document in enumerate(documents()):
         ids = torch.tensor([[alone.first, *alone.encode(document.text).tolist()]])
         nats, count, before = 0.0, 0, 0
@@ -59,7 +59,7 @@ def test_losses_are_those_of_hugging_faces_sliding_windows(alone: Model, stride:
 
 
 def test_sums_are_over_sums(alone: Model) -> None:
-    found = text_losses(alone, documents())
+    found = routed_losses([alone], documents())[0]
     assert found.ids == ("qab0", "qab1", "qab2", "qab3", "qab4")
     assert found.loss == pytest.approx(found.nats.sum() / found.tokens.sum())
     assert found.perplexity == pytest.approx(math.exp(found.loss))
@@ -71,7 +71,7 @@ def test_sums_are_over_sums(alone: Model) -> None:
 def test_experts_count_as_the_whole_document_has_it(house: Path, way: str) -> None:
     subject = open_model(f"small/small@{way}", house)
     tokens = [subject.encode(document.text) for document in documents()]
-    found = text_losses(subject, documents())
+    found = routed_losses([subject], documents())[0]
     expected = score(subject.ensemble, tokens, subject.routing, ["qab"] * len(tokens))
     np.testing.assert_allclose(found.nats, [one.nats.sum() for one in expected], rtol=1e-6)
 
@@ -79,7 +79,7 @@ def test_experts_count_as_the_whole_document_has_it(house: Path, way: str) -> No
 @pytest.mark.parametrize("policy", [Policy(40, 13), Policy(40, 40, back=True)])
 def test_copies_cost_what_their_model_does(alone: Model, house: Path, policy: Policy) -> None:
     copies = open_model("small/copies@tfidf", house)
-    found, expected = (text_losses(one, documents(), policy) for one in (copies, alone))
+    found, expected = (routed_losses([one], documents(), policy)[0] for one in (copies, alone))
     np.testing.assert_allclose(found.nats, expected.nats, rtol=1e-6)
 
 
@@ -87,7 +87,7 @@ def test_every_token_and_every_byte_counts(house: Path) -> None:
     subject = open_model(str(house / "hub"), house)
     texts = ["the ban of the ban", "é", "", "ё the"]
     some = [Document(str(n), "qaa", text, str(n), "here") for n, text in enumerate(texts)]
-    found = text_losses(subject, some)
+    found = routed_losses([subject], some)[0]
     assert found.tokens.tolist() == [len(subject.encode(text)) for text in texts]
     assert found.bytes.tolist() == [18, 2, 0, 6]
     assert found.nats[2] == 0
@@ -100,7 +100,7 @@ def test_every_token_and_every_byte_counts(house: Path) -> None:
 
 def test_segments_that_all_languages_have_are_compared(alone: Model) -> None:
     one, other = documents(5), documents(4, lang="qa")
-    losses = {"qab": text_losses(alone, one), "qa": text_losses(alone, other[1:])}
+    losses = {"qab": routed_losses([alone], one)[0], "qa": routed_losses([alone], other[1:])[0]}
     count, bits = bits_per_segment(losses)
     assert count == 3
     assert bits["qab"] == pytest.approx(losses["qab"].nats[1:4].sum() / 3 / math.log(2))
@@ -118,13 +118,13 @@ def test_a_script_that_the_tokenizer_lacks_is_told(alone: Model) -> None:
         Document("1", "ru", "тот the тот", "1", "here"),
         Document("2", "ru", "that", "2", "here"),
     ]
-    (caution,) = spelling_cautions("ru", text_losses(poor, text))
+    (caution,) = spelling_cautions("ru", routed_losses([poor], text)[0])
     assert caution.code == "script_missing"
     assert "(in 1 of 2 documents)" in caution.sentence
     spelt = [Document("1", "ru", "тот самый тот", "1", "here")]
-    (caution,) = spelling_cautions("ru", text_losses(alone, spelt))
+    (caution,) = spelling_cautions("ru", routed_losses([alone], spelt)[0])
     assert caution.code == "spelt_out"
-    assert not spelling_cautions("qab", text_losses(alone, documents()))
+    assert not spelling_cautions("qab", routed_losses([alone], documents())[0])
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> Path:

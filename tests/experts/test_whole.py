@@ -241,13 +241,13 @@ def test_every_expert_reads_every_document_once_and_a_routing_alone_gives_the_sa
     from tongues.evaluate import rows
 
     read: list[int] = []
-    whole = rows.log_probs
+    whole = rows.score_tokens
 
     def counted(model: Any, some: Sequence[rows.Row], *how: Any) -> Any:
         read.append(len(some))
         return whole(model, some, *how)
 
-    monkeypatch.setattr(rows, "log_probs", counted)
+    monkeypatch.setattr(rows, "score_tokens", counted)
     folders = {"typology-2": "fam/typology-2-s1"}
     _, text = scored(family, "fam", folders, "once")
     assert len(read) == (1 + 2) * 4  # the seed and two experts, in four languages

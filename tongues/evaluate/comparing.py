@@ -1,7 +1,8 @@
 """Losses and answers of several models put together, and which models differ significantly."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -56,15 +57,27 @@ def text_scores(
     is compared with which other. bases: of models, where the base was evaluated too. unit: of the
     comparisons. grown: of a model that grew, what was there before, by language.
     """
-    count = len(set.union(*(set(by) for by in losses.values())))
+    count = max(map(len, losses.values()))
     whole = {model: by for model, by in losses.items() if len(by) == count}
     aligned = {model: bits_per_segment(by) for model, by in whole.items()}
     values = {model: [of.bits_per_byte for of in by.values()] for model, by in whole.items()}
     first = next(iter(whole.values()))
-    both = {
-        (model, other): {lang: other for lang in losses[model] if lang in losses[other]}
-        for model, other in (*pairs, *bases.items())
-    }
+    leaders: dict[str, list[str]] = {}
+    for language in first:
+        own = {model: by[language] for model, by in losses.items() if language in by}
+
+        def compare(one: str, other: str, own: Mapping[str, DocumentLosses] = own) -> Estimate:
+            return _difference(own[one], own[other], BITS_PER_BYTE)
+
+        scores = {model: of.bits_per_byte for model, of in own.items()}
+        leaders[language] = _leaders(scores, compare, count, lower_wins=True)
+
+    def compared(others: Mapping[str, Mapping[str, str]]) -> list[Comparison]:
+        each = [_compared_losses(losses, *one, unit, count) for one in others.items() if one[1]]
+        return _corrected(each)
+
+    def shared(model: str, other: str) -> dict[str, str]:
+        return {lang: other for lang in losses[model] if lang in losses[other]}
 
     cautions = (
         f"`{model}`, {caution.sentence}"
@@ -72,31 +85,18 @@ def text_scores(
         for language, of in by.items()
         for caution in spelling_cautions(language, of)
     )
-
-    def compared(named: Mapping[str, Mapping[str, str]]) -> list[Comparison]:
-        others = {model: by for model, by in named.items() if by}
-        return _corrected([_compared_losses(losses, *one, unit) for one in others.items()])
-
-    def lead(language: str) -> list[str]:
-        own = {model: by[language] for model, by in losses.items() if language in by}
-        values = {model: of.bits_per_byte for model, of in own.items()}
-        most = max(len(by) for by in losses.values())
-        return _leaders(
-            values, lambda a, b: _difference(own[a], own[b], BITS_PER_BYTE), most, lower_wins=True
-        )
-
     return TextScores(
         losses={
             model: {lang: _loss(of) for lang, of in by.items()} for model, by in losses.items()
         },
         unit=unit,
-        segments=min((count for count, _ in aligned.values()), default=0),
+        segments=min((segments for segments, _ in aligned.values()), default=0),
         bits_per_segment={model: bits for model, (_, bits) in aligned.items() if bits},
         best=win_rates(values, lower_wins=True) if len(values) > 1 else {},
-        leaders={language: lead(language) for language in first},
+        leaders=leaders,
         translated=_translated([of.segments for of in first.values()]),
-        compared=compared({model: both[model, other] for model, other in pairs}),
-        forgotten=compared({model: both[model, other] for model, other in bases.items()}),
+        compared=compared({model: shared(model, other) for model, other in pairs}),
+        forgotten=compared({model: shared(model, base) for model, base in bases.items()}),
         grown=compared(grown or {}),
         cautions=list(dict.fromkeys(cautions)),
         costs={model: _cost(list(by.values())) for model, by in losses.items()},
@@ -137,23 +137,18 @@ def _difference(own: DocumentLosses, other: DocumentLosses, unit: str) -> Estima
 
 
 def _compared_losses(
-    losses: Losses, model: str, others: Mapping[str, str], unit: str
+    losses: Losses, model: str, others: Mapping[str, str], unit: str, count: int
 ) -> Comparison:
-    """A model with another in every language; the mean where all languages have both."""
+    """A model with another in every language; the mean where all `count` languages have both."""
     own = [losses[model][language] for language in others]
     other = [losses[name][language] for language, name in others.items()]
     mean = None
-    if len(others) == max(len(by) for by in losses.values()):
-        mean = paired_mean(  # documents that say the same are one observation, not several
-            [_in_unit(of, unit)[0] for of in own],
-            [_in_unit(of, unit)[0] for of in other],
-            [_in_unit(of, unit)[1] for of in own],
-            [of.segments for of in own],
-        )
-        mean = replace(mean, unit=unit)
-    counted = signs(
-        [of.bits_per_byte for of in own], [of.bits_per_byte for of in other], lower_wins=True
-    )
+    if len(others) == count:
+        nats, sizes = zip(*(_in_unit(of, unit) for of in own), strict=True)
+        theirs = [_in_unit(of, unit)[0] for of in other]
+        # Documents that say the same are one observation, not several.
+        mean = replace(paired_mean(nats, theirs, sizes, [of.segments for of in own]), unit=unit)
+    rates = [[of.bits_per_byte for of in side] for side in (own, other)]
     translated = _translated([of.segments for of in losses[model].values()])
     differences = [_difference(*both, unit) for both in zip(own, other, strict=True)]
     return Comparison(
@@ -161,7 +156,7 @@ def _compared_losses(
         other=next(iter(others.values())),
         languages=dict(zip(others, differences, strict=True)),
         mean=mean,
-        signs=replace(counted, translated=translated),
+        signs=replace(signs(*rates, lower_wins=True), translated=translated),
         others=others if len(set(others.values())) > 1 else {},
     )
 
@@ -201,14 +196,11 @@ def _leaders(
     return [name for name in scores if name == best or not others[name].significant]
 
 
-def _translated(languages: Sequence[Collection[str]]) -> bool:
+def _translated(languages: Iterable[Collection[str]]) -> bool:
     """Whether languages say the same: most documents or items, by name, are in several."""
-    own = [set(of) for of in languages]
-    counts: dict[str, int] = {}
-    for name in (name for of in own for name in of):
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(name for of in languages for name in set(of))
     shared = sum(count for count in counts.values() if count > 1)
-    return shared > 0 and shared >= _PARALLEL * sum(map(len, own))
+    return shared > 0 and shared >= _PARALLEL * counts.total()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,11 +211,11 @@ class _Right:
     right: np.ndarray  # [draws, items]
     choices: np.ndarray  # [items], how many each has
 
-    def among(self, ids: Collection[str]) -> "_Right":
-        """Those of these items alone."""
-        places = [place for place, item in enumerate(self.ids) if item in ids]
-        names = tuple(self.ids[place] for place in places)
-        return _Right(names, self.right[:, places], self.choices[places])
+    def among(self, ids: Sequence[str]) -> "_Right":
+        """These items alone, in this order."""
+        place = {item: number for number, item in enumerate(self.ids)}
+        places = [place[item] for item in ids]
+        return _Right(tuple(ids), self.right[:, places], self.choices[places])
 
 
 ByLanguage: TypeAlias = Mapping[str, _Right]
@@ -249,12 +241,12 @@ def task_scores(
     for language in first:
         own = {model: by[language] for model, by in right.items()}
         common = set.intersection(*(set(of.ids) for of in own.values()))
-        scores = {model: float(of.among(common).right.mean()) for model, of in own.items()}
+        scores = {model: float(of.among([*common]).right.mean()) for model, of in own.items()}
         for model, score in scores.items():
             values[model].append(score)
 
-        def compare(model: str, other: str, own: ByLanguage = own) -> Estimate:
-            return paired_accuracy(*(of.right for of in _in_common(own[model], own[other])))
+        def compare(one: str, other: str, own: ByLanguage = own) -> Estimate:
+            return paired_accuracy(*(of.right for of in _in_common(own[one], own[other])))
 
         leaders[language] = _leaders(scores, compare, len(first))
     return TaskScores(
@@ -292,10 +284,9 @@ def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -
 
 def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:
     """The two on the items that both answered, in the order of the first."""
-    own = one.among(set(other.ids))
-    place = {item: number for number, item in enumerate(other.ids)}
-    theirs = other.right[:, [place[item] for item in own.ids]]
-    return own, replace(own, right=theirs)
+    there = set(other.ids)
+    shared = [item for item in one.ids if item in there]
+    return one.among(shared), other.among(shared)
 
 
 def _compared_answers(right: Mapping[str, ByLanguage], model: str, other: str) -> Comparison:

@@ -23,17 +23,8 @@ from tongues.ranks import Rank, Tell
 from tongues.runs import read_run
 from tongues.text import Document
 
-__all__ = [
-    "Results",
-    "Suite",
-    "Unit",
-    "evaluate",
-    "keep_unit",
-    "read_unit",
-    "score_apart",
-    "score_share",
-    "with_bases",
-]
+__all__ = ["Results", "Suite", "Unit", "evaluate", "keep_unit", "read_unit", "score_apart"]
+__all__ += ["score_share", "with_bases"]
 
 _MEMORY = 3 * 2**30  # bytes of a rank besides the models' weights
 
@@ -201,41 +192,31 @@ def _score_group(
         share, what = number / len(units), f"{each[0].subject} {each[0].what} {each[0].language}"
         watch(share, what)
         prints = {unit: suite.made_from(named[unit.subject], unit) for unit in each}
-        results = {unit: read_unit(folder, unit, prints[unit]) for unit in each}
-        wanted = {unit: named[unit.subject] for unit in each if results[unit] is None}
-        new = _score_units(wanted, suite, partial(watch, share, what))
+        kept = {unit: read_unit(folder, unit, prints[unit]) for unit in each}
+        wanted = {unit: named[unit.subject] for unit in each if kept[unit] is None}
+        new = _score_units(wanted, suite, partial(watch, share, what)) if wanted else {}
         for unit in each:
-            result = results[unit] or new[unit]
-            if results[unit] is None and not _finite(result):
+            result = kept[unit] or new[unit]
+            if kept[unit] is None and not _finite(result):
                 del named[unit.subject]  # none of its other units is scored
                 place, why = f"in `{unit.what}`, `{unit.language}`", "its weights are broken"
                 yield unit, ItemFault(unit.subject, place, "predicts what is not a number", why)
                 continue
-            if results[unit] is None:
+            if kept[unit] is None:
                 keep_unit(folder, unit, prints[unit], result)
             yield unit, result
 
 
-def _score_units(
-    units: Mapping[Unit, Model], suite: Suite, tell: Callable[[str], None]
-) -> dict[Unit, Result]:
+def _score_units(units: Mapping[Unit, Model], suite: Suite, tell: Tell) -> dict[Unit, Result]:
     """The results of units of one ensemble that differ by the routing alone."""
-    first = next(iter(units), None)
-    if first is None:
-        return {}
+    first = next(iter(units))
     if first.shots is None:
         documents = suite.texts[first.what][first.language]
         losses = routed_losses(list(units.values()), documents, suite.policy, tell=tell)
         return dict(zip(units, losses, strict=True))
+    exam, pmi = suite.exams[first.what][first.language], suite.pmi(first.what)
     return {
-        unit: score_task(
-            subject,
-            suite.exams[unit.what][unit.language],
-            unit.draw,
-            unconditional=suite.pmi(unit.what),
-            unfit=suite.unfit,
-            tell=tell,
-        )
+        unit: score_task(subject, exam, first.draw, unconditional=pmi, unfit=suite.unfit, tell=tell)
         for unit, subject in units.items()
     }
 

@@ -20,23 +20,9 @@ from tongues.jsonable import from_plain, to_plain
 from tongues.roles import Roles
 from tongues.significance import Chance, Signs, WinRate
 
-__all__ = [
-    "BITS_PER_BYTE",
-    "NATS_PER_TOKEN",
-    "SCORES",
-    "Accuracy",
-    "Comparison",
-    "Cost",
-    "EvaluatedModel",
-    "Evaluation",
-    "ExpertCell",
-    "ExpertScores",
-    "Loss",
-    "TaskScores",
-    "TextScores",
-    "Trained",
-    "read_evaluation",
-]
+__all__ = ["BITS_PER_BYTE", "NATS_PER_TOKEN", "SCORES", "Accuracy", "Comparison", "Cost"]
+__all__ += ["EvaluatedModel", "Evaluation", "ExpertCell", "ExpertScores", "Loss", "TaskScores"]
+__all__ += ["TextScores", "Trained", "read_evaluation"]
 
 SCORES = "scores.json"
 BITS_PER_BYTE, NATS_PER_TOKEN = "bits/byte", "nats/token"

@@ -13,18 +13,8 @@ from tongues.errors import Caution, UserError
 from tongues.jsonable import from_plain, to_plain
 from tongues.tokens.fertility import BYTEWISE
 
-__all__ = [
-    "DocumentLosses",
-    "Policy",
-    "Reading",
-    "Spelling",
-    "Window",
-    "bits_per_segment",
-    "mean_losses",
-    "resolved",
-    "spelling_cautions",
-    "windows",
-]
+__all__ = ["DocumentLosses", "Policy", "Reading", "Spelling", "Window", "bits_per_segment"]
+__all__ += ["mean_losses", "resolved", "spelling_cautions", "windows"]
 
 _LACKING = 0.001  # share of a text's letters that a tokenizer lacks, from which it is told
 _COLUMNS = ("nats", "tokens", "bytes", "missing")

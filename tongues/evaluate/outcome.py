@@ -26,56 +26,43 @@ def put_together(results: Results, named: Sequence[str] | None = None) -> Evalua
     faults = dict.fromkeys(suite.faults)
     left_out: list[str] = []
     for name, by in suite.exams.items():
-        answers = {
-            model: {
-                lang: [
-                    results.answers[Unit(model, name, lang, len(shown), draw)]
-                    for draw, shown in enumerate(exam.demonstrations)
-                ]
-                for lang, exam in by.items()
-            }
+        draws = {
+            (model, lang): [
+                results.answers[Unit(model, name, lang, len(shown), draw)]
+                for draw, shown in enumerate(exam.demonstrations)
+            ]
             for model in names
+            for lang, exam in by.items()
         }
-        suited, reasons = [], {}
+        reasons: dict[str, dict[str, None]] = {}  # by language that is left out
         for lang, exam in by.items():
-            draws = [draw for own in answers.values() for draw in own[lang]]
-            own: list[ItemFault] = [*exam.faults, *(one for draw in draws for one in draw.faults)]
+            each = [draw for model in names for draw in draws[model, lang]]
+            own: list[ItemFault] = [*exam.faults, *(one for draw in each for one in draw.faults)]
             faults |= dict.fromkeys(own)
-            if set.intersection(*({score.id for score in draw.scores} for draw in draws)):
-                suited.append(lang)
-            else:
-                reasons[f"`{name}` in `{lang}`"] = dict.fromkeys(one.reason for one in own)
-        if not suited:
-            every = dict.fromkeys(reason for each in reasons.values() for reason in each)
-            reasons = {f"`{name}`": every}
-        left_out += [
-            f"{what}: no item suits every model ({', '.join(why)})" for what, why in reasons.items()
-        ]
+            if not set.intersection(*({score.id for score in draw.scores} for draw in each)):
+                reasons[lang] = dict.fromkeys(one.reason for one in own)
+        suited = [lang for lang in by if lang not in reasons]
+        every = dict.fromkeys(reason for why in reasons.values() for reason in why)
+        whys = {f"`{name}` in `{lang}`": why for lang, why in reasons.items()}
+        for what, why in (whys if suited else {f"`{name}`": every}).items():
+            left_out.append(f"{what}: no item suits every model ({', '.join(why)})")
         if suited:
             task, shown = by[suited[0]].task, by[suited[0]].demonstrations[0]
-            tasks[name] = task_scores(
-                {
-                    model: {lang: [draw.scores for draw in own[lang]] for lang in suited}
-                    for model, own in answers.items()
-                },
-                pairs,
-                suite.normalisation or task.normalisation,
-                len(shown),
-            )
+            answers = {
+                model: {lang: [draw.scores for draw in draws[model, lang]] for lang in suited}
+                for model in names
+            }
+            normalisation = suite.normalisation or task.normalisation
+            tasks[name] = task_scores(answers, pairs, normalisation, len(shown))
             examples[name] = {lang: by[lang].items[0].shown(task.separator) for lang in suited}
     left_out += count_faults(list(faults))
     bases = {model.name: model.base for model in results.models if model.base in names}
-    texts = {
-        text: text_scores(
-            {
-                model: {lang: results.texts[Unit(model, text, lang)] for lang in by}
-                for model in names
-            },
-            pairs,
-            {model: str(base) for model, base in bases.items()},
-        )
-        for text, by in suite.texts.items()
-    }
+    texts = {}
+    for text, by in suite.texts.items():
+        losses = {
+            model: {lang: results.texts[Unit(model, text, lang)] for lang in by} for model in names
+        }
+        texts[text] = text_scores(losses, pairs, {name: str(base) for name, base in bases.items()})
     if suite.exams and not (tasks or texts):
         what = "nothing could be asked of every model"
         raise UserError(what, where="--on", hint="; ".join(left_out))

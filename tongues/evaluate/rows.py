@@ -82,26 +82,31 @@ def score_rows(
         sees = f"`{subject.name}` sees {subject.ensemble.context}"
         what = f"a text of {_length(longest)} tokens; {sees}"
         raise UserError(what, where=subject.name, hint="leave it out, or make it shorter")
-    if subject.ensemble.k == 1:
-        alone, _ = each_expert(subject, rows, None, tell=tell)
-        return [Scored(-one.likely[:, 0], one.best[:, 0].astype(float)) for one in alone]
-    if subject.routing.learns:
-        each, _ = each_expert(subject, [replace(row, start=1) for row in rows], None, tell=tell)
-        scores = []
-        for row, one in zip(rows, each, strict=True):
-            of = _mix(expert_weights(subject, row.tokens[1:], row.language, one.likely), one)
-            scores.append(Scored(of.nats[row.start - 1 :], of.best[row.start - 1 :]))
-        return scores
-    weights = []
-    for row in rows:
-        if subject.routing.by_prompt:
-            lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]
-            weights.append(np.broadcast_to(lot, (len(row.tokens) - row.start, len(lot))))
-        else:
-            own = expert_weights(subject, row.tokens[1:], row.language)
-            weights.append(own[row.start - 1 :])
-    each, _ = each_expert(subject, rows, weights, tell=tell)
-    return [_mix(own, one) for own, one in zip(weights, each, strict=True)]
+    alone = subject.ensemble.k == 1
+    learns = subject.routing.learns and not alone
+    given = None if alone or learns else [_weights_before(subject, row) for row in rows]
+    read = [replace(row, start=1) for row in rows] if learns else rows
+    each, _ = each_expert(subject, read, given, tell=tell)
+    scores = []
+    for place, (row, one) in enumerate(zip(rows, each, strict=True)):
+        weights = np.ones_like(one.likely) if given is None else given[place]
+        if learns:
+            weights = expert_weights(subject, row.tokens[1:], row.language, one.likely)
+        nats, counts = -mixed(weights, one.likely), weights > 0
+        best = np.where(counts.sum(axis=1) > 1, np.nan, 0.0)
+        # What is best for all experts that count is so for them together.
+        best[(one.best | ~counts).all(axis=1) | (nats < _SURE)] = 1.0
+        first = len(nats) - (len(row.tokens) - row.start)
+        scores.append(Scored(nats[first:], best[first:]))
+    return scores
+
+
+def _weights_before(subject: Model, row: Row) -> np.ndarray:
+    """The experts' weights [scored, k] for the scored tokens of a row."""
+    if not subject.routing.by_prompt:
+        return expert_weights(subject, row.tokens[1:], row.language)[row.start - 1 :]
+    lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]
+    return np.broadcast_to(lot, (len(row.tokens) - row.start, len(lot)))
 
 
 def _length(row: Row) -> int:
@@ -129,14 +134,6 @@ def expert_weights(
     return subject.routing.weights(tokens, about, log_probs)
 
 
-def _mix(weights: np.ndarray, each: Reached) -> Scored:
-    """Of experts by their weights [scored, k]; what is best for all that count is so for them."""
-    nats, counts = -mixed(weights, each.likely), weights > 0
-    best = np.where(counts.sum(axis=1) > 1, np.nan, 0.0)
-    best[(each.best | ~counts).all(axis=1) | (nats < _SURE)] = 1.0
-    return Scored(nats, best)
-
-
 def each_expert(
     subject: Model,
     rows: Sequence[Row],
@@ -159,28 +156,28 @@ def each_expert(
         if weights is not None:
             needed = [np.flatnonzero(own[:, expert]) for own in weights]
             counts = [int(of[-1]) + 1 if len(of) else 0 for of in needed]
-        numbers = [place for place, count in enumerate(counts) if count]
-        if not numbers:
-            continue
-        parts = [
-            replace(rows[n], tokens=rows[n].tokens[: rows[n].start + counts[n]]) for n in numbers
-        ]
+        parts = {
+            n: replace(rows[n], tokens=rows[n].tokens[: rows[n].start + count])
+            for n, count in enumerate(counts)
+            if count
+        }
 
         def done(count: int, name: str = name, total: int = len(parts)) -> None:
             tell(f"`{name}` has read {count:,} of {total:,} texts")
 
-        model, began = ensemble.models[expert], process_time()
-        own = log_probs(model, parts, done)
-        seconds += process_time() - began
-        read += sum(counts)
-        for number, one in zip(numbers, own, strict=True):
-            reached[number].likely[: len(one.likely), expert] = one.likely
-            reached[number].best[: len(one.best), expert] = one.best
+        if parts:
+            model, began = ensemble.models[expert], process_time()
+            own = score_tokens(model, list(parts.values()), done)
+            seconds += process_time() - began
+            read += sum(counts)
+            for number, one in zip(parts, own, strict=True):
+                reached[number].likely[: len(one.likely), expert] = one.likely
+                reached[number].best[: len(one.best), expert] = one.best
     return reached, seconds / max(read, 1)
 
 
 @torch.inference_mode()
-def log_probs(
+def score_tokens(
     model: PreTrainedModel, rows: Sequence[Row], done: Callable[[int], None] = lambda rows: None
 ) -> list[Reached]:
     """Of each row, its tokens from `start` on; log-probabilities are in float64.
@@ -198,11 +195,12 @@ def log_probs(
         if beginning and scorer.column:
             prefix = _remember(scorer, prefix, [rows[members[0].rows[0]].tokens[:beginning]])
         for some, context in _contexts(scorer, rows, prefix, members):
-            numbers = [number for family in some for number in family.rows]
-            places = [0] * len(numbers)  # of the beginning that all have in common
-            if context is not prefix:
-                places = [place for place, family in enumerate(some) for _ in family.rows]
-            for batch, ends in _finish(scorer, rows, numbers, context, places):
+            behind = [  # rows, and the places of their beginnings among what is remembered
+                (number, 0 if context is prefix else place)
+                for place, family in enumerate(some)
+                for number in family.rows
+            ]
+            for batch, ends in _finish(scorer, rows, behind, context):
                 for number, one in zip(batch, ends, strict=True):
                     reached[number] = one
                 count += len(batch)
@@ -243,38 +241,30 @@ def _remember(scorer: BatchScorer, prefix: Prefix, beginnings: Sequence[np.ndarr
 
 
 def _finish(
-    scorer: BatchScorer,
-    rows: Sequence[Row],
-    numbers: Sequence[int],
-    prefix: Prefix,
-    places: Sequence[int],
+    scorer: BatchScorer, rows: Sequence[Row], behind: Sequence[tuple[int, int]], prefix: Prefix
 ) -> Iterator[tuple[list[int], Iterator[Reached]]]:
-    """Rows scored behind what is remembered of their beginnings, at these places; by batches."""
-    most = max(len(rows[number].tokens) - rows[number].start for number in numbers)
-    fits = partial(_fits, scorer, prefix, most)
+    """The scored tokens of rows, by batches, each behind what is remembered at its place."""
 
     def length(member: tuple[int, int]) -> int:
         return len(rows[member[0]].tokens) - 1 - prefix.length
 
-    for some in in_batches(list(zip(numbers, places, strict=True)), length, fits):
-        batch = [number for number, _ in some]
-        yield batch, _ends(scorer, [rows[n] for n in batch], prefix, [place for _, place in some])
-
-
-def _ends(
-    scorer: BatchScorer, batch: Sequence[Row], prefix: Prefix, places: Sequence[int]
-) -> Iterator[Reached]:
-    """The scored tokens of rows, the longest row first."""
-    rests = [torch.from_numpy(row.tokens[prefix.length :].astype(np.int64)) for row in batch]
-    padded = pad_sequence(rests, batch_first=True).to(scorer.device)
-    bounds = [(row.start - 1 - prefix.length, len(row.tokens) - 1 - prefix.length) for row in batch]
-    columns, (starts, stops) = torch.arange(padded.shape[1] - 1), torch.tensor(bounds).T
-    mask = (columns >= starts[:, None]) & (columns < stops[:, None])
-    cache = prefix.of(torch.tensor(places, device=scorer.device))
-    likely, best = scorer.score(padded[:, :-1], padded[:, 1:], mask.to(scorer.device), cache)
-    rows = zip(bounds, likely.double().cpu().numpy(), best.cpu().numpy(), strict=True)
-    for (start, stop), own, of in rows:
-        yield Reached(own[start:stop], of[start:stop])
+    most = max(len(rows[number].tokens) - rows[number].start for number, _ in behind)
+    for some in in_batches(behind, length, partial(_fits, scorer, prefix, most)):
+        batch = [rows[number] for number, _ in some]
+        rests = [torch.from_numpy(row.tokens[prefix.length :].astype(np.int64)) for row in batch]
+        padded = pad_sequence(rests, batch_first=True).to(scorer.device)
+        bounds = [
+            (row.start - 1 - prefix.length, length(of)) for row, of in zip(batch, some, strict=True)
+        ]
+        columns, (starts, stops) = torch.arange(padded.shape[1] - 1), torch.tensor(bounds).T
+        mask = (columns >= starts[:, None]) & (columns < stops[:, None])
+        cache = prefix.of(torch.tensor([place for _, place in some], device=scorer.device))
+        likely, best = scorer.score(padded[:, :-1], padded[:, 1:], mask.to(scorer.device), cache)
+        ends = zip(bounds, likely.double().cpu().numpy(), best.cpu().numpy(), strict=True)
+        yield (
+            [number for number, _ in some],
+            (Reached(own[start:stop], of[start:stop]) for (start, stop), own, of in ends),
+        )
 
 
 def families_of(rows: Sequence[Row], numbers: Sequence[int]) -> list[Family]:

@@ -21,7 +21,7 @@ from tongues.text import Document
 from tongues.text.reading import Fault, find_files, read_file
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 
-__all__ = ["held_out_documents", "read_texts", "routed_losses", "text_losses", "token_nats"]
+__all__ = ["held_out_documents", "read_texts", "routed_losses", "token_nats"]
 
 _ALL = 2**62  # tokens
 
@@ -130,13 +130,6 @@ def held_out_documents(
             if text
         ]
     return documents
-
-
-def text_losses(
-    subject: Model, documents: Sequence[Document], policy: Policy | None = None
-) -> DocumentLosses:
-    """The losses of one model, or of an ensemble by a routing, on documents of one language."""
-    return routed_losses([subject], documents, policy)[0]
 
 
 def routed_losses(

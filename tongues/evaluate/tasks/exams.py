@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
-from tongues.evaluate.tasks.answers import ItemFault
-from tongues.evaluate.tasks.items import Item, Unfitting, read_items
+from tongues.evaluate.tasks.items import Item, ItemFault, Unfitting, read_items
 from tongues.evaluate.tasks.places import find_items, find_languages, languages_in
 from tongues.evaluate.tasks.task import TASKS, Task, load_task
 from tongues.files import fingerprint
@@ -70,19 +69,18 @@ def _places_of(task: Task, places: Sequence[str]) -> dict[str, str]:
     if file := next((place for place in places if Path(place).is_file()), None):
         what = f"which languages of `{task.name}` it holds cannot be told"
         raise UserError(what, where=file, hint="name it alone, or name folders")
-    by_name = {place: languages_in(task, place, named=True) for place in places}
-    by_files = {place: languages_in(task, place) for place in places}
-    place_of: dict[str, str] = {}
-    for place, languages in (by_name if any(by_name.values()) else by_files).items():
-        for lang in languages:
-            if lang in place_of:
-                what = f"items of `{task.name}` in `{lang}` lie there and in `{place_of[lang]}`"
-                raise UserError(what, where=place, hint="name one of the two")
-            place_of[lang] = place
-    if not place_of:
-        what = f"hold no items of `{task.name}` in any language"
-        raise UserError(what, where=", ".join(places), hint=f"`{task.name}/sw.jsonl` would be one")
-    return dict(sorted(place_of.items()))
+    for named in (True, False):
+        place_of: dict[str, str] = {}
+        for place in places:
+            for lang in languages_in(task, place, named=named):
+                if lang in place_of:
+                    what = f"items of `{task.name}` in `{lang}` lie there and in `{place_of[lang]}`"
+                    raise UserError(what, where=place, hint="name one of the two")
+                place_of[lang] = place
+        if place_of:
+            return dict(sorted(place_of.items()))
+    what = f"hold no items of `{task.name}` in any language"
+    raise UserError(what, where=", ".join(places), hint=f"`{task.name}/sw.jsonl` would be one")
 
 
 def joined_exams(

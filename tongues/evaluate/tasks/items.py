@@ -1,22 +1,25 @@
-"""Items out of rows, and a fault for each row that is none."""
+"""Items out of rows, a fault for each row that is none, and what a model answers to an item."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from tongues.errors import UserError, nearest
-from tongues.evaluate.tasks.answers import ItemFault, count_faults, stop_at
 from tongues.evaluate.tasks.places import Part, find_items
-from tongues.evaluate.tasks.task import Task, Wording
+from tongues.evaluate.tasks.task import Normalisation, Task, Wording
 from tongues.evaluate.tasks.templates import Unfit, fill_all
 from tongues.files import path_text
 from tongues.text.reading import Fault
 from tongues.text.reading.files import read_records
 from tongues.text.reading.hub import hub_rows, hub_source
 
-__all__ = ["Item", "TaskItems", "Unfitting", "joined", "read_items"]
+__all__ = ["Item", "ItemFault", "ItemScore", "TaskItems", "Unfitting", "correct", "count_faults"]
+__all__ += ["joined", "read_items", "stop_at"]
 
 Unfitting = Literal["skip", "stop"]  # what becomes of what cannot be asked
 
@@ -38,6 +41,65 @@ class Item:
 def joined(prompt: str, separator: str, ending: str) -> str:
     """A prompt with what is scored behind it, which stands alone behind an empty one."""
     return f"{prompt}{separator}{ending}" if prompt else ending
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScore:
+    """What a model answers to an item: a number per choice."""
+
+    id: str
+    label: int
+    sums: tuple[float, ...]  # log-likelihoods, nats
+    tokens: tuple[int, ...]  # how long each choice is
+    characters: tuple[int, ...]  # without the separator before it, as are the bytes
+    bytes: tuple[int, ...]
+    unconditional: tuple[float, ...] | None = None  # log-likelihoods of choices standing alone
+
+    def scores(self, normalisation: Normalisation) -> np.ndarray:
+        """What the choices are compared by; the highest is the model's answer."""
+        sums = np.array(self.sums)
+        if normalisation == "pmi":
+            if self.unconditional is None:
+                what = "choices were not scored standing alone, which `pmi` needs"
+                raise UserError(what, where=f"item {self.id}", hint="evaluate again with `pmi`")
+            return sums - np.array(self.unconditional)
+        lengths = {"token": self.tokens, "character": self.characters, "byte": self.bytes}
+        return sums / np.array(lengths.get(normalisation, (1,) * len(sums)), dtype=float)
+
+
+def correct(scores: Sequence[ItemScore], normalisation: Normalisation) -> np.ndarray:
+    """Whether each item was answered rightly [items], by the first of the likeliest choices."""
+    right = [int(np.argmax(score.scores(normalisation))) == score.label for score in scores]
+    return np.array(right, dtype=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFault:
+    """Something that was not scored: a row that is no item, or an item a model cannot be asked."""
+
+    source: str  # the file or data set
+    place: str  # `line 12`, `row 12` or the item's id
+    reason: str  # in few words that can be counted
+    sample: str  # what it is about, or its beginning
+
+
+def count_faults(faults: Sequence[ItemFault]) -> list[str]:
+    """A sentence for each reason: how many things it concerns, and the first of them."""
+    first: dict[str, ItemFault] = {}
+    for fault in faults:
+        first.setdefault(fault.reason, fault)
+    things = {(fault.reason, fault.source, fault.place) for fault in faults}
+    counts = Counter(reason for reason, _, _ in things)
+    return [
+        f"{counts[reason]} left out: {reason} (first {one.source}, {one.place}: {one.sample})"
+        for reason, one in first.items()
+    ]
+
+
+def stop_at(fault: ItemFault, hint: str = "mend it, or go on without such items") -> UserError:
+    """The error for a fault where the user chose to stop."""
+    what = f"{fault.reason}: {fault.sample}" if fault.sample else fault.reason
+    return UserError(what, where=f"{fault.source}, {fault.place}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def languages_in(task: Task, where: Path | str, *, named: bool = False) -> list[
 
 
 def _is_hub(where: Path | str) -> bool:
-    return str(where) == _HUB or str(where).startswith(f"{_HUB}:")
+    return str(where).partition(":")[0] == _HUB
 
 
 def _on_hub(task: Task, language: str, dataset: str, part: Part) -> Hub | None:
@@ -86,12 +86,8 @@ def _on_hub(task: Task, language: str, dataset: str, part: Part) -> Hub | None:
         what, hint = "says no data set of the hub", "name a folder with its files"
         raise UserError(what, where=task.name, hint=hint)
     split = task.hub.split if part == "items" else task.hub.demonstrations
-    if split is None:
-        return None
-    subset = task.hub.subset
-    if subset is not None:
-        subset = subset.replace("{language}", task.hub_name(language))
-    return Hub(dataset=dataset or task.hub.dataset, subset=subset, split=split)
+    subset = task.hub.subset and task.hub.subset.replace("{language}", task.hub_name(language))
+    return Hub(dataset=dataset or task.hub.dataset, subset=subset, split=split) if split else None
 
 
 def _patterns(task: Task, part: Part) -> list[str]:

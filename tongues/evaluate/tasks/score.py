@@ -12,9 +12,8 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.evaluate.losses import Spelling
 from tongues.evaluate.rows import Row, score_rows, too_long
-from tongues.evaluate.tasks.answers import ItemFault, ItemScore, stop_at
 from tongues.evaluate.tasks.exams import Exam
-from tongues.evaluate.tasks.items import Item, Unfitting, joined
+from tongues.evaluate.tasks.items import Item, ItemFault, ItemScore, Unfitting, joined, stop_at
 from tongues.evaluate.tasks.task import Task
 from tongues.experts.ensemble.model import Model
 
