@@ -165,7 +165,6 @@ def check_recipe(
 
 
 def _vocabulary(recipe: Recipe) -> int:
-    """The size of the recipe's vocabulary, before it is made."""
     settings = recipe.tokens
     if settings.base is None:
         return settings.vocabulary
@@ -231,7 +230,6 @@ def _check_amounts(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> No
 
 
 def _check_memory(checked: Checked, each: Machine) -> None:
-    """Refuse what the machine cannot hold; `each`: what computes one run."""
     machine = checked.machine
     if checked.memory <= machine.memory:
         return

@@ -137,7 +137,6 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
 
 def _plain(word: str) -> str:
-    """Without what sets options, keys and names apart in writing."""
     return word.lower().lstrip("-").replace("-", "_").replace(" ", "_")
 
 

@@ -110,7 +110,6 @@ def this_machine() -> Machine:
 
 @cache
 def _multiplies_bfloat16() -> bool:
-    """Whether this machine's processor does, by what Linux says of it."""
     try:
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

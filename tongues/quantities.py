@@ -111,14 +111,11 @@ Threshold = Annotated[float | str, BeforeValidator(_threshold)]
 
 
 class _Amount(BaseModel):
-    """So many documents, bytes or tokens of text."""
-
     model_config = ConfigDict(frozen=True)
     number: int
     unit: Literal["documents", "bytes", "tokens"]
 
     def __str__(self) -> str:
-        """As it is written in a recipe."""
         return f"{self.number} {'B' if self.unit == 'bytes' else self.unit}"
 
 
@@ -137,8 +134,6 @@ Amount = Annotated[_Amount, BeforeValidator(_amount), PlainSerializer(str)]
 
 
 class _Budget(BaseModel):
-    """How long a run trains, in one of these units."""
-
     model_config = ConfigDict(frozen=True)
     amount: float
     unit: Literal["tokens", "tokens per parameter", "FLOPs", "seconds"]
@@ -168,12 +163,10 @@ class _Budget(BaseModel):
                 return round(self.amount * tokens_per_second)
 
     def shared(self, count: int) -> "_Budget":
-        """What each of so many gets of it."""
         each = self.amount / count
         return _Budget(amount=round(each) if self.unit == "tokens" else each, unit=self.unit)
 
     def __str__(self) -> str:
-        """As it is written in a recipe."""
         return f"{repr(self.amount).removesuffix('.0')} {self.unit}"
 
 

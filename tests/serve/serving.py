@@ -12,7 +12,7 @@ from openai import OpenAI
 from tongues.experts.ensemble.model import Model
 from tongues.serve.app import App
 from tongues.serve.engine import Engine
-from tongues.serve.limits import Limits
+from tongues.serve.refusal import Limits
 from tongues.serve.server import address, listen, run
 
 

@@ -18,8 +18,8 @@ from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.serve.engine import End
-from tongues.serve.limits import Limits
 from tongues.serve.openapi import ChatReply, CompletionReply, ModelsReply
+from tongues.serve.refusal import Limits
 
 MODEL = "small/small"
 SAID: dict[str, Any] = {"model": MODEL, "prompt": "the ban", "max_tokens": 12, "temperature": 0}

@@ -15,7 +15,7 @@ import pytest
 from tests.serve.serving import Server, serving
 from tongues.experts.ensemble.model import Model
 from tongues.serve import completions
-from tongues.serve.limits import Limits
+from tongues.serve.refusal import Limits
 
 GOOD = {"model": "small/small", "prompt": "the ban", "max_tokens": 2}
 CHAT = {"model": "small/small", "messages": [{"role": "user", "content": "a"}]}

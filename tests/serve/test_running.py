@@ -23,7 +23,7 @@ from tongues.errors import Stopped, UserError
 from tongues.experts.ensemble.model import Model
 from tongues.serve.app import App
 from tongues.serve.engine import Engine
-from tongues.serve.limits import Limits
+from tongues.serve.refusal import Limits
 from tongues.serve.server import address, listen, run
 
 SAID = {"model": "small/small", "prompt": "a", "max_tokens": 5, "stream": True}

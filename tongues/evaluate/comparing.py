@@ -125,7 +125,6 @@ def _cost(each: Sequence[DocumentLosses]) -> Cost:
 
 
 def _in_unit(of: DocumentLosses, unit: str) -> tuple[np.ndarray, np.ndarray]:
-    """The losses of documents, and their sizes."""
     if unit == NATS_PER_TOKEN:
         return of.nats, of.tokens.astype(float)
     return of.nats / math.log(2), of.bytes
@@ -274,7 +273,6 @@ def task_scores(
 
 
 def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -> _Right:
-    """The items that were answered in every draw."""
     each = [{score.id: score for score in scores} for scores in draws]
     ids = tuple(item for item in each[0] if all(item in of for of in each))
     rows = [correct([of[item] for item in ids], normalisation) for of in each]
@@ -314,7 +312,6 @@ def _says_the_same(by: ByLanguage) -> bool:
 
 
 def _counted(by: ByLanguage) -> str:
-    """What counts as one in the mean over languages."""
     return "items that are no translations of each other" if _says_the_same(by) else "items"
 
 
@@ -335,7 +332,6 @@ def _independent(by: ByLanguage) -> list[np.ndarray]:
 
 
 def _mean_chance(by: ByLanguage) -> Chance:
-    """Of the mean over languages."""
     levels = [chance(of.choices) for of in by.values()]
     error = float(np.sqrt(sum(of.error**2 for of in levels))) / len(levels)
     return Chance(float(np.mean([of.level for of in levels])), error)

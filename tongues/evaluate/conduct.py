@@ -222,7 +222,6 @@ def _score_units(units: Mapping[Unit, Model], suite: Suite, tell: Tell) -> dict[
 
 
 def _finite(result: Result) -> bool:
-    """Whether no number is missing: nothing follows from a model that diverged."""
     if isinstance(result, DocumentLosses):
         return bool(np.isfinite(result.nats).all())
     sums = [of for one in result.scores for of in (*one.sums, *(one.unconditional or ()))]

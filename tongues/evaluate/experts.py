@@ -41,7 +41,6 @@ class _Setting:
 
     @property
     def name(self) -> str:
-        """Of the model."""
         return f"{self.division}@{self.routing}" if self.routing else self.division
 
     @property
@@ -213,7 +212,6 @@ def _cells(
     settings: Sequence[_Setting],
     lineages: Mapping[str, Sequence[Lineage]],
 ) -> list[ExpertCell]:
-    """Every expert alone on every language, nats per token."""
     losses, cells = results.texts, []
     each = ((division, *both) for division, of in lineages.items() for both in enumerate(of))
     for division, place, lineage in each:

@@ -286,14 +286,12 @@ def main() -> None:
 
 @contextmanager
 def _progress(disabled: bool) -> Iterator[Any]:
-    """One line of lm-eval's kind that tells how far the work is."""
     tqdm = importlib.import_module("tqdm").tqdm
     with tqdm(bar_format="{desc}", disable=disabled, leave=False) as bar:
         yield bar.set_description_str
 
 
 def _sampling(options: Mapping[str, Any]) -> Sampling:
-    """How lm-eval wants tokens drawn."""
     ignored = {key for key in options.keys() - _KNOWN if options[key] not in (None, 1, 1.0, False)}
     if ignored:
         _LOG.warning("generation options that are ignored: %s", ", ".join(sorted(ignored)))

@@ -102,7 +102,6 @@ def score_rows(
 
 
 def _weights_before(subject: Model, row: Row) -> np.ndarray:
-    """The experts' weights [scored, k] for the scored tokens of a row."""
     if not subject.routing.by_prompt:
         return expert_weights(subject, row.tokens[1:], row.language)[row.start - 1 :]
     lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]

@@ -192,7 +192,6 @@ def token_nats(
 def _known_weights(
     subject: Model, documents: Sequence[np.ndarray], languages: Sequence[str | None]
 ) -> list[np.ndarray] | None:
-    """The experts' weights [T, k] of each document, where they are known without reading."""
     if subject.ensemble.k == 1 or subject.routing.learns:
         return None
     both = zip(documents, languages, strict=True)

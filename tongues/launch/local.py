@@ -112,12 +112,10 @@ def choose_gpus(free: Mapping[str, float], need: float, count: int) -> list[str]
 
 
 def _on_each(job: Job) -> float:
-    """Bytes that a job takes of each of its GPUs."""
     return job.memory / max(1, job.gpus) + _ON_GPU
 
 
 def _run(job: Job, gpus: list[str]) -> None:
-    """The process of one job."""
     stop_with_parent()
     if gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)

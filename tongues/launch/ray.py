@@ -83,7 +83,6 @@ class Ray(Launcher):
         self._running.clear()
 
     def _machines(self) -> list[dict[str, float]]:
-        """What each machine of the cluster has that can compute."""
         nodes = (node["Resources"] for node in self._ray.nodes() if node["Alive"])
         return [machine for machine in nodes if machine.get("CPU")]
 

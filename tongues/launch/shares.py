@@ -83,7 +83,6 @@ class Share:
     said: Path
 
     def __call__(self) -> int:
-        """Do it; returns an exit code."""
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a rank
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it hears Ctrl-C and ends it
         self.said.unlink(missing_ok=True)

@@ -177,7 +177,6 @@ def _name(job: Job) -> str:
 
 
 def _queue() -> dict[str, str]:
-    """The names of our jobs in Slurm's queue, by their numbers."""
     lines = _ask("squeue", "--me", "--noheader", "--format=%i %j").splitlines()
     return {number: name for number, _, name in (line.strip().partition(" ") for line in lines)}
 

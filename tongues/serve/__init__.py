@@ -1,5 +1,5 @@
 """Models behind OpenAI's API, and a page to try them on."""
 
-from tongues.serve.limits import Limits
+from tongues.serve.refusal import Limits
 
 __all__ = ["Limits"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import ipaddress
 import json
 import logging
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from hmac import compare_digest
+from pathlib import Path
 from typing import Any, TypeVar
 
 from starlette.datastructures import Headers
@@ -21,11 +23,9 @@ from tongues.experts.ensemble.model import Model
 from tongues.serve.bodies import Body, ChatBody, CompletionBody, parse
 from tongues.serve.completions import complete, converse, find_served
 from tongues.serve.engine import Engine
-from tongues.serve.limits import Limits
 from tongues.serve.metrics import Metrics
 from tongues.serve.openapi import describe, describe_model
-from tongues.serve.pages import PageFile, load_pages
-from tongues.serve.refusal import Refusal, busy
+from tongues.serve.refusal import Limits, Refusal, busy
 from tongues.serve.streaming import AnswerForm, Deadline, Generating
 
 __all__ = ["App"]
@@ -44,6 +44,19 @@ _STREAM = [
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
+_PAGE = Path(__file__).with_name("page")
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_PAGE_HEADERS = {
+    "cache-control": "no-cache",
+    "content-security-policy": _POLICY,
+    "referrer-policy": "no-referrer",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -53,8 +66,6 @@ class Disconnected(Exception):
 
 @dataclass(slots=True)
 class _Exchange:
-    """One request, and what was sent of its answer."""
-
     scope: Scope
     receive: Receive
     send: Send
@@ -64,30 +75,24 @@ class _Exchange:
     status: int | None = None
 
     async def tell(self, message: Message) -> None:
-        """Send, and remember."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
         await self.send(message)
 
     async def answer(self, response: Response) -> None:
-        """Send a whole answer."""
         response.headers.setdefault("cache-control", "no-store")
         response.headers["x-content-type-options"] = "nosniff"
         await response(self.scope, self.receive, self.tell)
 
     async def start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        """Send the head of an answer that comes in parts."""
         await self.tell({"type": "http.response.start", "status": status, "headers": headers})
 
     async def part(self, content: bytes, *, more: bool = True) -> None:
-        """Send a part of an answer."""
         await self.tell({"type": "http.response.body", "body": content, "more_body": more})
 
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """What an address answers."""
-
     name: str
     get: Callable[[_Exchange], Response] | None = None
     post: Callable[[_Exchange], Awaitable[None]] | None = None
@@ -96,14 +101,10 @@ class _Route:
 
 @dataclass(eq=False)
 class App:
-    """Models behind HTTP.
+    """Models by their names behind HTTP.
 
-    Parameters
-    ----------
-    models: by their names.
-    engine: that writes their texts; started and closed by the caller.
-    key: that requests must have; None: nothing.
-    hosts: names of this server beyond `localhost` and numbers.
+    engine: writes their texts; started and closed by the caller. key: that requests must have;
+    None: nothing. hosts: names of this server beyond `localhost` and numbers.
     """
 
     models: Mapping[str, Model]
@@ -134,8 +135,11 @@ class App:
             _Route("/ready", get=self._ready, opened=True),
         ]
         self._routes = {route.name: route for route in routes}
-        for path, page in load_pages().items():
-            self._routes[path] = _Route("page", get=partial(_page, page), opened=True)
+        for file in sorted(_PAGE.iterdir()):  # no path of a request reaches the disk
+            if kind := _KINDS.get(file.suffix):
+                path = "/" if file.name == "index.html" else f"/{file.name}"
+                page = partial(_page, file.read_bytes(), kind)
+                self._routes[path] = _Route("page", get=page, opened=True)
         self._one_model = _Route(_MODELS + "{model}", get=one_model)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -184,46 +188,41 @@ class App:
             headers = {"retry-after": "5", "connection": "close"}
             raise Refusal(503, "the server is stopping", code="server_stopping", headers=headers)
         deadline = Deadline(self.limits.seconds)
+
+        def form(content: bytes) -> AnswerForm:
+            body = parse(kind, content, self.limits)
+            model, counts = find_served(self.models, body.model), self.engine.counts
+            if counts.running + counts.queued >= self.limits.running + self.limits.queued:
+                raise busy(f"{counts.queued} texts are waiting already")  # not made into tokens
+            return read(body, model, self.limits)
+
+        async def write(content: bytes) -> None:
+            if kind is ChatBody or len(content) > _LONG:
+                loop = asyncio.get_running_loop()
+                work = loop.run_in_executor(self._readers, form, content)
+                answer = await deadline.keep(work)
+            else:
+                answer = form(content)
+            generating = Generating(self.engine, answer.texts, deadline)
+            try:
+                if not answer.body.stream:
+                    await one.answer(_json(await answer.all_at_once(generating)))
+                    return
+                async for event in answer.events(generating):
+                    if one.status is None:
+                        self.metrics.first.add(time.perf_counter() - one.began)
+                        await one.start(200, _STREAM)
+                    await one.part(event)
+                await one.part(b"", more=False)
+            finally:
+                generating.close()
+
         self.metrics.answering += 1
         try:
             content = await _read_body(one.headers, one.receive, self.limits)
-            work = partial(self._read, content, kind, read)
-            apart = kind is ChatBody or len(content) > _LONG
-            await _attended(one.receive, self._write(one, work, deadline, apart=apart))
+            await _attended(one.receive, write(content))
         finally:
             self.metrics.answering -= 1
-
-    async def _write(
-        self, one: _Exchange, read: Callable[[], AnswerForm], deadline: Deadline, *, apart: bool
-    ) -> None:
-        if apart:
-            loop = asyncio.get_running_loop()
-            form = await deadline.keep(loop.run_in_executor(self._readers, read))
-        else:
-            form = read()
-        generating = Generating(self.engine, form.texts, deadline)
-        try:
-            if not form.body.stream:
-                await one.answer(_json(await form.all_at_once(generating)))
-                return
-            async for event in form.events(generating):
-                if one.status is None:
-                    self.metrics.first.add(time.perf_counter() - one.began)
-                    await one.start(200, _STREAM)
-                await one.part(event)
-            await one.part(b"", more=False)
-        finally:
-            generating.close()
-
-    def _read(
-        self, content: bytes, kind: type[B], read: Callable[[B, Model, Limits], AnswerForm]
-    ) -> AnswerForm:
-        """What a body asks for; where there is no room for it, it is not made into tokens."""
-        body = parse(kind, content, self.limits)
-        model, counts = find_served(self.models, body.model), self.engine.counts
-        if counts.running + counts.queued >= self.limits.running + self.limits.queued:
-            raise busy(f"{counts.queued} texts are waiting already")
-        return read(body, model, self.limits)
 
     async def _refuse(self, one: _Exchange, refusal: Refusal) -> None:
         """Tell what is wrong; a body that is still coming is let come, and thrown away."""
@@ -233,10 +232,9 @@ class App:
             return
         await one.start(413, response.raw_headers)
         await one.part(bytes(response.body))
-        left = self.limits.body * _DRAINED
+        left, more = self.limits.body * _DRAINED, True
         with contextlib.suppress(TimeoutError):  # so that the sender comes to read the answer
             async with asyncio.timeout(self.limits.sending):
-                more = True
                 while left > 0 and more:
                     message = await one.receive()
                     more = message.get("more_body", False)
@@ -253,8 +251,13 @@ class App:
         return Response(self.metrics.text(self.engine), media_type=kind)
 
 
-def _page(page: PageFile, one: _Exchange) -> Response:
-    return page.answer(one.headers)
+def _page(content: bytes, kind: str, one: _Exchange) -> Response:
+    """A file of the page, or that it is still the same."""
+    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+    headers = {"etag": tag, **_PAGE_HEADERS}
+    if one.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=kind)
 
 
 def _json(content: Mapping[str, Any] | bytes) -> Response:
@@ -279,7 +282,6 @@ def _check_host(headers: Headers, allowed: Collection[str]) -> None:
 
 
 def _check_key(headers: Headers, key: str | None) -> None:
-    """Refuse requests without the key, where there is one."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     right = key is not None and compare_digest(value.strip().encode(), key.encode())
     if key is None or (kind.lower() == "bearer" and right):

@@ -18,14 +18,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, from_json
 
 from tongues.errors import nearest
-from tongues.serve.limits import Limits
-from tongues.serve.refusal import Refusal
+from tongues.serve.refusal import Limits, Refusal
 
 __all__ = ["Body", "ChatBody", "CompletionBody", "Message", "bounds", "parse"]
 
 
 def _whole(value: Any) -> Any:
-    """Whole numbers as such, however JSON wrote them."""
     if isinstance(value, list) and float in set(map(type, value)):
         return [_whole(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -13,8 +13,7 @@ from tongues.experts.ensemble.request import Sampling, TextPiece, Token
 from tongues.experts.ensemble.routing import Routing, parse_routing
 from tongues.serve.bodies import Body, ChatBody, CompletionBody
 from tongues.serve.chat import conversation_prompt
-from tongues.serve.limits import Limits
-from tongues.serve.refusal import Refusal, of_user
+from tongues.serve.refusal import Limits, Refusal, of_user
 from tongues.serve.streaming import AnswerForm, Completion
 
 __all__ = ["complete", "converse", "find_served"]
@@ -102,18 +101,14 @@ def converse(body: ChatBody, model: Model, limits: Limits) -> AnswerForm:
 
 
 class _CompletionForm(AnswerForm):
-    """As `/v1/completions` has it."""
-
     prefix, whole, chunk = "cmpl", "text_completion", "text_completion"
     body: CompletionBody
 
     def choice(self, part: TextPiece, *, streamed: bool, first: bool) -> dict[str, Any]:
-        """A text, or what is new of it."""
         told = self.body.logprobs is not None
         return {"text": part.text, "logprobs": self._log_probs(part.tokens) if told else None}
 
     def _log_probs(self, tokens: Sequence[Token]) -> dict[str, Any]:
-        """Each token's log-probability, and those of the likeliest in its place."""
         model = self.texts[0].model
         names = [_token_name(model, token.id) for token in tokens]
         own = [self.log_prob(token.log_prob) for token in tokens]
@@ -133,13 +128,10 @@ class _CompletionForm(AnswerForm):
 
 
 class _ChatForm(AnswerForm):
-    """As `/v1/chat/completions` has it."""
-
     prefix, whole, chunk = "chatcmpl", "chat.completion", "chat.completion.chunk"
     body: ChatBody
 
     def choice(self, part: TextPiece, *, streamed: bool, first: bool) -> dict[str, Any]:
-        """An answer, or what is new of it."""
         message, log_probs = {"role": "assistant", "content": part.text}, None
         if self.body.logprobs:
             content = [

@@ -146,7 +146,6 @@ class Engine:
             self.counts.held = sum(writer.bytes for writer in self._writers.values())
 
     def _begin_next(self) -> bool:
-        """Begin the text that waits longest, if there is one and a place for it."""
         with self._changed:
             free = self._most_running - len(self._by_text)
             job = self._waiting.popleft() if self._waiting and free > 0 else None
@@ -165,7 +164,6 @@ class Engine:
         return True
 
     def _step(self, name: str, writer: Writer) -> None:
-        """A step of all texts of a model."""
         try:
             news = writer.step()
         except Exception as error:  # such as no memory: other models go on

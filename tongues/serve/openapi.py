@@ -12,7 +12,7 @@ from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import ROUTINGS
 from tongues.serve.bodies import ChatBody, CompletionBody, bounds
 from tongues.serve.chat import has_template
-from tongues.serve.limits import Limits
+from tongues.serve.refusal import Limits
 
 __all__ = ["ChatReply", "CompletionReply", "ModelsReply", "describe", "describe_model"]
 
@@ -285,15 +285,12 @@ def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[st
 
 
 def _content(name: str) -> dict[str, Any]:
-    """A schema by its name; empty: text."""
     if not name:
         return {"text/plain": {"schema": {}}}
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
 
 def _narrow(fields: dict[str, Any], models: Collection[str], limits: Limits) -> None:
-    """Say what this server allows."""
-
     def kinds(name: str, *types: str) -> list[dict[str, Any]]:
         return [one for one in fields.get(name, {}).get("anyOf", ()) if one.get("type") in types]
 

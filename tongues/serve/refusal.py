@@ -1,27 +1,43 @@
-"""What is wrong with a request, in OpenAI's form."""
+"""How much a request may ask for, and what is wrong with one, in OpenAI's form."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from starlette.responses import Response
 
 from tongues.errors import UserError
 
-__all__ = ["Refusal", "busy", "of_user"]
+__all__ = ["Limits", "Refusal", "busy", "of_user"]
 
 _KINDS = {401: "authentication_error", 429: "rate_limit_error"}
 
 
-class Refusal(Exception):
-    """A request that is not answered.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the server gives one request, and all of them together."""
 
-    Parameters
-    ----------
-    status: of HTTP.
-    message: what is wrong, for people.
-    code: its name for programs.
-    param: the field it lies in, such as `messages[0].role`.
-    headers: what the answer carries beside it.
+    tokens: int = 1024  # written behind a prompt, at most
+    copies: int = 8  # texts behind one prompt
+    prompts: int = 16  # in one request
+    running: int = 16  # texts that are written at a time
+    queued: int = 64  # texts that wait for their turn
+    body: int = 1_000_000  # bytes
+    connections: int = 256
+    seconds: float = 120.0  # for an answer, from the request on
+    sending: float = 10.0  # seconds that a request may take to come in
+    taking: float = 30.0  # seconds that a stream may lie unread
+
+    @property
+    def texts(self) -> int:
+        """Texts that one request can have written, so that others find room beside it."""
+        return max(self.running, self.queued // 2)
+
+
+class Refusal(Exception):
+    """A request that is not answered: what is wrong, for people, and its `code` for programs.
+
+    status: of HTTP. param: the field it lies in, such as `messages[0].role`.
     """
 
     def __init__(
@@ -34,16 +50,14 @@ class Refusal(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
-        usual = "server_error" if status >= 500 else "invalid_request_error"
-        kind = _KINDS.get(status, usual)
+        kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
         error = {"message": message, "type": kind, "param": param, "code": code}
         self.status, self.headers = status, dict(headers or {})
         self.body = json.dumps({"error": error})
 
     def response(self) -> Response:
         """The answer."""
-        kind = "application/json"
-        return Response(self.body, self.status, headers=self.headers, media_type=kind)
+        return Response(self.body, self.status, self.headers, "application/json")
 
 
 def of_user(error: UserError, param: str | None = None) -> Refusal:

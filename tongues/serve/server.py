@@ -16,8 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tongues.errors import Stopped, UserError
 from tongues.serve.app import App
-from tongues.serve.limits import Limits
-from tongues.serve.refusal import Refusal
+from tongues.serve.refusal import Limits, Refusal
 
 __all__ = ["address", "listen", "run"]
 
@@ -105,7 +104,6 @@ class _Server(uvicorn.Server):
         self._app, self._tell_ready, self._tell_waiting = app, ready, waiting
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
         await super().startup(sockets)
         self._tell_ready()
 
@@ -116,14 +114,12 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close all connections, with what they still wait for if it must be at once."""
         if self.force_exit:
             for connection in list(self.server_state.connections):
                 cast("H11Protocol", connection).transport.abort()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal: the first lets answers end."""
         if self._app.stopping:
             self.should_exit = self.force_exit = True
         elif self._app.metrics.answering:
@@ -137,7 +133,6 @@ class _Connection(H11Protocol):
     limits: ClassVar[Limits]
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Take a connection, unless there are too many."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)
         taken = transport.get_extra_info("socket")
@@ -150,30 +145,25 @@ class _Connection(H11Protocol):
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
         super().connection_lost(exc)
         for name in list(self._timers):
             self._cancel(name)
 
     def data_received(self, data: bytes) -> None:
-        """Take what comes; a request's headers must be whole in time."""
         super().data_received(data)
         self._expect()
 
     def pause_writing(self) -> None:
-        """The client does not read."""
         super().pause_writing()
         if "unread" not in self._timers:
             timer = self.loop.call_later(self.limits.taking, self.transport.abort)
             self._timers["unread"] = timer
 
     def resume_writing(self) -> None:
-        """It does again."""
         self._cancel("unread")
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP."""
         self._end(Refusal(400, msg, code="invalid_http"))
 
     @property

@@ -86,7 +86,6 @@ class Completion:
 
 
 def _join(parts: Sequence[TextPiece]) -> TextPiece:
-    """Parts that follow each other as one."""
     tokens = tuple(chain.from_iterable(part.tokens for part in parts))
     return TextPiece("".join(part.text for part in parts), tokens)
 

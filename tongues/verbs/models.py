@@ -99,7 +99,7 @@ def serve(
     from tongues.experts.ensemble.model import open_model
     from tongues.serve.app import App
     from tongues.serve.engine import Engine
-    from tongues.serve.limits import Limits
+    from tongues.serve.refusal import Limits
     from tongues.serve.server import address, listen, run
 
     names, say = listed(models), Voice(quiet).say

@@ -141,7 +141,6 @@ class _Asker:
         ]
 
     def length(self, context: str) -> int:
-        """The tokens of a context without the white space that ends it."""
         return len(self.subject.encode(context.rstrip())) if context.rstrip() else 0
 
     def row(self, context: int, whole: str, family: int) -> Row:

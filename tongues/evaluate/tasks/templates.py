@@ -119,7 +119,6 @@ def fill_all(
 
 
 def _parts(template: str) -> Iterator[str | _Field]:
-    """Text and fields in their order."""
     place = 0
     for match in _PARTS.finditer(template):
         if match.start() > place:
