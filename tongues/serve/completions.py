@@ -10,7 +10,7 @@ import numpy as np
 from tongues.errors import UserError, nearest
 from tongues.experts.ensemble.model import Model, Prompt
 from tongues.experts.ensemble.request import Sampling, TextPiece, Token
-from tongues.experts.ensemble.routing import Routing, parse_routing
+from tongues.experts.ensemble.routing import parse_routing
 from tongues.serve.bodies import Body, ChatBody, CompletionBody
 from tongues.serve.chat import conversation_prompt
 from tongues.serve.refusal import Limits, Refusal, of_user
@@ -51,25 +51,21 @@ def complete(body: CompletionBody, model: Model, limits: Limits) -> AnswerForm:
             message = f"{size:,} bytes are no {model.context} tokens, which `{model.name}` sees"
             raise Refusal(400, message, code="context_length_exceeded", param="prompt")
         prompts.append(model.read(text))
-    counts = [
-        min(
-            _room(model, prompt, _USUAL, "prompt") if body.max_tokens is None else body.max_tokens,
-            limits.tokens,
-        )
-        for prompt in prompts
-    ]
-    texts = _completions(
+    return _CompletionForm(
         body,
-        model,
-        prompts,
-        counts,
-        limits,
-        param="prompt",
-        alternatives=body.logprobs or 0,
-        echo=bool(body.echo),
-        score_prompt=bool(body.echo and (body.logprobs is not None or body.weights)),
+        _completions(
+            body,
+            model,
+            prompts,
+            limits,
+            body.max_tokens,
+            usual=_USUAL,
+            param="prompt",
+            alternatives=body.logprobs or 0,
+            echo=bool(body.echo),
+            score_prompt=bool(body.echo and (body.logprobs is not None or body.weights)),
+        ),
     )
-    return _CompletionForm(body, texts)
 
 
 def converse(body: ChatBody, model: Model, limits: Limits) -> AnswerForm:
@@ -91,11 +87,15 @@ def converse(body: ChatBody, model: Model, limits: Limits) -> AnswerForm:
     if len(counts) == 2:
         message = "`max_tokens` is the older name of `max_completion_tokens`; leave one out"
         raise Refusal(400, message, code="invalid_value", param="max_tokens")
-    count = counts.pop() if counts else None
-    count = min(count or _room(model, prompt, limits.tokens, "messages"), limits.tokens)
-    beside = body.top_logprobs or 0
     texts = _completions(
-        body, model, [prompt], [count], limits, param="messages", alternatives=beside
+        body,
+        model,
+        [prompt],
+        limits,
+        next(iter(counts), None),
+        usual=limits.tokens,
+        param="messages",
+        alternatives=body.top_logprobs or 0,
     )
     return _ChatForm(body, texts)
 
@@ -112,19 +112,14 @@ class _CompletionForm(AnswerForm):
         model = self.texts[0].model
         names = [_token_name(model, token.id) for token in tokens]
         own = [self.log_prob(token.log_prob) for token in tokens]
-        tops: list[dict[str, float | None] | None] = []
-        for token, name, value in zip(tokens, names, own, strict=True):
+        tops: list[dict[str, float | None] | None] = []  # of the likeliest in each one's place
+        for token, value in zip(tokens, own, strict=True):
             top: dict[str, float | None] = {}
-            for other, log_prob in token.alternatives:
+            for other, log_prob in (*token.alternatives, (token.id, token.log_prob)):
                 top.setdefault(_token_name(model, other), self.log_prob(log_prob))
-            top.setdefault(name, value)
             tops.append(None if value is None else top)
-        return {
-            "tokens": names,
-            "token_logprobs": own,
-            "top_logprobs": tops,
-            "text_offset": [token.offset for token in tokens],
-        }
+        own_columns = {"tokens": names, "token_logprobs": own, "top_logprobs": tops}
+        return own_columns | {"text_offset": [token.offset for token in tokens]}
 
 
 class _ChatForm(AnswerForm):
@@ -159,9 +154,10 @@ def _completions(
     body: Body,
     model: Model,
     prompts: Sequence[Prompt],
-    counts: Sequence[int],
     limits: Limits,
+    most: int | None,
     *,
+    usual: int,
     param: str,
     alternatives: int,
     echo: bool = False,
@@ -169,22 +165,45 @@ def _completions(
 ) -> list[Completion]:
     """The texts to generate: `n` for each prompt, prompt by prompt.
 
-    counts: tokens behind each prompt. param: the field that the prompts came in.
+    most: tokens behind a prompt; None: as many as there is room for, of the `usual`. param: the
+    field that the prompts came in.
     """
-    for prompt, count in zip(prompts, counts, strict=True):
+    counts = []
+    for prompt in prompts:
         _check_tokens(model, prompt.tokens, param)
-        size = prompt.size + count
-        if model.context is not None and size > model.context:
-            message = f"{prompt.size} tokens and {count} to write are {size}"
+        left = limits.tokens if model.context is None else model.context - prompt.size
+        count = min(left, usual) if most is None else most
+        count, message = min(count, limits.tokens), ""
+        if most is None and left < 1:
+            message = f"{prompt.size} tokens leave no room to write"
+        elif count > left:
+            message = f"{prompt.size} tokens and {count} to write are {prompt.size + count}"
+        if message:
             message += f"; `{model.name}` sees {model.context}"
             raise Refusal(400, message, code="context_length_exceeded", param=param)
+        counts.append(count)
     copies = body.n or 1
     if copies * len(prompts) > limits.texts:
         message = f"{copies * len(prompts)} texts in one request; {limits.texts} at most"
         raise Refusal(400, message, code="too_many_texts", param="n")
-    sampling, routing = _sampling(body, model), _routing(body, model)
-    given = body.stop or ()
-    stops = (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+    bias = {int(token): value for token, value in (body.logit_bias or {}).items() if value}
+    _check_tokens(model, np.array(list(bias)), "logit_bias")
+    sampling = Sampling(
+        temperature=1.0 if body.temperature is None else body.temperature,
+        top_k=1 if body.top_p == 0 else body.top_k,
+        top_p=body.top_p or None,
+        seed=secrets.randbits(63) if body.seed is None else body.seed,
+        presence=body.presence_penalty or 0.0,
+        frequency=body.frequency_penalty or 0.0,
+        bias=bias,
+    )
+    usual_way = "language" if body.language and len(model.experts) > 1 else None
+    try:  # None: the model's own routing
+        way = body.routing if body.routing is not None else usual_way
+        routing = None if way is None else parse_routing(way)
+    except UserError as error:
+        raise of_user(error, "routing") from None
+    stops = [body.stop] if isinstance(body.stop, str) else list(dict.fromkeys(body.stop or ()))
     met, texts = Counter[bytes](), []
     for prompt, count in zip(prompts, counts, strict=True):
         same = prompt.tokens.tobytes()
@@ -205,47 +224,11 @@ def _completions(
     return texts
 
 
-def _room(model: Model, prompt: Prompt, most: int, param: str) -> int:
-    """Tokens that may be generated behind a prompt, of `most`; a Refusal where there is none."""
-    if model.context is None:
-        return most
-    left = model.context - prompt.size
-    if left < 1:
-        message = f"{prompt.size} tokens leave no room to write"
-        message += f"; `{model.name}` sees {model.context}"
-        raise Refusal(400, message, code="context_length_exceeded", param=param)
-    return min(most, left)
-
-
 def _check_tokens(model: Model, tokens: np.ndarray, param: str) -> None:
     known = len(model.token_bytes)
     if len(tokens) and tokens.max() >= known:
         message = f"`{model.name}` knows token ids up to {known - 1}, not {tokens.max()}"
         raise Refusal(400, message, code="invalid_value", param=param)
-
-
-def _sampling(body: Body, model: Model) -> Sampling:
-    bias = {int(token): value for token, value in (body.logit_bias or {}).items() if value}
-    _check_tokens(model, np.array(list(bias)), "logit_bias")
-    return Sampling(
-        temperature=1.0 if body.temperature is None else body.temperature,
-        top_k=1 if body.top_p == 0 else body.top_k,
-        top_p=body.top_p or None,
-        seed=secrets.randbits(63) if body.seed is None else body.seed,
-        presence=body.presence_penalty or 0.0,
-        frequency=body.frequency_penalty or 0.0,
-        bias=bias,
-    )
-
-
-def _routing(body: Body, model: Model) -> Routing | None:
-    """The one that is named; where only a language is, `language`; None: the model's own."""
-    if body.routing is None:
-        return parse_routing("language") if body.language and len(model.experts) > 1 else None
-    try:
-        return parse_routing(body.routing)
-    except UserError as error:
-        raise of_user(error, "routing") from None
 
 
 def _token_name(model: Model, token: int) -> str:

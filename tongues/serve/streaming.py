@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -129,7 +130,11 @@ class Generating:
         self._called = False
         try:
             for index, text in enumerate(self.texts):
-                self._submit(index, text)
+                request, hear = text.request, partial(self._hear, index)
+                if request.max_tokens or (request.score_prompt and len(request.prompt)):
+                    self._jobs[index] = engine.submit(text.model.name, request, hear)
+                else:
+                    hear([End("length")])
         except BaseException as error:
             self.close()
             if isinstance(error, Full):
@@ -150,7 +155,7 @@ class Generating:
             while self._news:
                 index, some = self._news.popleft()
                 news.setdefault(index, []).extend(some)
-            parts = []
+            parts: list[tuple[int, TextPiece]] = []
             for index, some in news.items():
                 text = self.texts[index]
                 if text.finish:
@@ -167,15 +172,6 @@ class Generating:
         """End what has not ended."""
         for index in list(self._jobs):
             self._cancel(index)
-
-    def _submit(self, index: int, text: Completion) -> None:
-        request = text.request
-        if request.max_tokens == 0 and not (request.score_prompt and len(request.prompt)):
-            self._hear(index, [End("length")])
-            return
-        self._jobs[index] = self._engine.submit(
-            text.model.name, request, lambda news: self._hear(index, news)
-        )
 
     def _cancel(self, index: int) -> None:
         if job := self._jobs.pop(index, None):
@@ -237,8 +233,9 @@ class AnswerForm(ABC):
             self._choice(index, _join(own), streamed=False, first=True)
             for index, own in enumerate(parts)
         ]
-        whole = self._head(self.whole) | {"choices": choices, "usage": self._usage()}
-        return _dumps(whole).encode()
+        return _dumps(
+            {**self._head(self.whole), "choices": choices, "usage": self._usage()}
+        ).encode()
 
     async def events(self, generating: Generating) -> AsyncIterator[bytes]:
         """What is new after every step.
