@@ -23,7 +23,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import kept_buffers
-from tongues.train.hold import HoldHistory
+from tongues.train.replay import HoldHistory
 from tongues.train.spikes import Recent
 
 Course = tuple[Scorer, torch.optim.Optimizer]

@@ -29,7 +29,7 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import kept_buffers, reshard
 from tongues.train.engine.storage import SharesWriter
-from tongues.train.hold import HoldHistory
+from tongues.train.replay import HoldHistory
 from tongues.train.spikes import Recent
 
 __all__ = ["Checkpoints", "Position", "list_checkpoints", "load_weights", "remove_passing"]

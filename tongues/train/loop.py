@@ -13,9 +13,9 @@ from tongues.files import newest_lines
 from tongues.tokens.mixture import Stage
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling
-from tongues.train.hold import check, check_steps, first_losses
 from tongues.train.progress import Meter, Progress, peak_memory
 from tongues.train.record import roll_back
+from tongues.train.replay import check, check_steps, first_losses
 from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
 from tongues.train.spikes import Recent, Spike, judge
 from tongues.train.step import Dealer, Setup, gradient, update, validate

@@ -16,13 +16,19 @@ from tongues.runs import Parameters, read_run
 from tongues.train.base import model_folder, roles_of
 from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 
-__all__ = ["Derived", "RunPlan", "derive", "run_of_recipe"]
+__all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
 
 # Settings that say how a machine goes about it, not what the run is.
 _MACHINES = {"run", "checkpoint_every", "keep", "milestones", "micro_batch", "recompute"}
 _MACHINES |= {"compile", "threads", "track"}
 _ROLE_KEYS = {"base", "targets", "replay"}  # of the settings, which the roles name already
 _CORE = 1e11  # operations a second of a core in bfloat16, about
+
+
+def token_shares(mixture: Mapping[str, float], replay: Mapping[str, float]) -> dict[str, float]:
+    """Share of all tokens by language: what is replayed, and the mixture in the rest."""
+    rest = 1 - sum(replay.values())
+    return {lang: rest * share for lang, share in mixture.items()} | dict(replay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +49,7 @@ class RunPlan:
     @property
     def shares(self) -> dict[str, float]:
         """Share of all tokens by language: what is replayed, and the mixture in the rest."""
-        rest = 1 - sum(self.settings.replay.values())
-        mixed = {lang: rest * share for lang, share in self.settings.mixture.items()}
-        return mixed | self.settings.replay
+        return token_shares(self.settings.mixture, self.settings.replay)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""

@@ -24,8 +24,8 @@ from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.sharding import shard
-from tongues.train.hold import cut_parts
 from tongues.train.plan import Derived, RunPlan
+from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
 from tongues.train.step import Dealer, Setup, cut_windows, gradient, update, validate
 

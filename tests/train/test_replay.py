@@ -24,7 +24,7 @@ from tongues.recipe import Train, load_recipe
 from tongues.runs import read_run
 from tongues.tokens import open_tokens
 from tongues.train import RunPlan, loop, run_of_recipe
-from tongues.train.hold import check_steps, cut_parts, next_share
+from tongues.train.replay import check_steps, cut_parts, next_share
 from tongues.train.run import train
 from tongues.train.schedule import rate_at
 from tongues.train.step import Dealer, Gradient, HeldOut

@@ -1,4 +1,4 @@
-"""Holding a language: what is replayed of it, adjusted on the way by its held-out loss.
+"""The share of replay, adjusted during a run by the held-out loss of the languages that are held.
 
 The loss on a parent's language first rises with the rate, then falls as the rate comes down, so
 what a check measures says little by itself. Its rise is taken for a straight line in the rate and
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tongues.recipe import Train
+from tongues.train.plan import token_shares
 from tongues.train.schedule import rate_at
 from tongues.train.step import HeldOut, Setup, validate
 
@@ -98,8 +99,7 @@ def check(
         most = max(_MOST, sum(shares[lang] for lang in replayed))
         over = max(1.0, sum(replayed.values()) / most)
         replayed = {lang: share / over for lang, share in replayed.items()}
-        rest = 1 - sum(replayed.values())
-        return {lang: rest * share for lang, share in settings.mixture.items()} | replayed
+        return token_shares(settings.mixture, replayed)
 
     # One process decides: another machine may round otherwise.
     return HoldHistory(held.starts, checks), setup.processes.once(changed)
