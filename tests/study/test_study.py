@@ -104,7 +104,7 @@ def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
         ("study.targets=[no]", "language `no` has no text"),
         ("model.shape=0.1M", "take them out"),
         ("train.budget=1e18 tokens", "more than 1,000 times"),
-        ("tokens.held_out=10 tokens", "hold no context"),
+        ("tokens.held_out=10 tokens", "do not fill a context"),
         ("train.context=1M tokens", "not a whole number of contexts"),
         ("text.files={fr: nowhere.txt}", "nowhere.txt"),
     ],

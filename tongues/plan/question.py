@@ -5,8 +5,9 @@ Amounts come as people write them behind an option: `1.4B`, `1e21`, `5%`, `llama
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tongues.errors import Caution, UserError
@@ -161,51 +162,58 @@ class Question:
         return plain
 
 
+_READERS: Mapping[str, Callable[[str, str], float]] = {
+    **dict.fromkeys(("flops", "params", "tokens", "cost", "gpus", "available_tokens"), read_count),
+    **dict.fromkeys(("hours", "target_loss", "source_loss", "price"), read_number),
+    "mfu": partial(read_number, most=1),
+    "keep": read_share,
+}
+
+
 def ask(
     *,
-    flops: str | None = None,
-    hours: str | None = None,
-    cost: str | None = None,
-    target_loss: str | None = None,
     gpu: str | None = None,
-    gpus: str | None = None,
-    mfu: str | None = None,
-    price: str | None = None,
-    params: str | None = None,
-    tokens: str | None = None,
     bases: Sequence[str] = (),
-    available_tokens: str | None = None,
     replay: str | None = None,
-    keep: str | None = None,
-    source_loss: str | None = None,
+    **words: str | float | None,
 ) -> Question:
-    """The question from what a user typed behind each option; a UserError names a wrong one."""
-    given = {"--flops": flops, "--hours": hours, "--cost": cost, "--target-loss": target_loss}
-    N = None if params is None else read_count(params, "--params")
-    D = None if tokens is None else read_count(tokens, "--tokens")
-    both = 6.0 * N * D if N is not None and D is not None else None
-    _check_budget([flag for flag, value in given.items() if value is not None], both is not None)
-    machine = {"--gpus": gpus, "--mfu": mfu, "--price": price}
-    machine |= {flag: given[flag] for flag in ("--hours", "--cost")}
-    unused = next((flag for flag, value in machine.items() if value is not None), None)
+    """The question from what a user typed behind each option; a UserError names a wrong one.
+
+    words: flops, hours, cost, target_loss, params, tokens, gpus, mfu, price, available_tokens,
+        keep and source_loss, as of `tongues plan`.
+    """
+    flags = {
+        name: f"--{name.replace('_', '-')}" for name, word in words.items() if word is not None
+    }
+    given = {name: _READERS[name](str(words[name]), flag) for name, flag in flags.items()}
+    N, D = given.get("params"), given.get("tokens")
+    compute = 6.0 * N * D if N is not None and D is not None else None
+    budgets = [flags[n] for n in ("flops", "hours", "cost", "target_loss") if n in flags]
+    if not budgets and compute is None:
+        hint = f"give one of {_WAYS}, or `--target-loss 2.4`"
+        raise UserError("there is no budget", code="no_budget", hint=hint)
+    if len(budgets) > 1:
+        hint = "keep one of them; the others follow from it"
+        raise UserError(f"{' and '.join(budgets)} at once", code="two_budgets", hint=hint)
+    if budgets and compute is not None:
+        what = f"--params and --tokens settle the compute, and so does {budgets[0]}"
+        raise UserError(what, code="two_budgets", hint="leave one of the three out")
+    unused = [flags[n] for n in ("gpus", "mfu", "price", "hours", "cost") if n in flags]
     if gpu is None and unused:
-        raise UserError(f"{unused} says nothing without `--gpu`", hint="such as `--gpu h100`")
-    cluster, assumed = _cluster(gpu, gpus, mfu, price) if gpu else (None, ())
-    compute = both
-    if flops is not None:
-        compute = read_count(flops, "--flops")
-    elif cluster and hours is not None:
-        compute = cluster.flops(read_number(hours, "--hours"))
-    elif cluster and cost is not None:
-        compute = cluster.flops(cluster.hours_for(read_count(cost, "--cost")))
+        raise UserError(f"{unused[0]} says nothing without `--gpu`", hint="such as `--gpu h100`")
+    cluster, assumed = _cluster(gpu, given) if gpu else (None, ())
+    compute = given.get("flops", compute)
+    if cluster and "hours" in given:
+        compute = cluster.flops(given["hours"])
+    elif cluster and "cost" in given:
+        compute = cluster.flops(cluster.hours_for(given["cost"]))
     if compute is not None and compute < _LEAST:
         raise UserError(f"{show_count(compute)} FLOPs train nothing", code="too_little")
-    available = math.inf
-    if available_tokens is not None:
-        available = read_count(available_tokens, "--available-tokens")
+    available = given.get("available_tokens", math.inf)
     if available < _LEAST_TEXT:
         raise UserError(
-            f"`{available_tokens}` is too little text: no law knows what so few tokens teach",
+            f"`{words['available_tokens']}` is too little text: no law knows what so few tokens "
+            "teach",
             where="--available-tokens",
             code="too_little_text",
             hint="count tokens, not documents; `100M` stands for a hundred million",
@@ -215,51 +223,31 @@ def ask(
         raise UserError("two checkpoints have one name", where="--base")
     return Question(
         flops=compute,
-        target_loss=None if target_loss is None else read_number(target_loss, "--target-loss"),
+        target_loss=given.get("target_loss"),
         params=N,
         tokens=D,
         bases=named,
         available=available,
         replay=() if replay is None else read_shares(replay, "--replay"),
-        keep=None if keep is None else read_share(keep, "--keep"),
-        source_loss=None if source_loss is None else read_number(source_loss, "--source-loss"),
+        keep=given.get("keep"),
+        source_loss=given.get("source_loss"),
         cluster=cluster,
         warnings=assumed,
     )
 
 
-def _check_budget(budgets: Sequence[str], both: bool) -> None:
-    """Refuse a question with no budget, or with more than one; both: size and tokens are given."""
-    if not budgets and not both:
-        hint = f"give one of {_WAYS}, or `--target-loss 2.4`"
-        raise UserError("there is no budget", code="no_budget", hint=hint)
-    if len(budgets) > 1:
-        hint = "keep one of them; the others follow from it"
-        raise UserError(f"{' and '.join(budgets)} at once", code="two_budgets", hint=hint)
-    if budgets and both:
-        what = f"--params and --tokens settle the compute, and so does {budgets[0]}"
-        raise UserError(what, code="two_budgets", hint="leave one of the three out")
-
-
-def _cluster(
-    gpu: str, gpus: str | None, mfu: str | None, price: str | None
-) -> tuple[Cluster, tuple[Caution, ...]]:
+def _cluster(gpu: str, given: Mapping[str, float]) -> tuple[Cluster, tuple[Caution, ...]]:
     """The machine, and what was assumed about it."""
-    kind = find_gpu(gpu)
-    count = 1.0 if gpus is None else read_count(gpus, "--gpus")
+    kind, count, assumed = find_gpu(gpu), given.get("gpus", 1.0), list[Caution]()
     if count != round(count):
-        raise UserError(f"`{gpus}` is no whole number", where="--gpus")
-    assumed = []
-    if mfu is None:
-        what = (
-            f"assumed: training reaches {USUAL_MFU:.0%} of the GPU's peak speed; hours and costs "
-        )
-        what += "change in proportion, so measure yours and give it with --mfu"
+        raise UserError(f"`{count:g}` is no whole number", where="--gpus")
+    if "mfu" not in given:
+        what = f"assumed: training reaches {USUAL_MFU:.0%} of the GPU's peak speed; hours and "
+        what += "costs change in proportion, so measure yours and give it with --mfu"
         assumed.append(Caution("assumed_mfu", what))
-    if price is None:
+    if "price" not in given:
         what = f"assumed: one {kind.name} costs ${kind.price:.2f} an hour (renting on demand, "
         what += f"{PRICED}, roughly); give your own with --price"
         assumed.append(Caution("assumed_price", what))
-    share = USUAL_MFU if mfu is None else read_number(mfu, "--mfu", most=1)
-    hourly = kind.price if price is None else read_number(price, "--price")
-    return Cluster(kind, round(count), share, hourly), tuple(assumed)
+    mfu, price = given.get("mfu", USUAL_MFU), given.get("price", kind.price)
+    return Cluster(kind, round(count), mfu, price), tuple(assumed)

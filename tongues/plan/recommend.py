@@ -9,7 +9,7 @@ import numpy as np
 
 from tongues.plan.options import Option
 from tongues.plan.question import Question
-from tongues.plan.ways import Way, first_reached
+from tongues.plan.ways import first_reached
 from tongues.quantities import show_count
 
 __all__ = ["ADVISED_REPLAY", "FLAT", "KEPT", "FlatRange", "Recommendation", "recommend"]
@@ -101,7 +101,8 @@ def recommend(
     nats per token.
     """
     ranked = _ranked(options, question, starting)
-    near = [option for option in ranked if _hardly_worse(option, ranked[0], question)]
+    most, flops = ranked[0].loss * (1.0 + FLAT), np.array(ranked[0].flops)
+    near = [o for o in ranked if (o.loss if question.flops else o.way.loss(flops)) <= most]
     worse = [option for option in ranked if option not in near]
     # a projection stands in for nothing but a projection
     smaller = [
@@ -115,9 +116,16 @@ def recommend(
         best = min(smaller, key=lambda one: one.params or math.inf, default=best)
     as_good = tuple(option for option in near if option is not best)
     others = [option for option in options if option.way.of_compute != best.way.of_compute]
-    rival = _ranked(others, question, starting)[0] if _both_strategies(others) else None
-    rival = rival if rival and rival.way.strategy != best.way.strategy else None
-    decide = _repeats_decide(ranked, worse)
+    rival = None
+    if {one.way.strategy for one in others} == {"scratch", "cpt"}:
+        first = _ranked(others, question, starting)[0]
+        rival = first if first.way.strategy != best.way.strategy else None
+    decide = False
+    if any(option.epochs and option.epochs > 1 for option in ranked):
+        unlimited = [
+            replace(option.way, repeats=None).loss(flops) for option in (ranked[0], *worse)
+        ]
+        decide = any(loss <= unlimited[0] * (1.0 + FLAT) for loss in unlimited[1:])
     share, sure = _certainty(best, as_good, worse, question, decide)
     if rival:
         kind = "compute" if rival.way.of_compute else "size"
@@ -138,10 +146,6 @@ def recommend(
     )
 
 
-def _both_strategies(options: Sequence[Option]) -> bool:
-    return len({option.way.strategy for option in options}) == 2
-
-
 def _ranked(options: Sequence[Option], question: Question, starting: float | None) -> list[Option]:
     """The best first: the lowest loss, or the fewest FLOPs to a loss.
 
@@ -150,7 +154,8 @@ def _ranked(options: Sequence[Option], question: Question, starting: float | Non
     """
     kinds = ([o for o in options if o.way.of_compute == kind] for kind in (False, True))
     ways: dict[object, list[Option]] = {}
-    for option in next((like for like in kinds if _both_strategies(like)), options):
+    both = (like for like in kinds if len({o.way.strategy for o in like}) == 2)
+    for option in next(both, options):
         ways.setdefault(option.way.key, []).append(option)
     rivals = []
     for group in ways.values():
@@ -170,24 +175,6 @@ def _rise(option: Option, starting: float | None) -> float | None:
     if option.source_loss is None or starting is None:
         return None
     return option.source_loss / starting - 1.0
-
-
-def _hardly_worse(option: Option, best: Option, question: Question) -> bool:
-    """Whether its loss is within `FLAT` of that of the best, for the same FLOPs."""
-    loss = option.loss if question.flops else float(option.way.loss(np.array(best.flops)))
-    return loss <= best.loss * (1.0 + FLAT)
-
-
-def _repeats_decide(ranked: Sequence[Option], worse: Sequence[Option]) -> bool:
-    """Whether any that is worse than the best would not be, were no text read again."""
-    if not any(option.epochs and option.epochs > 1 for option in ranked):
-        return False
-
-    def unlimited(way: Way) -> float:
-        return float(replace(way, repeats=None).loss(np.array(ranked[0].flops)))
-
-    best = unlimited(ranked[0].way) * (1.0 + FLAT)
-    return any(unlimited(option.way) <= best for option in worse)
 
 
 def _why(best: Option, ranked: Sequence[Option], question: Question) -> str:
@@ -238,10 +225,15 @@ def _certainty(
     if doubts:
         parts.append(f"less than it looks: {', and '.join(doubts)}")
     if as_good:
-        names = _listed([option.name for option in (best, *as_good)])
+        names = _listed([one.name for one in (best, *as_good)])
         parts.append(f"{names} come within {FLAT:.1%}: it hardly matters which")
     if worse and all(option.way.law.draws for option in (best, *worse)):
-        draws = [_draws(option, question) for option in (best, *worse)]
+        draws = [
+            option.way.loss_draws(np.array(option.flops))
+            if question.target_loss is None
+            else option.way.compute_draws(question.target_loss, near=option.flops)
+            for option in (best, *worse)
+        ]
         count = min(len(values) for values in draws)
         own, others = draws[0][:count], np.stack([values[:count] for values in draws[1:]])
         wins = np.isfinite(own) & (own <= others)  # what never gets there does not win
@@ -271,13 +263,6 @@ def _certainty(
     if best.farthest:
         parts.append(f"it is a projection, {best.farthest}")
     return share, " ".join(f"{part[0].upper()}{part[1:]}." for part in parts)
-
-
-def _draws(option: Option, question: Question) -> np.ndarray:
-    """What is compared: the loss, or the compute to the loss; draws pair by their number."""
-    if question.target_loss is None:
-        return option.way.loss_draws(np.array(option.flops))
-    return option.way.compute_draws(question.target_loss, near=option.flops)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -315,7 +300,7 @@ def _about_replay(
 
 
 def _flat_range(option: Option) -> FlatRange | None:
-    """The sizes about the best one that lose next to nothing; None where size is no choice."""
+    """The sizes about the best that lose next to nothing; None where size is no choice."""
     if option.params is None or option.way.settled:
         return None
     way, middle, flops = option.way, math.log(option.params), option.flops

@@ -127,8 +127,7 @@ def plan(
     numbers = {"flops": flops, "hours": hours, "cost": cost, "target_loss": target_loss}
     numbers |= {"gpus": gpus, "mfu": mfu, "price": price, "params": params, "tokens": tokens}
     numbers |= {"available_tokens": available_tokens, "keep": keep, "source_loss": source_loss}
-    words = {name: None if number is None else str(number) for name, number in numbers.items()}
-    made = make_plan(known, ask(gpu=gpu, bases=_pairs(bases), replay=shares, **words))
+    made = make_plan(known, ask(gpu=gpu, bases=_pairs(bases), replay=shares, **numbers))
     if write is None:
         return made
     recipe = None if like is None else load_recipe(like)
