@@ -12,7 +12,7 @@ from tongues.errors import UserError
 from tongues.evaluate.evaluation import Evaluation
 from tongues.pages import Table, as_text
 from tongues.report.evaluation import card_section, score_blocks, write_evaluation_report
-from tongues.report.evaluation.answer import answer, number_cards, untested_reasons
+from tongues.report.evaluation.answer import answer, number_cards
 from tongues.report.evaluation.figures import base_figure, replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table
 
@@ -95,7 +95,7 @@ def test_too_few_documents() -> None:
     text, _ = measures_of(evaluation)
     assert rows_of(text.comparison_table(text.versus_base))[1][-1].endswith("], too few")
     assert topics["Caveats"] == ["Where it says too few: 7 documents are needed for 2 comparisons."]
-    assert untested_reasons(outcome((SOURCE, PLAIN))) == []
+    assert "Caveats" not in answer(outcome((SOURCE, PLAIN)))
 
 
 def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:

@@ -9,10 +9,7 @@ from tongues.report.experts.correlation import correlate
 def test_a_textbook_example() -> None:
     # ranks 1..5 against 2, 1, 4, 3, 5: 1 - 6 · 4 / (5 · 24)
     found = correlate([10, 20, 30, 40, 50], [2, 1, 4, 3, 5])
-    assert found is not None
-    assert found.rho == pytest.approx(0.8)
-    assert found.p == pytest.approx(0.1333, abs=1e-4)  # the published table for n = 5
-    assert str(found) == "ρ = +0.80, p = 0.13, 5 languages"
+    assert found == pytest.approx((0.8, 0.1333), abs=1e-4)  # the published table for n = 5
 
 
 def test_too_few_and_all_alike_say_nothing() -> None:
@@ -26,8 +23,8 @@ def test_many_values_are_drawn() -> None:
     same, other = correlate(x, x), correlate(x, random.normal(size=30).tolist())
     assert same is not None
     assert other is not None
-    assert same.rho == pytest.approx(1.0)
-    assert same.p < 0.001 < other.p
+    assert same[0] == pytest.approx(1.0)
+    assert same[1] < 0.001 < other[1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=4, max_size=6))
@@ -38,5 +35,5 @@ def test_ties_share_their_rank(pairs: list[tuple[int, int]]) -> None:
         assert 1 in (len(set(x)), len(set(y)))
         return
     ranks = [[np.flatnonzero(np.sort(of) == value).mean() for value in of] for of in (x, y)]
-    assert found.rho == pytest.approx(np.corrcoef(ranks)[0, 1])
-    assert 0 < found.p <= 1
+    assert found[0] == pytest.approx(np.corrcoef(ranks)[0, 1])
+    assert 0 < found[1] <= 1

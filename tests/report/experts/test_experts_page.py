@@ -178,7 +178,7 @@ def test_intervals_of_too_few_texts_are_not_shown() -> None:
     assert topics["Choice"][1].endswith("−0.050 nats per token: 6 documents are needed.")
     assert "Fewer than 6 held-out texts of `qaa`, `qab`, `qac` and `qad`" in topics["Caveats"][1]
     assert rows_of(plain, "Divisions and routings")[3][6] == "−0.050 too few"
-    for name in ("settings", "gains"):
+    for name in ("languages", "gains"):
         assert {row["low"] for row in expert_figures(seen(plain))[name].rows} == {None}
 
 
@@ -226,12 +226,6 @@ def test_added_languages_and_donors() -> None:
     assert "versus before no significant difference on `qac`" in topics["Donors"][0]
     assert [line.split(":")[0] for line in topics["Other languages"]] == ["`qaa`", "`qab`"]
     assert "dense" not in " ".join(topics["Choice"])
-    assert {row["series"] for row in expert_figures(seen(plain))["added"].rows} == {
-        "base",
-        "before",
-        "grown",
-        "new expert alone",
-    }
 
 
 def test_a_page_with_its_files(tmp_path: Path) -> None:
@@ -240,15 +234,11 @@ def test_a_page_with_its_files(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "<h1>Language experts: family</h1>" in text
     files = sorted(path.stem for path in (page.parent / "figures").glob("*.svg"))
-    assert files == ["cost", "forgetting", "languages", "settings", "shares"]
+    assert files == ["cost", "forgetting", "languages", "shares"]
     assert re.findall(r'<figure id="([a-z]+)"', text) == list(expert_figures(seen(found)))
-    with (page.parent / "figures" / "settings.csv").open(encoding="utf-8") as file:
+    with (page.parent / "figures" / "cost.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [row["setting"] for row in rows[:3]] == [
-        "typology-2, text",
-        "typology-2, tfidf",
-        "typology-2, tfidf:1",
-    ]
+    assert [row["routing"] for row in rows] == ["text", "tfidf:1", "tfidf"]
     numbers = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
     assert numbers["texts"] == evaluation_of(found).to_json()["texts"]
     (tmp_path / "mine").mkdir()

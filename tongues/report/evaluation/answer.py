@@ -8,17 +8,10 @@ from tongues.pages import Show, estimate_card, interval, minus, number, signed
 from tongues.pages import blocks as b
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.measures import Measure, how
-from tongues.roles import Role, Roles, list_languages
+from tongues.roles import Role, list_languages
 from tongues.significance.signs import fewest_languages, fewest_wins
 
-__all__ = [
-    "answer",
-    "describe_changes",
-    "measure_blocks",
-    "number_cards",
-    "untested_reasons",
-    "versus_chance",
-]
+__all__ = ["answer", "describe_changes", "measure_blocks", "number_cards"]
 
 _ROLES: dict[Role | None, str] = {
     "target": "Target languages",
@@ -86,48 +79,43 @@ def describe_changes(by_language: Mapping[str, Estimate], show: Show, unit: str)
     return "; ".join(clauses)
 
 
-def versus_chance(measure: Measure) -> str:
+def _versus_chance(measure: Measure) -> str:
     """Which models are no better than guessing, and on which languages."""
     assert isinstance(measure.scores, TaskScores)
-    by_model: dict[str, list[str]] = {}
+    each: list[str] = []
     for model, by in measure.scores.accuracies.items():
-        for language, of in by.items():
-            if of.share.low is None or of.share.low <= of.chance.level:
-                by_model.setdefault(f"`{measure.names[model]}`", []).append(f"`{language}`")
-    each = [f"{model} on {list_languages(langs)}" for model, langs in by_model.items()]
+        lows = {lang: (of.share.low or 0.0, of.chance.level) for lang, of in by.items()}
+        guessed = [f"`{lang}`" for lang, (low, level) in lows.items() if low <= level]
+        each += [f"`{measure.names[model]}` on {list_languages(guessed)}"] if guessed else []
     return f"Not significantly above chance: {'; '.join(each)}." if each else "All above chance."
 
 
 def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") -> Iterator[b.Block]:
     """All tables of a text or task, or what they say of one model."""
     scores, models = measure.scores, [model] if model else list(measure.values)
-    chance = f" {versus_chance(measure)}" if measure.task and not model else ""
+    chance = f" {_versus_chance(measure)}" if measure.task and not model else ""
     yield b.Paragraph(f"{how(measure)}{chance}", "quiet")
     yield measure.score_table(models)
     if isinstance(scores, TextScores):
         by_tokenizer: dict[str, list[str]] = {}
         for name in models:
             by_tokenizer.setdefault(evaluation.model(name).tokenizer, []).append(name)
+        some = ", models of one tokenizer" if len(by_tokenizer) > 1 else ""
         for names in by_tokenizer.values():
-            if len(names) > 1 or len(by_tokenizer) == 1:
-                some = ", models of one tokenizer" if len(by_tokenizer) > 1 else ""
+            if len(names) > 1 or not some:
                 yield b.Heading(f"Perplexity of a token{some}")
                 yield measure.perplexity_table(names)
         if any(name in scores.bits_per_segment for name in models):
             yield b.Heading("Bits per segment")
-            about = (
-                "Of {:,} segments that are translations of each other, so languages compare here."
-            )
+            about = "Of {:,} segments that are translations of each other: languages compare here."
             yield b.Paragraph(about.format(scores.segments), "quiet")
             yield measure.segment_table(models)
-    first = measure.names[evaluation.models[0].name]
-    signs = ": positive is forgotten, negative learned"
-    versus = {f"its base{signs}": measure.versus_base, first: measure.versus_first}
-    means = " In the mean, translations count once." * (scores.translated and not measure.roles)
-    for other, comparisons in versus.items():
+    once = " In the mean, translations count once." * (scores.translated and not measure.roles)
+    for versus, comparisons in measure.versus.items():
+        signs = ": positive is forgotten, negative learned" * (versus == "its base")
         if compared := [each for each in comparisons if model in ("", each.model)]:
-            yield b.Heading(f"Versus {other.partition(':')[0]}")
-            yield b.Paragraph(f"In {measure.unit}, versus {other}.{means}", "quiet")
+            yield b.Heading(f"Versus {versus}")
+            yield b.Paragraph(f"In {measure.unit}, versus {versus}{signs}.{once}", "quiet")
             yield measure.comparison_table(compared)
     if measure.task:
         (language, example), *_ = evaluation.examples[measure.name].items()
@@ -136,43 +124,35 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
 
 
 def number_cards(evaluation: Evaluation) -> b.Cards:
-    """The largest significant difference of each role on each text, and accuracies of tasks."""
+    """The largest significant difference of each role on each text or task."""
     cards: list[b.Card] = []
     for measure in Measure.of(evaluation):
-        largest: dict[Role | None, tuple[Estimate, str, Comparison]] = {}
+        largest: dict[Role | None, tuple[float, b.Card]] = {}
         for each in measure.versus_base or measure.versus_first:
-            roles = _roles(evaluation, each)
-            for language, of in measure.differences(each).items():
-                role = roles.role(language) if roles else None
-                old = largest.get(role)
-                if of.significant and (old is None or abs(of.value) > abs(old[0].value)):
-                    largest[role] = of, language, each
-        for role, (of, language, each) in largest.items():
-            what = f"{measure.unit} on `{language}`{f', {role} language' if role else ''}: "
-            what += f"`{measure.names[each.model]}` versus `{measure.names[each.other]}`"
-            cards.append(estimate_card(of, measure.show, what, plus=True))
-        if measure.task:
-            best = [(of, m, lang) for m, by in measure.values.items() for lang, of in by.items()]
-            of, model, language = max(best, key=lambda each: each[0].value)
-            what = f"of `{measure.name}` right on `{language}`, the most: `{measure.names[model]}`"
-            cards.append(estimate_card(of, measure.show, what, " %"))
+            pair = f"`{measure.names[each.model]}` versus `{measure.names[each.other]}`"
+            for role, members in _by_role(evaluation, measure, each).items():
+                about = f", {role} language" if role else ""
+                for lang, of in members.items():
+                    if of.significant and abs(of.value) > largest.get(role, (0.0,))[0]:
+                        what = f"{measure.unit} on `{lang}`{about}: {pair}"
+                        card = estimate_card(of, measure.show, what, plus=True)
+                        largest[role] = abs(of.value), card
+        cards += [card for _, card in largest.values()]
     return b.Cards(cards[:4])
 
 
-def untested_reasons(evaluation: Evaluation) -> list[str]:
-    """Why values have no interval, or differences could not be significant; each once."""
-    each = [of for m in Measure.of(evaluation) for by in m.values.values() for of in by.values()]
-    for comparison in evaluation.comparisons:
-        each += [*comparison.languages.values(), comparison.overall]
-    return [why for why in dict.fromkeys(of.reason.partition(", there ")[0] for of in each) if why]
-
-
-def _roles(evaluation: Evaluation, comparison: Comparison) -> Roles | None:
-    """What languages are to the first of the runs with a base; else to any, or to their base."""
+def _by_role(
+    evaluation: Evaluation, measure: Measure, comparison: Comparison
+) -> dict[Role | None, dict[str, Estimate]]:
+    """Differences by what languages are to the first of the runs with a base, or any, or theirs."""
     pair = [evaluation.model(name) for name in (comparison.model, comparison.other)]
     bases = [model for model in evaluation.models if model.name in {of.base for of in pair}]
     runs = [model.trained.roles for model in (*pair, *bases) if model.trained]
-    return next((roles for roles in runs if roles.base_languages), next(iter(runs), None))
+    roles = next((roles for roles in runs if roles.base_languages), next(iter(runs), None))
+    groups: dict[Role | None, dict[str, Estimate]] = {}
+    for language, of in measure.differences(comparison).items():
+        groups.setdefault(roles.role(language) if roles else None, {})[language] = of
+    return groups
 
 
 def _differences(evaluation: Evaluation, measure: Measure) -> Iterator[tuple[str, str]]:
@@ -180,25 +160,21 @@ def _differences(evaluation: Evaluation, measure: Measure) -> Iterator[tuple[str
     names, place = measure.names, f"{'In' if measure.task else 'On'} `{measure.name}`"
     for each in (*measure.versus_base, *measure.versus_first):
         its = "its base " if each in measure.versus_base else ""
-        groups: dict[Role | None, dict[str, Estimate]] = {}
-        roles = _roles(evaluation, each)
-        for language, of in measure.differences(each).items():
-            groups.setdefault(roles.role(language) if roles else None, {})[language] = of
-        for role, members in groups.items():
+        pair = f"`{names[each.model]}` versus {its}`{names[each.other]}`"
+        for role, members in _by_role(evaluation, measure, each).items():
             words = describe_changes(members, measure.show, measure.unit)
-            pair = f"`{names[each.model]}` versus {its}`{names[each.other]}`"
             yield _ROLES[role], f"{place}, {pair}: {words}."
     if not measure.scores.compared and not measure.versus_base:
         model, values = next(iter(measure.values.items()))
         kind = "% of the items right" if measure.task else "bits per byte"
         each = "; ".join(f"`{lang}` {number(of, measure.show)}" for lang, of in values.items())
-        chance = versus_chance(measure) if measure.task else ""
-        yield _ROLES[None], f"{place}, `{names[model]}` has {each} {kind}. {chance}".rstrip()
+        chance = f" {_versus_chance(measure)}" if measure.task else ""
+        yield _ROLES[None], f"{place}, `{names[model]}` has {each} {kind}.{chance}"
 
 
 def _choice(measure: Measure) -> str:
     """The models that none is significantly better than, on target and base languages."""
-    place = f"{'In' if measure.task else 'On'} `{measure.name}`"
+    place, names = f"{'In' if measure.task else 'On'} `{measure.name}`", measure.names
     groups: dict[str, list[str]] = {}
     for language in measure.scores.languages:
         groups.setdefault(measure.roles.get(language, ""), []).append(language)
@@ -210,32 +186,30 @@ def _choice(measure: Measure) -> str:
     take = [m for m in measure.values if all(m in models for models in leading.values())]
     if len(take) == len(measure.values):
         return f"{place} no model is significantly better than another."
+    best = {role: " or ".join(f"`{names[m]}`" for m in ms) for role, ms in leading.items() if ms}
     if take:
-        names = " or ".join(f"`{measure.names[model]}`" for model in take)
+        each = " or ".join(f"`{names[model]}`" for model in take)
         every = f"any {' or '.join(groups)} language".replace("  ", " ")
-        return f"{place} take {names}: no other is significantly better on {every}."
-    clauses = [
-        f"on {role or 'all'} languages {' or '.join(f'`{measure.names[m]}`' for m in models)}"
-        for role, models in leading.items()
-        if models
-    ]
-    best = f": {', '.join(clauses)}" if clauses else ""
-    return f"{place} no model is best in every language{best}."
+        return f"{place} take {each}: no other is significantly better on {every}."
+    clauses = ", ".join(f"on {role or 'all'} languages {each}" for role, each in best.items())
+    return f"{place} no model is best in every language{f': {clauses}' if clauses else ''}."
 
 
 def _caveats(evaluation: Evaluation, measures: list[Measure]) -> Iterator[str]:
     for scores in evaluation.texts.values():
         yield from (f"{line.rstrip('.')}." for line in scores.cautions)
-    if few := untested_reasons(evaluation):
+    values = [of for m in measures for by in m.values.values() for of in by.values()]
+    for each in evaluation.comparisons:
+        values += [*each.languages.values(), each.overall]
+    if few := list(filter(None, {of.reason.partition(", there ")[0]: 0 for of in values})):
         yield f"Where it says too few: {'; '.join(few)}."
     each = [c for m in measures if not m.roles for c in (*m.versus_base, *m.scores.compared)]
     signs = [comparison.signs for comparison in each if len(comparison.languages) > 1]
     if any(of.translated for of in signs):
         yield _TRANSLATED
-    uncertain = [of for of in signs if not of.translated]
-    uncertain = [of for of in uncertain if fewest_wins(of.wins + of.losses, of.among) is None]
-    if uncertain:
-        least = max(fewest_languages(of.among) for of in uncertain)
+    sole = [of for of in signs if not of.translated]
+    if few := [of for of in sole if fewest_wins(of.wins + of.losses, of.among) is None]:
+        least = max(fewest_languages(of.among) for of in few)
         yield f"The sign test of `ahead in` needs at least {least} languages."
     contexts = {model.context for model in evaluation.models}
     if evaluation.texts and evaluation.policy.window is None and len(contexts) > 1:

@@ -1,9 +1,9 @@
 """The figures of an evaluation: a row per language with intervals, and scores by replay."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tongues.estimate import Estimate
-from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores
+from tongues.evaluate.evaluation import Evaluation, TaskScores
 from tongues.files import file_name
 from tongues.pages import Figure
 from tongues.pages.axes import Row, categories, colour, linear
@@ -11,14 +11,14 @@ from tongues.pages.plots import alt, chart, dots, intervals, line, panel, rule
 from tongues.report.evaluation.measures import Measure
 from tongues.roles import list_languages
 
-__all__ = ["base_figure", "dots_panel", "replay_figure", "score_figure"]
+__all__ = ["base_figure", "dots_panel", "estimate_rows", "replay_figure", "score_figure"]
 
 _SAID = ("language", "series=model", "value:.4~g", "low:.4~g", "high:.4~g")
 
 
 def score_figure(measure: Measure) -> Figure | None:
     """Losses or accuracies by language, and the differences to the first model."""
-    rows = list(_rows(measure, measure.values.items()))
+    rows = estimate_rows({measure.names[model]: by for model, by in measure.values.items()})
     if len(rows) < 2:
         return None
     chance: dict[str, float] = {}
@@ -31,13 +31,13 @@ def score_figure(measure: Measure) -> Figure | None:
     level, marks = (next(iter(chance.values())), None) if same else (None, chance)
     names, title = list(measure.names.values()), measure.title.split()[0]
     panels = [dots_panel(title, rows, unit, names, level=level, marks=marks)]
-    caption = f"{measure.title}, with 95 % confidence intervals."
+    caption = "With 95 % confidence intervals."
     caption += " The dashed line is chance." if chance else ""
     if compared := measure.versus_first:
         other = measure.names[compared[0].other]
-        beside = list(_rows(measure, _of(measure, compared)))
+        beside = [{**row, "versus": other} for row in estimate_rows(measure.changes(compared))]
         panels.append(dots_panel(f"Versus {other}", beside, measure.unit, names, level=0.0))
-        rows += [{**row, "versus": other} for row in beside]
+        rows += beside
         side = "right" if measure.task else "left"
         caption += f" Second, the difference to `{other}`: {side} of the line at 0 is better."
     name = f"{'task' if measure.task else 'loss'}-{file_name(measure.name)}"
@@ -48,30 +48,21 @@ def base_figure(measure: Measure) -> Figure | None:
     """The differences to what each model was trained from."""
     if not measure.versus_base:
         return None
-    rows = list(_rows(measure, _of(measure, measure.versus_base)))
+    rows = estimate_rows(measure.changes(measure.versus_base))
     names = list(measure.names.values())
     drawn = dots_panel("Versus its base", rows, measure.unit, names, level=0.0)
-    caption = (
-        "Losses minus those of the base model, with 95 % confidence intervals: right of the line "
-        "at 0 something was forgotten, left of it learned."
-    )
+    caption = "Right of the line at 0 something was forgotten, left of it learned."
     name = f"forgetting-{file_name(measure.name)}"
     return Figure(name, "Learned and forgotten", caption, (drawn,), tuple(rows))
 
 
-def _of(
-    measure: Measure, comparisons: Sequence[Comparison]
-) -> Iterator[tuple[str, Mapping[str, Estimate]]]:
-    yield from ((each.model, measure.differences(each)) for each in comparisons)
-
-
-def _rows(
-    measure: Measure, values: Iterable[tuple[str, Mapping[str, Estimate]]], **more: object
-) -> Iterator[Row]:
-    for model, by_language in values:
-        for language, of in by_language.items():
-            row = {"language": language, "series": measure.names[model], **more}
-            yield row | {"value": of.value, "low": of.low, "high": of.high}
+def estimate_rows(values: Mapping[str, Mapping[str, Estimate]]) -> list[Row]:
+    """A row for each series and language, with the ends of the interval."""
+    return [
+        {"language": lang, "series": name, "value": of.value, "low": of.low, "high": of.high}
+        for name, by_language in values.items()
+        for lang, of in by_language.items()
+    ]
 
 
 def dots_panel(
@@ -80,32 +71,28 @@ def dots_panel(
     unit: str,
     names: Sequence[str],
     *,
-    category: str = "language",
     level: float | None = None,
     marks: Mapping[str, float] | None = None,
-    beside: bool = True,
-    said: Sequence[str] = _SAID,
 ) -> alt.LayerChart:
-    """A row per category, in it a dot with its interval per series.
+    """A row per language, in it a dot with its interval per series.
 
     names: of all series, a colour for each. level: where a dashed line is; marks: or a mark for
-    each category. beside: whether series have rows of their own within that of a category.
+    each language.
     """
     shown = list(dict.fromkeys(row["series"] for row in rows))
-    order = list(dict.fromkeys(row[category] for row in rows))
-    x, y = linear("value", unit), categories(category, order, labelLimit=190, grid=True)
-    ticks = chart([{category: name, "value": of} for name, of in (marks or {}).items()])
+    order = list(dict.fromkeys(row["language"] for row in rows))
+    x, y = linear("value", unit), categories("language", order, labelLimit=190, grid=True)
+    ticks = chart([{"language": name, "value": of} for name, of in (marks or {}).items()])
     ticks = ticks.encode(x=x.channel(alt.X), y=y.channel(alt.Y))
-    height = max(28, 10 * len(shown) + 12) if beside else 21
     return intervals(
         title,
         rows,
         x,
         y,
         colour(list(names), shown, "circle"),
-        height=height * len(order) + 20,
-        side_by_side=shown if beside else (),
-        said=said,
+        height=max(28, 10 * len(shown) + 12) * len(order) + 20,
+        side_by_side=shown,
+        said=_SAID,
         size=48,
         width=2,
         under=(
@@ -126,24 +113,22 @@ def replay_figure(evaluation: Evaluation, measures: Sequence[Measure]) -> Figure
     first, panels, rows = evaluation.models[0].name, list[alt.LayerChart](), list[Row]()
     for (target, shape), shares in groups.items():
         for measure in measures:
-            own = list(_relative(measure, shares, first))
-            if len({row["replay"] for row in own}) > 1:
-                task, versus = measure.task, measure.names[first]
-                unit = f"score relative to {versus}" if task else f"{measure.unit} above {versus}"
+            own = _relative(measure, dict(sorted(shares.items(), key=lambda of: of[1])), first)
+            if len({row["share"] for row in own}) > 1:
                 title = f"{measure.name}{f', {target} {shape}' if len(groups) > 1 else ''}"
-                panels.append(_lines(measure, own, title, unit))
+                panels.append(_lines(measure, own, title, measure.names[first]))
                 rows += [{"on": measure.name, **row} for row in own]
     if not panels:
         return None
     caption = (
-        "Continued runs by the share of replay in their training, with 95 % confidence intervals. "
-        "Of a text, the difference of losses; of a task, (accuracy − chance) / (accuracy of the "
-        "first model − chance), left out where that model is not significantly above chance."
+        "Continued runs by the share of replay in their training. Of a text, the difference of "
+        "losses; of a task, (accuracy − chance) / (accuracy of the first model − chance), left out "
+        "where that model is not significantly above chance."
     )
     return Figure("replay", "By share of replay", caption, tuple(panels), tuple(rows))
 
 
-def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> Iterator[Row]:
+def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> list[Row]:
     compared = {
         each.model: each.relative_of if measure.task else each.languages
         for each in measure.scores.compared
@@ -151,16 +136,19 @@ def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> Iter
     each = ((lang, of) for by in compared.values() for lang, of in by.items())
     lacking = {lang for lang, of in each if measure.task and of.low is None}
     same = dict.fromkeys(measure.scores.languages, Estimate(1.0 if measure.task else 0.0))
+    rows: list[Row] = []
     for model, share in shares.items():
         values = same if model == first else compared.get(model, {})
-        there = {lang: of for lang, of in values.items() if lang not in lacking}
-        for row in _rows(measure, [(model, there)], replay=share, share=f"{100 * share:.3g} %"):
-            yield {**row, "model": row["series"], "series": row["language"]}
+        there = {lang: {lang: of} for lang, of in values.items() if lang not in lacking}
+        about = {"model": measure.names[model], "share": f"{100 * share:.3g} %"}
+        rows += [row | about for row in estimate_rows(there)]
+    return rows
 
 
-def _lines(measure: Measure, rows: Sequence[Row], title: str, unit: str) -> alt.LayerChart:
+def _lines(measure: Measure, rows: Sequence[Row], title: str, first: str) -> alt.LayerChart:
     """Shares of replay next to each other, a line per language."""
-    shares = [share for _, share in sorted({(row["replay"], row["share"]) for row in rows})]
+    shares = list(dict.fromkeys(row["share"] for row in rows))
+    unit = f"score relative to {first}" if measure.task else f"{measure.unit} above {first}"
     x, y = categories("share", shares, size=12, labelAngle=0), linear("value", unit)
     tint = colour(measure.scores.languages, (row["series"] for row in rows), "circle")
     ranged = [row for row in rows if row["low"] is not None]
@@ -170,5 +158,5 @@ def _lines(measure: Measure, rows: Sequence[Row], title: str, unit: str) -> alt.
         rule(y=y, at=1.0 if measure.task else 0.0),
         line(rows, x, y, tint, mean=True, width=1.5, opacity=0.7),
         ends.encode(y2="high:Q").mark_rule(strokeWidth=2) if ranged else None,
-        dots(rows, x, y, tint, said=("model", *_SAID)),
+        dots(rows, x, y, tint, said=("model", *_SAID[:1], *_SAID[2:])),
     )

@@ -1,8 +1,10 @@
 """Texts and tasks of an evaluation seen alike: their tables, for page, terminal and cards."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from statistics import fmean
+from types import MappingProxyType
 from typing import Self
 
 from tongues.estimate import LEVEL, Estimate
@@ -26,14 +28,11 @@ _COMPARED = {
 
 def labels(evaluation: Evaluation) -> dict[str, str]:
     """The models' names, without the folder that all of them share."""
-    names = [model.name for model in evaluation.models]
-    folders = [name.split("/")[:-1] for name in names] if len(names) > 1 else []
-    shared = 0
-    for parts in zip(*folders, strict=False):
-        if len(set(parts)) > 1:
-            break
-        shared += 1
-    return {name: "/".join(name.split("/")[shared:]) for name in names}
+    parts = {model.name: model.name.split("/") for model in evaluation.models}
+    folders = [each[:-1] for each in parts.values()]
+    same = takewhile(lambda each: len(set(each)) == 1, zip(*folders, strict=False))
+    shared = len(list(same)) if len(folders) > 1 else 0
+    return {name: "/".join(each[shared:]) for name, each in parts.items()}
 
 
 def show_perplexity(value: float | None) -> str:
@@ -58,67 +57,65 @@ class Measure:
     values: Mapping[str, Mapping[str, Estimate]]
     names: Mapping[str, str]
     roles: Mapping[str, str]
+    task: bool  # whether these are accuracies, of which more is better
+    title: str  # what was measured
+    show: Show  # writes a value or a difference
+    unit: str  # of differences
+    versus_base: Sequence[Comparison]  # every model versus its base, of texts
+    versus_first: Sequence[Comparison]  # every model versus the first, but for those
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> list[Self]:
         """Every text, then every task."""
-        names = labels(evaluation)
-        measures: list[Self] = []
+        names, measures = labels(evaluation), list[Self]()
         runs = [model.trained.roles for model in evaluation.models if model.trained]
         runs = [roles for roles in runs if roles.base_languages] or runs
         for name, scores in (*evaluation.texts.items(), *evaluation.tasks.items()):
-            if isinstance(scores, TextScores):
-                values = {
-                    m: {lang: loss.bits_per_byte for lang, loss in by.items()}
-                    for m, by in scores.losses.items()
-                }
-            else:
-                values = {
-                    m: {lang: of.share.times(100.0) for lang, of in by.items()}
-                    for m, by in scores.accuracies.items()
-                }
             each = {lang: {r.role(lang): None for r in runs} for lang in scores.languages}
             alike = len({tuple(roles) for roles in each.values()}) == 1
             alike = alike and all(len(roles) < 2 for roles in each.values())
             roles = {} if alike else {lang: " or ".join(roles) for lang, roles in each.items()}
-            measures.append(cls(name, scores, values, names, roles))
+            task = isinstance(scores, TaskScores)
+            values: dict[str, dict[str, Estimate]] = {}
+            if isinstance(scores, TextScores):
+                unit, bases = _UNITS[scores.unit], scores.forgotten
+                for model, losses in scores.losses.items():
+                    values[model] = {lang: of.bits_per_byte for lang, of in losses.items()}
+            else:
+                unit, bases = "points", ()
+                for model, right in scores.accuracies.items():
+                    values[model] = {lang: of.share.times(100.0) for lang, of in right.items()}
+            pairs = {(each.model, each.other) for each in bases}
+            measure = cls(
+                name=name,
+                scores=scores,
+                values=values,
+                names=names,
+                roles=roles,
+                task=task,
+                title=f"{'Accuracy in' if task else 'Losses on'} {name}",
+                show=fixed(1 if task else 3),
+                unit=unit,
+                versus_base=bases,
+                versus_first=[c for c in scores.compared if (c.model, c.other) not in pairs],
+            )
+            measures.append(measure)
         return measures
 
     @property
-    def task(self) -> bool:
-        """Whether these are accuracies, of which more is better."""
-        return isinstance(self.scores, TaskScores)
-
-    @property
-    def title(self) -> str:
-        """What was measured."""
-        return f"{'Accuracy in' if self.task else 'Losses on'} {self.name}"
-
-    @property
-    def show(self) -> Show:
-        """Writes a value or a difference."""
-        return fixed(1 if self.task else 3)
-
-    @property
-    def unit(self) -> str:
-        """Of differences."""
-        return _UNITS[self.scores.unit] if isinstance(self.scores, TextScores) else "points"
-
-    @property
-    def versus_base(self) -> Sequence[Comparison]:
-        """Every model versus its base, of texts."""
-        return self.scores.forgotten if isinstance(self.scores, TextScores) else ()
-
-    @property
-    def versus_first(self) -> Sequence[Comparison]:
-        """Every model versus the first, but for those versus its base."""
-        bases = {(each.model, each.other) for each in self.versus_base}
-        return [each for each in self.scores.compared if (each.model, each.other) not in bases]
+    def versus(self) -> dict[str, Sequence[Comparison]]:
+        """What there is of the two, by the other's name."""
+        each = {"its base": self.versus_base, next(iter(self.names.values())): self.versus_first}
+        return {other: comparisons for other, comparisons in each.items() if comparisons}
 
     def differences(self, comparison: Comparison) -> dict[str, Estimate]:
         """Those of a comparison by language, in `unit`."""
         factor = 100.0 if self.task else 1.0
         return {lang: of.times(factor) for lang, of in comparison.languages.items()}
+
+    def changes(self, comparisons: Sequence[Comparison]) -> dict[str, dict[str, Estimate]]:
+        """The differences of several, by the name of the model as it is shown."""
+        return {self.names[each.model]: self.differences(each) for each in comparisons}
 
     def leaders(self, language: str) -> Sequence[str]:
         """The models that none is significantly better than."""
@@ -131,91 +128,94 @@ class Measure:
         model is the best. models: by default all.
         """
         scores, models = self.scores, models or list(self.values)
-
-        def cells(language: str) -> list[Entry]:
-            leaders = self.leaders(language)
+        rows: dict[str, list[Entry]] = {}
+        for lang in scores.languages:
+            leaders = self.leaders(lang)
             bold = set(leaders) if len(leaders) < len(self.values) else set()
-            own = [(model, self.values[model].get(language)) for model in models]
-            shown: list[Entry] = [_cell(of, self.show, strong=m in bold) for m, of in own]
+            values = {model: self.values[model].get(lang) for model in models}
+            rows[lang] = [_cell(of, self.show, strong=m in bold) for m, of in values.items()]
             if isinstance(scores, TextScores):
-                losses = [by[language] for by in scores.losses.values() if language in by]
-                return [*shown, losses[0].documents]
-            each = [scores.accuracies[model][language] for model in models]
-            counts = sorted({of.items for of in each})
-            items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
-            return [*shown, _chance(each[0].chance), Cell(items, counts[0])]
-
-        rest: list[list[Entry]] = []
-        ends: list[Entry] = [None]
-        if isinstance(scores, TaskScores):
-            ends = [None, None]
-            means = [_cell(scores.mean[model].times(100.0), self.show) for model in models]
-            rest.append(["mean", *means, _chance(scores.chance), None])
-        if len(models) > 1 and all(model in scores.best for model in models):
-            won = [
-                Cell(f"{rate.alone + rate.shared} of {rate.languages}", below=shared)
-                for rate in (scores.best[model] for model in models)
-                for shared in (f"{rate.shared} shared" if rate.shared else "",)
-            ]
-            rest.append(["best in", *won, *ends])
+                documents = (by[lang].documents for by in scores.losses.values() if lang in by)
+                rows[lang].append(next(documents))
+            else:
+                each = [scores.accuracies[model][lang] for model in models]
+                counts = sorted({of.items for of in each})
+                items = "–".join(f"{count:,}" for count in dict.fromkeys([counts[0], counts[-1]]))
+                rows[lang] += [_chance(each[0].chance), Cell(items, counts[0])]
         last = ["chance", "items"] if self.task else ["documents"]
-        return self._table([*self._heads(models), *last], cells, rest)
+        rest: dict[str, list[Entry]] = {}
+        if isinstance(scores, TaskScores):
+            means = [_cell(scores.mean[model].times(100.0), self.show) for model in models]
+            rest["mean"] = [*means, _chance(scores.chance), None]
+        if len(models) > 1 and all(model in scores.best for model in models):
+            rates = [scores.best[model] for model in models]
+            won = [_count(of.alone + of.shared, of.languages, of.shared, "shared") for of in rates]
+            rest["best in"] = [*won, *(None for _ in last)]
+        return self._table([*self._heads(models), *last], rows, rest)
 
     def comparison_table(self, comparisons: Sequence[Comparison]) -> Table:
         """Differences, a column per comparison; last their mean, and languages ahead."""
         columns = [self.differences(each) for each in comparisons]
-        factor = 100.0 if self.task else 1.0
-
-        def cell(of: Estimate | None) -> Cell:
-            return _cell(of, self.show, difference=True)
-
-        ahead = [
-            Cell(f"{s.wins} of {s.wins + s.losses + s.ties}", below=ties, quiet=(s.p or 1) > LEVEL)
-            for s in (each.signs for each in comparisons)
-            for ties in (f"{s.ties} level" if s.ties else "",)
-        ]
-        means = [each.mean and each.mean.times(factor) for each in comparisons]
         heads = self._heads([each.model for each in comparisons])
         if len({each.other for each in comparisons}) > 1:
             heads = [
                 replace(head, below=f"{head.below} versus {self.names[each.other]}".strip())
                 for head, each in zip(heads, comparisons, strict=True)
             ]
-        rest: list[list[Entry]] = [["mean", *map(cell, means)], ["ahead in", *ahead]]
-        return self._table(heads, lambda lang: [cell(of.get(lang)) for of in columns], rest)
+        rows = {
+            lang: [_cell(of.get(lang), self.show, difference=True) for of in columns]
+            for lang in self.scores.languages
+        }
+        factor = 100.0 if self.task else 1.0
+        means = [each.mean and each.mean.times(factor) for each in comparisons]
+        signs = [each.signs for each in comparisons]
+        rest: dict[str, list[Entry]] = {
+            "mean": [_cell(of, self.show, difference=True) for of in means],
+            "ahead in": [
+                replace(
+                    _count(s.wins, s.wins + s.losses + s.ties, s.ties, "level"),
+                    quiet=(s.p or 1) > LEVEL,
+                )
+                for s in signs
+            ],
+        }
+        return self._table(heads, rows, rest)
 
     def perplexity_table(self, models: Sequence[str]) -> Table:
         """Perplexities of a token, and their mean."""
         assert isinstance(self.scores, TextScores)
         losses = [self.scores.losses[model] for model in models]
         each = [{lang: of.perplexity or float("inf") for lang, of in by.items()} for by in losses]
+        rows = {
+            lang: [show_perplexity(of[lang]) if lang in of else None for of in each]
+            for lang in self.scores.languages
+        }
         means = [show_perplexity(fmean(of.values())) for of in each]
-        return self._table(
-            self._heads(models),
-            lambda lang: [show_perplexity(of[lang]) if lang in of else None for of in each],
-            [["mean", *means]],
-        )
+        return self._table(self._heads(models), rows, {"mean": means})
 
-    def segment_table(self, models: Sequence[str] = ()) -> Table:
+    def segment_table(self, models: Sequence[str]) -> Table:
         """Bits of segments that are translations of each other, which compare between languages."""
         assert isinstance(self.scores, TextScores)
         bits = self.scores.bits_per_segment
-        shown = [model for model in models or bits if model in bits]
-        return self._table(
-            self._heads(shown), lambda lang: [f"{bits[model][lang]:,.1f}" for model in shown]
-        )
+        shown = [model for model in models if model in bits]
+        rows = {
+            lang: [f"{bits[model][lang]:,.1f}" for model in shown] for lang in self.scores.languages
+        }
+        return self._table(self._heads(shown), rows)
 
     def _table(
         self,
         heads: Sequence[str | Cell],
-        cells: Callable[[str], Sequence[Entry]],
-        rest: Sequence[Sequence[Entry]] = (),
+        rows: Mapping[str, Sequence[Entry]],
+        rest: Mapping[str, Sequence[Entry]] = MappingProxyType({}),
     ) -> Table:
         """A row per language with its role; the rest only where they have one role."""
-        role, languages = ["role"] if self.roles else [], self.scores.languages
-        rows = [[lang, *([self.roles[lang]] if role else []), *cells(lang)] for lang in languages]
-        more = rest if len(languages) > 1 and not role else ()
-        return Table(["language", *role, *heads], [*rows, *more])
+        role = ["role"] if self.roles else []
+        each = [[lang, *(self.roles[lang] for _ in role), *row] for lang, row in rows.items()]
+        more = rest if len(rows) > 1 and not role else {}
+        return Table(
+            ["language", *role, *heads], [*each, *([name, *row] for name, row in more.items())]
+        )
 
     def _heads(self, models: Sequence[str]) -> list[Cell]:
         """Names as columns are headed, a routing below."""
@@ -269,6 +269,10 @@ def _cell(
         ends += ", too few" if of.reason else ", not significant"
     cell = estimate_cell(of, show, plus=difference, quiet=difference and not of.significant)
     return replace(cell, below=ends, strong=strong)
+
+
+def _count(part: int, whole: int, more: int, name: str) -> Cell:
+    return Cell(f"{part} of {whole}", below=f"{more} {name}" if more else "")
 
 
 def _chance(chance: Chance) -> Cell:

@@ -1,6 +1,5 @@
 """The page of an evaluation: the answer, then texts, forgetting, tasks, and what the models are."""
 
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from tongues.report.evaluation.answer import answer, measure_blocks, number_card
 from tongues.report.evaluation.figures import base_figure, replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, how, model_table
 
-__all__ = ["answer_block", "score_blocks", "write_evaluation_report"]
+__all__ = ["score_blocks", "write_evaluation_report"]
 
 
 def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
@@ -19,11 +18,22 @@ def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
 
     An earlier report at `folder` is replaced, any other filled folder refused.
     """
+    measures, blocks = Measure.of(evaluation), list[b.Block | None]()
+    for measure in measures:
+        inside = list(measure_blocks(evaluation, measure))
+        blocks.append(b.Section(measure.name, measure.title, inside))
+        blocks += [score_figure(measure), base_figure(measure)]
+    blocks.append(replay_figure(evaluation, measures))
+    window, stride = evaluation.policy.window, evaluation.policy.stride
+    about = "as long as a model's context" if window is None else f"of {window:,} tokens"
+    step = f", {stride:,} new ones in each" if stride not in (None, window) else ""
+    policy = b.Paragraph(f"Long texts are scored in windows {about}{step}.", "quiet")
+    blocks.append(b.Section("models", "Models", [policy, model_table(evaluation)]))
     kinds = (("model", evaluation.models), ("text", evaluation.texts), ("task", evaluation.tasks))
     counts = (f"{len(of)} {kind}{'s' * (len(of) != 1)}" for kind, of in kinds if of)
     page = b.Page(
         f"Evaluation: {folder.name.removesuffix('-evaluation')}",
-        [number_cards(evaluation), answer_block(evaluation), *_sections(evaluation)],
+        [number_cards(evaluation), _topics(evaluation), *filter(None, blocks)],
         lead=[b.Paragraph(" · ".join(counts), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"findings": answer(evaluation), **evaluation.to_json()},
@@ -31,35 +41,16 @@ def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
     return write_page(page, folder)
 
 
-def answer_block(evaluation: Evaluation) -> b.Topics:
-    """What the page says first."""
-    return b.Topics({topic: [b.Items(lines)] for topic, lines in answer(evaluation).items()})
-
-
 def score_blocks(evaluation: Evaluation, *, compare: bool = False) -> list[b.Block]:
-    """The tables of scores, and of all differences, for the terminal."""
+    """The tables of scores, and of all differences with the answer, for the terminal."""
     blocks: list[b.Block] = []
     for measure in Measure.of(evaluation):
         blocks.append(b.Section("", f"{measure.title}. {how(measure)}", [measure.score_table()]))
-        first = measure.names[evaluation.models[0].name]
-        each = {"its base": measure.versus_base, first: measure.versus_first} if compare else {}
-        for other, compared in each.items():
-            if compared:
-                title = f"{measure.title} versus {other}, {measure.unit}"
-                blocks.append(b.Section("", title, [measure.comparison_table(compared)]))
-    return [*blocks, answer_block(evaluation)] if compare else blocks
+        for other, compared in measure.versus.items() if compare else ():
+            title = f"{measure.title} versus {other}, {measure.unit}"
+            blocks.append(b.Section("", title, [measure.comparison_table(compared)]))
+    return [*blocks, _topics(evaluation)] if compare else blocks
 
 
-def _sections(evaluation: Evaluation) -> Iterator[b.Block]:
-    """In reading order."""
-    measures = Measure.of(evaluation)
-    for measure in measures:
-        yield b.Section(measure.name, measure.title, list(measure_blocks(evaluation, measure)))
-        figures = (score_figure(measure), base_figure(measure))
-        yield from (figure for figure in figures if figure)
-    yield from filter(None, [replay_figure(evaluation, measures)])
-    window, stride = evaluation.policy.window, evaluation.policy.stride
-    about = "as long as a model's context" if window is None else f"of {window:,} tokens"
-    step = f", {stride:,} new ones in each" if stride not in (None, window) else ""
-    policy = b.Paragraph(f"Long texts are scored in windows {about}{step}.", "quiet")
-    yield b.Section("models", "Models", [policy, model_table(evaluation)])
+def _topics(evaluation: Evaluation) -> b.Topics:
+    return b.Topics({topic: [b.Items(lines)] for topic, lines in answer(evaluation).items()})

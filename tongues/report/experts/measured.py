@@ -1,6 +1,6 @@
 """An evaluation of experts, put in order: settings, the best of them, each expert, what grew."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Self
@@ -9,65 +9,65 @@ from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import (
     Comparison,
     Cost,
+    EvaluatedModel,
     Evaluation,
     ExpertCell,
     ExpertScores,
     Loss,
+    TextScores,
 )
 from tongues.experts.ensemble import ROUTINGS
 
-__all__ = ["ExpertRise", "Growth", "MeasuredExperts", "Setting", "differ"]
+__all__ = ["ExpertRise", "Growth", "MeasuredExperts", "Setting"]
 
 _OWN = 0.5  # share of a language's text from which an expert counts as one that learned it
-_EVEN = 1.1  # the most text is so many times the least, where all languages have alike
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A division of the text by one routing; `versus`: its base, dense, before."""
+    """A division of the text by one routing; loss, perplexity, bits per byte: language means."""
 
     division: str  # `base` is the model that all branch from
-    routing: str
+    routing: str  # empty for one model alone
+    kind: str  # the routing without its number of experts
     k: int
     cost: Cost
     losses: Mapping[str, Loss]  # by language
-    versus: Mapping[str, Comparison]
+    versus: Mapping[str, Comparison]  # its base, dense, before
     whole: bool  # whether it could score every language
+    loss: float  # nats per token
+    perplexity: float
+    bits_per_byte: float
+    baseline: bool  # whether its routing ignores the text and is there to compare with
+    needs_language: bool  # whether its routing must be told each text's language
+
+    @classmethod
+    def of(cls, model: EvaluatedModel, text: TextScores, division: str) -> Self:
+        """That of a model."""
+        losses = text.losses[model.name]
+        routing = model.routing if model.experts > 1 else ""
+        kind = routing.partition(":")[0]
+        groups = {"base": text.forgotten, "dense": text.compared, "before": text.grown}
+        return cls(
+            division=division,
+            routing=routing,
+            kind=kind,
+            k=model.experts,
+            cost=text.costs[model.name],
+            losses=losses,
+            versus={key: c for key, of in groups.items() for c in of if c.model == model.name},
+            whole=len(losses) == len(text.languages),
+            loss=fmean(of.nats_per_token for of in losses.values()),
+            perplexity=fmean(of.perplexity or float("inf") for of in losses.values()),
+            bits_per_byte=fmean(of.bits_per_byte.value for of in losses.values()),
+            baseline=bool(kind) and ROUTINGS.find(kind).baseline,
+            needs_language=bool(kind) and ROUTINGS.find(kind).needs_language,
+        )
 
     @property
     def name(self) -> str:
         """The division and its routing; one model alone has no routing."""
-        return self.division if self.k == 1 else f"{self.division}, {self.routing}"
-
-    @property
-    def kind(self) -> str:
-        """The routing without its number of experts."""
-        return self.routing.partition(":")[0] if self.k > 1 else ""
-
-    @property
-    def baseline(self) -> bool:
-        """Whether its routing ignores the text and is there to compare with."""
-        return bool(self.kind) and ROUTINGS.find(self.kind).baseline
-
-    @property
-    def needs_language(self) -> bool:
-        """Whether its routing must be told each text's language."""
-        return bool(self.kind) and ROUTINGS.find(self.kind).needs_language
-
-    @property
-    def loss(self) -> float:
-        """Nats per token, mean over languages."""
-        return fmean(of.nats_per_token for of in self.losses.values())
-
-    @property
-    def perplexity(self) -> float:
-        """Mean over languages."""
-        return fmean(of.perplexity or float("inf") for of in self.losses.values())
-
-    @property
-    def bits_per_byte(self) -> float:
-        """Mean over languages."""
-        return fmean(of.bits_per_byte.value for of in self.losses.values())
+        return f"{self.division}, {self.routing}" if self.routing else self.division
 
     def difference(self, other: str, language: str = "") -> Estimate | None:
         """Its loss minus that of one of `versus`, in the mean or on a language."""
@@ -106,61 +106,36 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredExperts:
-    """The settings of an evaluation; the base model is the first."""
+    """The settings of an evaluation."""
 
     settings: Sequence[Setting]
     scores: ExpertScores
+    base: Setting  # the model that all branch from
+    dense: Setting | None  # the one model trained on the text of all languages
+    languages: Sequence[str]
+    references: Sequence[str]  # what experts are compared with, the stronger first
+    divisions: Sequence[str]  # but for the dense one
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Self:
         """Those of an evaluation of experts."""
         assert evaluation.experts
         (text,) = evaluation.texts.values()
-        compared = {"base": text.forgotten, "dense": text.compared, "before": text.grown}
         settings = [
-            Setting(
-                division=model.division if place else "base",
-                routing=model.routing,
-                k=model.experts,
-                cost=text.costs[model.name],
-                losses=text.losses[model.name],
-                versus={
-                    key: each
-                    for key, comparisons in compared.items()
-                    for each in comparisons
-                    if each.model == model.name
-                },
-                whole=len(text.losses[model.name]) == len(text.languages),
-            )
+            Setting.of(model, text, model.division if place else "base")
             for place, model in enumerate(evaluation.models)
         ]
-        return cls(settings, evaluation.experts)
-
-    @property
-    def base(self) -> Setting:
-        """The model that all branch from."""
-        return self.settings[0]
-
-    @property
-    def languages(self) -> list[str]:
-        """All that were scored."""
-        return list(self.base.losses)
-
-    @property
-    def dense(self) -> Setting | None:
-        """The one model trained on the text of all languages."""
-        return next((each for each in self.settings if each.division == "dense"), None)
-
-    @property
-    def references(self) -> list[str]:
-        """What experts are compared with, the stronger first."""
-        return [*(["dense"] if self.dense else []), "base"]
-
-    @property
-    def divisions(self) -> list[str]:
-        """Every division but the dense one."""
-        names = dict.fromkeys(each.division for each in self.settings)
-        return [name for name in names if name not in ("base", "dense")]
+        dense = next((each for each in settings if each.division == "dense"), None)
+        names = dict.fromkeys(each.division for each in settings)
+        return cls(
+            settings=settings,
+            scores=evaluation.experts,
+            base=settings[0],
+            dense=dense,
+            languages=list(settings[0].losses),
+            references=["dense", "base"] if dense else ["base"],
+            divisions=[name for name in names if name not in ("base", "dense")],
+        )
 
     @property
     def colours(self) -> list[str]:
@@ -172,6 +147,11 @@ class MeasuredExperts:
         divisions = [division] if division else self.divisions
         there = (each for each in self.settings if each.division in divisions)
         return [each for each in there if each.whole and not each.baseline]
+
+    def scored(self, lang: str, divisions: Sequence[str]) -> list[Setting]:
+        """Settings of some divisions that could score a language; no baselines."""
+        there = (each for each in self.settings if each.division in divisions)
+        return [each for each in there if lang in each.losses and not each.baseline]
 
     def best(self, settings: Iterable[Setting] | None = None, lang: str = "") -> Setting | None:
         """That of the lowest loss, in the mean or on a language; settings: by default the usable.
@@ -194,15 +174,10 @@ class MeasuredExperts:
         each = {name: self.best(self.usable(name)) for name in self.divisions}
         return {name: setting for name, setting in each.items() if setting}
 
-    def best_on(self, lang: str, divisions: Container[str]) -> Setting | None:
-        """The lowest on a language among some divisions, baselines left out."""
-        there = (s for s in self.settings if s.division in divisions and lang in s.losses)
-        return self.best((each for each in there if not each.baseline), lang)
-
-    @property
-    def frequencies(self) -> Mapping[str, float]:
-        """Each language's share of what the base was trained on; else its training tokens here."""
-        return self.scores.base_shares or self.scores.train_tokens
+    def own_setting(self, division: str, lang: str) -> Setting | None:
+        """A division as it is used for a language: by its own expert where that has one."""
+        there = self.scored(lang, [division])
+        return min(there, key=lambda each: not each.needs_language, default=None)
 
     def cells(self, division: str) -> list[ExpertCell]:
         """Every expert of a division on every language."""
@@ -230,42 +205,23 @@ class MeasuredExperts:
         order = list(dict.fromkeys(cell.language for cell in self.scores.cells))
         return sorted(rises, key=lambda rise: order.index(rise.lang))
 
-    def unlearned(self, division: str) -> dict[str, float]:
-        """Of each language, the mean rise of loss over the experts that did not learn it."""
-        each: dict[str, list[float]] = {}
-        for rise in self.rises:
-            if rise.division == division and not rise.learned:
-                each.setdefault(rise.lang, []).append(rise.rise)
-        return {lang: fmean(rises) for lang, rises in each.items()}
-
     @property
     def growth(self) -> Growth | None:
         """What was added to the ensemble `before`, if anything grew."""
-        before, grown = self.cells("before"), self.cells("grown")
+        before = self.cells("before")
         known = {cell.language for cell in before if cell.learned > 0}
         old = {cell.expert for cell in before}
         learned: dict[str, list[ExpertCell]] = {}
-        for cell in grown if before else ():
+        alone: dict[str, list[float]] = {}
+        for cell in self.cells("grown") if before else ():
             if cell.expert not in old and cell.learned > 0:
                 learned.setdefault(cell.expert, []).append(cell)
-        donors: dict[str, tuple[str, ...]] = {}
-        alone: dict[str, list[float]] = {}
-        for cells in learned.values():
-            languages = [cell.language for cell in cells]
-            for cell in cells:
                 alone.setdefault(cell.language, []).append(cell.loss)
-                if cell.language not in known:
-                    donors[cell.language] = tuple(lang for lang in languages if lang in known)
+        donors = {
+            cell.language: tuple(of.language for of in cells if of.language in known)
+            for cells in learned.values()
+            for cell in cells
+            if cell.language not in known
+        }
         means = {lang: fmean(losses) for lang, losses in alone.items()}
         return Growth(donors, means) if donors else None
-
-    def own_setting(self, division: str, lang: str) -> Setting | None:
-        """A division as it is used for a language: by its own expert where that has one."""
-        there = [s for s in self.settings if s.division == division and lang in s.losses]
-        there = [each for each in there if not each.baseline]
-        return min(there, key=lambda each: not each.needs_language, default=None)
-
-
-def differ(amounts: Mapping[str, float]) -> bool:
-    """Whether languages differ in their amounts enough to look for what that does."""
-    return max(amounts.values()) > _EVEN * min(amounts.values())

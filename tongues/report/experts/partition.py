@@ -9,20 +9,14 @@ from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance, leaves
 from tongues.pages import blocks as b
 from tongues.pages import check_folder, percent, percent_cell, write_page
-from tongues.pages.axes import COUNT, Axis, Row, categories, colour, linear, tips
+from tongues.pages.axes import Axis, Row, categories, colour, linear, tips
 from tongues.pages.plots import alt, bars, chart, heat, panel, words
 from tongues.quantities import show_count
 
 __all__ = ["part_table", "partition_lead", "spread_panel", "write_partition_page"]
 
-_ABOUT_MERGES = (
-    "In every round each cluster merges with exactly one other, the nearest pair first. Where "
-    "the number of languages is not the number of parts times a power of two, only some merge "
-    "in the first round, so that the parts stay within one language of each other."
-)
 _SEEN = 0.0005  # shares below it are neither named nor drawn
 _ROW = 24  # pixels of a language or a part
-_NAMED = 0.035  # share of the widest bar from which a piece of it has room for a name
 _WRITTEN = 12  # languages up to which a matrix says its distances
 
 
@@ -41,10 +35,12 @@ def write_partition_page(
     check_folder(out)
     notes = [b.Callout("Notes", partition.notes)] if partition.notes else []
     figures = [_tree(partition)] if partition.merges else []
-    figures.append(_shares(partition, text))
+    spread, rows = spread_panel("Each language's text", partition)
+    rows = tuple(row | {"tokens": row["share"] * text[row["language"]]} for row in rows)
+    caption = "How the text of each language is spread over the parts."
+    figures.append(b.Figure("shares", "Whose text each expert learns", caption, (spread,), rows))
     if partition.distances and len(partition.distances) > 1:
         figures.append(_matrix(partition, partition.distances))
-    decisions = [b.Paragraph(_ABOUT_MERGES, "quiet"), _merge_table(partition)]
     page = b.Page(
         title or f"Partition in {partition.k} parts",
         [
@@ -52,7 +48,6 @@ def write_partition_page(
             *notes,
             b.Section("parts", "Parts", [part_table(partition, text)]),
             *figures,
-            *([b.Section("decisions", "Decisions", decisions)] if partition.merges else []),
         ],
         lead=[b.Paragraph(partition_lead(partition), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
@@ -96,32 +91,13 @@ def _cards(partition: Partition, text: Mapping[str, float]) -> b.Cards:
     sizes = amounts(partition, text)
     most = [max(s.get(lang, 0.0) for s in partition.shares) for lang in partition.languages]
     whole = sum(part > 1 - _SEEN for part in most)
-    counts = [sum(part >= _SEEN for part in shares.values()) for shares in partition.shares]
-    each = "–".join(dict.fromkeys([str(min(counts)), str(max(counts))]))
-    below = f"{each} languages in each" if whole == len(most) else "with text of several languages"
     span = f"{show_count(min(sizes))} to {show_count(max(sizes))} tokens"
-    cards = [
-        b.Card(str(partition.k), below, "parts, an expert for each"),
-        b.Card(f"{balance(sizes):.2f}", span, "times the mean is the largest part's text"),
-    ]
+    cards = [b.Card(f"{balance(sizes):.2f}", span, "times the mean is the largest part's text")]
     if partition.k > 1:
         between = f"{whole} of {len(most)} languages are in one part whole"
         what = "of a language's text, on average, is in one part"
         cards.append(b.Card(percent(sum(most) / len(most)), between, what))
     return b.Cards(cards)
-
-
-def _merge_table(partition: Partition) -> b.Table:
-    """Every merge of the tree, nearest first in each round."""
-    rows: list[list[b.Entry]] = []
-    for merge in partition.merges:
-        both = {*merge.left, *merge.right}
-        within = [n for n, part in enumerate(partition.clusters) if both <= set(part)]
-        sides = ", ".join(merge.left), ", ".join(merge.right)
-        distance = b.Cell(f"{merge.distance:.3f}", merge.distance)
-        where = f"part {within[0]}" if within else "above the parts"
-        rows.append([merge.round, distance, *sides, where])
-    return b.Table(["round", "distance", "cluster", "with", "in"], rows)
 
 
 def _tree(partition: Partition) -> b.Figure:
@@ -148,23 +124,23 @@ def _tree(partition: Partition) -> b.Figure:
     labels = categories("y", (), values=list(range(height)), labelExpr=names, labelOverlap=False)
     y = Axis("y", None, down, labels.axis)
 
-    def rules(rows: list[Row]) -> alt.Chart:
-        return chart(rows).encode(x.channel(alt.X), y.channel(alt.Y), x2="x2:Q", y2="y2:Q")
-
-    within = [row for row in lines if row["series"]]
-    above = [row for row in lines if not row["series"]]
+    rules = chart(lines).encode(x.channel(alt.X), y.channel(alt.Y), x2="x2:Q", y2="y2:Q")
+    above = rules.transform_filter("!datum.series").mark_rule(strokeWidth=2, opacity=0.5)
+    within = rules.transform_filter("datum.series").mark_rule(strokeWidth=2.5)
     texts = words(joints, x, y, align="left", baseline="bottom", dx=4, dy=-3)
     tint = colour([f"part {number}" for number in range(partition.k)])
     drawn = panel(
         "Balanced tree of languages",
-        rules(above).mark_rule(strokeWidth=2, opacity=0.5) if above else None,
-        rules(within).mark_rule(strokeWidth=2.5).encode(tint) if within else None,
+        above,
+        within.encode(tint),
         *(layer.encode(tooltip=tips("left", "right=with", "distance")) for layer in texts),
         height=_ROW * height + 20,
     )
     caption = (
-        "Each joint shows the distance at which two clusters merged. Coloured lines are within a "
-        "part, grey ones above: they show which parts are near each other."
+        "In every round each cluster merges with exactly one other, the nearest pair first; a "
+        "joint shows their distance. Where the number of languages is not the number of parts "
+        "times a power of two, only some merge in the first round, so that the parts stay within "
+        "one language of each other. Coloured lines are within a part, grey ones above."
     )
     return b.Figure("tree", "The tree behind the parts", caption, (drawn,), tuple(joints))
 
@@ -190,37 +166,6 @@ def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list
         band=0.75,
     )
     return drawn, rows
-
-
-def _shares(partition: Partition, text: Mapping[str, float]) -> b.Figure:
-    """Whose text is where, by language and by part."""
-    spread, rows = spread_panel("Each language's text", partition)
-    rows = [row | {"tokens": row["share"] * text[row["language"]]} for row in rows]
-    rows.sort(key=lambda row: (row["part"], -row["tokens"]))
-    least, reached, drawn = _NAMED * max(amounts(partition, text)), dict[int, float](), list[Row]()
-    for row in rows:
-        start = reached.get(row["part"], 0.0)
-        end = reached[row["part"]] = start + row["tokens"]
-        name = row["language"] if row["tokens"] >= least else ""
-        drawn.append(row | {"from": start, "to": end, "middle": (start + end) / 2, "name": name})
-    names = [f"part {number}" for number in range(partition.k)]
-    y, ends = categories("series", names), linear("from", "tokens", labelExpr=COUNT)
-    stacked = chart(drawn).encode(ends.channel(alt.X), y.channel(alt.Y), x2="to:Q")
-    stacked = stacked.mark_bar(height={"band": 0.75}, style="halo", strokeWidth=1)
-    within = chart(drawn).encode(ends.of("middle").channel(alt.X), y.channel(alt.Y), text="name:N")
-    said = tips("language", "series=part", "share:.1%", "tokens:.3~s")
-    holds = panel(
-        "What each part holds",
-        stacked.encode(colour(names), tooltip=said),
-        within.mark_text(style="within"),
-        height=_ROW * partition.k + 20,
-    )
-    whole = all(row["share"] >= 1 - _SEEN for row in rows)
-    caption = "The text that each part holds, language by language."
-    if not whole:
-        caption = f"How the text of each language is spread over the parts. Second, t{caption[1:]}"
-    panels = (holds,) if whole else (spread, holds)
-    return b.Figure("shares", "Whose text each expert learns", caption, panels, tuple(rows))
 
 
 def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> b.Figure:

@@ -1,6 +1,6 @@
 """The page of experts: the answer, then settings, routed texts, growth, languages, forgetting."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -13,32 +13,29 @@ from tongues.pages import blocks as b
 from tongues.pages import estimate_card, estimate_cell, write_page
 from tongues.quantities import show_count
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.report.experts.answer import (
-    REFERENCES,
-    expert_answer,
-    increase,
-    nats,
-    show_cost,
-    worse,
-)
+from tongues.report.experts.answer import REFERENCES, expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures
 from tongues.report.experts.measured import Growth, MeasuredExperts, Setting
 
 __all__ = ["expert_tables", "routing_sentences", "write_experts_report"]
 
-_ABOUT_SETTINGS = (
-    "Held-out text, mean over languages: the loss in nats per token; its difference to the base "
-    "and the dense model, below 0 where it is lower. For a token: experts that read it and "
-    "processor time; weights are of all experts that a text needed."
-)
-_ABOUT_LANGUAGES = (
-    "Losses in nats per token, of every division by its best routing; the lowest is bold. Then the "
-    "best of all by its number of parts, and the best experts versus one model."
-)
-_ABOUT_CELLS = (
-    "Pairs of expert and language, over all random seeds of training, that became worse than the "
-    "base model, and the mean increase among those."
-)
+_SETTINGS, _GROWTH = "Divisions and routings", "Growth"
+_LANGUAGES, _FORGETTING = "Languages", "Forgetting"
+_ABOUT = {
+    _SETTINGS: "Held-out text, mean over languages: the loss in nats per token; its difference to "
+    "the base and the dense model, below 0 where it is lower. For a token: experts that read it "
+    "and processor time; weights are of all experts that a text needed.",
+    _GROWTH: "Losses in nats per token by routing, before and after languages were added.",
+    _LANGUAGES: "Losses in nats per token, of every division by its best routing; the lowest is "
+    "bold. Then the best of all by its number of parts, and the best experts versus one model.",
+    _FORGETTING: "Pairs of expert and language, over all random seeds of training, that became "
+    "worse than the base model, and the mean increase among those.",
+}
+_FIGURES = {
+    _SETTINGS: ("cost",),
+    _LANGUAGES: ("languages", "gains", "shares"),
+    _FORGETTING: ("forgetting", "unlearned"),
+}
 _ABOUT_ROUTED = (
     "Beginnings of held-out texts under tfidf routing of `{}`. Underlined in one colour is where "
     "one expert has the highest weight; weights follow from the text so far, and at its start from "
@@ -53,75 +50,58 @@ def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
     """
     experts = MeasuredExperts.of(evaluation)
     topics = expert_answer(experts)
+    counts = {"language": len(experts.languages), "ensemble": len(experts.divisions)}
+    counts["random seed"] = max(
+        len(of.of_members) for each in experts.settings for of in each.losses.values()
+    )
+    tokens = fmean(of.tokens for of in experts.base.losses.values())
+    lead = [f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items()]
+    lead += [f"base model {experts.scores.base}"]
+    lead += [f"about {show_count(tokens)} held-out tokens of each language"]
     page = b.Page(
         f"Language experts: {folder.name.removesuffix('-experts')}",
         [
-            _cards(experts),
+            b.Cards(list(_cards(experts))[:4]),
             b.Topics({topic: [b.Items(lines)] for topic, lines in topics.items()}),
             *_sections(experts),
         ],
-        lead=[b.Paragraph(_about(experts), "lead")],
+        lead=[b.Paragraph(" · ".join(lead), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"findings": topics, **evaluation.to_json()},
     )
     return write_page(page, folder)
 
 
-def _about(experts: MeasuredExperts) -> str:
-    count, divisions = len(experts.languages), len(experts.divisions)
-    seeds = max(len(of.of_members) for each in experts.settings for of in each.losses.values())
-    tokens = fmean(of.tokens for of in experts.base.losses.values())
-    dense = " and a dense model" if experts.dense else ""
-    return (
-        f"{count} language{'s' * (count != 1)} · {divisions} ensemble{'s' * (divisions != 1)} of "
-        f"experts{dense} · base model {experts.scores.base} · {seeds} random "
-        f"seed{'s' * (seeds != 1)} of training · about {show_count(tokens)} held-out tokens of "
-        "each language"
-    )
-
-
-def _cards(experts: MeasuredExperts) -> b.Cards:
+def _cards(experts: MeasuredExperts) -> Iterator[b.Card]:
     if growth := experts.growth:  # no mean over added and older languages
-        added = ((lang, experts.own_setting("grown", lang)) for lang in growth.donors)
-        changed = ((lang, each and each.difference("before", lang)) for lang, each in added)
-        what = "nats per token on `{}`, added, versus before"
-        each = (estimate_card(of, nats, what.format(x), plus=True) for x, of in changed if of)
-        return b.Cards(list(each)[:4])
-    top = experts.best()
-    if top is None:
-        return b.Cards([])
-    perplexity = show_perplexity(top.perplexity)
-    cards = [b.Card(perplexity, top.name, "perplexity of the best experts, mean over languages")]
-    for other in experts.references:
-        if mean := top.difference(other):
-            what = f"nats per token versus {REFERENCES[other]}"
-            cards.append(estimate_card(mean, nats, what, plus=True))
-    if experts.cells(top.division):
-        _, count, of_all = worse(experts, top.division)
-        cards.append(b.Card(of_all, count, "of expert and language pairs worse than the base"))
-    return b.Cards(cards)
+        for lang in growth.donors:
+            own = experts.own_setting("grown", lang)
+            if own and (change := own.difference("before", lang)):
+                what = f"nats per token on `{lang}`, added, versus before"
+                yield estimate_card(change, nats, what, plus=True)
+    elif top := experts.best():
+        what = "perplexity of the best experts, mean over languages"
+        yield b.Card(show_perplexity(top.perplexity), top.name, what)
+        for other in experts.references:
+            if mean := top.difference(other):
+                what = f"nats per token versus {REFERENCES[other]}"
+                yield estimate_card(mean, nats, what, plus=True)
+        if experts.cells(top.division):
+            count, of_all, *_ = forgotten(experts, top.division)
+            yield b.Card(of_all, count, "of expert and language pairs worse than the base")
 
 
 def _sections(experts: MeasuredExperts) -> Iterator[b.Block]:
     """Tables and figures in reading order."""
-    figures, tables = expert_figures(experts), expert_tables(experts)
-    about = {
-        "Divisions and routings": f"{_ABOUT_SETTINGS} {routing_sentences(experts.settings)}",
-        "Growth": "Losses in nats per token by routing, before and after languages were added.",
-        "Languages": _ABOUT_LANGUAGES,
-        "Forgetting": _ABOUT_CELLS,
-    }
-    drawn = {
-        "Divisions and routings": ("settings", "cost"),
-        "Growth": ("added",),
-        "Languages": ("languages", "gains", "shares"),
-        "Forgetting": ("forgetting", "unlearned"),
-    }
-    for title, table in tables.items():
-        place = title.split()[0].lower()
-        yield b.Section(f"table-{place}", title, [b.Paragraph(about[title], "quiet"), table])
-        yield from (figures[name] for name in drawn[title] if name in figures)
-        if title == "Divisions and routings":
+    figures = expert_figures(experts)
+    for title, table in expert_tables(experts).items():
+        about = _ABOUT[title]
+        if title == _SETTINGS:
+            about = f"{about} {routing_sentences(experts.settings)}"
+        place = f"table-{title.split()[0].lower()}"
+        yield b.Section(place, title, [b.Paragraph(about, "quiet"), table])
+        yield from (figures[name] for name in _FIGURES.get(title, ()) if name in figures)
+        if title == _SETTINGS:
             yield from _routed(experts)
 
 
@@ -134,11 +114,16 @@ def routing_sentences(settings: Sequence[Setting]) -> str:
 
 def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
     """The tables of the page by their titles."""
-    growth = experts.growth
-    tables = {"Divisions and routings": _setting_table(experts)}
-    tables |= {"Growth": _growth_table(experts, growth)} if growth else {}
-    tables["Languages"] = _language_table(experts)
-    return tables | ({"Forgetting": _forgetting_table(experts)} if experts.scores.cells else {})
+    tables = {_SETTINGS: _setting_table(experts)}
+    if growth := experts.growth:
+        tables[_GROWTH] = _growth_table(experts, growth)
+    tables[_LANGUAGES] = _language_table(experts)
+    if experts.scores.cells:
+        names = [name for name in ("dense", *experts.divisions) if experts.cells(name)]
+        heads = ("became worse", "share", "mean rise of perplexity", "mean rise of loss")
+        rows = [[name, *forgotten(experts, name)] for name in names]
+        tables[_FORGETTING] = b.Table(["division", *heads], rows)
+    return tables
 
 
 def _difference(of: Estimate | None) -> b.Cell:
@@ -155,7 +140,7 @@ def _setting_table(experts: MeasuredExperts) -> b.Table:
         run, time, memory = show_cost(each)
         row: dict[str, b.Entry] = {
             "division": b.Cell(each.division, strong=strong),
-            "routing": each.routing if each.k > 1 else "",
+            "routing": each.routing,
             "loss": b.Cell(nats(each.loss), each.loss, strong=strong) if whole else None,
             "perplexity": show_perplexity(each.perplexity) if whole else None,
             "bits per byte": nats(each.bits_per_byte) if whole else None,
@@ -173,62 +158,31 @@ def _language_table(experts: MeasuredExperts) -> b.Table:
     other, rows = experts.references[0], list[list[b.Entry]]()
     for lang in experts.languages:
         losses = [each.losses[lang].nats_per_token for each in columns.values()]
-        best = experts.best_on(lang, experts.colours)
-        own = experts.best_on(lang, experts.divisions)
-        rows.append(
-            [
-                lang,
-                *(b.Cell(nats(loss), loss, strong=loss == min(losses)) for loss in losses),
-                b.Cell(str(best.k), best.k, beside=best.division) if best else None,
-                own.name if own else None,
-                _difference(own.difference(other, lang) if own else None),
-            ]
-        )
-    heads = [
-        b.Cell(name, below=each.routing if each.k > 1 else "") for name, each in columns.items()
-    ]
+        best = experts.best(experts.scored(lang, experts.colours), lang)
+        own = experts.best(experts.scored(lang, experts.divisions), lang)
+        cells = [b.Cell(nats(loss), loss, strong=loss == min(losses)) for loss in losses]
+        parts = b.Cell(str(best.k), best.k, beside=best.division) if best else None
+        change = _difference(own.difference(other, lang) if own else None)
+        rows.append([lang, *cells, parts, own.name if own else None, change])
+    heads = [b.Cell(name, below=each.routing) for name, each in columns.items()]
     return b.Table(["language", *heads, "best k", "best experts", f"versus {other}"], rows)
-
-
-def _forgetting_table(experts: MeasuredExperts) -> b.Table:
-    """A row per division: how many pairs of expert and language became worse, and by how much."""
-    rows: list[list[b.Entry]] = []
-    for name in ("dense", *experts.divisions):
-        if not experts.cells(name):
-            continue
-        pairs, count, of_all = worse(experts, name)
-        by_perplexity, by_loss = increase(pairs)
-        rows.append([name, count, of_all, by_perplexity, by_loss])
-    heads = ["division", "became worse", "share", "mean rise of perplexity", "mean rise of loss"]
-    return b.Table(heads, rows)
 
 
 def _growth_table(experts: MeasuredExperts, growth: Growth) -> b.Table:
     """A row per added language and donor: the base, the ensemble before and after."""
-    ways = {
-        (each.division, each.routing): each
-        for each in experts.settings
-        if each.division in ("before", "grown") and not each.baseline
-    }
+    ways = [s for s in experts.settings if s.division in ("before", "grown") and not s.baseline]
     rows: list[list[b.Entry]] = []
     for lang in experts.languages:
         if not (role := growth.role(lang)):
             continue
-        losses = [each.losses.get(lang) for each in (experts.base, *ways.values())]
+        losses = [each.losses.get(lang) for each in (experts.base, *ways)]
+        values = [of.nats_per_token if of else None for of in losses]
+        values.append(growth.alone.get(lang))
+        cells = [None if value is None else b.Cell(nats(value), value) for value in values]
         after = experts.own_setting("grown", lang)
-        rows.append(
-            [
-                lang,
-                role,
-                *(
-                    b.Cell(nats(of.nats_per_token), of.nats_per_token) if of else None
-                    for of in losses
-                ),
-                nats(growth.alone[lang]) if lang in growth.alone else None,
-                _difference(after.difference("before", lang) if after else None),
-            ]
-        )
-    heads = [b.Cell(division, below=routing) for division, routing in ways]
+        change = _difference(after.difference("before", lang) if after else None)
+        rows.append([lang, role, *cells, change])
+    heads = [b.Cell(each.division, below=each.routing) for each in ways]
     return b.Table(["language", "", "base", *heads, "new expert alone", "versus before"], rows)
 
 
@@ -243,20 +197,14 @@ def _routed(experts: MeasuredExperts) -> Iterator[b.Section]:
         for rise in experts.rises
         if rise.division == top.division
     }
-    legend = b.Spans([(f"{name} ", number, "") for number, name in sorted(names.items())])
-    texts = [
-        b.Spans(
-            [(piece.text, *_leader(piece.weights)) for piece in text.pieces],
-            ", ".join(text.languages),
-            text.languages[0] if len(text.languages) == 1 else "",
-        )
-        for text in shown[top.division]
-    ]
-    about = b.Paragraph(_ABOUT_ROUTED.format(top.division), "quiet")
-    yield b.Section("routed", "What routing does", [about, legend, *texts])
-
-
-def _leader(weights: Mapping[str, float]) -> tuple[int, str]:
-    """The expert of the highest weight, and all weights in words."""
-    each = ", ".join(f"{number}: {weight:.0%}" for number, weight in weights.items())
-    return int(max(weights, key=lambda number: weights[number])), each
+    blocks: list[b.Block] = [b.Paragraph(_ABOUT_ROUTED.format(top.division), "quiet")]
+    blocks.append(b.Spans([(f"{name} ", number, "") for number, name in sorted(names.items())]))
+    for text in shown[top.division]:
+        pieces: list[tuple[str, int, str]] = []
+        for piece in text.pieces:
+            most = int(max(piece.weights, key=lambda number: piece.weights[number]))
+            each = ", ".join(f"{number}: {weight:.0%}" for number, weight in piece.weights.items())
+            pieces.append((piece.text, most, each))
+        lang = text.languages[0] if len(text.languages) == 1 else ""
+        blocks.append(b.Spans(pieces, ", ".join(text.languages), lang))
+    yield b.Section("routed", "What routing does", blocks)
