@@ -180,12 +180,12 @@ def _vocabulary(recipe: Recipe) -> int:
 
 
 def _check_languages(plan: RunPlan, recipe: Recipe) -> None:
-    known, settings = recipe.text.languages, plan.settings
-    named = {"mixture": settings.mixture, "replay": settings.replay, "evaluate": settings.evaluate}
-    for key, lang in ((key, lang) for key, langs in named.items() for lang in langs):
-        if lang not in known:
-            where, hint = "study" if recipe.study else f"train.{key}", nearest(lang, known)
-            raise UserError(f"language `{lang}` has no text", where=where, hint=hint)
+    known = recipe.text.languages
+    for key in ("mixture", "replay", "evaluate"):
+        for lang in getattr(plan.settings, key):
+            if lang not in known:
+                where, hint = "study" if recipe.study else f"train.{key}", nearest(lang, known)
+                raise UserError(f"language `{lang}` has no text", where=where, hint=hint)
 
 
 def _base(
@@ -235,16 +235,15 @@ def _check_memory(checked: Checked, each: Machine) -> None:
         return
     largest, derived = max(checked.all, key=lambda run: run[1].memory)
     needs, has = show_bytes(checked.memory), show_bytes(machine.memory)
+    what = f"needs {needs} of memory on each GPU of {machine.name}, which has {has}"
+    other = ""
     if machine.device == "cpu":
         together = f"{checked.at_once} at a time, the runs need" if checked.at_once > 1 else "needs"
         what = f"{together} {needs} of memory; this machine has {has}"
-    else:
-        what = f"needs {needs} of memory on each GPU of {machine.name}, which has {has}"
-    if derived.memory <= machine.memory:
-        raise UserError(what, where=largest.name, hint="lower `study.workers`")
-    hint = what_would_fit(largest.settings, derived, each)
-    if machine.device == "cpu":
-        hint += "; for a run on other machines check with `--gpu`, such as `--gpu h100 --gpus 8`"
+        other = "; for a run on other machines check with `--gpu`, such as `--gpu h100 --gpus 8`"
+    hint = "lower `study.workers`"
+    if derived.memory > machine.memory:
+        hint = what_would_fit(largest.settings, derived, each) + other
     raise UserError(what, where=largest.name, hint=hint)
 
 

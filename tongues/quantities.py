@@ -197,19 +197,19 @@ Budget = Annotated[_Budget, BeforeValidator(_budget), PlainSerializer(str)]
 def show_count(number: float) -> str:
     """A count in three figures with its scale: 1.23M."""
     number = float(f"{number:.3g}")  # rounded first: 999,864,320 is 1B, not 1000M
-    for limit, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if abs(number) >= limit:
-            return f"{number / limit:.3g}{letter}" if number < limit * 1e3 else f"{number:.2e}"
+    if abs(number) >= 1e15:
+        return f"{number:.2e}"
+    for letter in "TBMk":
+        if abs(number) >= _SCALE[letter]:
+            return f"{number / _SCALE[letter]:.3g}{letter}"
     return f"{number:.3g}"
 
 
 def show_bytes(number: float) -> str:
     """A size in three figures with its unit: 12.3 MB."""
     number = float(f"{number:.3g}")  # rounded first, as a count is
-    for unit in ("TB", "GB", "MB", "kB"):
-        if number >= _BYTES[unit]:
-            return f"{number / _BYTES[unit]:.3g} {unit}"
-    return f"{number:.0f} B"
+    unit = next((unit for unit in ("TB", "GB", "MB", "kB") if number >= _BYTES[unit]), "")
+    return f"{number / _BYTES[unit]:.3g} {unit}" if unit else f"{number:.0f} B"
 
 
 def show_seconds(number: float) -> str:

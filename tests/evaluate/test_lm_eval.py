@@ -18,7 +18,6 @@ from tongues.evaluate.rows import Row, score_rows
 from tongues.evaluate.tasks import Task, correct, read_items, set_exam
 from tongues.evaluate.tasks.score import before_items, score_task
 from tongues.evaluate.texts import routed_losses
-from tongues.evaluate.writing import begins_with, likeliest, write
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.text import Document
 
@@ -160,7 +159,7 @@ def test_it_tells_what_the_model_would_write(house: Path) -> None:
     subject, asked = model.subject, []
     for words in WORDS:
         begun = np.concatenate([[subject.first], subject.encode(words)])
-        (text,) = write(subject, [begun], most=3)
+        (text,) = adapter.write(subject, [begun], most=3)
         asked += [(words, subject.tokenizer.decode(text.tolist())), (words, " ban of")]
     asked.append(("", "the ban"))
     found = model.loglikelihood([request(*pair) for pair in asked], disable_tqdm=True)
@@ -173,11 +172,11 @@ def test_it_tells_what_the_model_would_write(house: Path) -> None:
 def test_mixtures_know_what_they_would_write(house: Path) -> None:
     subject = open_model("small/small@tfidf:2", house)
     begun = np.concatenate([[subject.first], subject.encode("a mal is")])
-    (text,) = write(subject, [begun], most=3)
+    (text,) = adapter.write(subject, [begun], most=3)
     other = text.copy()
     other[-1] = (other[-1] + 1) % 300
     rows = [Row(np.concatenate([begun, own]), len(begun), None, 0) for own in (text, other)]
-    assert likeliest(subject, rows, score_rows(subject, rows)) == [True, False]
+    assert adapter.likeliest(subject, rows, score_rows(subject, rows)) == [True, False]
 
 
 @pytest.mark.parametrize("name", ["models/e1", "small/small@tfidf:2"])
@@ -204,7 +203,7 @@ def test_it_writes_up_to_the_words_that_end_a_text(house: Path) -> None:
 
 def test_a_token_that_begins_with_a_word_ends_a_text(house: Path) -> None:
     subject = open_model("small/small", house)
-    found = begins_with(subject, [" a"])
+    found = adapter.begins_with(subject, [" a"])
     pieces = [subject.tokenizer.id_to_token(number) for number in found]
     assert pieces and all(piece and piece.startswith("Ġa") for piece in pieces)
 

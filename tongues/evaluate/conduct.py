@@ -82,13 +82,9 @@ class Suite:
 
     def units(self, subject: str) -> list[Unit]:
         """All units of one model."""
-        texts = [
-            Unit(subject, name, lang)
-            for name, by in self.texts.items()
-            for lang in by
-            if lang not in self.unknown.get(subject, ())
-        ]
-        return texts + [
+        unknown = self.unknown.get(subject, ())
+        texts = ((name, lang) for name, by in self.texts.items() for lang in by)
+        return [Unit(subject, *text) for text in texts if text[1] not in unknown] + [
             Unit(subject, name, lang, len(demonstrations), draw)
             for name, by in self.exams.items()
             for lang, exam in by.items()
@@ -107,8 +103,8 @@ class Suite:
             read = [(document.id, document.group, document.text) for document in documents]
             return fingerprint([subject.fingerprint, asdict(self.policy), unit.language, read])
         exam = self.exams[unit.what][unit.language]
-        of_task = [exam.fingerprint(unit.draw), self.pmi(unit.what), self.unfit]
-        return fingerprint([subject.fingerprint, unit.language, *of_task])
+        asked = [exam.fingerprint(unit.draw), self.pmi(unit.what), self.unfit]
+        return fingerprint([subject.fingerprint, unit.language, *asked])
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +148,14 @@ def evaluate(
     subjects.clear()
     results: dict[Unit, Result] = {}
     broken: dict[str, ItemFault] = {}
+    scored = 0
     while groups:
         group = groups.pop(0)  # the ensemble is let go of once it is scored
-        before = sum(len(left) for left in groups) + len(group)
 
-        def tell(share: float, *words: str, left: int = before, own: int = len(group)) -> None:
-            watch((len(models) - left + share * own) / len(models), *words)
+        def tell(share: float, *words: str, done: int = scored, own: int = len(group)) -> None:
+            watch((done + share * own) / len(models), *words)
 
+        scored += len(group)
         for unit, result in _score_group(group, suite, folder, tell):
             if isinstance(result, ItemFault):
                 broken.setdefault(unit.subject, result)
@@ -273,9 +270,10 @@ def score_apart(
     weights = {place_of(name, workspace)[0] for name in models}
     sizes = (file.stat().st_size for place in weights for file in place.rglob("*.safetensors"))
     units = [str(unit.path(folder)) for name in models for unit in suite.units(name)]
+    arguments = (list(models), suite, workspace, folder, memory, threads)
     run_ranks(
         score_share,
-        (list(models), suite, workspace, folder, memory, threads),
+        arguments,
         ranks,
         tell,
         launcher=launcher,
@@ -308,17 +306,10 @@ def score_share(
 
     torch.set_num_threads(threads)
     alike = [list(some) for _, some in groupby(models, lambda name: place_of(name, workspace)[0])]
-    parts = [
-        (some, replace(suite, texts={name: {lang: documents}}, exams={}))
-        for some in alike
-        for name, by in suite.texts.items()
-        for lang, documents in by.items()
-    ]
-    parts += [
-        (models, replace(suite, texts={}, exams={name: {lang: exam}}))
-        for name, by in suite.exams.items()
-        for lang, exam in by.items()
-    ]
+    texts = [{name: {lang: by[lang]}} for name, by in suite.texts.items() for lang in by]
+    exams = [{name: {lang: by[lang]}} for name, by in suite.exams.items() for lang in by]
+    parts = [(some, replace(suite, texts=one, exams={})) for some in alike for one in texts]
+    parts += [(models, replace(suite, texts={}, exams=one)) for one in exams]
     for names, part in rank.share(parts):
         try:
             evaluate(names, part, workspace, folder, memory=memory)

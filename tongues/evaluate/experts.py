@@ -87,6 +87,7 @@ def evaluate_experts(
     base, store = everyone[0].base, workspace / "ensembles"
     settings = [_Setting(base, "", (base,))]
     unknown: dict[str, set[str]] = {}
+    members: dict[str, list[str]] = {base: [base]}  # by ensemble: its routings follow each other
     for division, places in ensembles.items():
         known = set.intersection(*(set(of.languages) for of in lineages[division]))
         k = len(lineages[division][0].experts)
@@ -96,10 +97,8 @@ def evaluate_experts(
             settings.append(_Setting(division, str(routing) if k > 1 else "", named))
             if routing.needs_language:
                 unknown |= dict.fromkeys(settings[-1].members, documents.keys() - known)
-    members: dict[str, list[str]] = {}  # by ensemble, so that its routings follow each other
-    for setting in settings:
-        for name, member in zip(setting.ensembles, setting.members, strict=True):
-            members.setdefault(name, []).append(member)
+            for name, member in zip(named, settings[-1].members, strict=True):
+                members.setdefault(name, []).append(member)
     subjects = list(dict.fromkeys(chain(*members.values())))
     suite = Suite({text: documents}, policy=Policy(context), unknown=unknown)
     results = evaluate(subjects, suite, workspace, folder, memory=memory, watch=watch)
@@ -195,14 +194,13 @@ def _grown(
     before = {one.routing or "uniform": one.name for one in settings if one.division == "before"}
     grown: dict[str, dict[str, str]] = {}
     for one in settings[1:] if before else ():
+        if one.division == "before":
+            continue
         ways = (one.routing or "uniform", one.routing.partition(":")[0], "text", "uniform")
-        if one.division != "before":
-            grown[one.name] = {
-                lang: next(
-                    before[way] for way in ways if way in before and lang in losses[before[way]]
-                )
-                for lang in losses[one.name]
-            }
+        names = [before[way] for way in ways if way in before]
+        grown[one.name] = {
+            lang: next(name for name in names if lang in losses[name]) for lang in losses[one.name]
+        }
     return grown
 
 

@@ -10,7 +10,7 @@ import importlib
 import logging
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +22,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from tongues.errors import UserError
 from tongues.evaluate.losses import Policy
-from tongues.evaluate.rows import Row, score_rows, too_long
+from tongues.evaluate.rows import Row, Scored, score_rows, too_long
 from tongues.evaluate.texts import token_nats
-from tongues.evaluate.writing import begins_with, likeliest, write
+from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.model import Model, open_model, place_of
 from tongues.experts.ensemble.request import Sampling
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.quantities import Bytes
 
-__all__ = ["LmEvalModel", "as_lm_eval", "language_of", "main"]
+__all__ = ["LmEvalModel", "as_lm_eval", "begins_with", "language_of", "likeliest", "main", "write"]
 
 try:
     TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM
@@ -39,21 +39,18 @@ except ModuleNotFoundError as error:
     raise UserError(what, where="lm-eval", hint=hint) from error
 
 _LOG = logging.getLogger("lm_eval.tongues")
+_TOGETHER = 32  # texts that are written side by side
 _KNOWN = {"until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k"}
 
 
 class LmEvalModel(TemplateLM):
     """A model of lm-eval that scores and writes as `tongues evaluate` and `tongues generate` do.
 
-    Parameters
-    ----------
     name: as `tongues evaluate` takes it. An ensemble without a routing behind its name goes by the
-        task's language where that is known and an expert learned it, else by the text.
-    workspace: where runs and ensembles lie.
-    memory: bytes of experts to hold at most, such as `2GB`.
-    long: `stop` at a request longer than the model sees, or `cut` its beginning, as lm-eval does.
-    batch_size, max_batch_size, device: given by lm-eval's command line and passed over: batches
-        follow from what fits, and models lie where those of `tongues evaluate` do.
+    task's language where that is known and an expert learned it, else by the text. memory: bytes of
+    experts to hold at most, such as `2GB`. long: `stop` at a request longer than the model sees, or
+    `cut` its beginning, as lm-eval does. The rest is given by lm-eval's command line and passed
+    over: batches follow from what fits, and models lie where those of `tongues evaluate` do.
     """
 
     def __init__(
@@ -98,10 +95,9 @@ class LmEvalModel(TemplateLM):
 
     def get_model_info(self) -> dict[str, str]:
         """What stands with the results."""
-        routing = "language, else text" if self._free else str(self.subject.routing)
         return {
             "tongues_name": self.subject.name,
-            "tongues_routing": routing,
+            "tongues_routing": "language, else text" if self._free else str(self.subject.routing),
             "tongues_fingerprint": self.subject.fingerprint,
         }
 
@@ -130,11 +126,12 @@ class LmEvalModel(TemplateLM):
     ) -> list[float]:
         """Each text's log-probability, in lm-eval's windows."""
         sums = [0.0] * len(requests)
-        for subject, numbers, languages in self._groups(requests):
-            texts = [subject.encode(requests[number].args[0]) for number in numbers]
+        for subject, by_number in self._groups(requests):
+            texts = [subject.encode(requests[number].args[0]) for number in by_number]
+            languages = list(by_number.values())
             with _progress(disable_tqdm) as tell:
                 nats = token_nats(subject, texts, Policy(back=True), languages=languages, tell=tell)
-            for number, own in zip(numbers, nats, strict=True):
+            for number, own in zip(by_number, nats, strict=True):
                 sums[number] = -float(own.sum())
         return sums
 
@@ -142,28 +139,26 @@ class LmEvalModel(TemplateLM):
         """What is written behind each context, up to the first of the words that end it."""
         utilities = importlib.import_module("lm_eval.models.utils")
         texts = [""] * len(requests)
-        for subject, numbers, languages in self._groups(requests):
+        for subject, by_number in self._groups(requests):
             ways: dict[str, list[int]] = {}
-            for place, number in enumerate(numbers):
-                ways.setdefault(repr(requests[number].args[1]), []).append(place)
-            for places in ways.values():
-                some = [requests[numbers[place]] for place in places]
-                options = utilities.normalize_gen_kwargs(some[0].args[1])
+            for number in by_number:
+                ways.setdefault(repr(requests[number].args[1]), []).append(number)
+            for numbers in ways.values():
+                options = utilities.normalize_gen_kwargs(requests[numbers[0]].args[1])
                 most, until = options["max_gen_toks"], tuple(filter(None, options["until"]))
                 if until not in self._stops:  # tokens at which a text can be ended at once
                     self._stops[until] = begins_with(subject, until) if until else []
                 written = write(
                     subject,
-                    [self._begun(request, most) for request in some],
+                    [self._begun(requests[number], most) for number in numbers],
                     most=most,
-                    languages=[languages[place] for place in places] if languages else None,
+                    languages=[by_number[number] for number in numbers],
                     sampling=_sampling(options),
                     stop=[self.eot_token_id, *self._stops[until]],
                 )
-                for place, tokens in zip(places, written, strict=True):
-                    texts[numbers[place]] = utilities.postprocess_generated_text(
-                        self.tok_decode(tokens.tolist()), list(until), None
-                    )
+                for number, tokens in zip(numbers, written, strict=True):
+                    text = self.tok_decode(tokens.tolist())
+                    texts[number] = utilities.postprocess_generated_text(text, list(until), None)
         return texts
 
     def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
@@ -190,19 +185,18 @@ class LmEvalModel(TemplateLM):
         """The answers to pairs in tokens. requests: theirs, None where it is not known."""
         answers = [(0.0, False)] * len(pairs)
         families: dict[tuple[int, ...], int] = {}
-        for subject, numbers, languages in self._groups(requests):
+        for subject, by_number in self._groups(requests):
             rows = []
-            for place, number in enumerate(numbers):
+            for number, language in by_number.items():
                 context, continuation = pairs[number]
                 tokens = np.array([*context, *continuation], dtype=np.int64)
                 family = families.setdefault(tuple(context), len(families))
-                language = languages[place] if languages else None
                 row = Row(tokens, len(context), language, family)
                 rows.append(self._fitting(row, requests[number]))
             with _progress(disable_tqdm) as tell:
                 scored = score_rows(subject, rows, tell=tell)
             greedy = likeliest(subject, rows, scored)
-            for number, own, whether in zip(numbers, scored, greedy, strict=True):
+            for number, own, whether in zip(by_number, scored, greedy, strict=True):
                 answers[number] = (-float(own.nats.sum()), whether)
         return answers
 
@@ -236,24 +230,18 @@ class LmEvalModel(TemplateLM):
         hint = f"{fewer}, or `long=cut`, which cuts beginnings, as lm-eval does of its own accord"
         return UserError(f"{count} tokens{which}; {sees}", where=_place(request), hint=hint)
 
-    def _groups(
-        self, requests: Sequence[Any]
-    ) -> Iterator[tuple[Model, list[int], list[str] | None]]:
-        """Requests that are answered in one way: the way, their numbers, and their languages."""
+    def _groups(self, requests: Sequence[Any]) -> Iterator[tuple[Model, dict[int, str | None]]]:
+        """Requests that are answered in one way: the way, and the languages by their numbers."""
         known = self.subject.ensemble.lineage.languages
-        languages = [
-            language_of(request.task_name or "", request.doc, known) if request else None
-            for request in requests
-        ]
-        by_language = {number: language for number, language in enumerate(languages) if language}
-        rest = [number for number in range(len(requests)) if number not in by_language]
-        named = list(by_language.values())
-        for way, numbers, own in (("language", list(by_language), named), ("text", rest, None)):
-            subject = self.subject
-            if self._free:
-                subject = replace(subject, routing=parse_routing(way))
-            if numbers:
-                yield subject, numbers, own
+        languages = {
+            number: language_of(request.task_name or "", request.doc, known) if request else None
+            for number, request in enumerate(requests)
+        }
+        for way, wanted in (("language", True), ("text", False)):
+            own = {n: lang for n, lang in languages.items() if bool(lang) is wanted}
+            routing = parse_routing(way) if self._free else self.subject.routing
+            if own:
+                yield replace(self.subject, routing=routing), own
 
 
 def as_lm_eval(name: str, workspace: str | Path = ".", **options: Any) -> Any:
@@ -268,9 +256,92 @@ def language_of(task: str, doc: Any, known: Mapping[str, Any]) -> str | None:
     parts = re.split(r"[_\-]", task)
     for place in reversed(range(len(parts))):
         words += ["-".join(parts[place : place + 2]), parts[place]]
-    valid = (word for word in words if isinstance(word, str) and tag_is_valid(word))
-    found = (tags.get(standardize_tag(word, macro=True)) for word in valid)
-    return next(filter(None, found), None)
+    for word in words:
+        if isinstance(word, str) and tag_is_valid(word):
+            tag = tags.get(standardize_tag(word, macro=True))
+            if tag:
+                return tag
+    return None
+
+
+def likeliest(subject: Model, rows: Sequence[Row], scored: Sequence[Scored]) -> list[bool]:
+    """Whether each row's scored end is what the subject would write, the likeliest token always.
+
+    scored: the rows by `score_rows`. Where that leaves it open, what experts that disagree would
+    write together is looked at: of rows that share what stands before, at most those with the
+    likeliest first token can be it, and the first token is looked at before the others.
+    """
+    greedy = [bool((own.best == 1).all()) for own in scored]
+    contexts = [row.tokens[: row.start].tobytes() for row in rows]
+    least: dict[bytes, float] = {}
+    for context, own in zip(contexts, scored, strict=True):
+        if len(own.nats):
+            least[context] = min(least.get(context, np.inf), float(own.nats[0]))
+    open_ = [
+        number
+        for number, own in enumerate(scored)
+        if not (greedy[number] or (own.best == 0).any())
+        and own.nats[0] <= least[contexts[number]] + 1e-6
+    ]
+
+    def written(numbers: Sequence[int], most: int) -> list[int]:
+        begun = [rows[number].tokens[: rows[number].start] for number in numbers]
+        languages = [rows[number].language for number in numbers]
+        texts = write(subject, begun, most=most, languages=languages)
+        ends = [rows[number].tokens[rows[number].start :][:most] for number in numbers]
+        both = zip(numbers, texts, ends, strict=True)
+        return [number for number, text, end in both if np.array_equal(text, end)]
+
+    open_ = written(open_, 1)
+    for length in sorted({len(scored[number].nats) for number in open_}):
+        same = [number for number in open_ if len(scored[number].nats) == length]
+        for number in same if length == 1 else written(same, length):
+            greedy[number] = True
+    return greedy
+
+
+def write(
+    subject: Model,
+    begun: Sequence[np.ndarray],
+    *,
+    most: int,
+    languages: Sequence[str | None] | None = None,
+    sampling: Sampling | None = None,
+    stop: Collection[int] = (),
+) -> list[np.ndarray]:
+    """The tokens written behind rows of tokens, what stands before every text included.
+
+    stop: tokens that end a text. languages: of each row, for the routing `language`.
+    """
+    written = [np.empty(0, dtype=np.int64)] * len(begun)
+    heads: dict[int, list[int]] = {}
+    for number in sorted(range(len(begun)), key=lambda number: -len(begun[number])):
+        heads.setdefault(int(begun[number][0]), []).append(number)
+    for head, numbers in heads.items():
+        ensemble = replace(subject.ensemble, end_id=head)  # it begins a text with that
+        for start in range(0, len(numbers), _TOGETHER):
+            some = numbers[start : start + _TOGETHER]
+            texts = generate(
+                ensemble,
+                [begun[number][1:] for number in some],
+                subject.routing,
+                most=most,
+                languages=[languages[number] or "" for number in some] if languages else None,
+                sampling=sampling or Sampling(temperature=0),
+                stop=stop,
+            )
+            for number, text in zip(some, texts, strict=True):
+                written[number] = text.tokens
+    return written
+
+
+def begins_with(subject: Model, words: Collection[str]) -> list[int]:
+    """The tokens whose text begins with one of these words: nothing is lost by stopping at one."""
+    anchor, count = subject.encode("a").tolist(), subject.tokenizer.get_vocab_size()
+    before = subject.tokenizer.decode(anchor, skip_special_tokens=False)
+    rows = [[*anchor, number] for number in range(count)]
+    texts = subject.tokenizer.decode_batch(rows, skip_special_tokens=False)
+    return [n for n, text in enumerate(texts) if text[len(before) :].startswith(tuple(words))]
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from time import process_time
 
@@ -175,7 +176,7 @@ def token_nats(
     documents: Sequence[np.ndarray],
     policy: Policy | None = None,
     *,
-    languages: Sequence[str] | None = None,
+    languages: Sequence[str | None] | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[np.ndarray]:
     """The nats of every token of documents of token ids, which come without `first`.
@@ -211,20 +212,21 @@ def _read(
     """
     rows: list[Row] = []
     parts: list[np.ndarray] = []
+    counts: list[int] = []  # windows of each document
     for place, document in enumerate(documents):
         text = np.concatenate([np.array([subject.first]), document])
+        before = len(rows)
         for window in windows(policy, len(text)):
             tokens = text[window.begin : window.stop]
             rows.append(Row(tokens, window.start - window.begin, None, len(rows)))
             if weights is not None:
                 parts.append(weights[place][window.start - 1 : window.stop - 1])
+        counts.append(len(rows) - before)
     reached, seconds = each_expert(subject, rows, None if weights is None else parts, tell=tell)
     each, none = iter(reached), np.empty((0, subject.ensemble.k))
-    likely = [
-        np.concatenate([none, *(next(each).likely for _ in windows(policy, len(document) + 1))])
-        for document in documents
-    ]
-    return likely, seconds
+    return [
+        np.concatenate([none, *(one.likely for one in islice(each, n))]) for n in counts
+    ], seconds
 
 
 def _route(

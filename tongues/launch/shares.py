@@ -87,10 +87,12 @@ class Share:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it hears Ctrl-C and ends it
         self.said.unlink(missing_ok=True)
         end: dict[str, Any] = {"done": True}
+
+        def tell(line: str) -> None:
+            append_line(self.said, {"line": line})
+
         try:
-            self.work(
-                self.rank, lambda line: append_line(self.said, {"line": line}), *self.arguments
-            )
+            self.work(self.rank, tell, *self.arguments)
         except UserError as error:
             fields = ("what", "where", "hint", "code")
             end = {"refused": {field: getattr(error, field) for field in fields}}
@@ -98,9 +100,6 @@ class Share:
             end = {"system": [error.errno, error.strerror, error.filename]}
         append_line(self.said, end)
         return DONE if "done" in end else FAILED
-
-    def _tell(self, line: str) -> None:
-        append_line(self.said, {"line": line})
 
     def is_done(self, reason: str) -> bool:
         """Whether it did its share, its process being gone; raises why not, where that is known."""
@@ -118,18 +117,7 @@ class Share:
 def _attend(jobs: dict[str, Job], launcher: Launcher, tell: Tell) -> None:
     """Start the ranks, pass on what they say, and wait for their ends."""
     shares = {name: job.work for name, job in jobs.items() if isinstance(job.work, Share)}
-    heard: Counter[str] = Counter()
-    tries: Counter[str] = Counter()
-    waiting = list(jobs)
-
-    def hear() -> None:
-        for name, share in shares.items():
-            rows = read_lines(share.said)
-            new, heard[name] = rows[heard[name] :], len(rows)
-            for row in new:
-                if "line" in row:
-                    tell(row["line"])
-
+    heard, tries, waiting = Counter[str](), Counter[str](), list(jobs)
     while shares:
         while waiting and launcher.has_room(jobs[waiting[0]]):
             name = waiting.pop(0)
@@ -139,7 +127,12 @@ def _attend(jobs: dict[str, Job], launcher: Launcher, tell: Tell) -> None:
             launcher.start(jobs[name])
             tries[name] += 1
         reasons = launcher.ended(_TURN)
-        hear()
+        for name, share in shares.items():
+            rows = read_lines(share.said)
+            new, heard[name] = rows[heard[name] :], len(rows)
+            for row in new:
+                if "line" in row:
+                    tell(row["line"])
         for name, reason in reasons.items():
             if tries[name] == _PATIENCE:
                 reason = reason or f"it was stopped {_PATIENCE} times"

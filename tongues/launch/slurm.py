@@ -91,7 +91,7 @@ class Slurm(Launcher):
         """Cancel what was submitted here; each job leaves a checkpoint, and they are waited for."""
         numbers = {number for number, _ in self._jobs.values()} & self._submitted
         if numbers:
-            subprocess.run(["scancel", *numbers], check=False)
+            _call("scancel", *numbers)
         deadline = time.monotonic() + _CANCELLED
         while numbers and time.monotonic() < deadline:
             time.sleep(1.0)
@@ -140,8 +140,7 @@ class Slurm(Launcher):
         }
         if self._has_gpus and job.gpus:
             settings["gpus-per-node"] = job.gpus
-        command = ["sbatch", "--parsable", *(f"--{name}={of}" for name, of in settings.items())]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = _call("sbatch", "--parsable", *(f"--{name}={of}" for name, of in settings.items()))
         if done.returncode:
             if self._jobs:
                 return None
@@ -153,8 +152,7 @@ class Slurm(Launcher):
 
     def _reason(self, number: str, job: Job) -> str:
         """Why a job that left the queue came to no end; empty where its work tells."""
-        command = ["scontrol", "--oneliner", "show", "job", number]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = _call("scontrol", "--oneliner", "show", "job", number)
         about = dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
         state, exit_code = about.get("JobState", ""), _EXIT.fullmatch(about.get("ExitCode", ""))
         if state in _GO_ON or (state == "CANCELLED" and number not in self._submitted):
@@ -181,8 +179,12 @@ def _queue() -> dict[str, str]:
     return {number: name for number, _, name in (line.strip().partition(" ") for line in lines)}
 
 
+def _call(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def _ask(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = _call(*command)
     if done.returncode:
         what = f"`{command[0]}` says: {done.stderr.strip()}"
         hint = "its jobs go on; the same command waits for them"

@@ -11,9 +11,9 @@ from tongues.evaluate.tasks.items import (
     Unfitting,
     correct,
     count_faults,
+    find_languages,
     read_items,
 )
-from tongues.evaluate.tasks.places import find_languages
 from tongues.evaluate.tasks.task import NORMALISATIONS, TASKS, Normalisation, Task, load_task
 
 __all__ = ["NORMALISATIONS", "TASKS", "Exam", "Item", "ItemFault", "ItemScore", "Normalisation"]

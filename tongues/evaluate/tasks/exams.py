@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
-from tongues.evaluate.tasks.items import Item, ItemFault, Unfitting, read_items
-from tongues.evaluate.tasks.places import find_items, find_languages, languages_in
+from tongues.evaluate.tasks.items import (
+    Item,
+    ItemFault,
+    Unfitting,
+    find_items,
+    find_languages,
+    languages_in,
+    read_items,
+)
 from tongues.evaluate.tasks.task import TASKS, Task, load_task
 from tongues.files import fingerprint
 from tongues.randomness import derive_seed

@@ -19,6 +19,7 @@ from tongues.experts.ensemble.model import Model
 
 __all__ = ["Answers", "before_items", "fitted", "score_task"]
 
+_TOO_LONG = "too long for the model"
 _LACKING = 0.1  # of an item's letters, from which a tokenizer lacks its script
 
 
@@ -64,12 +65,12 @@ def score_task(
             items.append((item, rows))
     if not items:
         return Answers((), tuple(faults))
-    alone: dict[str, Row] = {}
     context = asker.length(task.unconditional)
-    for ending in (ending for item, _ in items for ending in item.endings if unconditional):
-        if ending not in alone:
-            whole = f"{task.unconditional}{task.separator}{ending}"
-            alone[ending] = asker.row(context, whole, len(items) + len(alone))
+    endings = dict.fromkeys(ending for item, _ in items for ending in item.endings)
+    alone = {
+        ending: asker.row(context, f"{task.unconditional}{task.separator}{ending}", family)
+        for family, ending in enumerate(endings if unconditional else (), start=len(items))
+    }
     together = [row for _, rows in items for row in rows]
     scored = score_rows(subject, [*together, *alone.values()], tell=tell)
     totals = [-float(one.nats.sum()) for one in scored]
@@ -154,17 +155,15 @@ class _Asker:
         name, shots = self.subject.name, len(self.exam.demonstrations[draw])
         longest = max(rows, key=lambda row: len(row.tokens))
         missing = self.spelling.missing(" ".join({*item.prompts, *item.endings}))
+        asked = {row.tokens.tobytes() for row in rows}
         if too_long(self.subject, longest):
             behind = f" with {shots} demonstration{'s' if shots > 1 else ''}" if shots else ""
             sees = f"`{name}` sees {self.subject.ensemble.context}"
-            reason = "too long for the model"
-            sample = f"{len(longest.tokens)} tokens{behind}, and {sees}"
+            reason, sample = _TOO_LONG, f"{len(longest.tokens)} tokens{behind}, and {sees}"
         elif missing > _LACKING:
             reason = "script missing"
             sample = f"the tokenizer of `{name}` lacks {missing:.0%} of its letters"
-        elif len({row.tokens.tobytes() for row in rows}) < len(rows) or any(
-            row.start >= len(row.tokens) for row in rows
-        ):
+        elif len(asked) < len(rows) or any(row.start >= len(row.tokens) for row in rows):
             reason = "choices alike"
             sample = f"the tokenizer of `{name}` cannot tell its choices apart"
         else:
@@ -174,7 +173,7 @@ class _Asker:
 
 
 def _stop(fault: ItemFault, exam: Exam) -> UserError:
-    if fault.reason != "too long for the model":
+    if fault.reason != _TOO_LONG:
         hint = "leave such items out, or ask a model whose tokenizer has the script"
         return stop_at(fault, hint)
     fewer = "ask with fewer demonstrations, or " if exam.demonstrations[0] else ""
