@@ -111,22 +111,21 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     known = sorted(set(choices))
     plain = {_plain(choice): choice for choice in reversed(known)}
     asked = _plain(word)
-    near = next((plain[one] for one in _SYNONYMS.get(asked, ()) if one in plain), None)
     matcher = SequenceMatcher(b=asked)
 
     def likeness(choice: str) -> float:
         matcher.set_seq1(choice)
         return matcher.ratio()
 
-    if near is None:
-        begun = [one for one in plain if _begins(one, asked) or _begins(asked, one)]
+    best = next((one for one in _SYNONYMS.get(asked, ()) if one in plain), None)
+    if best is None:
         close = get_close_matches(asked, plain, n=1, cutoff=0.6)
-        best = max(begun, key=likeness, default=close[0] if close else None)
+        begun = [one for one in plain if _begins(one, asked) or _begins(asked, one)]
         if close and likeness(close[0]) >= _SLIP:
-            best = close[0]
-        near = plain[best] if best is not None else None
-    if near is not None:
-        return f"did you mean `{near}`?"
+            begun = []
+        best = max(begun, key=likeness, default=next(iter(close), None))
+    if best is not None:
+        return f"did you mean `{plain[best]}`?"
     if not known:
         return "there is none to choose from"
     if len(known) > _SHOWN:

@@ -49,15 +49,10 @@ def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:
     """The rows as a small HTML table, for `_repr_html_`; None is an empty cell."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(row.get(column))}</td>" for column in columns) + "</tr>"
-        for row in rows
-    )
+    body = ""
+    for row in rows:
+        texts = (f"{of:.4g}" if isinstance(of, float) else of for of in map(row.get, columns))
+        cells = "".join(f"<td>{'' if of is None else escape(str(of))}</td>" for of in texts)
+        body += f"<tr>{cells}</tr>"
     about = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{about}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cell(value: object) -> str:
-    return (
-        "" if value is None else escape(f"{value:.4g}" if isinstance(value, float) else str(value))
-    )

@@ -123,10 +123,10 @@ def _amount(value: Any) -> Any:
     if isinstance(value, _Amount):
         return value
     number, unit = _split(value, example="2 GB`, `30M tokens` or `1000 documents")
-    if unit in ("token", "tokens", "document", "documents"):
-        return _Amount(
-            number=_whole(number, value), unit="tokens" if "tok" in unit else "documents"
-        )
+    if unit in ("token", "tokens"):
+        return _Amount(number=_whole(number, value), unit="tokens")
+    if unit in ("document", "documents"):
+        return _Amount(number=_whole(number, value), unit="documents")
     return _Amount(number=_bytes(value), unit="bytes")
 
 
@@ -157,10 +157,9 @@ class _Budget(BaseModel):
                 return round(self.amount * parameters)
             case "FLOPs":
                 return round(self.amount / flops_per_token)
-            case "seconds":
-                if tokens_per_second is None:
-                    raise ValueError("a time is no number of tokens before a speed was measured")
-                return round(self.amount * tokens_per_second)
+        if tokens_per_second is None:
+            raise ValueError("a time is no number of tokens before a speed was measured")
+        return round(self.amount * tokens_per_second)
 
     def shared(self, count: int) -> "_Budget":
         each = self.amount / count

@@ -11,7 +11,7 @@ import pytest
 from tests.serve.serving import Server
 from tongues.errors import UserError
 from tongues.experts.ensemble.model import Model
-from tongues.serve.chat import conversation_prompt, has_template
+from tongues.serve.completions import conversation_prompt, has_template
 
 MODEL = "small/small"
 

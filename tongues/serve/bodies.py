@@ -34,32 +34,23 @@ Beside = Annotated[int, Field(ge=0, le=20), BeforeValidator(_whole)]
 Token = Annotated[int, Field(ge=0, lt=2**31)]
 Texts = Annotated[list[str], Field(min_length=1, fail_fast=True)]
 Tokens = Annotated[list[Token], Field(min_length=1, fail_fast=True), BeforeValidator(_whole)]
-TokenLists = Annotated[
-    list[Annotated[list[Token], Field(fail_fast=True), BeforeValidator(_whole)]],
-    Field(min_length=1, fail_fast=True),
-]
+TokenList = Annotated[list[Token], Field(fail_fast=True), BeforeValidator(_whole)]
+TokenLists = Annotated[list[TokenList], Field(min_length=1, fail_fast=True)]
 Stop = Annotated[str, Field(min_length=1, max_length=200)]
 Stops = Annotated[list[Stop], Field(max_length=16, fail_fast=True)]
 Penalty = Annotated[float, Field(ge=-2, le=2)]
-Biases = Annotated[
-    dict[
-        Annotated[str, Field(pattern="^(0|[1-9][0-9]{0,9})$")],
-        Annotated[float, Field(ge=-100, le=100)],
-    ],
-    Field(max_length=1024, fail_fast=True),
-]
+TokenName = Annotated[str, Field(pattern="^(0|[1-9][0-9]{0,9})$")]
+Bias = Annotated[float, Field(ge=-100, le=100)]
+Biases = Annotated[dict[TokenName, Bias], Field(max_length=1024, fail_fast=True)]
 Ignored = Annotated[str, Field(max_length=1000, description="Ignored.")]
 Nothing = Annotated[list[Any], Field(max_length=0)] | None
 T = TypeVar("T", bound="Body")
 
-_REFUSED = frozenset(
-    {
-        *("suffix", "tools", "functions", "tool_choice", "function_call", "response_format"),
-        *("modalities", "audio", "prediction", "web_search_options", "reasoning_effort"),
-        *("verbosity", "service_tier", "moderation", "tool_calls", "annotations"),
-        "refusal",
-    }
-)
+_REFUSED = {
+    *("suffix", "tools", "functions", "tool_choice", "function_call", "response_format"),
+    *("modalities", "audio", "prediction", "web_search_options", "reasoning_effort", "refusal"),
+    *("verbosity", "service_tier", "moderation", "tool_calls", "annotations"),
+}
 _MEANT = {
     "prompt": "is a text, a list of texts, a list of token ids, or a list of such lists",
     "stop": "is a text, or a list of at most 16 texts, none of them empty or over 200 characters",

@@ -11,7 +11,7 @@ from tongues import __version__
 from tongues.experts.ensemble.model import Model
 from tongues.experts.ensemble.routing import ROUTINGS
 from tongues.serve.bodies import ChatBody, CompletionBody, bounds
-from tongues.serve.chat import has_template
+from tongues.serve.completions import has_template
 from tongues.serve.refusal import Limits
 
 __all__ = ["ChatReply", "CompletionReply", "ModelsReply", "describe", "describe_model"]
@@ -276,11 +276,8 @@ def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[st
         if keyed and path not in ("/health", "/ready"):
             operation["security"] = [{"key": []}]
         paths[path] = {"post" if taken else "get": operation}
-    info = {
-        "title": "tongues serve",
-        "version": __version__,
-        "summary": "OpenAI's API for models and ensembles of language experts",
-    }
+    summary = "OpenAI's API for models and ensembles of language experts"
+    info = {"title": "tongues serve", "version": __version__, "summary": summary}
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
 
 
