@@ -8,8 +8,8 @@ import pytest
 from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.laws.observed import gather_runs, twin
+from tongues.report.claims import nearness
 from tongues.report.findings import Findings, findings
-from tongues.report.measures import nearness
 from tongues.runs import run_rows
 
 

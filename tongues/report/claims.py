@@ -2,40 +2,28 @@
 
 A claim becomes a number with a 95 % interval for every target, and for every share of replay where
 it is about that. It holds where the whole interval is in the region that the claim names, and does
-not hold where none of it is; all else is inconclusive.
+not hold where none of it is; all else is inconclusive. Where the base had a loss before its first
+step, all is saved there by definition, which measures nothing.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from math import expm1, inf
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import expm1, inf, log10
+from statistics import fmean
 from typing import Literal
 
+import numpy as np
+
 from tongues.estimate import Estimate
-from tongues.laws.observed import RunCurves
-from tongues.report.findings import Findings, Outcome, rise
-from tongues.report.measures import (
-    EARLY,
-    early_loss,
-    has_no_power,
-    nearness,
-    next_sizes,
-    replay_gaps,
-    saved_by_size,
-    transfer_powers,
-)
+from tongues.laws import Saving
+from tongues.laws.observed import RunCurves, curve_of_ends
+from tongues.laws.targets import SETTLED
+from tongues.report.findings import Findings, Outcome, Pair, rise
 from tongues.report.statistics import Unit, over_sizes, slope
 
-__all__ = [
-    "ABOVE",
-    "BELOW",
-    "Claim",
-    "ClaimPart",
-    "Region",
-    "Verdict",
-    "claims",
-    "verdict_on",
-    "within",
-]
+__all__ = ["ABOVE", "BELOW", "Claim", "ClaimPart", "Region", "Verdict", "claims", "nearness"]
+__all__ += ["replay_gaps", "verdict_on", "within"]
 
 Verdict = Literal["holds", "does not hold", "inconclusive"]
 Region = tuple[float, float]  # without its ends
@@ -45,80 +33,42 @@ _STEADY = 5.0  # points of the share saved, for ten times the compute, that are 
 _LINEAR = 0.1  # around a power of 1
 _NOTHING = 0.05  # of gamma
 _ALIKE = 2.0  # per cent of a loss
-_NATS = "nats per token"
-_UNEQUAL = "runs and twins end after different numbers of tokens, each with its rate down"
-_SATURATED = "in {} of {} pairs the base had that loss before its first step, so that all is saved"
-_BOTH = "sizes are compared where both bases had that loss before their first step"
-_NEITHER = "on both targets the base had that loss before its first step"
-_TEXTS = {  # the claim, what is measured, in which unit
-    "below-scratch": (
-        "At equal compute CPT ends below training from scratch.",
-        "scratch's loss less CPT's after as many tokens",
-        _NATS,
-    ),
-    "saves": (
-        "CPT comes to the same loss with less compute.",
-        "share of scratch's compute saved, through training",
-        "%",
-    ),
-    "saves-by-ends": (
-        "The same between final losses alone.",
-        "share saved between runs of several lengths",
-        "%",
-    ),
-    "saving-lasts": (
-        "The share saved hardly changes with compute.",
-        f"change for ten times the compute, alike within {_STEADY:g}",
-        "points",
-    ),
-    "transferred-grows": (
-        "Effectively transferred data grow in proportion to the tokens.",
-        f"their power of scratch's tokens, 1 within {_LINEAR:g}",
-        "",
-    ),
-    "larger-transfers-more": (
-        "Larger models transfer more.",
-        "change of the share transferred for ten times the parameters, at equal tokens",
-        "points",
-    ),
-    "gamma-cpt": (
-        "On CPT, size and tokens act together: γ is above 0.",
-        "γ of CPT's law, which builds on the one from scratch",
-        "",
-    ),
-    "gamma-scratch": (
-        "From scratch they do not: γ is about 0.",
-        f"γ of the extended law, alike within {_NOTHING:g}",
-        "",
-    ),
-    "nearer-gains": (
-        "The nearer a target, the more is saved.",
-        "share saved less that of the target named",
-        "points",
-    ),
-    "forgets": (
-        "Without replay the base languages are forgotten.",
-        "final loss on the base language less the one at the start",
-        _NATS,
-    ),
-    "targets-meet-by-ends": (
-        "At equal compute on the target its loss is the same, whatever the replay.",
-        f"final loss versus that without replay, alike within {_ALIKE:g} %",
-        "%",
-    ),
-    "source-rises": (
-        "Replayed, the loss on the base language first rises.",
-        f"loss {EARLY * 100:g} % into the run less that at the start",
-        _NATS,
-    ),
-    "source-falls": ("Then it falls.", f"end less {EARLY * 100:g} % into the run", _NATS),
-    "source-ends-below": ("In the end it is below its start.", "end less start", _NATS),
-    "more-keeps-more": (
-        "The more replay, the less is forgotten.",
-        "final loss on the base language less that with the next smaller share",
-        _NATS,
-    ),
-}
+_FEWEST = 3  # points of a curve for a power
+_EARLY = 0.1  # share of a run's tokens at which it is measured whether its base languages got worse
+_ABOUT_EARLY = 0.05, 0.25  # the evaluation nearest to that must lie between these
+# the name, the unit and the claim; below it what is measured
+_TEXTS = f"""
+below-scratch | nats per token | At equal compute CPT ends below training from scratch.
+    | scratch's loss less CPT's after as many tokens
+saves | % | CPT comes to the same loss with less compute.
+    | share of scratch's compute saved, through training
+saves-by-ends | % | The same between final losses alone.
+    | share saved between runs of several lengths
+saving-lasts | points | The share saved hardly changes with compute.
+    | change for ten times the compute, alike within {_STEADY:g}
+transferred-grows | | Effectively transferred data grow in proportion to the tokens.
+    | their power of scratch's tokens, 1 within {_LINEAR:g}
+larger-transfers-more | points | Larger models transfer more.
+    | change of the share transferred for ten times the parameters, at equal tokens
+gamma-cpt | | On CPT, size and tokens act together: γ is above 0.
+    | γ of CPT's law, which builds on the one from scratch
+gamma-scratch | | From scratch they do not: γ is about 0.
+    | γ of the extended law, alike within {_NOTHING:g}
+nearer-gains | points | The nearer a target, the more is saved.
+    | share saved less that of the target named
+forgets | nats per token | Without replay the base languages are forgotten.
+    | final loss on the base language less the one at the start
+targets-meet-by-ends | % | At equal compute on the target its loss is the same, whatever the replay.
+    | final loss versus that without replay, alike within {_ALIKE:g} %
+source-rises | nats per token | Replayed, the loss on the base language first rises.
+    | loss {_EARLY * 100:g} % into the run less that at the start
+source-falls | nats per token | Then it falls.
+    | end less {_EARLY * 100:g} % into the run
+source-ends-below | nats per token | In the end it is below its start.
+    | end less start
+more-keeps-more | nats per token | The more replay, the less is forgotten.
+    | final loss on the base language less that with the next smaller share
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +112,21 @@ class Claim:
         return "; ".join(f"{verdict}: {', '.join(places)}" for verdict, places in where.items())
 
 
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """What is measured of a claim; doubt: why it is inconclusive however narrow its interval."""
+
+    target: str
+    value: Estimate
+    doubt: str = ""
+    note: str = ""
+    replay: float | None = None
+    versus: str = ""
+
+
+_Measure = Callable[[Findings], Iterable[_Number]]
+
+
 def within(tolerance: float, of: float = 0.0) -> Region:
     """Equal to `of` but for the tolerance."""
     return of - tolerance, of + tolerance
@@ -179,133 +144,256 @@ def verdict_on(value: Estimate, region: Region) -> Verdict:
 
 def claims(findings: Findings) -> list[Claim]:
     """Every claim that these runs have a number for."""
-    parts = _of_learning(findings) | _of_replay(findings)
-    tested = [Claim(name, *texts, parts=tuple(parts[name])) for name, texts in _TEXTS.items()]
-    return [claim for claim in tested if claim.parts]
+    tested: list[Claim] = []
+    for text in _TEXTS.strip().replace("\n    ", " ").split("\n"):
+        name, unit, finding, measure = (part.strip() for part in text.split("|"))
+        region, numbers = _NUMBERS[name]
+        parts: list[ClaimPart] = []
+        for one in numbers(findings):
+            verdict = "inconclusive" if one.doubt else verdict_on(one.value, region)
+            why = one.doubt or one.note
+            parts.append(ClaimPart(one.target, one.replay, one.value, verdict, one.versus, why))
+        tested += [Claim(name, finding, measure, unit, tuple(parts))] if parts else []
+    return tested
 
 
-def _part(
-    target: str, value: Estimate, region: Region, reason: str = "", replay: float | None = None
-) -> ClaimPart:
-    verdict: Verdict = "inconclusive" if reason else verdict_on(value, region)
-    return ClaimPart(target, replay, value, verdict, reason=reason)
+def _by_target(
+    measure: Callable[[Outcome], Estimate | None],
+    *doubts: Callable[[Outcome], str],
+    unit: float = 100.0,
+    note: Callable[[Outcome], str] = lambda _: "",
+) -> _Measure:
+    """A number for each target, of CPT without replay; the first doubt that there is counts."""
+
+    def numbers(findings: Findings) -> Iterator[_Number]:
+        for outcome in findings.plain:
+            if value := measure(outcome):
+                doubt = next(filter(None, (doubt(outcome) for doubt in doubts)), "")
+                yield _Number(outcome.target, value.times(unit), doubt, note(outcome))
+
+    return numbers
 
 
-def _of_learning(findings: Findings) -> dict[str, list[ClaimPart]]:
-    plain = findings.plain
+def _unequal(of: Outcome) -> str:
+    return "" if of.equally_long else "runs and twins end after different numbers of tokens"
 
-    def unequal(t: Outcome) -> str:
-        return "" if t.equally_long else _UNEQUAL
 
-    def saturated(t: Outcome) -> str:
-        return _SATURATED.format(t.saturated, len(t.pairs)) if t.saturated else ""
+def _saturated(of: Outcome) -> str:
+    where = f"in {of.saturated} of {len(of.pairs)} pairs the base had that loss before its first"
+    return f"{where} step, so that all is saved" if of.saturated else ""
 
-    def all_saturated(t: Outcome) -> str:
-        return "" if t.measured else saturated(t)
 
-    def both_saturated(t: Outcome) -> str:
-        return _BOTH if any(both for *_, both in next_sizes(t.pairs)) else ""
+def _all_saturated(of: Outcome) -> str:
+    return "" if of.measured else _saturated(of)
 
-    def each(
-        measure: Callable[[Outcome], Estimate | None],
-        region: Region,
-        *reasons: Callable[[Outcome], str],
-        unit: float = 100.0,
-    ) -> list[ClaimPart]:
-        """Inconclusive where one of the reasons gives one."""
-        values = [(t, value.times(unit)) for t in plain if (value := measure(t))]
-        why = {t.target: next(filter(None, (reason(t) for reason in reasons)), "") for t in plain}
-        return [_part(t.target, value, region, why[t.target]) for t, value in values]
 
-    def gammas(strategy: str, law: str, region: Region) -> list[ClaimPart]:
-        return [
-            _part(target, Estimate(*entry.gamma, n=entry.n_runs), region, entry.doubt)
-            for target, compared in findings.compared.items()
-            for entry in compared.entries
-            if (entry.strategy, entry.law) == (strategy, law) and entry.gamma
+def _both_saturated(of: Outcome) -> str:
+    text = "sizes are compared where both bases had that loss before their first step"
+    return text if any(both for *_, both in _next_sizes(of.pairs)) else ""
+
+
+def _lasting(of: Outcome) -> Estimate | None:
+    """The slope of the share saved over the log of scratch's compute, a point a size."""
+    sizes: dict[str, list[tuple[float, float]]] = {}
+    for pair in of.pairs:
+        if pair.saved is not None:
+            point = log10(pair.points[-1].compute_scratch), pair.saved
+            sizes.setdefault(pair.cpt.shape, []).append(point)
+    return slope([(fmean(x for x, _ in own), fmean(y for _, y in own)) for own in sizes.values()])
+
+
+def _past_warm_up(pair: Pair) -> list[Saving]:
+    return [p for p in pair.points if p.tokens_scratch >= SETTLED * pair.scratch.tokens]
+
+
+def _has_no_power(pair: Pair) -> bool:
+    return any(point.transferred <= 0 for point in _past_warm_up(pair))
+
+
+def _growth(of: Outcome) -> Estimate | None:
+    """The power of the tokens from scratch by which transferred data grow, past the warm-up.
+
+    Without the losses that the base had already, where it is 1 by definition; a pair that has no
+    others keeps them.
+    """
+    powers: list[tuple[Unit, float]] = []
+    for pair in of.pairs:
+        past = [p for p in _past_warm_up(pair) if pair.saturated or not p.whole]
+        if len(past) >= _FEWEST and not _has_no_power(pair):
+            power = slope([(log10(p.tokens_scratch), log10(p.transferred)) for p in past])
+            powers += [(pair.cpt.unit, power.value)] if power else []
+    return over_sizes(powers)
+
+
+def _dropped(of: Outcome) -> str:
+    count = sum(map(_has_no_power, of.pairs))
+    return f"{count} pairs left out, which transferred nothing at times" if count else ""
+
+
+def _next_sizes(pairs: Sequence[Pair]) -> Iterator[tuple[Unit, float, bool]]:
+    """By how much the next larger size transfers more, for ten times the parameters.
+
+    Shares are taken halfway through the smaller, where neither has its learning rate down yet; a
+    larger one that is still in its warm-up is left out. The last value says whether both transfer
+    all there is.
+    """
+    sized = [pair for pair in pairs if pair.points]
+    both = [(a, b) for a in sized for b in sized if a.cpt.seed == b.cpt.seed]
+    for small, large in pairwise(sorted({pair.cpt.params for pair in sized})):
+        for pair, other in both:
+            tokens = 0.5 * pair.scratch.tokens
+            same = (pair.cpt.params, other.cpt.params) == (small, large)
+            if same and tokens >= SETTLED * other.scratch.tokens:
+                less, more = _share_at(pair, tokens), _share_at(other, tokens)
+                yield pair.cpt.unit, (more - less) / log10(large / small), less == more == 1.0
+
+
+def _share_at(pair: Pair, tokens: float) -> float:
+    seen = [point.tokens_scratch for point in pair.points]
+    return float(np.interp(tokens, seen, [point.share for point in pair.points]))
+
+
+def _larger(of: Outcome) -> Estimate | None:
+    return over_sizes((unit, change) for unit, change, _ in _next_sizes(of.pairs))
+
+
+def _gammas(strategy: str, law: str) -> _Measure:
+    return lambda findings: (
+        _Number(target, Estimate(*entry.gamma, n=entry.n_runs), entry.doubt)
+        for target, compared in findings.compared.items()
+        for entry in compared.entries
+        if (entry.strategy, entry.law) == (strategy, law) and entry.gamma
+    )
+
+
+def nearness(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str, Estimate, bool]]:
+    """A target, the next further off, by how much more CPT saved on it, and whether all on both.
+
+    The nearer is the one on which the base had the lower loss before its first step.
+    """
+    known = {t.target: [p.apart for p in t.pairs if p.apart is not None] for t in outcomes}
+    measured = [t for t in outcomes if known[t.target]]
+    for near, far in pairwise(sorted(measured, key=lambda t: fmean(known[t.target]))):
+        both = [(a, b) for a in near.pairs for b in far.pairs if a.cpt.like(b.cpt)]
+        differences = [
+            (a.cpt.unit, a.saved - b.saved)
+            for a, b in both
+            if a.saved is not None and b.saved is not None
         ]
-
-    def larger(t: Outcome) -> Estimate | None:
-        return over_sizes((unit, change) for unit, change, _ in next_sizes(t.pairs))
-
-    def growth(t: Outcome) -> Estimate | None:
-        return over_sizes(transfer_powers(t.pairs))
-
-    def lasting(t: Outcome) -> Estimate | None:
-        return slope(saved_by_size(t.pairs))
-
-    nearer: list[ClaimPart] = []
-    for near, far, difference, both in nearness(plain):
-        value, reason = difference.times(100.0), _NEITHER if both else ""
-        verdict = "inconclusive" if reason else verdict_on(value, ABOVE)
-        nearer.append(ClaimPart(near, None, value, verdict, far, reason))
-    grown = each(growth, within(_LINEAR, of=1.0), unequal, saturated, unit=1.0)
-    dropped = {t.target: sum(map(has_no_power, t.pairs)) for t in plain}
-    grown = [
-        replace(part, reason=f"{count} pairs left out, which transferred nothing at times")
-        if (count := dropped[part.target]) and not part.reason
-        else part
-        for part in grown
-    ]
-    return {
-        "below-scratch": each(lambda t: t.lead and t.lead.nats, ABOVE, unequal, unit=1.0),
-        "saves": each(lambda t: t.saved, ABOVE, unequal, all_saturated),
-        "saves-by-ends": each(lambda t: t.by_ends, ABOVE, all_saturated),
-        "saving-lasts": each(lasting, within(_STEADY), unequal, saturated),
-        "transferred-grows": grown,
-        "larger-transfers-more": each(larger, ABOVE, unequal, saturated, both_saturated),
-        "gamma-cpt": gammas("cpt", "cpt", ABOVE),
-        "gamma-scratch": gammas("scratch", "extended", within(_NOTHING)),
-        "nearer-gains": nearer,
-        "forgets": [
-            _part(o.target, change.nats, ABOVE)
-            for o in findings.outcomes
-            for change in o.rises.values()
-            if not o.replay
-        ],
-    }
+        if mean := over_sizes(differences):
+            yield near.target, far.target, mean, any(a.saturated and b.saturated for a, b in both)
 
 
-def _of_replay(findings: Findings) -> dict[str, list[ClaimPart]]:
-    known = [(o.runs, lang) for o in findings.outcomes for lang in o.rises]
-    replayed = [(run, lang) for runs, lang in known for run, _ in rise(runs, lang)]
-    rises, falls, ends, steps = ([] for _ in range(4))
-    for run, lang in replayed:
-        loss = run.curves[lang].loss
-        start, end, early = float(loss[0]), float(loss[-1]), early_loss(run, lang)
-        if run.replay:
-            ends.append((run, end - start))
-        if run.replay and early is not None:
-            rises.append((run, early - start))
-            falls.append((run, end - early))
+def _nearer(findings: Findings) -> Iterator[_Number]:
+    for near, far, difference, both in nearness(findings.plain):
+        doubt = "on both targets the base had that loss before its first step" if both else ""
+        yield _Number(near, difference.times(100.0), doubt, versus=far)
+
+
+def _forgets(findings: Findings) -> Iterator[_Number]:
+    for outcome in findings.outcomes:
+        for change in outcome.rises.values() if not outcome.replay else ():
+            yield _Number(outcome.target, change.nats)
+
+
+def _by_replay(measure: Callable[[Findings], Iterable[tuple[RunCurves, float]]]) -> _Measure:
+    """A number for each target and share of replay, each from its own runs alone."""
+
+    def numbers(findings: Findings) -> Iterator[_Number]:
+        places: dict[tuple[str, float], list[tuple[Unit, float]]] = {}
+        for run, value in measure(findings):
+            places.setdefault((run.target, run.replay), []).append((run.unit, value))
+        for target, replay in sorted(places):
+            if mean := over_sizes(places[target, replay]):
+                yield _Number(target, mean, replay=replay)
+
+    return numbers
+
+
+def replay_gaps(runs: Iterable[RunCurves]) -> list[tuple[RunCurves, float]]:
+    """By how much, in log, runs with replay end above those without, at equal compute on it.
+
+    Of final losses alone, where no loss is one of mid-schedule: runs without replay of several
+    lengths give a loss after as many tokens of the target.
+    """
+    continued = [run for run in runs if run.strategy == "cpt" and run.lang in run.seen]
+    gaps: list[tuple[RunCurves, float]] = []
+    for run in continued:
+        place = run.target, run.unit, run.base_tokens
+        plain = [r for r in continued if (r.target, r.unit, r.base_tokens) == place]
+        ends = curve_of_ends(r for r in plain if not r.replay) if run.replay else None
+        tokens = run.seen[run.lang][-1:]
+        if ends and ends.tokens[0] <= tokens[0] <= ends.tokens[-1]:
+            without = np.interp(np.log(tokens), np.log(ends.tokens), np.log(ends.loss))
+            gaps.append((run, float(np.log(run.learned.loss[-1]) - without[0])))
+    return gaps
+
+
+def _gaps(findings: Findings) -> Iterator[tuple[RunCurves, float]]:
+    return ((run, 100.0 * expm1(gap)) for run, gap in replay_gaps(findings.usual))
+
+
+def _on_base(findings: Findings) -> list[tuple[RunCurves, str, dict[str, float]]]:
+    """Runs by base language, with the losses on it at the start, early on and at the end.
+
+    Early is a place fixed beforehand: a maximum of the curve would be one of noise too.
+    """
+    runs: list[tuple[RunCurves, str, dict[str, float]]] = []
+    for outcome in findings.outcomes:
+        for lang in outcome.rises:
+            for run, _ in rise(outcome.runs, lang):
+                curve = run.curves[lang]
+                share = curve.tokens / curve.tokens[-1]
+                near = int(np.argmin(np.abs(np.log(np.maximum(share, 1e-9) / _EARLY))))
+                losses = {"start": float(curve.loss[0]), "end": float(curve.loss[-1])}
+                if _ABOUT_EARLY[0] <= share[near] <= _ABOUT_EARLY[1]:
+                    losses["early"] = float(curve.loss[near])
+                runs.append((run, lang, losses))
+    return runs
+
+
+def _change(later: str, earlier: str) -> _Measure:
+    return _by_replay(
+        lambda findings: (
+            (run, losses[later] - losses[earlier])
+            for run, _, losses in _on_base(findings)
+            if run.replay and {later, earlier} <= losses.keys()
+        )
+    )
+
+
+def _steps(findings: Findings) -> Iterator[tuple[RunCurves, float]]:
+    """Final losses on base languages less those with the next smaller share of replay."""
+    runs = _on_base(findings)
+    for run, lang, losses in runs:
         less = [
-            other
-            for other, also in replayed
+            (other.replay, end["end"])
+            for other, also, end in runs
             if (also, other.target) == (lang, run.target)
             and other.replay < run.replay
             and other.like(run)
         ]
         if less:
-            last = max(less, key=lambda other: other.replay).curves[lang].loss[-1]
-            steps.append((run, end - float(last)))
-    gaps = [(run, 100.0 * expm1(gap)) for run, gap in replay_gaps(findings.usual)]
-    return {
-        "targets-meet-by-ends": _by_replay(gaps, within(_ALIKE)),
-        "source-rises": _by_replay(rises, ABOVE),
-        "source-falls": _by_replay(falls, BELOW),
-        "source-ends-below": _by_replay(ends, BELOW),
-        "more-keeps-more": _by_replay(steps, BELOW),
-    }
+            yield run, losses["end"] - max(less, key=lambda one: one[0])[1]
 
 
-def _by_replay(values: Iterable[tuple[RunCurves, float]], region: Region) -> list[ClaimPart]:
-    """A part for each target and share of replay, each from its own runs alone."""
-    places: dict[tuple[str, float], list[tuple[Unit, float]]] = {}
-    for run, value in values:
-        places.setdefault((run.target, run.replay), []).append((run.unit, value))
-    means = {place: over_sizes(places[place]) for place in sorted(places)}
-    return [
-        _part(target, mean, region, replay=replay)
-        for (target, replay), mean in means.items()
-        if mean
-    ]
+_NUMBERS: Mapping[str, tuple[Region, _Measure]] = {
+    "below-scratch": (ABOVE, _by_target(lambda o: o.lead and o.lead.nats, _unequal, unit=1.0)),
+    "saves": (ABOVE, _by_target(lambda o: o.saved, _unequal, _all_saturated)),
+    "saves-by-ends": (ABOVE, _by_target(lambda o: o.by_ends, _all_saturated)),
+    "saving-lasts": (within(_STEADY), _by_target(_lasting, _unequal, _saturated)),
+    "transferred-grows": (
+        within(_LINEAR, of=1.0),
+        _by_target(_growth, _unequal, _saturated, unit=1.0, note=_dropped),
+    ),
+    "larger-transfers-more": (ABOVE, _by_target(_larger, _unequal, _saturated, _both_saturated)),
+    "gamma-cpt": (ABOVE, _gammas("cpt", "cpt")),
+    "gamma-scratch": (within(_NOTHING), _gammas("scratch", "extended")),
+    "nearer-gains": (ABOVE, _nearer),
+    "forgets": (ABOVE, _forgets),
+    "targets-meet-by-ends": (within(_ALIKE), _by_replay(_gaps)),
+    "source-rises": (ABOVE, _change("early", "start")),
+    "source-falls": (BELOW, _change("end", "early")),
+    "source-ends-below": (BELOW, _change("end", "start")),
+    "more-keeps-more": (BELOW, _by_replay(_steps)),
+}
