@@ -12,8 +12,8 @@ from tongues.errors import UserError
 from tongues.evaluate.evaluation import Evaluation
 from tongues.pages import Table, as_text
 from tongues.report.evaluation import card_section, score_blocks, write_evaluation_report
-from tongues.report.evaluation.answer import answer, number_cards
-from tongues.report.evaluation.figures import base_figure, replay_figure, score_figure
+from tongues.report.evaluation.answer import answer
+from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, labels, model_table
 
 
@@ -118,9 +118,6 @@ def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
         "language.",
     ]
     assert topics["Left out"] == ["2 left out: empty choice (first xnli/qaa.jsonl, line 3: )."]
-    whats = [card.what for card in number_cards(evaluation).cards]
-    assert any("on `qaa`, base language: `qab-cpt-s1`" in what for what in whats)
-    assert any("on `qab`, target language" in what for what in whats)
 
 
 def test_counts_of_languages_are_explained_where_they_are_shown() -> None:
@@ -163,8 +160,9 @@ def test_differences_to_the_base_are_a_table_and_a_figure(evaluation: Evaluation
     assert head == ["language", "role", "qab-cpt-s1", "qab-cpt-r20-s1"]
     assert qaa[2].startswith("+0.4") and qab[2].startswith("−1.3")
     assert all(cell.endswith("], not significant") for cell in qac[2:])
-    drawn = base_figure(text)
-    assert drawn is not None and len(drawn.rows) == 6
+    drawn = score_figure(text)
+    assert drawn is not None and len(drawn.panels) == 3
+    assert sum(row.get("versus") == "its base" for row in drawn.rows) == 6
     beside = rows_of(text.comparison_table([*text.versus_base, *text.versus_first]))[0]
     assert beside[2:] == [*head[2:], "qab-scratch-s1"]  # each pair once, all versus one model
 
@@ -242,7 +240,7 @@ def test_a_page_with_its_files(evaluation: Evaluation, tmp_path: Path) -> None:
     assert not whole.open and "Evaluation: first" in whole.said
     assert "Two sleep <here>, right?" in whole.said  # shown, not read as a tag
     drawn = re.findall(r'<figure id="([\w.-]+)"', text)
-    assert drawn == ["loss-study", "forgetting-study", "task-xnli", "replay"]
+    assert drawn == ["loss-study", "task-xnli", "replay"]
     panels = json.loads(re.findall(r'id="drawing">(.*?)</script>', text, re.DOTALL)[0])["panels"]
     assert len(panels) == text.count('<div class="panel">')
     kept = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))

@@ -3,10 +3,5 @@
 from tongues.report.evaluation.card import card_section, newest_section, write_cards
 from tongues.report.evaluation.view import score_blocks, write_evaluation_report
 
-__all__ = [
-    "card_section",
-    "newest_section",
-    "score_blocks",
-    "write_cards",
-    "write_evaluation_report",
-]
+__all__ = ["card_section", "newest_section", "score_blocks", "write_cards"]
+__all__ += ["write_evaluation_report"]

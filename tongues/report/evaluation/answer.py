@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 
 from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Comparison, Evaluation, TaskScores, TextScores
-from tongues.pages import Show, estimate_card, interval, minus, number, signed
+from tongues.pages import Show, interval, minus, number, signed
 from tongues.pages import blocks as b
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.measures import Measure, how
 from tongues.roles import Role, list_languages
 from tongues.significance.signs import fewest_languages, fewest_wins
 
-__all__ = ["answer", "describe_changes", "measure_blocks", "number_cards"]
+__all__ = ["answer", "describe_changes", "measure_blocks"]
 
 _ROLES: dict[Role | None, str] = {
     "target": "Target languages",
@@ -121,24 +121,6 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
         (language, example), *_ = evaluation.examples[measure.name].items()
         yield b.Heading("Example prompt")
         yield b.Quote(example, language)
-
-
-def number_cards(evaluation: Evaluation) -> b.Cards:
-    """The largest significant difference of each role on each text or task."""
-    cards: list[b.Card] = []
-    for measure in Measure.of(evaluation):
-        largest: dict[Role | None, tuple[float, b.Card]] = {}
-        for each in measure.versus_base or measure.versus_first:
-            pair = f"`{measure.names[each.model]}` versus `{measure.names[each.other]}`"
-            for role, members in _by_role(evaluation, measure, each).items():
-                about = f", {role} language" if role else ""
-                for lang, of in members.items():
-                    if of.significant and abs(of.value) > largest.get(role, (0.0,))[0]:
-                        what = f"{measure.unit} on `{lang}`{about}: {pair}"
-                        card = estimate_card(of, measure.show, what, plus=True)
-                        largest[role] = abs(of.value), card
-        cards += [card for _, card in largest.values()]
-    return b.Cards(cards[:4])
 
 
 def _by_role(

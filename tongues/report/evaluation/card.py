@@ -6,12 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from tongues.errors import UserError
-from tongues.evaluate.evaluation import (
-    SCORES,
-    EvaluatedModel,
-    Evaluation,
-    read_evaluation,
-)
+from tongues.evaluate.evaluation import SCORES, EvaluatedModel, Evaluation, read_evaluation
 from tongues.experts.ensemble.lineage import ENSEMBLE
 from tongues.files import file_name, write_text
 from tongues.pages import Block, Paragraph, Section, as_markdown
@@ -25,20 +20,18 @@ __all__ = ["card_section", "newest_section", "write_cards"]
 def write_cards(evaluation: Evaluation, folder: Path) -> list[Path]:
     """Write a section for each model to `folder`, named as the model is; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for model in evaluation.models:
-        path = folder / f"{file_name(model.name)}.md"
-        write_text(path, card_section(evaluation, model.name))
-        written.append(path)
-    return written
+    paths = {model.name: folder / f"{file_name(model.name)}.md" for model in evaluation.models}
+    for name, path in paths.items():
+        write_text(path, card_section(evaluation, name))
+    return list(paths.values())
 
 
 def card_section(evaluation: Evaluation, model: str) -> str:
     """What a model scored, versus what, and how that was measured."""
-    blocks: list[Block] = []
-    for measure in Measure.of(evaluation):
-        inside = measure_blocks(evaluation, measure, model)
-        blocks.append(Section("", measure.title, list(inside)))
+    blocks: list[Block] = [
+        Section("", measure.title, list(measure_blocks(evaluation, measure, model)))
+        for measure in Measure.of(evaluation)
+    ]
     about = evaluation.model(model)
     token = f"the token `{about.first}`" if about.first else "nothing"
     but = "" if about.prompted else ", but nothing before the prompts of tasks"

@@ -11,13 +11,13 @@ from tongues.pages.plots import alt, chart, dots, intervals, line, panel, rule
 from tongues.report.evaluation.measures import Measure
 from tongues.roles import list_languages
 
-__all__ = ["base_figure", "dots_panel", "estimate_rows", "replay_figure", "score_figure"]
+__all__ = ["dots_panel", "estimate_rows", "replay_figure", "score_figure"]
 
 _SAID = ("language", "series=model", "value:.4~g", "low:.4~g", "high:.4~g")
 
 
 def score_figure(measure: Measure) -> Figure | None:
-    """Losses or accuracies by language, and the differences to the first model."""
+    """Losses or accuracies by language, and differences to the bases and to the first model."""
     rows = estimate_rows({measure.names[model]: by for model, by in measure.values.items()})
     if len(rows) < 2:
         return None
@@ -31,29 +31,16 @@ def score_figure(measure: Measure) -> Figure | None:
     level, marks = (next(iter(chance.values())), None) if same else (None, chance)
     names, title = list(measure.names.values()), measure.title.split()[0]
     panels = [dots_panel(title, rows, unit, names, level=level, marks=marks)]
-    caption = "With 95 % confidence intervals."
-    caption += " The dashed line is chance." if chance else ""
-    if compared := measure.versus_first:
-        other = measure.names[compared[0].other]
-        beside = [{**row, "versus": other} for row in estimate_rows(measure.changes(compared))]
+    for other, compared in measure.versus.items():
+        values = {measure.names[each.model]: measure.differences(each) for each in compared}
+        beside = [{**row, "versus": other} for row in estimate_rows(values)]
         panels.append(dots_panel(f"Versus {other}", beside, measure.unit, names, level=0.0))
         rows += beside
-        side = "right" if measure.task else "left"
-        caption += f" Second, the difference to `{other}`: {side} of the line at 0 is better."
+    caption = "With 95 % confidence intervals." + " The dashed line is chance." * bool(chance)
+    side = "right" if measure.task else "left"
+    caption += f" Of differences, {side} of the line at 0 is better." * bool(measure.versus)
     name = f"{'task' if measure.task else 'loss'}-{file_name(measure.name)}"
     return Figure(name, measure.title, caption, tuple(panels), tuple(rows))
-
-
-def base_figure(measure: Measure) -> Figure | None:
-    """The differences to what each model was trained from."""
-    if not measure.versus_base:
-        return None
-    rows = estimate_rows(measure.changes(measure.versus_base))
-    names = list(measure.names.values())
-    drawn = dots_panel("Versus its base", rows, measure.unit, names, level=0.0)
-    caption = "Right of the line at 0 something was forgotten, left of it learned."
-    name = f"forgetting-{file_name(measure.name)}"
-    return Figure(name, "Learned and forgotten", caption, (drawn,), tuple(rows))
 
 
 def estimate_rows(values: Mapping[str, Mapping[str, Estimate]]) -> list[Row]:

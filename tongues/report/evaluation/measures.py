@@ -113,10 +113,6 @@ class Measure:
         factor = 100.0 if self.task else 1.0
         return {lang: of.times(factor) for lang, of in comparison.languages.items()}
 
-    def changes(self, comparisons: Sequence[Comparison]) -> dict[str, dict[str, Estimate]]:
-        """The differences of several, by the name of the model as it is shown."""
-        return {self.names[each.model]: self.differences(each) for each in comparisons}
-
     def leaders(self, language: str) -> Sequence[str]:
         """The models that none is significantly better than."""
         return self.scores.leaders.get(language, list(self.values))

@@ -6,8 +6,8 @@ from pathlib import Path
 from tongues.evaluate.evaluation import Evaluation
 from tongues.pages import blocks as b
 from tongues.pages import write_page
-from tongues.report.evaluation.answer import answer, measure_blocks, number_cards
-from tongues.report.evaluation.figures import base_figure, replay_figure, score_figure
+from tongues.report.evaluation.answer import answer, measure_blocks
+from tongues.report.evaluation.figures import replay_figure, score_figure
 from tongues.report.evaluation.measures import Measure, how, model_table
 
 __all__ = ["score_blocks", "write_evaluation_report"]
@@ -22,7 +22,7 @@ def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
     for measure in measures:
         inside = list(measure_blocks(evaluation, measure))
         blocks.append(b.Section(measure.name, measure.title, inside))
-        blocks += [score_figure(measure), base_figure(measure)]
+        blocks.append(score_figure(measure))
     blocks.append(replay_figure(evaluation, measures))
     window, stride = evaluation.policy.window, evaluation.policy.stride
     about = "as long as a model's context" if window is None else f"of {window:,} tokens"
@@ -33,7 +33,7 @@ def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
     counts = (f"{len(of)} {kind}{'s' * (len(of) != 1)}" for kind, of in kinds if of)
     page = b.Page(
         f"Evaluation: {folder.name.removesuffix('-evaluation')}",
-        [number_cards(evaluation), _topics(evaluation), *filter(None, blocks)],
+        [_topics(evaluation), *filter(None, blocks)],
         lead=[b.Paragraph(" · ".join(counts), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"findings": answer(evaluation), **evaluation.to_json()},

@@ -102,28 +102,20 @@ def _languages(experts: MeasuredExperts) -> Figure | None:
 
 def _gains(experts: MeasuredExperts) -> Figure | None:
     """How each language's loss changed, against its amount of text."""
-    top, tokens = experts.best(), experts.scores.train_tokens
-    if top is None or not _differ(tokens):
+    if (top := experts.best()) is None:
         return None
-    panels, rows, related = [], list[Row](), list[str]()
-    for other in experts.references:
-        own = _differences(experts, other, ["dense", top.division])
-        title = f"Versus {REFERENCES[other]}"
-        drawn, own, found = _relation(experts, title, own, tokens, "difference of loss")
-        panels.append(drawn)
-        related += [f"{each} versus {REFERENCES[other]}" for each in found]
-        rows += own
-    caption = (
-        "The change of a language's loss, below 0 where it is lower, against its training tokens "
-        f"in the experts' text. Spearman's rank correlation: {_listed(related)}."
-    )
-    return Figure("gains", "Gain by amount of text", caption, tuple(panels), tuple(rows))
+    names = ["dense", top.division]
+    panels = {
+        f"Versus {REFERENCES[other]}": _differences(experts, other, names)
+        for other in experts.references
+    }
+    caption = "The change of a language's loss against its training tokens in the experts' text."
+    about = "gains", "Gain by amount of text", caption
+    return _relation(experts, about, panels, experts.scores.train_tokens)
 
 
 def _unlearned(experts: MeasuredExperts) -> Figure | None:
     """What became of languages that an expert did not learn, against how frequent they were."""
-    known = experts.scores.base_shares
-    frequency = known or experts.scores.train_tokens
     each: dict[tuple[str, str], list[float]] = {}
     for rise in experts.rises:
         if rise.division in experts.divisions and not rise.learned:
@@ -132,58 +124,58 @@ def _unlearned(experts: MeasuredExperts) -> Figure | None:
         {"language": lang, "series": name, "value": fmean(rises)}
         for (name, lang), rises in each.items()
     ]
-    if not _differ(frequency) or not rows:
-        return None
-    title = "Where it was not learned"
-    drawn, rows, related = _relation(experts, title, rows, frequency, "rise of loss")
+    known = experts.scores.base_shares
     what = "its training tokens here (what the base was trained on is not known)"
     what = "its share of the base's training" if known else what
-    caption = (
-        "The loss on a language minus the base's, mean over the experts that did not learn it, "
-        f"against {what}. Spearman's rank correlation: {_listed(related)}."
-    )
-    return Figure("unlearned", "Forgetting by frequency", caption, (drawn,), tuple(rows))
+    caption = "The mean change over the experts that did not learn a language, "
+    about = "unlearned", "Forgetting by frequency", f"{caption}against {what}."
+    panels = {"Versus the base model": rows} if rows else {}
+    return _relation(experts, about, panels, known or experts.scores.train_tokens)
 
 
 def _relation(
     experts: MeasuredExperts,
-    title: str,
-    rows: Sequence[Row],
+    about: tuple[str, str, str],
+    panels: Mapping[str, Sequence[Row]],
     amounts: Mapping[str, float],
-    what: str,
-) -> tuple[alt.LayerChart, list[Row], list[str]]:
-    """Values of languages against an amount of each, the rows drawn, each series' correlation.
+) -> Figure | None:
+    """Changes of losses against an amount of each language, with their rank correlations.
 
-    amounts: tokens, or shares of what the base read, some of which may be 0.
+    about: name, title, caption. amounts: tokens, or shares of what the base read; nothing is drawn
+    where all have alike.
     """
+    if max(amounts.values()) <= _EVEN * min(amounts.values()) or not panels:
+        return None
     shares = max(amounts.values()) <= 1
-    rows = [{**row, "amount": float(amounts[row["language"]])} for row in rows]
-    if shares:
+    if shares:  # some may be 0
         scale, axis = alt.Scale(type="sqrt", padding=12), alt.Axis(format="~%", grid=False)
         x = Axis("amount", "share of the base's training", scale, axis)
     else:
         x = logs("amount", "training tokens", amounts.values(), margin=0.08, grid=False)
-    y = linear("value", f"{what} ({_LOSS})")
-    related: list[str] = []
-    names = list(dict.fromkeys(row["series"] for row in rows))
-    for name in names:
-        own = [(row["amount"], row["value"]) for row in rows if row["series"] == name]
-        if found := correlate(*zip(*own, strict=True)):
-            rho, p = found
-            p = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-            related.append(f"{name}, ρ = {signed(rho, '{:.2f}'.format)}, {p}, {len(own)} languages")
-    tint = colour(experts.colours, names, "circle")
-    ranged = [row for row in rows if row.get("low") is not None]
-    ends = chart(ranged).encode(x.channel(alt.X), y.of("low").channel(alt.Y), tint, y2="high:Q")
+    y = linear("value", f"change of loss ({_LOSS})")
     said = ("language", "series", f"amount:{'.2%' if shares else '.3~s'}", "value:.3f")
-    texts = words(rows, x, y, field="language", align="left", dx=7) if len(rows) <= _NAMED else ()
-    drawn = panel(
-        title,
-        ends.mark_rule(strokeWidth=1.5, opacity=0.6) if ranged else None,
-        dots(rows, x, y, tint, size=70, said=said),
-        *texts,
-    )
-    return drawn, rows, related
+    drawn, every, related = [], list[Row](), list[str]()
+    for title, values in panels.items():
+        rows = [{**row, "amount": float(amounts[row["language"]])} for row in values]
+        names = list(dict.fromkeys(row["series"] for row in rows))
+        for name in names:
+            own = [(row["amount"], row["value"]) for row in rows if row["series"] == name]
+            if found := correlate(*zip(*own, strict=True)):
+                rho, p = signed(found[0], "{:.2f}".format), found[1]
+                p = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+                versus = f"{len(own)} languages, {title.lower()}"
+                related.append(f"{name}, ρ = {rho}, {p}, {versus}")
+        tint = colour(experts.colours, names, "circle")
+        ranged = chart(row for row in rows if row.get("low") is not None)
+        ends = ranged.encode(x.channel(alt.X), y.of("low").channel(alt.Y), tint, y2="high:Q")
+        beside = {"field": "language", "align": "left", "dx": 7}
+        layers = words(rows, x, y, **beside) if len(rows) <= _NAMED else ()
+        points = dots(rows, x, y, tint, size=70, said=said)
+        drawn.append(panel(title, ends.mark_rule(strokeWidth=1.5, opacity=0.6), points, *layers))
+        every += rows
+    name, title, caption = about
+    caption += f" Spearman's rank correlation: {'; '.join(related) or 'too few languages'}."
+    return Figure(name, title, caption, tuple(drawn), tuple(every))
 
 
 def _shares(experts: MeasuredExperts) -> Figure | None:
@@ -236,12 +228,3 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
     )
     rows = tuple(asdict(rise) for rise in rises)
     return Figure("forgetting", "What each expert forgot", caption, tuple(panels), rows)
-
-
-def _differ(amounts: Mapping[str, float]) -> bool:
-    """Whether languages differ in their amounts enough to look for what that does."""
-    return max(amounts.values()) > _EVEN * min(amounts.values())
-
-
-def _listed(related: Sequence[str]) -> str:
-    return "; ".join(related) or "too few languages"

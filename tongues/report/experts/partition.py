@@ -41,15 +41,15 @@ def write_partition_page(
     figures.append(b.Figure("shares", "Whose text each expert learns", caption, (spread,), rows))
     if partition.distances and len(partition.distances) > 1:
         figures.append(_matrix(partition, partition.distances))
+    even = f"The largest part has {balance(amounts(partition, text)):.2f} times the mean text."
     page = b.Page(
         title or f"Partition in {partition.k} parts",
         [
-            _cards(partition, text),
             *notes,
             b.Section("parts", "Parts", [part_table(partition, text)]),
             *figures,
         ],
-        lead=[b.Paragraph(partition_lead(partition), "lead")],
+        lead=[b.Paragraph(f"{partition_lead(partition)} {even}", "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"tokens": dict(text), **partition.to_json()},
     )
@@ -85,19 +85,6 @@ def part_table(partition: Partition, text: Mapping[str, float] | None = None) ->
             row["of all"] = percent_cell(sizes[number], sum(sizes))
         rows.append(row)
     return b.Table.of(rows)
-
-
-def _cards(partition: Partition, text: Mapping[str, float]) -> b.Cards:
-    sizes = amounts(partition, text)
-    most = [max(s.get(lang, 0.0) for s in partition.shares) for lang in partition.languages]
-    whole = sum(part > 1 - _SEEN for part in most)
-    span = f"{show_count(min(sizes))} to {show_count(max(sizes))} tokens"
-    cards = [b.Card(f"{balance(sizes):.2f}", span, "times the mean is the largest part's text")]
-    if partition.k > 1:
-        between = f"{whole} of {len(most)} languages are in one part whole"
-        what = "of a language's text, on average, is in one part"
-        cards.append(b.Card(percent(sum(most) / len(most)), between, what))
-    return b.Cards(cards)
 
 
 def _tree(partition: Partition) -> b.Figure:
