@@ -7,15 +7,15 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from tongues.errors import UserError
-from tongues.tables.files import Cell, RunTable, cell_number
+from tongues.tables.files import RunTable, cell_number
 from tongues.tables.roles import ROLES
 from tongues.tables.where import comparable, where_flag
 
 __all__ = ["check_amounts", "check_one_language", "copies", "counted", "diverged_runs", "name_rows"]
 __all__ += ["read_numbers", "start_losses"]
 
-_SHOWN = 5
 _LARGEST = 1e99  # an amount beyond it is a fault, and its products overflow
+_SHOWN = 5
 _RISE, _JUMP = 1.1, 1.5
 
 
@@ -26,10 +26,12 @@ def counted(number: int, thing: str = "row") -> str:
 
 def name_rows(places: Sequence[str], rows: Iterable[int], shown: Sequence[object] = ()) -> str:
     """Where the first five of `rows` stand, with what is `shown` of each, and how many follow."""
-    rows = list(rows)
-    named = [f"{places[i]} ({shown[i]})" if len(shown) else places[i] for i in rows[:_SHOWN]]
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-    return ", ".join(named) + more
+    return _first([f"{places[i]} ({shown[i]})" if len(shown) else places[i] for i in rows])
+
+
+def _first(named: Sequence[str]) -> str:
+    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return ", ".join(named[:_SHOWN]) + more
 
 
 def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
@@ -41,7 +43,15 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
         verb = "holds a text" if len(texts) == 1 else "hold texts"
         named = name_rows(table.places, texts, [repr(cell) for cell in cells])
         what = f"{counted(len(texts))} {verb} where a number belongs: {named}"
-        hint = _without_texts(role, column, cells)
+        distinct = list(dict.fromkeys(str(cells[i]) for i in texts))
+        hint = "leave a cell empty where there is no number"
+        if all(value is None for value in read):
+            hint = f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
+        elif any(re.fullmatch(r"-?\d+,\d+", text) for text in distinct):
+            hint = "write numbers with a decimal point, 3.14 for 3,14"
+        elif len(distinct) <= _SHOWN:
+            words = f"!= {distinct[0]!r}" if len(distinct) == 1 else f"not in {distinct!r}"
+            hint = f"choose the others by {where_flag(f'{comparable(column)} {words}')}"
         raise UserError(what, where=column, hint=hint, code="text_cells")
     return np.array([np.nan if value is None else value for value in read], float)
 
@@ -104,16 +114,14 @@ def check_one_language(
     often = Counter(langs).most_common()
     if len(often) < 2:
         return
-    named = ", ".join(
-        f"{lang or 'none named'} ({counted(times)} from {places[langs.index(lang)]})"
-        for lang, times in often[:_SHOWN]
-    )
-    more = f" and {len(often) - _SHOWN} more" if len(often) > _SHOWN else ""
+    firsts = [(lang or "none named", places[langs.index(lang)]) for lang, _ in often]
+    rows = zip(firsts, often, strict=True)
+    named = _first([f"{lang} ({counted(n)} from {place})" for (lang, place), (_, n) in rows])
     first = next(lang for lang, _ in often if lang)
     hint = f"choose one: {where_flag(f'{comparable(column)} == {first!r}')}"
     if "role" in table.columns:
         hint += f"""; or what each run learns: {where_flag("role == 'target'")}"""
-    what = f"the rows are in {len(often)} languages, whose losses do not compare: {named}{more}"
+    what = f"the rows are in {len(often)} languages, whose losses do not compare: {named}"
     raise UserError(what, where=column, hint=hint, code="several_languages")
 
 
@@ -136,17 +144,3 @@ def diverged_runs(
         if curve[-1] > _RISE * curve.min() or bool(np.any(curve[1:] > _JUMP * curve[:-1])):
             found[run] = None
     return list(found)
-
-
-def _without_texts(role: str, column: str, cells: Sequence[Cell]) -> str:
-    """What to do about texts in a column of numbers."""
-    read = [(cell, cell_number(cell)) for cell in cells if cell is not None]
-    texts = list(dict.fromkeys(str(cell) for cell, value in read if value is None))
-    if all(value is None for _, value in read):
-        return f"name another column for the {ROLES[role].meaning}: {ROLES[role].flag} COLUMN"
-    if any(re.fullmatch(r"-?\d+,\d+", text) for text in texts):
-        return "write numbers with a decimal point, 3.14 for 3,14"
-    if len(texts) > _SHOWN:
-        return "leave a cell empty where there is no number"
-    words = f"!= {texts[0]!r}" if len(texts) == 1 else f"not in {texts!r}"
-    return f"choose the others by {where_flag(f'{comparable(column)} {words}')}"

@@ -62,10 +62,10 @@ def read_table(paths: Sequence[Path]) -> RunTable:
     tables = [_read(path) for path in paths]
     if len(tables) == 1:
         return tables[0]
-    columns: dict[str, list[Cell]] = {name: [] for table in tables for name in table.columns}
-    for table in tables:
-        for name, cells in columns.items():
-            cells += table.columns.get(name) or [None] * len(table)
+    columns: dict[str, list[Cell]] = {
+        name: [cell for one in tables for cell in one.columns.get(name) or [None] * len(one)]
+        for name in dict.fromkeys(name for table in tables for name in table.columns)
+    }
     return RunTable(columns, [place for table in tables for place in table.places])
 
 
@@ -73,7 +73,12 @@ def _read(path: Path) -> RunTable:
     if path.is_dir():
         table = _of_runs(path)
     elif not path.exists():
-        raise _missing(path)
+        beside = [p.name for p in path.parent.glob("*") if p.suffix.lower() in _READERS]
+        records = (*path.parent.glob("*/run.json"), *path.parent.glob("*/*/run.json"))
+        beside += {p.relative_to(path.parent).parts[0] for p in records}
+        hint = f"`{path.parent}` holds no table and no folder of runs"
+        hint = nearest(path.name, beside) if beside else hint
+        raise UserError("there is no such file", where=str(path), hint=hint)
     elif not path.is_file():
         raise UserError("is no plain file", where=str(path))
     elif (suffix := path.suffix.lower()) not in _READERS:
@@ -103,16 +108,6 @@ def _of_runs(path: Path) -> RunTable:
     return _of_rows(rows, places)
 
 
-def _missing(path: Path) -> UserError:
-    """What is not there, with the tables and folders of runs that are."""
-    beside = [p.name for p in path.parent.glob("*") if p.suffix.lower() in _READERS]
-    records = (*path.parent.glob("*/run.json"), *path.parent.glob("*/*/run.json"))
-    beside += {p.relative_to(path.parent).parts[0] for p in records}
-    hint = f"`{path.parent}` holds no table and no folder of runs"
-    hint = nearest(path.name, beside) if beside else hint
-    return UserError("there is no such file", where=str(path), hint=hint)
-
-
 def _text(path: Path, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
@@ -136,7 +131,13 @@ def _delimited(path: Path, data: bytes) -> RunTable:
         for cells in reader:
             start, line = line, reader.line_num + 1
             if not names and cells:
-                names = _header(path, start, cells)
+                where = f"{path}:{start}"
+                if all(cell_number(cell) is not None for cell in cells):
+                    hint = "name the columns in the first line, like `params,tokens,loss`"
+                    what = "the first line holds numbers, no names"
+                    raise UserError(what, where=where, hint=hint)
+                names = [cell.strip() or f"column {i}" for i, cell in enumerate(cells, start=1)]
+                _check_distinct(names, where)
             elif cells:
                 if len(cells) != len(names):
                     what = f"the row has {len(cells)} cells and the header {len(names)}"
@@ -148,17 +149,6 @@ def _delimited(path: Path, data: bytes) -> RunTable:
         hint = "look for a quote that is never closed"
         raise UserError(f"is not CSV ({error})", where=f"{path}:{line}", hint=hint) from None
     return RunTable({name: [row[i] for row in rows] for i, name in enumerate(names)}, places)
-
-
-def _header(path: Path, line: int, cells: list[str]) -> list[str]:
-    """The columns' names; a column without one is called by its number."""
-    where = f"{path}:{line}"
-    if all(cell_number(cell) is not None for cell in cells):
-        hint = "name the columns in the first line, like `params,tokens,loss`"
-        raise UserError("the first line holds numbers, no names", where=where, hint=hint)
-    names = [cell.strip() or f"column {i}" for i, cell in enumerate(cells, start=1)]
-    _check_distinct(names, where)
-    return names
 
 
 def _check_distinct(names: Iterable[str], where: str) -> None:
@@ -198,9 +188,8 @@ def _of_rows(rows: list[dict[str, Any]], places: list[str]) -> RunTable:
 
 
 def _cell(value: Any) -> Cell:
-    if value is None or value == "":
-        return None
-    return value if isinstance(value, str | int | float) else str(value)
+    known = isinstance(value, str | int | float) or value is None
+    return (value if known else str(value)) if value != "" else None
 
 
 def _parquet(path: Path, data: bytes) -> RunTable:

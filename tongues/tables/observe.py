@@ -51,13 +51,10 @@ class Observations:
 
     def take(self, rows: np.ndarray) -> Self:
         """The rows of an index, in its order, or of a mask."""
-        index = np.arange(len(self))[rows]
-
-        chosen = {
-            name: words and [words[i] for i in index]
-            for name in ("runs", "strategies", "langs", "units", "places")
-            for words in [getattr(self, name)]
-        }
+        index, chosen = np.arange(len(self))[rows], {}
+        for name in ("runs", "strategies", "langs", "units", "places"):
+            words = getattr(self, name)
+            chosen[name] = words and [words[i] for i in index]
         variables = {role: values[index] for role, values in self.variables.items()}
         return replace(self, variables=variables, loss=self.loss[index], **chosen)
 
@@ -86,7 +83,14 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
     named = [run or place for run, place in zip(runs or table.places, table.places, strict=True)]
 
     sieve = _Sieve(table.places, np.ones(len(table), bool))
-    sieve.drop(*_missing(table, columns, values))
+    missing = [""] * len(table)
+    for role, column in values.items():
+        cells = table.columns[columns[role]]
+        for i in np.flatnonzero(np.isnan(column)):
+            if role != "loss" or cells[i] is None:
+                missing[i] = missing[i] or columns[role]
+    gone = np.array([bool(column) for column in missing], bool)
+    sieve.drop(gone, "missing_cells", "for a missing cell", missing)
     sieve.drop(~np.isfinite(values["loss"]), "diverged", "for a loss that is not finite")
     check_amounts(table.places, "loss", columns["loss"], values["loss"], sieve.rows)
     if "S" in wanted and "S" not in columns:
@@ -101,7 +105,8 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
         check_amounts(table.places, role, columns[role], values[role], sieve.rows)
     if "C" in wanted and "C" not in columns:
         values["C"] = 6 * values["N"] * values["D"]
-        sieve.warn("compute_by_rule", "no column tells the FLOPs: they are taken as 6 N D")
+        sentence = "no column tells the FLOPs: they are taken as 6 N D"
+        sieve.warnings.append(Caution("compute_by_rule", sentence))
     whose = [words for words in (runs, strategies, langs) if words]
     keys = zip(*(column.tolist() for column in values.values()), *whose, strict=True)
     sieve.drop(copies(keys), "duplicate_rows", "as copies of others")
@@ -136,17 +141,14 @@ class _Sieve:
         """The numbers of the rows in use."""
         return np.flatnonzero(self.live)
 
-    def warn(self, code: str, sentence: str) -> None:
-        """Say something of the rows."""
-        self.warnings.append(Caution(code, sentence))
-
     def drop(self, faulty: np.ndarray, code: str, why: str, shown: Sequence[str] = ()) -> None:
         """Leave out the faulty rows, saying which and why."""
         rows = np.flatnonzero(faulty & self.live)
         self.live[rows] = False
         if rows.size:
             named = name_rows(self.places, rows, shown)
-            self.warn(code, f"{counted(rows.size)} left out {why}: {named}")
+            sentence = f"{counted(rows.size)} left out {why}: {named}"
+            self.warnings.append(Caution(code, sentence))
 
 
 def _roles_to_read(table: RunTable, columns: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
@@ -172,25 +174,10 @@ def _words(table: RunTable, columns: Mapping[str, str], role: str) -> list[str] 
     return ["" if cell is None else str(cell) for cell in table.columns[columns[role]]]
 
 
-def _missing(
-    table: RunTable, columns: Mapping[str, str], values: Mapping[str, np.ndarray]
-) -> tuple[np.ndarray, str, str, list[str]]:
-    """The rows in which a cell is missing, and the column of it."""
-    missing = [""] * len(table)
-    for role, column in values.items():
-        cells = table.columns[columns[role]]
-        for i in np.flatnonzero(np.isnan(column)):
-            if role != "loss" or cells[i] is None:
-                missing[i] = missing[i] or columns[role]
-    faulty = np.array([bool(column) for column in missing], bool)
-    return faulty, "missing_cells", "for a missing cell", missing
-
-
 def _doubts(found: Observations) -> list[Caution]:
     """What looks wrong in rows that are kept."""
     doubts: list[Caution] = []
-    unit = other_unit(found.columns["loss"], found.loss)
-    if unit:
+    if unit := other_unit(found.columns["loss"], found.loss):
         doubts.append(unit)
     positive = {role: values for role, values in found.variables.items() if role not in "rS"}
     bits = in_bits(positive, found.loss)
@@ -202,8 +189,7 @@ def _doubts(found: Observations) -> list[Caution]:
     # a loss that rises is what a law of forgetting is about
     if found.runs and amount is not None and "S" not in found.variables:
         groups = list(zip(found.runs, found.langs or found.runs, strict=True))
-        runs = diverged_runs(groups, amount, found.loss)
-        if runs:
+        if runs := diverged_runs(groups, amount, found.loss):
             sentence = "the loss of these runs rises steeply, and they are kept: "
             doubts.append(Caution("diverged_run", sentence + name_rows(runs, range(len(runs)))))
     return doubts

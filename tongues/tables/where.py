@@ -55,13 +55,14 @@ def select_rows(table: RunTable, expression: str) -> RunTable:
     query = _Query(table, " ".join(expression.splitlines()).strip())
     try:
         tree = query.parse()
-        named = query.columns(tree)
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        named = {column.name: column for column in map(query.column, names)}
         rows = query.keep(tree, range(len(table)))
     except (RecursionError, MemoryError):
-        what, hint = "the expression is nested too deeply", "write it with fewer brackets"
-        raise _refused(what, hint) from None
+        what = "the expression is nested too deeply"
+        raise _refused(what, "write it with fewer brackets") from None
     if not rows:
-        hint = "; ".join(column.extent for column in named)
+        hint = "; ".join(column.extent for column in named.values())
         what = f"none of the {len(table)} rows has {query.text}"
         raise _refused(what, hint, "empty_selection")
     return table.take(rows)
@@ -100,19 +101,13 @@ class _Query:
         """What to raise about a part of the expression that is not understood."""
         return _refused(f"`{self.source(node)}` {why}", hint)
 
-    def columns(self, tree: ast.expr) -> list["_Column"]:
-        """The columns that are compared; a UserError for a name that is none."""
-        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        columns = {column.name: column for column in map(self.column, names)}
-        return list(columns.values())
-
     def column(self, node: ast.Name) -> "_Column":
         """The column that a name in the expression stands for."""
         name, columns = self.source(node).strip("`"), self.table.columns
         if name not in columns:
             hint = f"a text stands in quotes, '{name}'; of columns, {nearest(name, columns)}"
             raise _refused(f"there is no column `{name}`", hint, "unknown_column")
-        return _Column(name, columns[name])
+        return _Column(name, columns[name], [cell_number(cell) for cell in columns[name]])
 
     def keep(self, node: ast.expr, rows: Sequence[int]) -> Sequence[int]:
         """Those of `rows` for which a part of the expression is true."""
@@ -142,21 +137,14 @@ class _Query:
         self, left: ast.expr, sign: ast.cmpop, right: ast.expr, rows: Sequence[int]
     ) -> Sequence[int]:
         """Those of `rows` for which one comparison is true."""
-        if not isinstance(sign, ast.In | ast.NotIn):
-            return self.compare_cells(left, sign, right, rows)
-        if not isinstance(right, ast.List | ast.Tuple):
-            raise self.refusal(right, "is no list", "write it like \"lang in ['de', 'sw']\"")
-        side, equal = self.side(left), ast.Eq()
-        if isinstance(side, _Column):
-            rows = [row for row in rows if side.cells[row] is not None]
-        found = {row for item in right.elts for row in self.compare(left, equal, item, rows)}
-        wanted = isinstance(sign, ast.In)
-        return [row for row in rows if (row in found) is wanted]
-
-    def compare_cells(
-        self, left: ast.expr, sign: ast.cmpop, right: ast.expr, rows: Sequence[int]
-    ) -> Sequence[int]:
-        """Those of `rows` in which two sides compare, as texts or as numbers."""
+        if isinstance(sign, ast.In | ast.NotIn):
+            if not isinstance(right, ast.List | ast.Tuple):
+                raise self.refusal(right, "is no list", "write it like \"lang in ['de', 'sw']\"")
+            side, equal = self.side(left), ast.Eq()
+            if isinstance(side, _Column):
+                rows = [row for row in rows if side.cells[row] is not None]
+            named = {row for item in right.elts for row in self.compare(left, equal, item, rows)}
+            return [row for row in rows if (row in named) is isinstance(sign, ast.In)]
         if type(sign) not in _COMPARISONS:
             raise self.refusal(left, "is compared by `is`", "compare with `==`")
         true = _COMPARISONS[type(sign)]
@@ -165,22 +153,15 @@ class _Query:
         words = [side for side in sides if isinstance(side, str)]
         if not columns:
             raise self.refusal(left, f"and `{self.source(right)}` are no columns")
-        if not words and (len(columns) == 1 or any(column.numeric for column in columns)):
-            read = [self.numbers(side, rows) for side in sides]
-        elif words and columns[0].numeric and cell_number(words[0]) is None:
-            what = f"`{columns[0].name}` holds numbers, and {words[0]!r} is a text"
-            raise _refused(what, columns[0].extent, "text_and_number")
-        elif true not in (operator.eq, operator.ne):
-            hint = "texts are compared by ==, != and in; numbers stand without quotes"
-            raise self.refusal(left, f"and `{self.source(right)}` compare texts by size", hint)
-        else:
-            read = [
-                [None if (cell := side.cells[row]) is None else str(cell) for row in rows]
-                if isinstance(side, _Column)
-                else [str(side)] * len(rows)
-                for side in sides
-            ]
-        pairs = zip(rows, *read, strict=True)
+        as_numbers = not words and (len(columns) == 1 or any(side.numeric for side in columns))
+        if not as_numbers:
+            if words and columns[0].numeric and cell_number(words[0]) is None:
+                what = f"`{columns[0].name}` holds numbers, and {words[0]!r} is a text"
+                raise _refused(what, columns[0].extent, "text_and_number")
+            if true not in (operator.eq, operator.ne):
+                hint = "texts are compared by ==, != and in; numbers stand without quotes"
+                raise self.refusal(left, f"and `{self.source(right)}` compare texts by size", hint)
+        pairs = zip(rows, *(self.values(side, rows, as_numbers) for side in sides), strict=True)
         return [row for row, a, b in pairs if a is not None and b is not None and true(a, b)]
 
     def side(self, node: ast.expr) -> "_Column | float | str":
@@ -196,36 +177,42 @@ class _Query:
                 return -value
         raise self.refusal(node, "is neither a column nor a number nor a quoted text")
 
-    def numbers(
-        self, side: "_Column | float | str", rows: Sequence[int]
-    ) -> Sequence[float | str | None]:
-        """One side of a comparison as numbers; None where a cell is missing."""
+    def values(
+        self, side: "_Column | float | str", rows: Sequence[int], as_numbers: bool
+    ) -> Sequence[Any]:
+        """One side of a comparison in `rows`, as numbers or as texts; None for a missing cell."""
         if not isinstance(side, _Column):
-            return [side] * len(rows)
-        read = [cell_number(side.cells[row]) for row in rows]
-        for row, value in zip(rows, read, strict=True):
-            if value is None and side.cells[row] is not None:
+            return [side if as_numbers else str(side)] * len(rows)
+        if not as_numbers:
+            return [None if (cell := side.cells[row]) is None else str(cell) for row in rows]
+        for row in rows:
+            if side.read[row] is None and side.cells[row] is not None:
                 text, place = repr(str(side.cells[row])), self.table.places[row]
                 what = f"`{side.name}` holds {text} ({place}) and is compared as a number"
                 others = f"{comparable(side.name)} != {text} and …"
                 hint = f"write texts in quotes, or leave that one out before: {others}"
                 raise _refused(what, hint, "text_and_number")
-        return read
+        return [side.read[row] for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column that is compared."""
+    """A column that is compared, and its cells as numbers."""
 
     name: str
     cells: list[Cell]
+    read: list[float | None]
 
     @property
     def numeric(self) -> bool:
         """Whether it holds numbers: `nan` and `inf` alone may be languages."""
-        read = [cell_number(cell) for cell in self.cells if cell is not None]
-        numbers = [value for value in read if value is not None]
-        return len(numbers) == len(read) and any(map(math.isfinite, numbers))
+        texts = [cell for cell, value in zip(self.cells, self.read, strict=True) if value is None]
+        return not any(cell is not None for cell in texts) and bool(self.finite)
+
+    @property
+    def finite(self) -> list[float]:
+        """Its finite numbers."""
+        return [value for value in self.read if value is not None and math.isfinite(value)]
 
     @property
     def extent(self) -> str:
@@ -234,9 +221,7 @@ class _Column:
         if not present:
             return f"`{self.name}` is missing everywhere"
         if self.numeric:
-            read = [value for cell in present if (value := cell_number(cell)) is not None]
-            finite = [value for value in read if math.isfinite(value)]
-            return f"`{self.name}` goes from {min(finite):.6g} to {max(finite):.6g}"
+            return f"`{self.name}` goes from {min(self.finite):.6g} to {max(self.finite):.6g}"
         distinct = list(dict.fromkeys(map(str, present)))
         more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
         return f"`{self.name}` is {', '.join(map(repr, distinct[:_SHOWN]))}{more}"

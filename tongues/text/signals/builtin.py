@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["NEAR"]
 
 _REPEATS, _SIGNS, _LANGUAGE = "repetitive", "symbols, digits", "language or script"  # groups
-_FAR_OUT = "p99.5"  # of a language's own documents
 
 
 class _Near(Signal):
@@ -44,20 +43,29 @@ def _own_language(batch: Batch) -> list[float]:
     ]
 
 
+def _measured(
+    name: str, summary: str, dtype: str = "float32", rule: Rule | None = None, **more: SignalAxis
+) -> Signal:
+    """A signal that `character_signals` measures."""
+    return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule, **more)
+
+
+def _far_out(reason: str, sentence: str, order: int, group: str) -> Rule:
+    """A rule against what 995 in 1000 documents of the language are below."""
+    return Rule(reason, sentence, default="p99.5", order=order, group=group)
+
+
+_SHORT = Rule("short", "fewer than {} characters", "at least", "p0.5", order=3)
+_LINES = "more than {} of it is lines that occurred before in it"
+_NEAR = "alike by {} and more to others, of which the longest is kept"
+_MAIN = "less than {} of its letters are in the language's main script"
+_OWN = "less than {} of it is in this language"
+_INT = Annotated[int, Field(ge=1)]
 NEAR = _Near(
     "signature",
     "what near copies are found by",
     lambda batch: batch.near.signature,
-    rule=Rule(
-        "near copy",
-        "alike by {} and more to others, of which the longest is kept",
-        "one of each",
-        0.7,
-        Share,
-        key="near",
-        order=10,
-        group="copy",
-    ),
+    rule=Rule("near copy", _NEAR, "one of each", 0.7, Share, "near", order=10, group="copy"),
 )
 for _signal in (
     Signal("bytes", "bytes of UTF-8", lambda b: [len(t.encode()) for t in b.texts], "uint32"),
@@ -74,70 +82,39 @@ for _signal in (
         lambda batch: np.array([hash64(each.group) for each in batch.documents], np.uint64),
         "uint64",
     ),
-    Signal(
-        "characters",
-        "characters",
-        lambda batch: batch.characters["characters"],
-        "uint32",
-        Rule("short", "fewer than {} characters", "at least", "p0.5", order=3),
-        SignalAxis("Characters", "doubling"),
+    _measured(
+        "characters", "characters", "uint32", _SHORT, axis=SignalAxis("Characters", "doubling")
     ),
-    Signal("lines", "lines that are not blank", lambda b: b.characters["lines"], "uint32"),
-    Signal(
+    _measured("lines", "lines that are not blank", "uint32"),
+    _measured(
         "line_length",
         "mean characters of a line",
-        lambda batch: batch.characters["line_length"],
         axis=SignalAxis("Characters per line", "doubling"),
     ),
-    Signal(
+    _measured(
         "repeated_lines",
         "share of the characters in lines that occurred before",
-        lambda batch: batch.characters["repeated_lines"],
-        rule=Rule(
-            "repeated lines",
-            "more than {} of it is lines that occurred before in it",
-            default=_FAR_OUT,
-            order=5,
-            group=_REPEATS,
-        ),
+        rule=_far_out("repeated lines", _LINES, 5, _REPEATS),
         axis=SignalAxis("In lines that occurred before (%)"),
     ),
-    Signal("letters", "share of letters and marks", lambda b: b.characters["letters"]),
-    Signal(
+    _measured("letters", "share of letters and marks"),
+    _measured(
         "digits",
         "share of digits",
-        lambda batch: batch.characters["digits"],
-        rule=Rule(
-            "digits", "more than {} of it is digits", default=_FAR_OUT, order=7, group=_SIGNS
-        ),
+        rule=_far_out("digits", "more than {} of it is digits", 7, _SIGNS),
         axis=SignalAxis("Digits (%)"),
     ),
-    Signal(
+    _measured(
         "symbols",
         "share of symbols and punctuation",
-        lambda batch: batch.characters["symbols"],
-        rule=Rule(
-            "symbols",
-            "more than {} of it is symbols and punctuation",
-            default=_FAR_OUT,
-            order=6,
-            group=_SIGNS,
-        ),
+        rule=_far_out("symbols", "more than {} of it is symbols and punctuation", 6, _SIGNS),
         axis=SignalAxis("Symbols and punctuation (%)"),
     ),
-    Signal(
+    _measured(
         "script_share",
         "share of the letters in the script of most of them",
-        lambda batch: batch.characters["script_share"],
         rule=Rule(
-            "other script",
-            "less than {} of its letters are in the language's main script",
-            "at least",
-            "off",
-            Share,
-            key="script",
-            order=2,
-            group=_LANGUAGE,
+            "other script", _MAIN, "at least", "off", Share, "script", order=2, group=_LANGUAGE
         ),
     ),
     Signal(
@@ -145,14 +122,7 @@ for _signal in (
         "share of the bytes identified as the document's own language",
         _own_language,
         rule=Rule(
-            "other language",
-            "less than {} of it is in this language",
-            "at least",
-            0.5,
-            Share,
-            key="language",
-            order=1,
-            group=_LANGUAGE,
+            "other language", _OWN, "at least", 0.5, Share, "language", order=1, group=_LANGUAGE
         ),
         axis=SignalAxis("Identified as the language (%)", "even"),
     ),
@@ -165,13 +135,7 @@ for _signal in (
         "repetition",
         "share of three words in a row that occurred before in the document",
         lambda batch: batch.near.repetition,
-        rule=Rule(
-            "repetitive",
-            "more than {} of it occurred before in it",
-            default=_FAR_OUT,
-            order=4,
-            group=_REPEATS,
-        ),
+        rule=_far_out("repetitive", "more than {} of it occurred before in it", 4, _REPEATS),
         axis=SignalAxis("Repeated in the document (%)"),
     ),
     Signal(
@@ -179,14 +143,7 @@ for _signal in (
         "places that are text of a named benchmark",
         lambda batch: batch.benchmarks.hits(batch.units),
         "uint32",
-        Rule(
-            "benchmark",
-            "holds a passage of a benchmark",
-            "below",
-            1,
-            Annotated[int, Field(ge=1)],
-            order=8,
-        ),
+        Rule("benchmark", "holds a passage of a benchmark", "below", 1, _INT, order=8),
     ),
     NEAR,
 ):

@@ -77,8 +77,14 @@ class Identifier:
         parts: list[list[tuple[float, str, float]]] = [[] for _ in texts]
         for key, size, mean in zip(keys.tolist(), sizes.tolist(), means.tolist(), strict=True):
             owner, place = divmod(key, len(names))
-            parts[owner].append((size, names[place], mean))
-        return [_found(those) for those in parts]
+            parts[owner].append((-size, names[place], mean))
+        found = []
+        for rows in parts:
+            total = sum(size for size, _, _ in rows)
+            shares = {x: s / total for s, x, _ in sorted(rows) if s <= _WORTH_TELLING * total}
+            _, label, score = min(rows, default=(0.0, UNKNOWN, 0.0))
+            found.append(Found(label, score, shares))
+        return found
 
 
 def same_language(tag: str, label: str) -> bool:
@@ -119,16 +125,6 @@ def segments(text: str) -> Iterator[bytes]:
             before = after
         yield data[before:end]
         start = end
-
-
-def _found(parts: list[tuple[float, str, float]]) -> Found:
-    if not parts:
-        return Found(UNKNOWN, 0.0, {})
-    parts.sort(key=lambda part: (-part[0], part[1]))
-    total = sum(size for size, _, _ in parts)
-    shares = {label: size / total for size, label, _ in parts if size >= _WORTH_TELLING * total}
-    _, label, score = parts[0]
-    return Found(label, score, shares)
 
 
 @lru_cache(maxsize=4096)

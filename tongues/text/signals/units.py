@@ -51,15 +51,17 @@ def scramble(numbers: np.ndarray) -> np.ndarray:
 
 def units(texts: Sequence[str]) -> Units:
     """Cut texts into units; a text that has none is one unit, itself."""
-    hashes: list[np.ndarray] = []
-    counts: list[np.ndarray] = []
-    for first, last in _blocks(texts):
+    ends = np.cumsum([0, *map(len, texts)])
+    hashes, counts = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
+    first = 0
+    while first < len(texts):  # about a block at a time; a long text is a block of its own
+        last = int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1
+        last = max(last, first + 1)
         block = _cut(texts[first:last])
         hashes.append(block.hashes)
         counts.append(block.counts)
-    begins = np.zeros(len(texts) + 1, dtype=np.int64)
-    np.cumsum(np.concatenate([*counts, []], dtype=np.int64, casting="unsafe"), out=begins[1:])
-    return Units(np.concatenate([*hashes, np.zeros(0, np.uint64)]), begins)
+        first = last
+    return Units(np.concatenate(hashes), np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64))
 
 
 def runs_of_units(units: Units, length: int) -> tuple[np.ndarray, np.ndarray]:
@@ -83,19 +85,6 @@ def whole_texts(units: Units, length: int) -> np.ndarray:
     return runs[begins[:-1][units.counts == length]]
 
 
-def _blocks(texts: Sequence[str]) -> list[tuple[int, int]]:
-    """Ranges of texts of about a block; a long text is a block of its own."""
-    ends = np.cumsum([0, *map(len, texts)])
-    blocks: list[tuple[int, int]] = []
-    first = 0
-    while first < len(texts):
-        last = int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1
-        last = max(last, first + 1)
-        blocks.append((first, last))
-        first = last
-    return blocks
-
-
 def _cut(texts: Sequence[str]) -> Units:
     values, roles, follows = _tables()
     codes, begins = code_points(texts)
@@ -105,7 +94,11 @@ def _cut(texts: Sequence[str]) -> Units:
     before[begins[:-1][np.diff(begins) > 0]] = _APART
     starts = np.flatnonzero(follows[before * 4 + role])
     powers, inverses = _powers()
-    further, back = _powers_of_blocks(len(codes) // _BLOCK + 1)
+    blocks = range(len(codes) // _BLOCK + 1)  # their powers are those of the first, times these
+    further, back = (
+        np.array([pow(base, k, 2**64) for k in blocks], np.uint64)
+        for base in (pow(_BASE, _BLOCK, 2**64), pow(_BASE, -_BLOCK, 2**64))
+    )
     terms = values[codes]
     for number, power in enumerate(further):
         stretch = terms[number * _BLOCK : (number + 1) * _BLOCK]
@@ -119,14 +112,11 @@ def _cut(texts: Sequence[str]) -> Units:
     bounds = np.searchsorted(starts, begins)
     bare = np.flatnonzero(np.diff(bounds) == 0)
     if len(bare):
-        hashes = np.insert(hashes, bounds[bare], [_exact(texts[int(i)]) for i in bare])
+        encoded = (texts[int(i)].encode("utf-8", "surrogatepass") for i in bare)
+        digests = b"".join(blake2b(data, digest_size=8).digest() for data in encoded)
+        hashes = np.insert(hashes, bounds[bare], np.frombuffer(digests, "<u8"))
         bounds += np.searchsorted(bare, np.arange(len(bounds)))
     return Units(hashes, bounds)
-
-
-def _exact(text: str) -> np.uint64:
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return np.uint64(int.from_bytes(digest, "little"))
 
 
 @cache
@@ -158,13 +148,4 @@ def _powers() -> tuple[np.ndarray, np.ndarray]:
     """The powers of the hash's base for the places of a block, and their inverses (mod 2^64)."""
     bases = (_BASE, pow(_BASE, -1, 2**64))
     powers, inverses = (np.multiply.accumulate(np.full(_BLOCK, b, np.uint64)) for b in bases)
-    return powers, inverses
-
-
-def _powers_of_blocks(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """What the powers of a block are times those of the first, for `count` blocks; inverses."""
-    bases = (pow(_BASE, _BLOCK, 2**64), pow(_BASE, -_BLOCK, 2**64))
-    powers, inverses = (
-        np.array([pow(base, k, 2**64) for k in range(count)], np.uint64) for base in bases
-    )
     return powers, inverses
