@@ -67,7 +67,7 @@ def test_signatures_and_bands_are_those_of_the_documents(corpus: Corpus) -> None
     chosen = np.random.default_rng(2).integers(0, len(ALL), 40)
     assert (corpus.signatures(chosen) == near.signature[chosen]).all()
     for number in (0, 23):
-        assert (corpus.band(number) == near.bands[:, number]).all()
+        assert (corpus.numbers(f"band_{number:02}") == near.bands[:, number]).all()
 
 
 def test_a_corpus_that_is_not_read_to_its_end_is_refused(tmp_path: Path) -> None:

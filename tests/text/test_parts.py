@@ -8,7 +8,6 @@ from tests.text.corpora import text
 from tongues.errors import UserError
 from tongues.text import Document, corpus, hash64
 from tongues.text.corpus import (
-    column,
     part_path,
     read_columns,
     table_of,
@@ -39,20 +38,20 @@ def test_signals_are_what_the_text_says() -> None:
     table = table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
     assert table["text"].to_pylist() == TEXTS
     assert table["id"].to_pylist() == [d.id for d in DOCUMENTS]
-    assert column(table, "bytes").tolist() == [len(each.encode()) for each in TEXTS]
-    assert column(table, "characters").tolist() == [len(each) for each in TEXTS]
-    assert column(table, "exact").tolist() == [hash64(each) for each in TEXTS]
-    assert column(table, "group_hash").tolist() == [hash64(d.group) for d in DOCUMENTS]
+    assert table["bytes"].to_numpy().tolist() == [len(each.encode()) for each in TEXTS]
+    assert table["characters"].to_numpy().tolist() == [len(each) for each in TEXTS]
+    assert table["exact"].to_numpy().tolist() == [hash64(each) for each in TEXTS]
+    assert table["group_hash"].to_numpy().tolist() == [hash64(d.group) for d in DOCUMENTS]
     assert table["label"].to_pylist()[:4] == ["en", "de", "ru", "ja"]
     assert table["script"].to_pylist()[:3] == ["Latn", "Latn", "Cyrl"]
-    assert column(table, "language_share")[:3].tolist() == [0.0, 1.0, 0.0]
-    assert column(table, "benchmark").tolist() == [0] * len(TEXTS)
+    assert table["language_share"].to_numpy()[:3].tolist() == [0.0, 1.0, 0.0]
+    assert table["benchmark"].to_numpy().tolist() == [0] * len(TEXTS)
     for signal in SIGNALS.built_in:
         if signal is not NEAR:
-            assert str(column(table, signal.name).dtype) == signal.dtype
+            assert str(table[signal.name].to_numpy().dtype) == signal.dtype
     for name in ("letters", "digits", "symbols", "script_share", "repetition", "repeated_lines"):
-        assert ((column(table, name) >= 0) & (column(table, name) <= 1)).all()
-    assert column(table, "repeated_lines")[6] > 0.5
+        assert ((table[name].to_numpy() >= 0) & (table[name].to_numpy() <= 1)).all()
+    assert table["repeated_lines"].to_numpy()[6] > 0.5
     assert [name for name in table.column_names if name.startswith("band_")] == [
         f"band_{number:02}" for number in range(BANDS)
     ]
@@ -62,7 +61,7 @@ def test_signals_are_what_the_text_says() -> None:
 def test_a_language_that_cannot_be_told_has_no_share_of_it() -> None:
     unknown = [Document("0", "qaa", text(1), "0", "x")]
     table = table_of(unknown, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
-    assert str(column(table, "language_share")[0]) == "nan"
+    assert str(table["language_share"].to_numpy()[0]) == "nan"
 
 
 def test_signals_do_not_depend_on_what_is_measured_together(

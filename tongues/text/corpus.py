@@ -11,13 +11,13 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.files import read_json, whole_file
 from tongues.text.document import Document
-from tongues.text.signals import BANDS, SIGNATURE, Batch, Benchmarks, Identifier, Signal
+from tongues.text.signals import SIGNATURE, Batch, Benchmarks, Identifier, Signal
 from tongues.text.sources import Piece
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Corpus", "Part", "Selection", "column", "open_corpus", "part_path"]
+__all__ = ["Corpus", "Part", "Selection", "open_corpus", "part_path"]
 __all__ += ["read_columns", "reopen_corpus", "table_of", "write_part"]
 
 _BATCH = 1_000_000  # characters whose signals are taken together
@@ -83,11 +83,6 @@ def read_columns(path: Path, columns: Sequence[str]) -> "pa.Table":
         raise UserError(f"cannot be read ({error})", where=str(path), hint=hint) from None
 
 
-def column(table: "pa.Table", name: str) -> np.ndarray:
-    """A column of numbers."""
-    return table[name].to_numpy()
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """One file of documents; `first` is the number of its first one in the whole corpus."""
@@ -121,13 +116,8 @@ class Corpus:
 
     def numbers(self, name: str) -> np.ndarray:
         """A signal of every document."""
-        columns = [column(read_columns(part.path, [name]), name) for part in self.parts]
+        columns = [read_columns(part.path, [name])[name].to_numpy() for part in self.parts]
         return np.concatenate(columns) if columns else np.empty(0, np.uint32)
-
-    def band(self, number: int) -> np.ndarray:
-        """A band's key of every document."""
-        assert 0 <= number < BANDS
-        return self.numbers(f"band_{number:02}")
 
     def words(self, name: str) -> tuple[np.ndarray, list[str]]:
         """A column of few different words: each document's index, and the words."""
@@ -219,7 +209,6 @@ def reopen_corpus(path: Path) -> Corpus:
 def _opened(path: Path, named: Sequence[tuple[str, str]]) -> Corpus:
     marks: list[dict[str, Any]] = []
     parts: list[Part] = []
-    first = 0
     for lang, name in named:
         folder = path / lang / name
         try:
@@ -231,7 +220,6 @@ def _opened(path: Path, named: Sequence[tuple[str, str]]) -> Corpus:
             raise UserError(what, where=str(folder), hint=hint)
         marks.append({"lang": lang, "name": name, **mark})
         for number, count in enumerate(mark["parts"]):
+            first = parts[-1].first + parts[-1].count if parts else 0
             parts.append(Part(lang, name, part_path(folder, number), first, count))
-            first += count
-    languages = tuple(dict.fromkeys(lang for lang, _ in named))
-    return Corpus(path, languages, tuple(marks), tuple(parts))
+    return Corpus(path, tuple(dict.fromkeys(lang for lang, _ in named)), tuple(marks), tuple(parts))

@@ -31,7 +31,9 @@ def clusters(
     """
     labels = [np.arange(count) for _ in similarities]
     strictest = int(np.argmax(similarities))
-    digest = _digest(count, band)
+    digest = np.zeros(count, dtype=np.uint64)  # the same where all bands are
+    for number in range(BANDS):
+        digest = scramble(digest + band(number) + _STEP)
     keys = band(0)
     for number in range(BANDS):
         next_keys = band((number + 1) % BANDS)
@@ -60,14 +62,6 @@ def connect(labels: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
         np.minimum.at(labels, np.maximum(one, other), np.minimum(one, other))
         while (labels != (further := labels[labels])).any():
             labels[:] = further
-
-
-def _digest(count: int, band: Callable[[int], np.ndarray]) -> np.ndarray:
-    """A uint64 that is the same where all bands are."""
-    digest = np.zeros(count, dtype=np.uint64)
-    for number in range(BANDS):
-        digest = scramble(digest + band(number) + _STEP)
-    return digest
 
 
 def _candidates(
@@ -100,22 +94,16 @@ def _similarity(
 ) -> np.ndarray:
     """The share of equal parts of the signatures of each pair."""
     shares = np.zeros(len(left))
-    order = _neighbours(np.minimum(left, right), np.maximum(left, right))
-    for start in range(0, len(order), _PAIRS):
-        pairs = order[start : start + _PAIRS]
-        rows = signatures(np.concatenate([left[pairs], right[pairs]]))
-        shares[pairs] = (rows[: len(pairs)] == rows[len(pairs) :]).mean(axis=1)
-    return shares
-
-
-def _neighbours(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """An order of pairs in which those of a batch come from few stretches of documents.
-
-    Strips of pairs with like `low`, as many as each has batches, are ordered by `high`.
-    """
+    # In an order in which those compared together come from few stretches of documents: strips of
+    # pairs with a like lesser one, as many as each has batches, are ordered by the greater.
+    low, high = np.minimum(left, right), np.maximum(left, right)
     order = np.argsort(low, kind="stable")
     strip = _PAIRS * math.ceil(math.sqrt(len(order) / _PAIRS))
     for start in range(0, len(order), strip or 1):
         inside = order[start : start + strip]
         order[start : start + strip] = inside[np.argsort(high[inside], kind="stable")]
-    return order
+    for start in range(0, len(order), _PAIRS):
+        pairs = order[start : start + _PAIRS]
+        rows = signatures(np.concatenate([left[pairs], right[pairs]]))
+        shares[pairs] = (rows[: len(pairs)] == rows[len(pairs) :]).mean(axis=1)
+    return shares

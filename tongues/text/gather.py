@@ -42,8 +42,8 @@ def gather(
     named = find_benchmarks(settings)
     benchmarks = load_benchmarks(named)
     signals = signals_in(tuple(settings.clean.levels))
-    tools: dict[str, Any] = {"identifier": identifier.name}
-    tools |= {"benchmarks": [file_hash(path) for path in named]}
+    hashes = [file_hash(path) for path in named]
+    tools: dict[str, Any] = {"identifier": identifier.name, "benchmarks": hashes}
     others = [[each.name, each.version] for each in signals if each not in SIGNALS.built_in]
     tools |= {"signals": others} if others else {}
 
@@ -51,19 +51,14 @@ def gather(
         return table_of(documents, identifier, benchmarks, signals)
 
     for piece in pieces:
-        most = _most_bytes(piece, held_out)
+        limit, most = piece.at_most, None  # bytes that are read of it at most
+        if limit and limit.unit == "bytes":
+            most = limit.number
+        elif limit and limit.unit == "tokens" and isinstance(piece.settings, recipe.Hub):
+            # files are there already and read whole for their tokens
+            most = (limit.number + 2 * held_out) * _TOKEN_BYTES
         made_from = {"layout": _LAYOUT, "most": most, **piece.made_from(), **tools}
         _gather_piece(piece, made_from, measure, tell, corpus)
-
-
-def _most_bytes(piece: Piece, held_out: int) -> int | None:
-    """What is read of a piece at most; files are there already and read whole for their tokens."""
-    most = piece.at_most
-    if most and most.unit == "bytes":
-        return most.number
-    if most and most.unit == "tokens" and isinstance(piece.settings, recipe.Hub):
-        return (most.number + 2 * held_out) * _TOKEN_BYTES
-    return None
 
 
 def _gather_piece(

@@ -16,7 +16,7 @@ from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, Rule, Signal, in_order, reasons, signals_in
 from tongues.text.sources import Piece
-from tongues.text.summary import LanguageSummary, read_summary, show_dropped, summarise
+from tongues.text.summary import read_summary, show_dropped, summarise
 
 __all__ = ["check_selection", "read_selection", "select", "write_selection"]
 
@@ -62,9 +62,8 @@ def read_selection(corpus: Corpus) -> Selection:
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(corpus.path / "selected.parquet").read(use_threads=False)
-    reason, cluster, component = (
-        table[name].to_numpy() for name in ("reason", "cluster", "component")
-    )
+    names = ("reason", "cluster", "component")
+    reason, cluster, component = (table[name].to_numpy() for name in names)
     summary = read_summary(corpus.path)
     thresholds = {lang: about["thresholds"] for lang, about in summary["languages"].items()}
     component = component.astype(np.uint64, copy=False)
@@ -74,24 +73,20 @@ def read_selection(corpus: Corpus) -> Selection:
 def check_selection(corpus: Corpus) -> None:
     """Refuse a corpus with a language of which nothing is kept, and say why."""
     for lang, about in read_summary(corpus.path)["languages"].items():
-        if not about["kept"]["documents"]:
-            what, hint = _why_nothing(about)
-            raise UserError(what, where=f"text of {lang}", hint=hint)
-
-
-def _why_nothing(about: LanguageSummary) -> tuple[str, str]:
-    """Why a language has no document, and a hint."""
-    if about["read"]["documents"]:
-        return "nothing of it is kept", "see `tongues report` on the corpus, and `text.clean`"
-    samples = [sample for piece in about["pieces"] for sample in piece["fault_samples"]]
-    if not samples:
-        return "its sources hold no document", "name others"
-    source, place, reason = (samples[0][name] for name in ("source", "place", "reason"))
-    what = f"no document could be read; the first place is {source}, {place}: {reason}"
-    hint = f"{reason}: {samples[0]['sample']:.120}"
-    if reason == "no text":
-        hint += "; say which column holds the text: `columns: {text: ...}`"
-    return what, hint
+        if about["kept"]["documents"]:
+            continue
+        what, hint = "its sources hold no document", "name others"
+        samples = [sample for piece in about["pieces"] for sample in piece["fault_samples"]]
+        if about["read"]["documents"]:
+            what = "nothing of it is kept"
+            hint = "see `tongues report` on the corpus, and `text.clean`"
+        elif samples:
+            source, place, reason = (samples[0][name] for name in ("source", "place", "reason"))
+            what = f"no document could be read; the first place is {source}, {place}: {reason}"
+            hint = f"{reason}: {samples[0]['sample']:.120}"
+            if reason == "no text":
+                hint += "; say which column holds the text: `columns: {text: ...}`"
+        raise UserError(what, where=f"text of {lang}", hint=hint)
 
 
 def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Selection:
@@ -118,7 +113,7 @@ def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Se
     alive = np.flatnonzero(reason == 0)
     found = clusters(
         len(alive),
-        lambda band: corpus.band(band)[alive],
+        lambda band: corpus.numbers(f"band_{band:02}")[alive],
         lambda documents: corpus.signatures(alive[documents]),
         [_TOGETHER] if near == "off" else [_TOGETHER, float(near)],
     )
@@ -153,9 +148,8 @@ def _beyond_limits(corpus: Corpus, pieces: Sequence[Piece]) -> np.ndarray:
         if most is None or most.unit == "tokens":
             continue
         parts = [part for part in corpus.parts if part.lang == lang and part.piece in names]
-        documents = np.concatenate(
-            [np.arange(part.first, part.first + part.count) for part in parts] or [np.empty(0, int)]
-        )
+        ranges = [np.arange(part.first, part.first + part.count) for part in parts]
+        documents = np.concatenate([np.empty(0, int), *ranges])
         amounts = np.ones(len(documents), int) if most.unit == "documents" else sizes[documents]
         beyond[documents[np.cumsum(amounts) - amounts >= most.number]] = True
     return beyond
@@ -175,7 +169,11 @@ def _judge(
     """
     values = corpus.numbers(signal.name).astype(np.float64)
     if signal.name == "script_share":
-        values = np.where(_main_script(corpus, among), values, 0.0)
+        scripts, _ = corpus.words("script")
+        for code in range(len(corpus.languages)):  # another script than most of the language's
+            here = (corpus.lang == code) & among
+            main = np.bincount(scripts[here]).argmax() if here.any() else -1
+            values[here & (scripts != main)] = 0.0
     beyond = np.zeros(corpus.count, dtype=bool)
     compare = {"at least": np.less, "at most": np.greater, "below": np.greater_equal}[rule.keeps]
     for code, lang in enumerate(corpus.languages):
@@ -189,18 +187,6 @@ def _judge(
         thresholds[lang][signal.key] = float(value)
         beyond |= here & compare(values, float(value))
     return beyond
-
-
-def _main_script(corpus: Corpus, among: np.ndarray) -> np.ndarray:
-    """Whether each document is written in the script that most of its language's are."""
-    scripts, names = corpus.words("script")
-    main = np.zeros(corpus.count, dtype=bool)
-    for code in range(len(corpus.languages)):
-        here = (corpus.lang == code) & among
-        if here.any():
-            most = int(np.argmax(np.bincount(scripts[here], minlength=len(names))))
-            main |= (corpus.lang == code) & (scripts == most)
-    return main
 
 
 def _later(key: np.ndarray, corpus: Corpus, documents: np.ndarray) -> np.ndarray:

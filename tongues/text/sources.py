@@ -12,7 +12,6 @@ from tongues import recipe
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, path_text
 from tongues.quantities import Amount
-from tongues.text.document import Document
 from tongues.text.made import (
     Drift,
     Language,
@@ -22,7 +21,7 @@ from tongues.text.made import (
     shared_order,
     shared_words,
 )
-from tongues.text.reading import Fault, State, find_files, read_file, read_hub
+from tongues.text.reading import Item, State, find_files, read_file, read_hub
 
 __all__ = ["Piece", "check_text", "content_hash", "describe_made", "find_benchmarks"]
 __all__ += ["find_pieces", "open_piece", "text_bytes"]
@@ -33,8 +32,6 @@ _RUN = 1000  # small files read in one go
 _RUN_BYTES = 8_000_000  # of them together, about
 _NAME = 40  # characters of a file's name in that of its piece
 _PACKED = 4  # bytes of text in one of an archive, about
-
-Item = tuple[Document | Fault, State]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +153,13 @@ def check_text(settings: recipe.Text) -> list[Piece]:
 def describe_made(settings: recipe.Made) -> list[str]:
     """A sentence for each daughter language: how near it is to its mother."""
     family = _family(settings)
-    sentences: list[str] = []
-    for tag, drift in settings.languages.items():
-        if drift.mother:
-            mother, daughter = family[drift.mother], family[tag]
-            sentences.append(
-                f"`{tag}` drifted from `{drift.mother}` by {drift.distance:g}: it shares "
-                f"{shared_words(mother, daughter):.0%} of the running words and "
-                f"{shared_order(mother, daughter):.0%} of the choices of word order."
-            )
-    return sentences
+    return [
+        f"`{tag}` drifted from `{drift.mother}` by {drift.distance:g}: it shares "
+        f"{shared_words(family[drift.mother], family[tag]):.0%} of the running words and "
+        f"{shared_order(family[drift.mother], family[tag]):.0%} of the choices of word order."
+        for tag, drift in settings.languages.items()
+        if drift.mother
+    ]
 
 
 def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]:

@@ -1,12 +1,12 @@
 """What came in, what was dropped and why, and what is inside: `corpus.json`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 
-from tongues.errors import Caution, UserError
+from tongues.errors import UserError
 from tongues.files import read_json, read_lines
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.signals import Signal, same_language
@@ -18,6 +18,8 @@ _BINS = 24
 _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
 _FAULTS = 20  # of each piece, shown
+_FAULT_FILE = "faults.jsonl"
+_OF_PIECE = ("name", "source", "documents", "bytes", "capped", "faults")
 _LARGEST = 10  # clusters shown
 _NO_LANGUAGE = ("und", "zxx")  # nothing to tell a language by; code, tables and the like
 _INSIDE = 0.0005  # share of a language inside, from which it is named
@@ -122,10 +124,24 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
             for label, share in shares[lang].items()
             if label not in _NO_LANGUAGE and not same_language(lang, label)
         }
+        pieces = [
+            {key: mark[key] for key in _OF_PIECE}
+            | {
+                "fault_samples": read_lines(corpus.path / lang / mark["name"] / _FAULT_FILE)[
+                    :_FAULTS
+                ]
+            }
+            for mark in corpus.pieces
+            if mark["lang"] == lang
+        ]
+        near = selection.cluster[here & (selection.cluster >= 0)]
+        alike = np.unique(near, return_counts=True)[1]
+        alike = np.sort(alike[alike > 1])[::-1]
+        in_clusters = {"clusters": len(alike), "documents": int(alike.sum())}
         known = not unknown[here].all()  # else the identifier does not know the language itself
         inside = {label: share for label, share in others.items() if share >= _INSIDE}
         languages[lang] = LanguageSummary(
-            pieces=_pieces(corpus, lang),
+            pieces=pieces,
             read=amount(here),
             kept=amount(kept),
             dropped={why: gone for why, gone in amounts.items() if gone["documents"]},
@@ -135,25 +151,15 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
             found=shares[lang],
             foreign=round(sum(others.values()), 6) if known else None,
             inside=inside if known else None,
-            clusters=_clusters(selection.cluster[here & (selection.cluster >= 0)]),
+            clusters=in_clusters | {"largest": alike[:_LARGEST].tolist()},
             signals={
                 each.name: _histogram(values[kept], values[here & ~kept], each)
                 for each, values in drawn
             },
             samples=samples[lang],
         )
-    cautions = [{"code": each.code, "sentence": each.sentence} for each in _cautions(languages)]
+    cautions = [{"code": code, "sentence": sentence} for code, sentence in _cautions(languages)]
     return {"languages": languages, "cautions": cautions}
-
-
-def _pieces(corpus: Corpus, lang: str) -> list[dict[str, Any]]:
-    pieces = []
-    for mark in corpus.pieces:
-        if mark["lang"] == lang:
-            rows = read_lines(corpus.path / lang / mark["name"] / "faults.jsonl")[:_FAULTS]
-            names = ("name", "source", "documents", "bytes", "capped", "faults")
-            pieces.append({key: mark[key] for key in names} | {"fault_samples": rows})
-    return pieces
 
 
 def _counts(codes: np.ndarray, names: list[str]) -> dict[str, int]:
@@ -179,14 +185,6 @@ def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str
         parts = sorted(sums[lang].items(), key=lambda item: (-item[1], item[0]))
         found[lang] = {name: round(s / total, 6) for name, s in parts if s / total >= 1e-4}
     return found
-
-
-def _clusters(cluster: np.ndarray) -> dict[str, Any]:
-    """How many documents have near copies, and how large the largest clusters of them are."""
-    _, sizes = np.unique(cluster, return_counts=True)
-    several = np.sort(sizes[sizes > 1])[::-1]
-    counts = {"clusters": len(several), "documents": int(several.sum())}
-    return counts | {"largest": several[:_LARGEST].tolist()}
 
 
 def _histogram(kept: np.ndarray, dropped: np.ndarray, signal: Signal) -> dict[str, list[float]]:
@@ -230,25 +228,22 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
     return samples
 
 
-def _cautions(languages: Mapping[str, LanguageSummary]) -> list[Caution]:
-    cautions: list[Caution] = []
+def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, str]]:
+    """The code and sentence of what people should look at."""
     for lang, about in languages.items():
         if faults := faults_by_reason(about):
             places = sum(faults.values())
             reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(faults.items()))
-            sentence = f"{lang}: {places} place{'s' * (places > 1)} ({reasons}) could not be read; "
-            sentence += f"see corpus/*/{lang}/*/faults.jsonl"
-            cautions.append(Caution("unreadable_places", sentence))
+            what = f"{lang}: {places} place{'s' * (places > 1)} ({reasons}) could not be read; "
+            yield "unreadable_places", f"{what}see corpus/*/{lang}/*/faults.jsonl"
         read, gone = about["read"]["documents"], about["dropped"].get("other language")
         if gone and gone["documents"] > _MISTAGGED * read:
             label, count = next(iter(about["labels"].items()))
-            sentence = f"{lang}: {count} of {read} documents were identified as {label}; "
-            cautions.append(Caution("other_language", sentence + "is the tag right?"))
+            what = f"{lang}: {count} of {read} documents were identified as {label}; "
+            yield "other_language", f"{what}is the tag right?"
         for piece in about["pieces"]:
             if not piece["documents"]:
-                sentence = f"{lang}: `{piece['source']}` holds no document"
-                cautions.append(Caution("nothing_in_it", sentence))
+                yield "nothing_in_it", f"{lang}: `{piece['source']}` holds no document"
         if (about["foreign"] or 0.0) > _FOREIGN:
-            sentence = f"{lang}: {about['foreign']:.1%} of the kept text is of other languages"
-            cautions.append(Caution("other_languages_inside", sentence))
-    return cautions
+            what = f"{lang}: {about['foreign']:.1%} of the kept text is of other languages"
+            yield "other_languages_inside", what

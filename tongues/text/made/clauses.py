@@ -1,15 +1,22 @@
-"""What single clauses say: who does what to whom and where, and what is so."""
+"""What made documents say, before any language says it: whole blocks of documents at a time.
+
+Each clause says who does what to whom and where, or what is so.
+"""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from tongues.text.made import forms as f
-from tongues.text.made.forms import CLASSES, Case, Particle, Slot, Tense
-from tongues.text.made.world import COPULA, HAVE, LIVE, LOVE, World
+from tongues.text.made.forms import CLASSES, Case, Mark, Particle, Slot, Tense
+from tongues.text.made.world import COPULA, HAVE, LIVE, LOVE, TOPICS, World
 
-__all__ = ["Dice", "Scene", "fill_clauses"]
+__all__ = ["DOCUMENTS_PER_BLOCK", "Clauses", "form_counts", "make_block", "stem_counts"]
 
+DOCUMENTS_PER_BLOCK = 256
+_CAST, _PLACES, _PROPS = 4, 2, 2
+_USUAL_TENSES = np.array([Tense.PAST, Tense.PAST, Tense.PRESENT, Tense.FUTURE])
 _PERSON, _PLACE = CLASSES.index("person"), CLASSES.index("place")
 _LEADING = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2, 3])  # who of the cast is spoken of
 _SUBJECTS = np.array([0, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 5])  # classes of nameless subjects
@@ -26,7 +33,7 @@ _JOINTS, _TURNS, _COUNTS = map(_falling, (f.CONJUNCTIONS, f.CONNECTIVES, f.NUMER
 _ADVERBS = _falling(range(f.ADVERB.stems))
 
 
-class Dice:
+class _Dice:
     """Chance, thrown for so many rows at once."""
 
     def __init__(self, rng: np.random.Generator, rows: int) -> None:
@@ -45,7 +52,7 @@ class Dice:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class _Scene:
     """What lasts throughout a document, one row per clause."""
 
     topic: np.ndarray
@@ -66,8 +73,8 @@ class _Party:
     known: np.ndarray  # definite
 
 
-def fill_clauses(
-    world: World, dice: Dice, scene: Scene, opens: np.ndarray, second: np.ndarray
+def _fill_clauses(
+    world: World, dice: _Dice, scene: _Scene, opens: np.ndarray, second: np.ndarray
 ) -> np.ndarray:
     """Say what happens in every clause, all slots but the last.
 
@@ -160,7 +167,7 @@ def fill_clauses(
 class _Teller:
     """Writes forms into the slots of all clauses at once."""
 
-    def __init__(self, world: World, dice: Dice, scene: Scene) -> None:
+    def __init__(self, world: World, dice: _Dice, scene: _Scene) -> None:
         self.world, self.dice, self.scene = world, dice, scene
         self.rows = np.arange(len(scene.topic))
         self.slots = np.zeros((len(self.rows), len(Slot)), dtype=np.int32)
@@ -208,3 +215,77 @@ class _Teller:
         self.tell(first + 4, owned, owner)
         self.tell(first + 5, owned, f.PARTICLE.form(Particle.OF))
         self.tell(first, owned, np.zeros_like(owner))
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """The clauses of a run of documents: one row per clause, the form in each slot."""
+
+    slots: np.ndarray
+    starts: np.ndarray  # first clause of each document, then the number of clauses
+
+
+def make_block(world: World, number: int) -> Clauses:
+    """Tell documents `number * DOCUMENTS_PER_BLOCK` and on; the same at every call."""
+    rng = np.random.default_rng([world.seed, 1, number])
+    count = DOCUMENTS_PER_BLOCK
+    sentences = 4 + np.minimum(rng.geometric(0.09, count), 36)
+    document = np.repeat(np.arange(count), sentences)
+    order = np.arange(len(document))
+    turn = (np.cumsum(sentences) - sentences // 2)[document]
+    drifts = (rng.random(count) < 0.4)[document]
+    late = drifts & (order >= turn)
+    before_turn = drifts & (order + 1 == turn)
+
+    sentence = np.repeat(order, 1 + (rng.random(len(document)) < 0.3))
+    second = np.append(False, sentence[1:] == sentence[:-1])
+    closing = np.append(~second[1:], True)
+    document = document[sentence]
+    opens = np.append(True, document[1:] != document[:-1])
+
+    scene = _set_scenes(world, rng, document, late[sentence])
+    slots = _fill_clauses(world, _Dice(rng, len(sentence)), scene, opens, second)
+    stop = np.where(before_turn[sentence], Mark.BREAK, Mark.STOP)
+    slots[:, Slot.STOP] = np.where(closing, stop, Mark.COMMA)
+    return Clauses(slots, np.append(np.flatnonzero(opens), len(sentence)))
+
+
+@lru_cache(maxsize=8)
+def form_counts(world: World) -> np.ndarray:
+    """How often each form occurs in a sample of the world's documents."""
+    counts = np.zeros(f.FORMS, dtype=np.int64)
+    for number in range(8):
+        counts += np.bincount(make_block(world, number).slots.ravel(), minlength=f.FORMS)
+    counts[: len(Mark)] = 0
+    return counts
+
+
+@lru_cache(maxsize=8)
+def stem_counts(world: World) -> np.ndarray:
+    """How often each stem occurs in the same sample, in any of its forms."""
+    counts, stems = form_counts(world), np.empty(f.STEMS, dtype=np.int64)
+    for group in f.GROUPS:
+        forms = counts[group.first_form :][: group.stems * group.forms_per_stem]
+        stems[group.first_stem :][: group.stems] = forms.reshape(group.stems, -1).sum(axis=1)
+    return stems
+
+
+def _set_scenes(
+    world: World, rng: np.random.Generator, document: np.ndarray, late: np.ndarray
+) -> _Scene:
+    """Give every document its topic, cast, places, props and tense, spread over its clauses."""
+    count = DOCUMENTS_PER_BLOCK
+    topic = rng.integers(TOPICS, size=count)
+    neighbour = (topic + rng.choice([-1, 1], count)) % TOPICS
+
+    def draw(table: np.ndarray, *shape: int) -> np.ndarray:
+        drawn = rng.integers(table.shape[-1], size=(count, *shape))
+        return np.take_along_axis(table[topic], drawn, axis=-1)[document]
+
+    return _Scene(
+        topic=np.where(late, neighbour[document], topic[document]),
+        tense=_USUAL_TENSES[rng.integers(len(_USUAL_TENSES), size=count)][document],
+        cast=draw(world.topic_alive_draws, _CAST),
+        places=draw(world.topic_places_draws, _PLACES),
+        props=draw(world.topic_nouns_draws, len(CLASSES), _PROPS),
+    )

@@ -8,9 +8,9 @@ from zlib import crc32
 import numpy as np
 
 from tongues.errors import UserError, nearest
+from tongues.text.made.clauses import form_counts, stem_counts
 from tongues.text.made.forms import CLASSES, NAME, STEMS
 from tongues.text.made.language import AFFIXES, GENDERS, MARKINGS, ORDERS, Language
-from tongues.text.made.meaning import form_counts, stem_counts
 from tongues.text.made.sounds import SCRIPTS, draw_changes, draw_phonology
 from tongues.text.made.world import World
 
@@ -42,7 +42,17 @@ def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[st
     small distance changes a larger one changes too.
     """
     for tag, drift in drifts.items():
-        _check(tag, drift, drifts)
+        mother, distance = drift.mother, drift.distance
+        if not re.fullmatch(r"q[a-t][a-z]", tag):
+            hint = "take one of `qaa` to `qtz`"
+            raise UserError(f"`{tag}` is no tag for a made language", hint=hint)
+        if not 0 <= distance <= 1:
+            raise UserError(f"distance {distance} is not between 0 and 1", where=tag)
+        if mother is None and distance > 0:
+            raise UserError("a distance without a mother to be distant from", where=tag)
+        if mother is not None and mother not in drifts:
+            hint = nearest(mother, drifts)
+            raise UserError(f"there is no mother `{mother}`", where=tag, hint=hint)
     family: dict[str, Language] = {}
 
     def make(tag: str, below: tuple[str, ...]) -> Language:
@@ -51,11 +61,10 @@ def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[st
             raise UserError(f"languages descend from themselves: {circle}", where=tag)
         mother, distance = drifts[tag].mother, drifts[tag].distance
         if tag not in family:
-            family[tag] = (
-                _root(world, tag, seed)
-                if mother is None
-                else _daughter(make(mother, (*below, tag)), tag, distance, seed)
-            )
+            if mother is None:
+                family[tag] = _root(world, tag, seed)
+            else:
+                family[tag] = _daughter(make(mother, (*below, tag)), tag, distance, seed)
         return family[tag]
 
     return {tag: make(tag, ()) for tag in drifts}
@@ -72,18 +81,6 @@ def shared_words(a: Language, b: Language) -> float:
 def shared_order(a: Language, b: Language) -> float:
     """Share of the word-order choices on which both languages agree."""
     return float(np.mean(np.array(a.orders) == np.array(b.orders)))
-
-
-def _check(tag: str, drift: Drift, drifts: Mapping[str, Drift]) -> None:
-    mother, distance = drift.mother, drift.distance
-    if not re.fullmatch(r"q[a-t][a-z]", tag):
-        raise UserError(f"`{tag}` is no tag for a made language", hint="take one of `qaa` to `qtz`")
-    if not 0 <= distance <= 1:
-        raise UserError(f"distance {distance} is not between 0 and 1", where=tag)
-    if mother is None and distance > 0:
-        raise UserError("a distance without a mother to be distant from", where=tag)
-    if mother is not None and mother not in drifts:
-        raise UserError(f"there is no mother `{mother}`", where=tag, hint=nearest(mother, drifts))
 
 
 def _stream(seed: int, tag: str, purpose: str) -> np.random.Generator:

@@ -11,8 +11,8 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.text.document import Document
 from tongues.text.made import forms as f
+from tongues.text.made.clauses import DOCUMENTS_PER_BLOCK, Clauses, make_block
 from tongues.text.made.forms import CLASSES, Case, Group, Mark, Particle, Slot, Tense
-from tongues.text.made.meaning import DOCUMENTS_PER_BLOCK, Clauses, make_block
 from tongues.text.made.sounds import SCRIPTS, Phonology
 from tongues.text.made.world import World
 

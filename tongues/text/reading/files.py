@@ -11,9 +11,17 @@ from typing import Any
 from tongues.files import path_text
 from tongues.recipe import Columns, Files
 from tongues.text.document import Document
-from tongues.text.reading.faults import LONGEST, Fault, Item, State, fault
 from tongues.text.reading.parquet import read_parquet
-from tongues.text.reading.rows import decode, read_row, read_text
+from tongues.text.reading.rows import (
+    LONGEST,
+    Fault,
+    Item,
+    State,
+    decode,
+    fault,
+    read_row,
+    read_text,
+)
 from tongues.text.reading.streams import Broken, Line, blocks, lines
 
 __all__ = ["read_file", "read_records"]
@@ -78,10 +86,9 @@ def _read_lines(path: Path, lang: str, columns: Columns, state: State) -> Iterat
     source = path_text(path)
     for line in _lines(path, state):
         if not line.blank:
-            row = _of_json(line, source)
-            name = f"{source}:{line.number}"
-            is_row = not isinstance(row, Fault)
-            item = read_row(row, columns, lang, source, line.place, name) if is_row else row
+            item, name = _of_json(line, source), f"{source}:{line.number}"
+            if isinstance(item, dict):
+                item = read_row(item, columns, lang, source, line.place, name)
             yield item, {"place": line.after, "line": line.number + 1}
 
 
@@ -89,7 +96,7 @@ def _of_json(line: Line, source: str) -> dict[str, Any] | Fault:
     """The row in a line; half of one, at the end of a file, is cut off."""
     text = _decoded(line, source)
     row: Any = text
-    if not isinstance(text, Fault):
+    if isinstance(text, str):
         try:
             row = json.loads(text)
         except (ValueError, RecursionError):
@@ -111,7 +118,13 @@ def _read_paragraphs(path: Path, lang: str, state: State) -> Iterator[Item]:
     source = path_text(path)
     for blank, stretch in groupby(_lines(path, state), key=attrgetter("blank")):
         if not blank:
-            whole, last = _joined(stretch)
+            first = last = next(stretch)
+            held = [first.data]
+            for last in stretch:
+                if last.after - first.place <= LONGEST:  # no further than a document may go
+                    held.append(last.data)
+            data = b"\n".join(held).removesuffix(b"\r")
+            whole = Line(first.place, first.number, last.after, data, last.ended)
             group = f"{source}#{whole.place // _STRETCH}"
             item = _of_text(whole, source, lang, f"{source}:{whole.number}", group)
             yield item, {"place": last.after, "line": last.number + 1}
@@ -138,14 +151,3 @@ def _of_text(line: Line, source: str, lang: str, name: str, group: str) -> Docum
 def _lines(path: Path, state: State) -> Iterator[Line]:
     place = state.get("place", 0)
     return lines(blocks(path, place), place, state.get("line", 1))
-
-
-def _joined(stretch: Iterator[Line]) -> tuple[Line, Line]:
-    """Lines as one, which is held no further than a document may go, and the last of them."""
-    first = last = next(stretch)
-    held = [first.data]
-    for last in stretch:
-        if last.after - first.place <= LONGEST:
-            held.append(last.data)
-    data = b"\n".join(held).removesuffix(b"\r")
-    return Line(first.place, first.number, last.after, data, last.ended), last

@@ -27,10 +27,14 @@ def find_files(patterns: Iterable[str], where: str) -> list[Path]:
             hint = _nearest_file(Path(pattern))
             raise UserError(f"no file matches `{pattern}`", where=where, hint=hint)
         for path in map(Path, paths):
+            if not path.exists():
+                raise UserError(f"there is no file `{path}`", where=where, hint=_nearest_file(path))
+            below = list(_text_files(path, where)) if path.is_dir() else [path]
+            hint = f"text is read from {', '.join(KINDS)}"
+            if not path.is_dir() and not path.name.endswith(KINDS):
+                raise UserError(f"`{path}` is no kind of text file", where=where, hint=hint)
             # A glob meets directories on its way; one that is named should hold text.
-            below = list(_text_files(path, where)) if path.is_dir() else [_checked(path, where)]
             if is_path and not below:
-                hint = f"text is read from {', '.join(KINDS)}"
                 raise UserError(f"`{path}` holds no text file", where=where, hint=hint)
             found |= dict.fromkeys(below)
     if not found:
@@ -54,16 +58,6 @@ def _text_files(directory: Path, where: str) -> Iterator[Path]:
                 yield from _text_files(entry, where)
         elif entry.name.endswith(KINDS):
             yield entry
-
-
-def _checked(path: Path, where: str) -> Path:
-    """The path, when it is a text file by its name."""
-    if not path.exists():
-        raise UserError(f"there is no file `{path}`", where=where, hint=_nearest_file(path))
-    if not path.name.endswith(KINDS):
-        hint = f"text is read from {', '.join(KINDS)}"
-        raise UserError(f"`{path}` is no kind of text file", where=where, hint=hint)
-    return path
 
 
 def _nearest_file(path: Path) -> str:

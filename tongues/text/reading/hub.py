@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tongues.errors import UserError, nearest
 from tongues.recipe import Columns, Hub
-from tongues.text.reading.faults import Fault, Item, State, fault
-from tongues.text.reading.rows import read_row
+from tongues.text.reading.rows import Fault, Item, State, fault, read_row
 from tongues.text.reading.streams import Broken
 
 if TYPE_CHECKING:
@@ -32,8 +31,11 @@ def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[I
             yield row, state
             continue
         number = state["row"]
-        if number == 1:
-            _check_columns(row, settings, where)
+        for part, column in settings.columns if number == 1 else ():
+            # the text column must be there, and each other that the recipe names itself
+            if column not in row and (part == "text" or column != getattr(Columns(), part)):
+                what = f"`{settings.dataset}` has no column `{column}`"
+                raise UserError(what, where=f"{where}.columns.{part}", hint=nearest(column, row))
         name = f"{source}:{number}"
         yield read_row(row, settings.columns, lang, source, number - 1, name), state
 
@@ -107,15 +109,6 @@ def _rows(part: "IterableDataset", settings: Hub, where: str) -> Iterator[dict[s
         if row is None:
             return
         yield row
-
-
-def _check_columns(row: dict[str, Any], settings: Hub, where: str) -> None:
-    """The text column must be there, and each other that the recipe names itself."""
-    usual = dict(Columns())
-    for part, column in settings.columns:
-        if column not in row and (part == "text" or column != usual[part]):
-            what = f"`{settings.dataset}` has no column `{column}`"
-            raise UserError(what, where=f"{where}.columns.{part}", hint=nearest(column, row))
 
 
 def _sentence(error: Exception) -> str:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tongues.files import path_text
 from tongues.recipe import Columns
-from tongues.text.reading.faults import Item, State, fault
-from tongues.text.reading.rows import read_row
+from tongues.text.reading.rows import Item, State, fault, read_row
 from tongues.text.reading.streams import Broken
 
 if TYPE_CHECKING:
@@ -26,8 +25,17 @@ def read_parquet(path: Path, lang: str, columns: Columns, state: State) -> Itera
 
     Damage in a row group costs the rest of that group.
     """
+    import pyarrow.parquet as pq
+
     source, start, begin = path_text(path), state.get("row", 0), 0
-    file, there = _open(path)
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise Broken("unreadable", 0, error.strerror or "") from None
+    with _damage_told():
+        file = pq.ParquetFile(path, buffer_size=2**20, page_checksum_verification=True)
+        there = file.schema_arrow.names
     with file:
         if columns.text not in there:
             raise Broken("no text", 0, f"the columns are {', '.join(there)}")
@@ -43,20 +51,6 @@ def read_parquet(path: Path, lang: str, columns: Columns, state: State) -> Itera
             except Broken as error:
                 yield fault(source, place, error.reason, error.sample), {"row": end}
             begin = end
-
-
-def _open(path: Path) -> tuple["pq.ParquetFile", list[str]]:
-    """The file and the names of its columns; raises Broken."""
-    import pyarrow.parquet as pq
-
-    try:
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise Broken("unreadable", 0, error.strerror or "") from None
-    with _damage_told():
-        file = pq.ParquetFile(path, buffer_size=2**20, page_checksum_verification=True)
-        return file, file.schema_arrow.names
 
 
 @contextmanager

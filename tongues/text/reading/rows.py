@@ -1,14 +1,63 @@
 """Documents out of text and rows: what is one, and what is wrong with the rest."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from tongues.files import fingerprint
 from tongues.recipe import Columns
 from tongues.text.document import Document
-from tongues.text.reading.faults import LONGEST, Fault, fault
 
-__all__ = ["decode", "read_row", "read_text"]
+__all__ = ["LONGEST", "REASONS", "Fault", "Item", "Reason", "State", "decode", "fault", "read_row"]
+__all__ += ["read_text"]
+
+LONGEST = 10_000_000  # bytes of a document; what is longer is no document but a dump
+_SAMPLE = 200  # characters
+
+_File = Literal["archive cut off", "archive damaged", "cut off", "damaged", "unreadable"]
+_Content = Literal["bad encoding", "bad name", "empty", "no text", "not JSON", "NUL bytes"]
+Reason = Literal[_File, _Content, "too long"]
+REASONS: Mapping[str, str] = {
+    "archive cut off": "the archive ends early; what came before is read",
+    "archive damaged": "the archive cannot be unpacked any further",
+    "bad encoding": "not UTF-8, or half a surrogate pair",
+    "bad name": "its id or group is neither text nor a number",
+    "cut off": "the last line, half written",
+    "damaged": "a part of the file that cannot be read",
+    "empty": "nothing but white space",
+    "no text": "no text column, or something else in it",
+    "not JSON": "a line that is not JSON",
+    "NUL bytes": "binary data, or a hole that a crash left",
+    "too long": "longer than a document can be",
+    "unreadable": "the file cannot be opened or read on",
+}
+
+State: TypeAlias = dict[str, Any]  # small JSON: where to go on after an item
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is no document.
+
+    source: the file, or the data set with its subset and split.
+    place: where it begins: bytes into the (unpacked) file; rows in Parquet and data sets.
+    sample: up to 200 printable characters of it, or of the error.
+    """
+
+    source: str
+    place: int
+    reason: Reason
+    sample: str
+
+
+Item: TypeAlias = tuple[Document | Fault, State]
+
+
+def fault(source: str, place: int, reason: Reason, data: bytes | str) -> Fault:
+    """A fault with a sample from the beginning of `data`."""
+    text = data[: 4 * _SAMPLE].decode(errors="replace") if isinstance(data, bytes) else data
+    shown = (c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text[:_SAMPLE])
+    return Fault(source, place, reason, "".join(shown))
 
 
 def decode(data: bytes, source: str, place: int) -> str | Fault:
@@ -49,11 +98,10 @@ def read_row(
     Numbers as id or group are written out; 1.0 is 1, as tables with gaps write whole numbers.
     """
     text = row.get(columns.text)
-    if not isinstance(text, str):
-        return fault(source, place, "no text", _shown(row))
     own, group = _written(row.get(columns.id)), _written(row.get(columns.group))
-    if own is None or group is None:
-        return fault(source, place, "bad name", _shown(row))
+    if not isinstance(text, str) or own is None or group is None:
+        shown = ", ".join(f"{key}: {str(value)[:60]}" for key, value in row.items())
+        return fault(source, place, "bad name" if isinstance(text, str) else "no text", shown)
     return read_text(text.removeprefix("\ufeff"), lang, source, place, own or name, group)
 
 
@@ -65,8 +113,3 @@ def _written(value: Any) -> str | None:
         value = int(value)
     is_name = isinstance(value, str | int | float) and not isinstance(value, bool)
     return str(value) if is_name else None
-
-
-def _shown(row: Mapping[str, Any]) -> str:
-    """The beginning of each value."""
-    return ", ".join(f"{key}: {str(value)[:60]}" for key, value in row.items())

@@ -8,7 +8,7 @@ from typing import BinaryIO, Protocol
 
 import zstandard
 
-from tongues.text.reading.faults import LONGEST, Reason
+from tongues.text.reading.rows import LONGEST, Reason
 
 __all__ = ["Broken", "Line", "blocks", "lines"]
 

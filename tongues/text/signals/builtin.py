@@ -44,10 +44,14 @@ def _own_language(batch: Batch) -> list[float]:
 
 
 def _measured(
-    name: str, summary: str, dtype: str = "float32", rule: Rule | None = None, **more: SignalAxis
+    name: str,
+    summary: str,
+    dtype: str = "float32",
+    rule: Rule | None = None,
+    axis: SignalAxis | None = None,
 ) -> Signal:
     """A signal that `character_signals` measures."""
-    return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule, **more)
+    return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule, axis)
 
 
 def _far_out(reason: str, sentence: str, order: int, group: str) -> Rule:
@@ -82,9 +86,7 @@ for _signal in (
         lambda batch: np.array([hash64(each.group) for each in batch.documents], np.uint64),
         "uint64",
     ),
-    _measured(
-        "characters", "characters", "uint32", _SHORT, axis=SignalAxis("Characters", "doubling")
-    ),
+    _measured("characters", "characters", "uint32", _SHORT, SignalAxis("Characters", "doubling")),
     _measured("lines", "lines that are not blank", "uint32"),
     _measured(
         "line_length",

@@ -1,15 +1,57 @@
-"""Shares of letters, digits, symbols and scripts, and what the lines of a document are like."""
+"""The script and kind of every character, and what the characters and lines of a document are like.
 
+`scripts.csv` holds them as ranges of code points, made from Scripts.txt and the general categories
+of the Unicode Character Database 18.0.0 (© Unicode, Inc., https://www.unicode.org/license.txt):
+they do not depend on the Unicode version that comes with Python. Scripts are ISO 15924 codes.
+"""
+
+import csv
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 
-from tongues.text.signals.scripts import NO_SCRIPT, characters, code_points
+__all__ = ["CODE_POINTS", "Characters", "character_signals", "characters", "code_points"]
 
-__all__ = ["character_signals"]
-
+CODE_POINTS = 0x110000
+_NO_SCRIPT = frozenset({"Zyyy", "Zinh"})  # used by many scripts, or inherited from what is before
 _JAPANESE = ("Hani", "Hira", "Kana")
 _KANA = 0.1  # of its kana and Han together from which a document is Japanese
+
+
+@dataclass(frozen=True, slots=True)
+class Characters:
+    """Classes of characters: each has a script and a kind; `classes` gives each code point's.
+
+    Class 0, of no kind, is for controls, private use and what is not assigned.
+    """
+
+    classes: np.ndarray  # uint16, one for each code point
+    scripts: np.ndarray  # str, one for each class
+    kinds: np.ndarray  # letter, mark, digit, symbol or space, one for each class
+
+
+@cache
+def characters() -> Characters:
+    """The table of the package."""
+    classes = np.zeros(CODE_POINTS, dtype=np.uint16)
+    numbers = {("Zyyy", ""): 0}
+    with files("tongues.text.signals").joinpath("scripts.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            number = numbers.setdefault((row["script"], row["kind"]), len(numbers))
+            classes[int(row["start"], 16) : int(row["end"], 16) + 1] = number
+    scripts, kinds = zip(*numbers, strict=True)
+    return Characters(classes, np.array(scripts), np.array(kinds))
+
+
+def code_points(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """All texts as one uint32 array, and where each of them begins in it and the last one ends."""
+    joined = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    begins = np.zeros(len(texts) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=begins[1:])
+    return joined, begins
 
 
 def character_signals(texts: Sequence[str]) -> dict[str, np.ndarray]:
@@ -55,7 +97,7 @@ def _count(classes: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _scripts(counts: np.ndarray, scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The script of most letters of each text, and its share; columns are classes of letters."""
-    names = sorted({*scripts, "Jpan"} - NO_SCRIPT)
+    names = sorted({*scripts, "Jpan"} - _NO_SCRIPT)
     letters = np.stack([counts[:, scripts == name].sum(axis=1) for name in names], axis=1)
     parts = [names.index(name) for name in _JAPANESE if name in names]
     kana = letters[:, [part for part in parts if names[part] != "Hani"]].sum(axis=1)

@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from tongues.text.signals.scripts import CODE_POINTS, characters, code_points
+from tongues.text.signals.characters import CODE_POINTS, characters, code_points
 
 __all__ = ["Units", "runs_of_units", "scramble", "units", "whole_texts"]
 

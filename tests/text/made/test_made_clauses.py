@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tongues.text.made import Drift, World, documents, make_family
+from tongues.text.made.clauses import DOCUMENTS_PER_BLOCK, Clauses, make_block, stem_counts
 from tongues.text.made.forms import NAME, NOUN, PRONOUN, VERB, Slot
-from tongues.text.made.meaning import DOCUMENTS_PER_BLOCK, Clauses, make_block, stem_counts
 from tongues.text.made.world import COPULA, HAVE
 
 WORLD = World.of(3)
