@@ -84,6 +84,6 @@ def test_a_corpus_without_documents_has_all_columns(tmp_path: Path) -> None:
     corpus = read(text_of({"de": f"{tmp_path}/a.jsonl"}), tmp_path / "corpus")
     assert corpus.count == 0
     assert corpus.languages == ("de",)
-    assert corpus.numbers("bytes").tolist() == corpus.band(3).tolist() == []
+    assert corpus.numbers("bytes").tolist() == corpus.numbers("band_03").tolist() == []
     assert corpus.words("label")[1] == list(corpus.found()) == []
     assert corpus.signatures(np.empty(0, int)).shape == (0, 120)
