@@ -35,7 +35,6 @@ _DELTA = 1e-3  # of the command, as of `tongues.laws.fit`
 _KNOWN = {"source", "scratch", "cpt"}
 _ALSO_CALLED = {"from_scratch": "scratch", "continued": "cpt", "continual": "cpt"}
 _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
-_UNNAMED = "unnamed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +231,16 @@ def fit_places(
     else:
         by_strategy = _of_runs(runs, form)
     if compare:
-        return FitAnswer(comparison=_compare(by_strategy, request), cautions=cautions)
+        compared: dict[str, Rows] = {}
+        plain = replace(request, law="chinchilla", base=None)
+        for strategy, observed in by_strategy.items():
+            kept = observed.without_highest(request.drop_highest)
+            task = prepare(plain, kept.variables, kept.loss, kept.units or kept.runs)
+            compared[strategy or "all rows"] = task.rows
+        under = request.base
+        if under is None and "scratch" in by_strategy and len(by_strategy) > 1:
+            under, _ = fit_observed(by_strategy["scratch"], plain)
+        return FitAnswer(comparison=compare_rows(compared, plain, under), cautions=cautions)
     fitted = _fit(by_strategy, request, form)
     first, last = fitted[0][0], fitted[-1][0]
     under = request.base or (None if first is last else first)
@@ -282,7 +290,7 @@ def _of_table(
 def _strategy(name: str) -> str:
     """The strategy's name here, of what a table calls it."""
     plain = "_".join(name.lower().replace("-", " ").replace("_", " ").split())
-    return _ALSO_CALLED.get(plain, plain) or _UNNAMED
+    return _ALSO_CALLED.get(plain, plain) or "unnamed"
 
 
 def _of_runs(runs: Sequence[RunCurves], form: Form) -> dict[str, Observations]:
@@ -350,17 +358,3 @@ def _fit(
         what = f"{left} rows of strategy {', '.join(unknown)} are left out"
         doubts = (Caution("other_strategies", f"{what}; known are scratch and cpt"), *doubts)
     return (*below, (replace(law, strategy=known, warnings=doubts), rows))
-
-
-def _compare(by_strategy: Mapping[str, Observations], request: FitRequest) -> LawComparison:
-    """Every law on every strategy's rows."""
-    rows: dict[str, Rows] = {}
-    plain = replace(request, law="chinchilla", base=None)
-    for strategy, observed in by_strategy.items():
-        kept = observed.without_highest(request.drop_highest)
-        task = prepare(plain, kept.variables, kept.loss, kept.units or kept.runs)
-        rows[strategy or "all rows"] = task.rows
-    base = request.base
-    if base is None and "scratch" in by_strategy and len(by_strategy) > 1:
-        base, _ = fit_observed(by_strategy["scratch"], plain)
-    return compare_rows(rows, plain, base)

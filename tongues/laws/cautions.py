@@ -44,27 +44,23 @@ def doubts_of_fit(
     """
     form = problem.form
     return (
-        *_about_rows(fitted, problem),
-        *_about_draws(fitted, count),
+        *_about_rows(fitted, problem, count),
         *_about_residuals(
             fitted, np.log(fitted.loss) - np.log(form.loss(params, fitted.variables))
         ),
         *(_about_base(rows, form, base) if base else ()),
-        *_about_optimum(problem, optimum),
-        *_about_bounds(problem, interval),
+        *_about_optimum(problem, optimum, interval),
         *about_intervals(form, params, interval),
         *about_allocation(form, params, draws),
     )
 
 
-def _about_rows(rows: Rows, problem: FitProblem) -> Iterator[Caution]:
+def _about_rows(rows: Rows, problem: FitProblem, count: int) -> Iterator[Caution]:
     """Too few sizes or runs, implausible counts, or sizes and tokens that only grew together."""
     N, D = (rows.variables.get(name) for name in "ND")
-    if N is not None and problem.form.finds_size(problem.names):
-        sizes = len(np.unique(N))
-        if sizes < _FEW_SIZES:
-            what = f"only {sizes} model sizes; the exponent of N is a guess"
-            yield Caution("few_sizes", what)
+    sizes = _FEW_SIZES if N is None else len(np.unique(N))
+    if sizes < _FEW_SIZES and problem.form.finds_size(problem.names):
+        yield Caution("few_sizes", f"only {sizes} model sizes; the exponent of N is a guess")
     for column, name in ((N, "parameters"), (D, "tokens")):
         if column is not None and np.median(column) < _FEWEST_COUNTED:
             what = f"half of the rows have fewer than {float(np.median(column)):g} {name}"
@@ -83,10 +79,6 @@ def _about_rows(rows: Rows, problem: FitProblem) -> Iterator[Caution]:
             what = f"log N and log D correlate at {correlation:.3f}; what is due to size and what "
             what += "to tokens cannot be told apart"
             yield Caution("sizes_and_tokens_together", what)
-
-
-def _about_draws(rows: Rows, count: int) -> Iterator[Caution]:
-    """Resamples that were asked for, but are too few for an interval."""
     if 0 < count < FEWEST_DRAWS and rows.n_runs >= FEWEST_RUNS:
         what = f"{count} resamples are too few for intervals; {FEWEST_DRAWS} or more give them"
         yield Caution("few_draws", what)
@@ -130,8 +122,10 @@ def _about_base(rows: Rows, form: Form, base: Law) -> Iterator[Caution]:
         yield Caution("base_without_draws", what)
 
 
-def _about_optimum(problem: FitProblem, optimum: Optimum) -> Iterator[Caution]:
-    """Parameters at a bound, an E of nothing, a flat valley, or a descent that did not end."""
+def _about_optimum(
+    problem: FitProblem, optimum: Optimum, interval: Mapping[str, Ends]
+) -> Iterator[Caution]:
+    """Parameters or intervals at a bound, an E of nothing, a flat valley, a descent cut short."""
     theta, names, floor = optimum.theta[0], problem.names, problem.form.floor
     near = 1e-9 * (problem.high - problem.low)
     pressed = (theta <= problem.low + near) | (theta >= problem.high - near)
@@ -153,10 +147,6 @@ def _about_optimum(problem: FitProblem, optimum: Optimum) -> Iterator[Caution]:
         yield Caution("ill_conditioned", what)
     if optimum.gradient[0] > 1e-6 * problem.delta:
         yield Caution("not_converged", f"the gradient is still {optimum.gradient[0]:.1e}")
-
-
-def _about_bounds(problem: FitProblem, interval: Mapping[str, Ends]) -> Iterator[Caution]:
-    """Intervals that end where the search does: that end is no finding."""
     low, high = (problem.params(end) for end in (problem.low, problem.high))
     for name in problem.names:
         if name in problem.form.exponents and name in interval:

@@ -192,7 +192,11 @@ def _entries(
     entries = []
     for name, law in fitted.items():
         best = min(errors.values(), key=lambda of_law: of_law[0].mean())
-        ends = law.interval.get("gamma")
+        ends, unknowns = law.interval.get("gamma"), len(law.equation.free)
+        shaky = {caution.code for caution in law.loose} - {_OF_OPTIMUM} | {*_THIN}
+        doubt = "; ".join(c.sentence for c in law.warnings if c.code in shaky)
+        if law.n_runs <= unknowns:
+            doubt = f"{law.n_runs} runs for {unknowns} unknowns"
         entries.append(
             Entry(
                 strategy=strategy,
@@ -203,19 +207,10 @@ def _entries(
                 validated=float(errors[name][0].mean()),
                 beyond=_NOTHING if errors[name] is best else _beyond(errors[name], best, rows),
                 gamma=(law.params["gamma"], *ends) if ends else None,
-                doubt=_doubt(law) if ends else "",
+                doubt=doubt if ends else "",
             )
         )
     return entries
-
-
-def _doubt(law: Law) -> str:
-    """Why single parameters of a fit mean little."""
-    unknowns = len(law.equation.free)
-    if law.n_runs <= unknowns:
-        return f"{law.n_runs} runs for {unknowns} unknowns"
-    loose = {caution.code for caution in law.loose} - {_OF_OPTIMUM}
-    return "; ".join(c.sentence for c in law.warnings if c.code in loose or c.code in _THIN)
 
 
 def _left_out(task: FitTask) -> np.ndarray:

@@ -1,15 +1,14 @@
 """A law in words: for a terminal, a notebook, a model's card, and as a chart."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.estimate import Estimate
-from tongues.frames import html_table, text_table
+from tongues.frames import html_table
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import VARIABLES
 from tongues.pages import Table, as_markdown
@@ -27,9 +26,8 @@ __all__ = [
     "law_title",
     "laws_section",
     "parameter_rows",
-    "parameters",
     "sentences",
-    "summary",
+    "what_follows",
 ]
 
 _MUCH = 1.0  # standard deviations a run must move a parameter to be named
@@ -40,24 +38,10 @@ _USUAL = {"N": (1e8, 5e9), "D": (1e9, 1e11), "C": (1e18, 1e22), "S": (2.5, 2.5),
 _USUAL |= {"U": _USUAL["D"]}
 
 
-def parameters(law: "Law") -> dict[str, Estimate]:
-    """Each parameter with its interval; `reason` says why one has none."""
-    notes = dict.fromkeys(law.equation.taken_names, "of the base")
-    notes |= dict.fromkeys(law.fixed, "fixed")
-    notes |= {name: f"tied to {leader}" for name, leader in law.tied.items()}
-    estimates = {}
-    for name, value in law.params.items():
-        low, high = law.interval.get(name, (None, None))
-        method, reason = "" if low is None else "bootstrap over runs", notes.get(name, "")
-        n = law.n_runs or None
-        estimates[name] = Estimate(value, low, high, n=n, method=method, reason=reason)
-    return estimates
-
-
 def parameter_rows(law: "Law") -> list[dict[str, str]]:
     """A row a parameter: its value, its 95 % interval, and whether it was fitted."""
     rows: list[dict[str, str]] = []
-    for name, of in parameters(law).items():
+    for name, of in law.parameters.items():
         ends = f"{of.low:.4g} to {of.high:.4g}" if of.low is not None else ""
         cell = f"{ends} ({of.reason})" if ends and of.reason else ends or of.reason
         rows.append({"parameter": name, "value": f"{of.value:.6g}", "95 % interval": cell})
@@ -119,20 +103,14 @@ def in_short(law: "Law") -> str:
     return "\n".join([*lines, *_origin(law), *([f"cautions: {codes}"] if codes else [])])
 
 
-def _what_follows(law: "Law") -> list[str]:
+def what_follows(law: "Law") -> list[str]:
     """How a fitted law is to be used and trusted, and where it comes from."""
     return [*(sentences(law) if law.n_rows else ()), *_origin(law)]
 
 
-def summary(law: "Law") -> str:
-    """The title, the parameters, what follows, and every caution."""
-    lines = [law_title(law), text_table(parameter_rows(law)), *_what_follows(law)]
-    return "\n".join([*lines, *(f"caution: {caution}" for caution in law.warnings)])
-
-
 def html(law: "Law") -> str:
     """The same as HTML."""
-    return html_of(parameter_rows(law), law_title(law), _what_follows(law), law.warnings)
+    return html_of(parameter_rows(law), law_title(law), what_follows(law), law.warnings)
 
 
 def html_of(
@@ -151,25 +129,22 @@ def laws_section(laws: Sequence["Law"]) -> str:
     about = (
         "Of the loss of models that are trained likewise; this one need not be among those seen."
     )
-    return (
-        "\n".join(["## Laws", "", about, *(line for law in laws for line in _on_card(law))]) + "\n"
-    )
-
-
-def _on_card(law: "Law") -> Iterator[str]:
-    runs = f"{law.strategy} runs" if law.strategy not in ("", law.form) else ""
-    about = " of ".join(filter(None, (runs, law.target)))
-    yield from ("", f"### {law.form}{f', {about}' if about else ''}", "")
-    meanings = ", ".join(f"{name} {VARIABLES[name]}" for name in law.equation.variables)
-    yield f"`L = {law.equation.formula}`, in nats per token; {meanings}."
-    yield from ("", as_markdown([Table.of(parameter_rows(law))]), "")
-    yield from (f"- {line}" for line in _what_follows(law))
-    if law.n_runs:
-        shown = {name: show_count if name in "NDU" else "{:.4g}".format for name in law.range}
-        seen = (f"{n} {' to '.join(map(shown[n], ends))}" for n, ends in law.range.items())
-        yield f"- seen: {', '.join(seen)}; beyond that it extrapolates"
-    if law.warnings:
-        yield from ("", "Cautions:", "", *(f"- {caution}" for caution in law.warnings))
+    lines = ["## Laws", "", about]
+    for law in laws:
+        runs = f"{law.strategy} runs" if law.strategy not in ("", law.form) else ""
+        named = ", ".join(filter(None, (law.form, " of ".join(filter(None, (runs, law.target))))))
+        meanings = ", ".join(f"{name} {VARIABLES[name]}" for name in law.equation.variables)
+        formula = f"`L = {law.equation.formula}`, in nats per token; {meanings}."
+        table = as_markdown([Table.of(parameter_rows(law))])
+        lines += ["", f"### {named}", "", formula, "", table, ""]
+        lines += [f"- {line}" for line in what_follows(law)]
+        if law.n_runs:
+            shown = {name: show_count if name in "NDU" else "{:.4g}".format for name in law.range}
+            seen = (f"{n} {' to '.join(map(shown[n], ends))}" for n, ends in law.range.items())
+            lines.append(f"- seen: {', '.join(seen)}; beyond that it extrapolates")
+        if law.warnings:
+            lines += ["", "Cautions:", "", *(f"- {caution}" for caution in law.warnings)]
+    return "\n".join(lines) + "\n"
 
 
 def altair() -> Any:

@@ -12,7 +12,7 @@ from tongues.laws.cautions import doubts_of_fit
 from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.law import HoldOut, Law, Leverage
 from tongues.laws.rows import Rows, read_rows
-from tongues.laws.solver import FitProblem, Optimum, Ties, pose, read_ties, solve
+from tongues.laws.solver import FitProblem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
 from tongues.tables import Observations
 from tongues.tables.checks import copies, counted, name_rows
@@ -93,7 +93,14 @@ class FitTask:
         values = {name: float(value) for name, value in values.items()} | dict(ties.fixed)
         values |= {name: values[leader] for name, leader in ties.tied.items()}
         params = {name: values[name] for name in form.names}
-        draws = self._resample(problem, optimum)
+        draws: dict[str, np.ndarray] = {}
+        counts = draw_runs(rows, form, self.draws, self.seed)
+        if len(counts):  # each resample takes one draw of the base, in turn
+            of_base = self.base.draws if self.base else {}
+            taken = {n: np.resize(of_base.get(n, v), len(counts)) for n, v in self.taken.items()}
+            weights, context = self.weights(counts), problem.context(taken)
+            draws = refit(problem, optimum.theta[0], weights, context) | taken
+            draws = {name: draws[name] for name in form.names}
         interval = {
             n: e for n, e in bootstrap_intervals(draws, params).items() if n not in ties.fixed
         }
@@ -116,17 +123,6 @@ class FitTask:
                 problem, optimum, rows, fitted, self.base, self.draws, params, draws, interval
             ),
         )
-
-    def _resample(self, problem: FitProblem, optimum: Optimum) -> dict[str, np.ndarray]:
-        """Every parameter in every resample; each takes one draw of the base, in turn."""
-        counts = draw_runs(self.rows, self.form, self.draws, self.seed)
-        if not len(counts):
-            return {}
-        of_base = self.base.draws if self.base else {}
-        taken = {n: np.resize(of_base.get(n, v), len(counts)) for n, v in self.taken.items()}
-        context = problem.context(taken)
-        draws = refit(problem, optimum.theta[0], self.weights(counts), context) | taken
-        return {name: draws[name] for name in self.form.names}
 
 
 def prepare(

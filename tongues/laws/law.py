@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, FiniteFloat, Va
 
 from tongues.errors import Caution, UserError
 from tongues.estimate import Estimate
-from tongues.frames import to_frame
+from tongues.frames import text_table, to_frame
 from tongues.laws import describe
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import FORMS, Form, check_names
@@ -122,7 +122,16 @@ class Law:
     @property
     def parameters(self) -> dict[str, Estimate]:
         """Each parameter with its interval; `reason` says why one has none."""
-        return describe.parameters(self)
+        notes = dict.fromkeys(self.equation.taken_names, "of the base")
+        notes |= dict.fromkeys(self.fixed, "fixed")
+        notes |= {name: f"tied to {leader}" for name, leader in self.tied.items()}
+        estimates = {}
+        for name, value in self.params.items():
+            low, high = self.interval.get(name, (None, None))
+            method, reason = "" if low is None else "bootstrap over runs", notes.get(name, "")
+            n = self.n_runs or None
+            estimates[name] = Estimate(value, low, high, n=n, method=method, reason=reason)
+        return estimates
 
     @property
     def loose(self) -> tuple[Caution, ...]:
@@ -167,22 +176,16 @@ class Law:
 
     def summary(self) -> str:
         """What `tongues fit` prints: parameters, best sizes, the held-out test and cautions."""
-        return describe.summary(self)
+        table = text_table(describe.parameter_rows(self))
+        doubts = (f"caution: {caution}" for caution in self.warnings)
+        lines = [describe.law_title(self), table, *describe.what_follows(self), *doubts]
+        return "\n".join(lines)
 
     def to_frame(self) -> Any:
         """A row a parameter, as a data frame of pandas or polars."""
-        return to_frame(
-            [
-                {
-                    "parameter": name,
-                    "value": p.value,
-                    "low": p.low,
-                    "high": p.high,
-                    "note": p.reason,
-                }
-                for name, p in self.parameters.items()
-            ]
-        )
+        columns = ("parameter", "value", "low", "high", "note")
+        cells = ((n, p.value, p.low, p.high, p.reason) for n, p in self.parameters.items())
+        return to_frame([dict(zip(columns, row, strict=True)) for row in cells])
 
     def plot(self) -> Any:
         """The loss over the amount trained with, as an altair chart; dashed beyond the runs."""

@@ -104,18 +104,20 @@ def preset(name: str) -> Law:
     return _LAWS[name]
 
 
+_UNREADABLE: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no such file",
+    IsADirectoryError: "is a folder, and no file of a law",
+}
+
+
 def read_laws_file(path: Path | str) -> list[Law]:
     """The law, or the laws, of a file; a UserError says what is wrong with it."""
     path = Path(path)
     try:
         data = read_json(path)
-    except FileNotFoundError:
-        raise UserError("there is no such file", where=str(path)) from None
-    except IsADirectoryError:
-        hint = "name the file in it that holds the law"
-        raise UserError("is a folder, and no file of a law", where=str(path), hint=hint) from None
     except OSError as error:
-        raise UserError(f"cannot be read ({error.strerror})", where=str(path)) from None
+        what = _UNREADABLE.get(type(error), f"cannot be read ({error.strerror})")
+        raise UserError(what, where=str(path)) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise UserError(f"is no JSON file ({error})", where=str(path)) from None
     entries = data.get("laws", [data]) if isinstance(data, dict) else None

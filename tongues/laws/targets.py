@@ -88,10 +88,6 @@ class TargetLaws:
         ]
         return [*remarks, *self.refused]
 
-    def loose(self, strategy: str) -> list[str]:
-        """Why the runs do not pin a law down, so that it promises nothing beyond them."""
-        return [caution.sentence for caution in self.laws[strategy].loose]
-
 
 def learned_targets(runs: Iterable[RunCurves]) -> list[str]:
     """The languages that were learned."""

@@ -131,8 +131,7 @@ def make_plan(laws: LawsInHand, question: Question) -> Plan:
         *doubts(laws, question),
         *missing,
         *_about_options(options, question),
-        *_about_kinds(options, taken),
-        *_about_taken(taken, laws),
+        *_about_taken(options, taken, laws),
     )
     return Plan(question, laws, tuple(options), taken, tuple(dict.fromkeys(cautions)))
 
@@ -200,9 +199,12 @@ def _about_options(options: Sequence[Option], question: Question) -> Iterator[Ca
         )
 
 
-def _about_kinds(options: Sequence[Option], taken: Recommendation) -> Iterator[Caution]:
-    """Laws by size and laws by compute that answer differently, or that had to be mixed."""
-    other = [o for o in options if o.way.of_compute != taken.option.way.of_compute]
+def _about_taken(
+    options: Sequence[Option], taken: Recommendation, laws: LawsInHand
+) -> Iterator[Caution]:
+    """Laws by size and by compute that differ or mix; a far source loss; repeats that decide."""
+    option, forgetting = taken.option, laws.find("forgetting")
+    other = [o for o in options if o.way.of_compute != option.way.of_compute]
     if len({option.way.strategy for option in other}) == 1:
         what = "laws by size and laws by compute stand side by side; they were fitted apart, and "
         yield Caution("two_kinds", what + "their losses need not agree")
@@ -210,11 +212,6 @@ def _about_kinds(options: Sequence[Option], taken: Recommendation) -> Iterator[C
         kind = "compute" if taken.rival.way.of_compute else "size"
         what = f"the laws by {kind} take `{taken.rival.name}` instead: these laws contradict each "
         yield Caution("laws_disagree", what + "other")
-
-
-def _about_taken(taken: Recommendation, laws: LawsInHand) -> Iterator[Caution]:
-    """A source loss predicted for more or fewer tokens than its law saw; repeats that decide."""
-    option, forgetting = taken.option, laws.find("forgetting")
     if forgetting and option.source_loss is not None and option.tokens is not None:
         low, high = forgetting.law.range.get("D", (0.0, math.inf))
         factor = max(option.tokens / high, low / option.tokens)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.laws import Law, preset
+from tongues.laws import preset
 from tongues.laws.inverse import LeastReplay, find_replay
 from tongues.plan.laws import LawsInHand, of_compute
 from tongues.plan.question import USUAL_RATIO, Question
@@ -161,33 +161,28 @@ def _shares_to_keep(
     kept: dict[str, LeastReplay] = {}
     refusals: list[UserError] = []
     for way in continued:
+        advice = LeastReplay(0.0, None)
         try:
-            kept[way.name] = _least(way, known.law, tolerance, starting, question)
+            for _ in range(_ROUNDS):  # the run's tokens themselves depend on the share
+                mixed = replace(way, replay=advice.share)
+                budget = question.flops or mixed.compute(question.target_loss or math.nan)
+                tokens = float(mixed.sizes(np.array(budget))[1])
+                if not math.isfinite(tokens):
+                    what = f"`{way.name}` does not get there with {advice.share * 100:.2g}% of "
+                    hint = "ask for a higher loss"
+                    raise UserError(what + "replay", hint=hint, code="loss_out_of_reach")
+                before, advice = advice, find_replay(known.law, tolerance, tokens, starting)
+                if abs(advice.share - before.share) <= _CLOSE:
+                    break
         except UserError as error:
             refusals.append(error)
+            continue
+        if advice.share:  # rounded up: 7.31 % is 7.4 %
+            step = 10.0 ** (math.floor(math.log10(advice.share)) + 1 - _DIGITS)
+            share = f"{math.ceil(advice.share / step - _CLOSE) * step:.{_DIGITS}g}"
+            advice = replace(advice, share=float(share))
+        kept[way.name] = advice
     if not kept:
         first = refusals[0]
         raise UserError(first.what, where="--keep", hint=first.hint, code=first.code)
     return kept
-
-
-def _least(
-    way: Way, law: Law, tolerance: float, starting: float, question: Question
-) -> LeastReplay:
-    """The share for the tokens of a run that itself depend on the share, rounded up."""
-    advice = LeastReplay(0.0, None)
-    for _ in range(_ROUNDS):
-        mixed = replace(way, replay=advice.share)
-        budget = question.flops or mixed.compute(question.target_loss or math.nan)
-        tokens = float(mixed.sizes(np.array(budget))[1])
-        if not math.isfinite(tokens):
-            what = f"`{way.name}` does not get there with {advice.share * 100:.2g}% of replay"
-            raise UserError(what, hint="ask for a higher loss", code="loss_out_of_reach")
-        before, advice = advice, find_replay(law, tolerance, tokens, starting)
-        if abs(advice.share - before.share) <= _CLOSE:
-            break
-    if not advice.share:
-        return advice
-    step = 10.0 ** (math.floor(math.log10(advice.share)) + 1 - _DIGITS)  # 7.31 % is 7.4 %
-    rounded = float(f"{math.ceil(advice.share / step - _CLOSE) * step:.{_DIGITS}g}")
-    return replace(advice, share=rounded)

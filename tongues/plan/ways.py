@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tongues.laws import FORMS, Law, allocate
+from tongues.laws import Law, allocate
 from tongues.laws.inverse import LeastReplay
 from tongues.laws.uncertainty import upright
 from tongues.plan.laws import of_compute
@@ -81,7 +81,7 @@ class Repeats:
     ) -> np.ndarray:
         """The same for every draw of the law, along a new first axis."""
         N, D = np.broadcast_arrays(N, D)
-        own = _filled_in_draws(law, self.unique)
+        own = _filled(law, self.unique, in_draws=True)
         decays = {"R_D": self.R_D, "R_N": self.R_N} | dict(self.draws)
         decays = {name: np.resize(value, len(own)) for name, value in decays.items()}
         if self.fallback and np.isinf(own).any():
@@ -103,25 +103,21 @@ def without_repeats(law: Law) -> Law:
     )
 
 
-@lru_cache(maxsize=256)
 def filled_by(law: Law, tokens: float) -> float:
     """The compute-optimal size that goes with so many tokens; infinite where there is none."""
-    return float(_balanced(law.form, {n: np.array(v) for n, v in law.params.items()}, tokens))
+    return float(_filled(law, tokens, in_draws=False))
 
 
-@lru_cache(maxsize=64)
-def _filled_in_draws(law: Law, tokens: float) -> np.ndarray:
-    return _balanced(law.form, law.draws, tokens)
-
-
-def _balanced(form: str, params: Mapping[str, np.ndarray], tokens: float) -> np.ndarray:
+@lru_cache(maxsize=256)
+def _filled(law: Law, tokens: float, *, in_draws: bool) -> np.ndarray:
     """The size at which neither more parameters nor more tokens help, their product held."""
+    form, params = law.equation, law.draws if in_draws else law.params
     shape = np.shape(next(iter(params.values())))
     low, high = (np.full(shape, end) for end in _SIZES)
 
     def rises(x: np.ndarray) -> np.ndarray:
         larger, smaller = (
-            FORMS.find(form).loss(params, {"N": np.exp(x + step), "D": tokens * np.exp(-step)})
+            form.loss(params, {"N": np.exp(x + step), "D": tokens * np.exp(-step)})
             for step in (np.float64(_NUDGE), np.float64(-_NUDGE))
         )
         return larger > smaller

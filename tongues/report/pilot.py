@@ -33,7 +33,7 @@ def write_pilot(pilot: PilotState, folder: Path) -> Path:
     """Write what a pilot advises into `folder`; returns the path of `plan.md`."""
     assert pilot.advice
     held, further = hold_out(pilot.measured, pilot.frame), one_more_run(pilot)
-    (recipe, remarks), sentences = real_recipe(pilot), changes(pilot)
+    (recipe, remarks), sentences = real_recipe(pilot), list(changes(pilot))
     ends = {role: _estimate(draws) for role, draws in pilot.advice.foretold.items()}
     sections = {
         "Advice": _advice(pilot, [*_doubts(held), *remarks]),

@@ -160,7 +160,22 @@ class _Study:
         """How every run stands now."""
         stands: dict[str, Stand] = {}
         for name in self._work:  # parents first
-            stands[name] = self._stand(name, stands)
+            of_parent = stands.get(self._plans[name].base or "", "finished")
+            if name in self._failed:
+                stands[name] = "failed"
+            elif name in self._in_hand:
+                stands[name] = "running"
+            elif self._is_finished(name):
+                stands[name] = "finished"
+            elif of_parent in ("failed", "blocked"):
+                stands[name] = "blocked"
+            elif is_held(self._runs / name):
+                if name not in self._elsewhere:
+                    self._tell(f"{name} is trained by another command; it is waited for")
+                self._elsewhere.add(name)
+                stands[name] = "running"
+            else:
+                stands[name] = "ready" if of_parent == "finished" else "waiting"
         return stands
 
     def started(self, run: str) -> None:
@@ -221,23 +236,6 @@ class _Study:
         what += f"; the first: {_last_line(reason)}"
         hint = f"fix it ({self._runs / name / FAILURE}) and run it again: the rest is kept"
         raise UserError(what, where=name, hint=hint, code="runs_failed")
-
-    def _stand(self, name: str, stands: dict[str, Stand]) -> Stand:
-        if name in self._failed:
-            return "failed"
-        if name in self._in_hand:
-            return "running"
-        if self._is_finished(name):
-            return "finished"
-        of_parent = stands.get(self._plans[name].base or "", "finished")
-        if of_parent in ("failed", "blocked"):
-            return "blocked"
-        if is_held(self._runs / name):
-            if name not in self._elsewhere:
-                self._tell(f"{name} is trained by another command; it is waited for")
-            self._elsewhere.add(name)
-            return "running"
-        return "ready" if of_parent == "finished" else "waiting"
 
     def _is_finished(self, name: str) -> bool:
         directory = self._runs / name

@@ -5,12 +5,18 @@ Another package adds its own by an entry point of the group `tongues.law_forms`,
 ones of this package are.
 """
 
-from tongues.laws.forms.data_constrained import DATA_CONSTRAINED
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import VARIABLES, CurvedForm, Form, Inverse, Split, Values, check_names
-from tongues.laws.forms.kaplan import KAPLAN
 from tongues.laws.forms.power_terms import Exponent, PowerForm, Term, TwoTerms
-from tongues.laws.forms.sums import CHINCHILLA, CPT, EXTENDED, POWER, POWER_FLOOR
+from tongues.laws.forms.published import (
+    CHINCHILLA,
+    CPT,
+    DATA_CONSTRAINED,
+    EXTENDED,
+    KAPLAN,
+    POWER,
+    POWER_FLOOR,
+)
 from tongues.registry import Registry
 
 __all__ = [

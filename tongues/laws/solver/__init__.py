@@ -5,10 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from tongues.laws.forms import CurvedForm, Form, PowerForm
+from tongues.laws.solver.descent import FitProblem, Optimum, descend, objective, solve
 from tongues.laws.solver.power_terms import pose_terms
-from tongues.laws.solver.problem import FitProblem, objective
 from tongues.laws.solver.smooth import pose_smooth
-from tongues.laws.solver.solve import Optimum, descend, solve
 from tongues.laws.solver.ties import Ties, read_ties
 
 __all__ = ["FitProblem", "Optimum", "Ties", "descend", "objective", "pose", "read_ties", "solve"]

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from tongues.laws.forms import PowerForm
-from tongues.laws.solver.problem import FitProblem, emphasis, objective, solve_free
+from tongues.laws.solver.descent import FitProblem, emphasis, objective, solve_free
 from tongues.laws.solver.ties import Ties
 
 __all__ = ["pose_terms"]

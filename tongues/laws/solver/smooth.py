@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tongues.laws.forms import CurvedForm
-from tongues.laws.solver.problem import FitProblem, objective
+from tongues.laws.solver.descent import FitProblem, objective
 from tongues.laws.solver.ties import Ties
 
 __all__ = ["pose_smooth"]

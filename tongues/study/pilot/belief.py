@@ -8,7 +8,7 @@ block states.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,16 +77,22 @@ class Belief:
         curves = np.stack([self._log_law(one) for one in (point, *around)], axis=-1)
         typical = int(((curves - curves.mean(0)) ** 2).sum(-1).argmin())
         middle = np.median(curves[:, 0] + np.log(factor)) - curves[typical, 0]
-        own = {name: values[[typical]] for name, values in params.items()}
-        own = _multiplied(own, np.exp(np.array([middle])))
-        draws = _multiplied(params, factor)
+        scaled = ("E", "A", "B") if "E" in params else ()  # no factor of a law of forgetting
+        own = {
+            name: float(values[typical] * (np.exp(middle) if name in scaled else 1.0))
+            for name, values in params.items()
+        }
+        draws = {
+            name: values * factor if name in scaled else np.broadcast_to(values, factor.shape)
+            for name, values in params.items()
+        }
         measured = [one for one in self.points if one.role == role]
         of_size = {"N": "N", "D": "D", "C": "flops"}
         fields = of_size if "N" in form.variables else {"D": "D", "r": "r"}
         values = {name: [getattr(one, key) for one in measured] for name, key in fields.items()}
         return Law(
             form=form.name,
-            params={name: float(own[name][0]) for name in form.names},
+            params={name: own[name] for name in form.names},
             draws={name: draws[name] for name in form.names},
             n_rows=len(measured),
             n_runs=len(measured),
@@ -194,6 +200,24 @@ def _annealed(
         share = shares(further)
         return float(share.sum() ** 2 / (share**2).sum() / len(share))
 
+    def move(weight: float) -> None:
+        """Move each half of the walkers by differences between those of the other, in place."""
+        half, deviation = len(z) // 2, block.deviation
+        halves = slice(0, half), slice(half, None)
+        for own, other in (halves, halves[::-1]):
+            here, there = z[own], z[other]
+            pairs = random.integers(0, len(there), (2, len(here)))
+            usual = 2.4 / math.sqrt(2.0 * z.shape[1]) * np.exp(-random.exponential(0.7, len(here)))
+            stride = np.where(random.random(len(here)) < _LONG, 1.0, usual)
+            moved = here + stride[:, None] * (there[pairs[0]] - there[pairs[1]])
+            moved += 1e-4 * deviation * random.standard_normal(moved.shape)
+            higher = likelihood(moved)
+            before = [(((one - block.middle) / deviation) ** 2).sum(-1) for one in (here, moved)]
+            gain = weight * (higher - height[own]) + 0.5 * (before[0] - before[1])
+            taken = np.log(random.random(len(here))) < gain
+            z[own] = np.where(taken[:, None], moved, here)
+            height[own] = np.where(taken, higher, height[own])
+
     while weight < 1.0:
         further, low, high = 1.0 - weight, 0.0, 1.0 - weight
         if counting(further) < _KEPT:
@@ -208,44 +232,10 @@ def _annealed(
         chosen = random.permutation(chosen)
         z, height = z[chosen], height[chosen]
         for _ in range(_MOVES):
-            _move(z, height, weight, likelihood, block, random)
+            move(weight)
     draws: list[Array] = []
     for _ in range(_TIMES):
         for _ in range(_APART):
-            _move(z, height, 1.0, likelihood, block, random)
+            move(1.0)
         draws.append(z.copy())
     return np.concatenate(draws)
-
-
-def _move(
-    z: Array,
-    height: Array,
-    weight: float,
-    likelihood: Callable[[Array], Array],
-    block: LawBlock,
-    random: np.random.Generator,
-) -> None:
-    """Move each half of the walkers by differences between those of the other, in place."""
-    half, deviation = len(z) // 2, block.deviation
-    for own, other in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
-        here, there = z[own], z[other]
-        pairs = random.integers(0, len(there), (2, len(here)))
-        usual = 2.4 / math.sqrt(2.0 * z.shape[1]) * np.exp(-random.exponential(0.7, len(here)))
-        stride = np.where(random.random(len(here)) < _LONG, 1.0, usual)
-        moved = here + stride[:, None] * (there[pairs[0]] - there[pairs[1]])
-        moved += 1e-4 * deviation * random.standard_normal(moved.shape)
-        higher = likelihood(moved)
-        before = [(((one - block.middle) / deviation) ** 2).sum(-1) for one in (here, moved)]
-        gain = weight * (higher - height[own]) + 0.5 * (before[0] - before[1])
-        taken = np.log(random.random(len(here))) < gain
-        z[own] = np.where(taken[:, None], moved, here)
-        height[own] = np.where(taken, higher, height[own])
-
-
-def _multiplied(params: Mapping[str, Array], factor: Array) -> dict[str, Array]:
-    """The parameters of a law that is `factor` times another."""
-    scaled = ("E", "A", "B") if "E" in params else ()  # a law of forgetting has no such factor
-    return {
-        name: values * factor if name in scaled else np.broadcast_to(values, factor.shape)
-        for name, values in params.items()
-    }

@@ -138,10 +138,14 @@ def _of_shape(recipe: Recipe, means: PilotBudget, shape: str, seed: int) -> Iter
             continue
         parent = known.get(plan.base or "")
         if _fits(plan, derived, means) and (parent or not plan.base):
-            candidate = Candidate(plan, derived.flops, _points(plan, derived), parent)
-            known[plan.name] = candidate
+            N, D, C = float(derived.parameters["total"]), float(derived.tokens), derived.flops
+            points = (Point(plan.strategy, N, D, C),)
+            if plan.strategy == "cpt":
+                r = plan.roles.replay_share
+                points = Point("cpt", N, (1.0 - r) * D, C, r), Point("forgetting", N, D, C, r)
+            known[plan.name] = Candidate(plan, C, points, parent)
             if plan.strategy != "source":
-                yield candidate
+                yield known[plan.name]
 
 
 def _size(recipe: Recipe, shape: str, vocabulary: int) -> tuple[int, float]:
@@ -181,15 +185,6 @@ def _fits(plan: RunPlan, derived: Derived, means: PilotBudget) -> bool:
             for lang, share in plan.shares.items()
         )
     )
-
-
-def _points(plan: RunPlan, derived: Derived) -> tuple[Point, ...]:
-    """The losses that a run leaves."""
-    N, D, C = float(derived.parameters["total"]), float(derived.tokens), derived.flops
-    if plan.strategy != "cpt":
-        return (Point(plan.strategy, N, D, C),)
-    replay = plan.roles.replay_share
-    return Point("cpt", N, (1.0 - replay) * D, C, replay), Point("forgetting", N, D, C, replay)
 
 
 def base_budget(pilot: Pilot) -> Budget:

@@ -58,12 +58,8 @@ def one_more_run(pilot: PilotState) -> list[Further]:
     return further
 
 
-def changes(pilot: PilotState) -> list[str]:
+def changes(pilot: PilotState) -> Iterator[str]:
     """Sentences on what would lead to another advice."""
-    return list(_changes(pilot))
-
-
-def _changes(pilot: PilotState) -> Iterator[str]:
     advice, real = pilot.advice, pilot.means.real
     assert advice
     scratch, cpt = (advice.options.get(name) for name in ("scratch", "cpt"))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -169,10 +170,7 @@ def run_pilot(
 
     launcher, watch, tell: as of `run_all`, which is called once a round.
     """
-
-    def train(plans: Sequence[RunPlan]) -> None:
-        run_all(plans, workspace, launcher=launcher, watch=watch, tell=tell)
-
+    train = partial(run_all, workspace=workspace, launcher=launcher, watch=watch, tell=tell)
     return conduct(recipe, workspace, train, tell)
 
 
