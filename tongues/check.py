@@ -133,8 +133,13 @@ def check_recipe(
         plans = [run for made in rounds for run in made.runs]
     else:
         plans = [*sweep, *plan_study(recipe, workspace)]
+    known = recipe.text.languages
     for plan in plans:
-        _check_languages(plan, recipe)
+        for key in ("mixture", "replay", "evaluate"):
+            for lang in getattr(plan.settings, key):
+                if lang not in known:
+                    where, hint = "study" if recipe.study else f"train.{key}", nearest(lang, known)
+                    raise UserError(f"language `{lang}` has no text", where=where, hint=hint)
     context, held_out = recipe.train.context, recipe.tokens.held_out
     if held_out <= context:
         what = f"{held_out} held-out tokens do not fill a context of {context}"
@@ -177,15 +182,6 @@ def _vocabulary(recipe: Recipe) -> int:
     if settings.extend:
         extend_tokenizer(tokenizer, {}, [], 1)  # it must be of the kind that can be
     return vocabulary_size(tokenizer) + (settings.extend.pieces if settings.extend else 0)
-
-
-def _check_languages(plan: RunPlan, recipe: Recipe) -> None:
-    known = recipe.text.languages
-    for key in ("mixture", "replay", "evaluate"):
-        for lang in getattr(plan.settings, key):
-            if lang not in known:
-                where, hint = "study" if recipe.study else f"train.{key}", nearest(lang, known)
-                raise UserError(f"language `{lang}` has no text", where=where, hint=hint)
 
 
 def _base(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
+from functools import partial
 
 __all__ = ["Caution", "Stopped", "UserError", "nearest"]
 
@@ -91,15 +92,11 @@ class UserError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Cross process borders whole (worker processes raise it too)."""
-        return _rebuild, (self.what, self.where, self.hint, self.code)
+        return partial(UserError, where=self.where, hint=self.hint, code=self.code), (self.what,)
 
 
 class Stopped(Exception):
     """The work was asked to stop; it left a checkpoint and the same command goes on."""
-
-
-def _rebuild(what: str, where: str, hint: str, code: str) -> UserError:
-    return UserError(what, where=where, hint=hint, code=code)
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

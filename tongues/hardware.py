@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal, Self
 
@@ -105,13 +104,7 @@ def find_gpu(name: str) -> Gpu:
 def this_machine() -> Machine:
     """The processor of this machine and all of its memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Machine("this machine", "cpu", memory, bfloat16=_multiplies_bfloat16())
-
-
-@cache
-def _multiplies_bfloat16() -> bool:
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return "avx512_bf16" in flags or "amx_bf16" in flags
+    info = Path("/proc/cpuinfo")  # as Linux says
+    flags = info.read_text(encoding="utf-8", errors="replace") if info.is_file() else ""
+    bfloat16 = "avx512_bf16" in flags or "amx_bf16" in flags
+    return Machine("this machine", "cpu", memory, bfloat16=bfloat16)

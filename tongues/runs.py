@@ -78,9 +78,7 @@ class Run:
     rate: float  # peak learning rate
     shares: dict[str, float]  # of all tokens by language, replay included
     epochs: dict[str, float]  # how often the run reads the text of each language
-    foreign: dict[
-        str, dict[str, float] | None
-    ]  # shares of other languages found in each one's text
+    foreign: dict[str, dict[str, float] | None]  # shares of other languages in each one's text
     surgery: Surgery | None  # once it is done, where the base's tokenizer was extended
     engine: dict[str, Any] | None  # how it is computed, in the newest sitting
     settings: dict[str, Any]
@@ -104,14 +102,10 @@ class Run:
         """The run or folder that it continues from."""
         return self.base.model if self.base else None
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
-
 
 def write_run(directory: Path, run: Run) -> None:
     """Write `run.json`."""
-    write_json(directory / "run.json", run.to_json())
+    write_json(directory / "run.json", asdict(run))
 
 
 def read_run(directory: Path) -> Run:

@@ -84,13 +84,14 @@ def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState
 def state_of(directory: Path) -> RunState:
     """How the run in `directory` stands: its record, the ends of its logs, and who holds it."""
     place = str(directory)
-    newest = 0.0  # sign of life
+    alive = 0.0  # its newest sign of life
     for name in _LOGS:
         with suppress(OSError):
-            newest = max(newest, (directory / name).stat().st_mtime)
-    age = max(0.0, time.time() - newest) if newest else 0.0
+            alive = max(alive, (directory / name).stat().st_mtime)
+    age = max(0.0, time.time() - alive) if alive else 0.0
     try:
         record = read_run(directory)
+        newest = list(newest_lines(directory / "evals.jsonl"))[::-1]
         return RunState(
             run=record.run,
             directory=place,
@@ -100,7 +101,9 @@ def state_of(directory: Path) -> RunState:
             shape=record.shape,
             parameters=record.params["total"],
             tokens=record.tokens,
-            losses=_newest_losses(directory),
+            losses={
+                row["lang"]: row["loss"] for row in newest if row["step"] == newest[-1]["step"]
+            },
             **_standing(directory, record),
         )
     except UserError as error:
@@ -132,11 +135,6 @@ def _standing(directory: Path, record: Run) -> dict[str, Any]:
             "seconds_left": None if finished else (steps - step) * seconds / done,
         }
     return standing
-
-
-def _newest_losses(directory: Path) -> dict[str, float]:
-    rows = list(newest_lines(directory / "evals.jsonl"))
-    return {row["lang"]: row["loss"] for row in reversed(rows) if row["step"] == rows[0]["step"]}
 
 
 def states_table(states: Sequence[RunState]) -> list[dict[str, str]]:

@@ -77,7 +77,15 @@ def progress_line(title: str) -> Iterator[Show]:
         return
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal:
-        yield _plain_lines(title)
+        shown = time.monotonic()
+
+        def line(share: float, *words: str) -> None:
+            nonlocal shown
+            if time.monotonic() - shown >= _PLAIN_EVERY:
+                shown = time.monotonic()
+                say(f"{title}: {share:.0%}  {'  '.join(words)}")
+
+        yield line
         return
     words, share = TextColumn("{task.description}"), TextColumn("{task.percentage:3.0f}%")
     bar, below = Progress(words, BarColumn(bar_width=24), share, TimeElapsedColumn()), _Below()
@@ -105,18 +113,6 @@ class _Below:
                 lines.append(word)
         for line in lines:
             yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
-
-
-def _plain_lines(title: str) -> Show:
-    shown = time.monotonic()
-
-    def show(share: float, *words: str) -> None:
-        nonlocal shown
-        if time.monotonic() - shown >= _PLAIN_EVERY:
-            shown = time.monotonic()
-            say(f"{title}: {share:.0%}  {'  '.join(words)}")
-
-    return show
 
 
 def _table(rows: Sequence[Mapping[str, Entry]]) -> Rich:

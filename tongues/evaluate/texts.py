@@ -147,15 +147,12 @@ def routed_losses(
     scored, so the bytes are those of the whole text.
     """
     first = subjects[0]
-    policy = resolved(policy or Policy(), first.ensemble.context)
     tokens = [first.encode(document.text) for document in documents]
     languages = [document.lang for document in documents]
+    likely, routed = _route(subjects, tokens, languages, policy, tell)
+    everyone = len(subjects) > 1 or first.ensemble.k == 1 or first.routing.learns
+    alone = tuple((-np.concatenate(likely).sum(axis=0)).tolist()) if everyone else ()
     spelling = Spelling(first.tokenizer)
-    weights = _known_weights(first, tokens, languages) if len(subjects) == 1 else None
-    likely, seconds = _read(first, tokens, policy, weights, tell)
-    alone = tuple((-np.concatenate(likely).sum(axis=0)).tolist()) if weights is None else ()
-    missing = np.array([spelling.missing(document.text) for document in documents])
-    routed = [_route(one, tokens, languages, policy, likely, seconds) for one in subjects]
     return [
         DocumentLosses(
             ids=tuple(document.id for document in documents),
@@ -163,7 +160,7 @@ def routed_losses(
             tokens=np.array([len(own) for own in nats], dtype=np.int64),
             bytes=np.array([len(one.text.encode()) for one in documents], dtype=np.int64),
             segments=tuple(document.group for document in documents),
-            missing=missing,
+            missing=np.array([spelling.missing(document.text) for document in documents]),
             cost=cost,
             of_experts=alone,
         )
@@ -183,53 +180,46 @@ def token_nats(
 
     languages: of each document, for the routing `language`.
     """
-    policy = resolved(policy or Policy(), subject.ensemble.context)
     langs = languages or [None] * len(documents)
-    weights = _known_weights(subject, documents, langs)
-    likely, seconds = _read(subject, documents, policy, weights, tell)
-    return _route(subject, documents, langs, policy, likely, seconds)[0]
+    _, ((nats, _),) = _route([subject], documents, langs, policy, tell)
+    return nats
 
 
-def _known_weights(
-    subject: Model, documents: Sequence[np.ndarray], languages: Sequence[str | None]
-) -> list[np.ndarray] | None:
-    if subject.ensemble.k == 1 or subject.routing.learns:
-        return None
-    both = zip(documents, languages, strict=True)
-    return [expert_weights(subject, tokens, language) for tokens, language in both]
-
-
-def _read(
-    subject: Model,
+def _route(
+    subjects: Sequence[Model],
     documents: Sequence[np.ndarray],
-    policy: Policy,
-    weights: Sequence[np.ndarray] | None,
+    languages: Sequence[str | None],
+    policy: Policy | None,
     tell: Callable[[str], None],
-) -> tuple[list[np.ndarray], float]:
-    """Each document's log-probabilities [T, k] under every expert, and seconds for one of them.
+) -> tuple[list[np.ndarray], list[tuple[list[np.ndarray], Reading]]]:
+    """Each document's log-probabilities [T, k] under the experts, and what each routing makes.
 
-    weights: of the tokens that experts must read.
+    That is the nats of every token, and what it costs. Of one routing whose weights are known
+    without reading, an expert reads only what has a weight; the rest is -inf.
     """
+    first, weights = subjects[0], None
+    policy = resolved(policy or Policy(), first.ensemble.context)
+    if len(subjects) == 1 and first.ensemble.k > 1 and not first.routing.learns:
+        both = zip(documents, languages, strict=True)
+        weights = [expert_weights(first, tokens, language) for tokens, language in both]
     rows: list[Row] = []
     parts: list[np.ndarray] = []
     counts: list[int] = []  # windows of each document
     for place, document in enumerate(documents):
-        text = np.concatenate([np.array([subject.first]), document])
-        before = len(rows)
+        text, before = np.concatenate([np.array([first.first]), document]), len(rows)
         for window in windows(policy, len(text)):
             tokens = text[window.begin : window.stop]
             rows.append(Row(tokens, window.start - window.begin, None, len(rows)))
             if weights is not None:
                 parts.append(weights[place][window.start - 1 : window.stop - 1])
         counts.append(len(rows) - before)
-    reached, seconds = each_expert(subject, rows, None if weights is None else parts, tell=tell)
-    each, none = iter(reached), np.empty((0, subject.ensemble.k))
-    return [
-        np.concatenate([none, *(one.likely for one in islice(each, n))]) for n in counts
-    ], seconds
+    reached, seconds = each_expert(first, rows, None if weights is None else parts, tell=tell)
+    each, none = iter(reached), np.empty((0, first.ensemble.k))
+    read = [np.concatenate([none, *(one.likely for one in islice(each, n))]) for n in counts]
+    return read, [_by_routing(one, documents, languages, policy, read, seconds) for one in subjects]
 
 
-def _route(
+def _by_routing(
     subject: Model,
     documents: Sequence[np.ndarray],
     languages: Sequence[str | None],
@@ -237,10 +227,7 @@ def _route(
     read: Sequence[np.ndarray],
     seconds: float,
 ) -> tuple[list[np.ndarray], Reading]:
-    """The nats of every token by a routing, and its cost.
-
-    read, seconds: as `_read` gives them.
-    """
+    """The nats of every token by a routing, and its cost; seconds: an expert takes for a token."""
     ensemble = subject.ensemble
     sizes = np.array(ensemble.models.bytes)
     nats: list[np.ndarray] = []

@@ -80,9 +80,8 @@ class Local(Launcher):
 
     def _place(self, job: Job) -> list[str] | None:
         """The GPUs for a job, none of a machine without; None where it has to wait."""
-        count = job.gpus if self._free else 0
         need = _on_each(job) if self._running else 0.0  # alone it may try
-        return choose_gpus(self._free, need, count)
+        return choose_gpus(self._free, need, job.gpus)
 
     def _take(self, job: Job, gpus: list[str], times: int = 1) -> None:
         for gpu in gpus:
@@ -97,11 +96,10 @@ def free_memory() -> dict[str, float]:
     done = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, check=False)
     rows = [line.split(", ") for line in done.stdout.splitlines()] if not done.returncode else []
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    wanted = None if visible is None else visible.split(",")
     return {
         index: float(mebibytes) * 2**20
         for index, uuid, mebibytes in rows
-        if mebibytes.isdigit() and (wanted is None or index in wanted or uuid in wanted)
+        if mebibytes.isdigit() and (visible is None or {index, uuid} & {*visible.split(",")})
     }
 
 

@@ -62,8 +62,8 @@ class TextJob:
         """Call its listener; an error there must not touch other texts."""
         try:
             self.listener(news)
-        except Exception as error:
-            _log.error("a listener failed", exc_info=error)
+        except Exception:
+            _log.exception("a listener failed")
 
 
 class Engine:

@@ -269,7 +269,7 @@ def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[st
         if taken:
             operation["requestBody"] = {"required": True, "content": _content(taken)}
             answer["content"] = _content(reply) | {"text/event-stream": {}}
-        if path == "/v1/models/{model}":
+        if path.endswith("{model}"):
             name = {"type": "string", "enum": sorted(models)}
             place = {"name": "model", "in": "path", "required": True, "schema": name}
             operation["parameters"] = [place]

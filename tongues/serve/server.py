@@ -80,7 +80,8 @@ def run(
         timeout_keep_alive=int(_IDLE),
         timeout_graceful_shutdown=_CLOSING,
     )
-    server = _Server(config, app, ready, waiting)
+    server = _Server(config)
+    server.app, server.ready, server.waiting = app, ready, waiting
     gc.freeze()  # or a long list in a body has all that is loaded looked through, for half a second
     try:
         server.run(sockets=[listening])
@@ -93,23 +94,17 @@ def run(
 class _Server(uvicorn.Server):
     """uvicorn's, that answers while the last texts are written."""
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        app: App,
-        ready: Callable[[], None],
-        waiting: Callable[[int], None],
-    ) -> None:
-        super().__init__(config)
-        self._app, self._tell_ready, self._tell_waiting = app, ready, waiting
+    app: App
+    ready: Callable[[], None]
+    waiting: Callable[[int], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._tell_ready()
+        self.ready()
 
     async def on_tick(self, counter: int) -> bool:
         """Every tenth of a second: whether it is time to end."""
-        if self._app.stopping and not self._app.metrics.answering:
+        if self.app.stopping and not self.app.metrics.answering:
             self.should_exit = True
         return await super().on_tick(counter)
 
@@ -120,11 +115,11 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._app.stopping:
+        if self.app.stopping:
             self.should_exit = self.force_exit = True
-        elif self._app.metrics.answering:
-            self._tell_waiting(self._app.metrics.answering)
-        self._app.stopping = True
+        elif self.app.metrics.answering:
+            self.waiting(self.app.metrics.answering)
+        self.app.stopping = True
 
 
 class _Connection(H11Protocol):

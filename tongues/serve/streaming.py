@@ -203,11 +203,9 @@ class AnswerForm(ABC):
     def choice(self, part: TextPiece, *, streamed: bool, first: bool) -> dict[str, Any]:
         """A text, or what is new of it. first: of a stream, whether its first part."""
 
-    def _choice(
-        self, index: int, part: TextPiece, *, streamed: bool, first: bool
-    ) -> dict[str, Any]:
-        choice = self.choice(part, streamed=streamed, first=first)
-        choice = {"index": index, **choice, "finish_reason": self.texts[index].finish}
+    def _choice(self, index: int, part: TextPiece, **how: bool) -> dict[str, Any]:
+        choice = {"index": index, **self.choice(part, **how)}
+        choice["finish_reason"] = self.texts[index].finish
         if self.body.weights:  # the experts' for each token of the part
             tokens = part.tokens
             choice["tongues"] = {
@@ -265,13 +263,13 @@ class AnswerForm(ABC):
         yield b"data: [DONE]\n\n"
 
     def _head(self, kind: str) -> dict[str, Any]:
-        model, request = self.texts[0].model, self.texts[0].request
+        model, routing = self.texts[0].model, str(self.texts[0].request.routing)
         return {
             "id": f"{self.prefix}-{secrets.token_hex(12)}",
             "object": kind,
             "created": int(time.time()),
             "model": model.name,
-            "tongues": {"routing": str(request.routing), "experts": list(model.experts)},
+            "tongues": {"routing": routing, "experts": list(model.experts)},
         }
 
     def _usage(self) -> dict[str, int]:
