@@ -177,10 +177,7 @@ class LmEvalModel(TemplateLM):
         return self._answers(pairs, [None] * len(pairs), disable_tqdm)
 
     def _answers(
-        self,
-        pairs: Sequence[tuple[list[int], list[int]]],
-        requests: Sequence[Any],
-        disable_tqdm: bool,
+        self, pairs: Sequence[tuple[list[int], list[int]]], requests: Sequence[Any], quiet: bool
     ) -> list[tuple[float, bool]]:
         """The answers to pairs in tokens. requests: theirs, None where it is not known."""
         answers = [(0.0, False)] * len(pairs)
@@ -193,7 +190,7 @@ class LmEvalModel(TemplateLM):
                 family = families.setdefault(tuple(context), len(families))
                 row = Row(tokens, len(context), language, family)
                 rows.append(self._fitting(row, requests[number]))
-            with _progress(disable_tqdm) as tell:
+            with _progress(quiet) as tell:
                 scored = score_rows(subject, rows, tell=tell)
             greedy = likeliest(subject, rows, scored)
             for number, own, whether in zip(by_number, scored, greedy, strict=True):

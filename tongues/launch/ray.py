@@ -53,10 +53,7 @@ class Ray(Launcher):
     def start(self, job: Job) -> None:
         """Queue a task; one that is too large for every machine takes a whole one."""
         cpus, memory = float(job.threads), float(job.memory)
-        there = self._ray.cluster_resources().get("GPU", 0)
-        gpus = float(job.gpus if there else 0)
-        if gpus == 1:  # less where more jobs at a time were asked for than there are; four digits
-            gpus = min(1.0, max(1e-4, math.floor(there / (self.workers or 1) * 1e4) / 1e4))
+        gpus = _gpu_share(self._ray.cluster_resources().get("GPU", 0), self.workers or 1, job.gpus)
         room = _roomiest(self._machines(), cpus, gpus, memory)
         task = self._ray.remote(_run).options(
             name=job.name,
@@ -102,6 +99,16 @@ class Ray(Launcher):
             return str(error)
         except errors.RayError:
             return ""  # its machine is lost
+
+
+def _gpu_share(there: float, workers: int, wanted: int) -> float:
+    """GPUs of one job as Ray takes them: whole ones, or less than one to four digits.
+
+    One a process, less where more jobs at a time were asked for than there are GPUs.
+    """
+    if not there or wanted != 1:
+        return wanted if there else 0
+    return min(1.0, max(1e-4, math.floor(there / workers * 1e4) / 1e4))
 
 
 def _roomiest(

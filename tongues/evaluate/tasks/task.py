@@ -133,14 +133,13 @@ class Task(RecipeSection):
 
     def wording(self, language: str, templates: str = "english") -> Wording:
         """The prompt, choices and words of a language: the task's own, or `translated` ones."""
-        other = Translation()
-        if templates != "english" and language.partition("-")[0] != "en":
-            if language not in self.translated:
-                there = ", ".join(f"`{tag}`" for tag in self.translated) or "none"
-                what = f"has no templates in `{language}`; there are {there}"
-                hint = "use the English ones, or add yours under `translated`"
-                raise UserError(what, where=self.name, hint=hint)
-            other = self.translated[language]
+        own = templates == "english" or language.partition("-")[0] == "en"
+        if not own and language not in self.translated:
+            there = ", ".join(f"`{tag}`" for tag in self.translated) or "none"
+            what = f"has no templates in `{language}`; there are {there}"
+            hint = "use the English ones, or add yours under `translated`"
+            raise UserError(what, where=self.name, hint=hint)
+        other = Translation() if own else self.translated[language]
         return Wording(
             self.prompt if other.prompt is None else other.prompt,
             self.choices if other.choices is None else other.choices,
