@@ -108,7 +108,6 @@ def test_all_added_together_need_donors_of_one_expert() -> None:
         ({"divisions": [{"by": "dense"}, {"by": "dense"}]}, "both be called `dense`; give one a"),
         ({"divisions": [{"by": "languages", "name": "seed"}]}, "means something else"),
         ({"divisions": [{"by": "dense", "name": "all"}]}, "takes no other"),
-        ({"divisions": [{"by": "languages"}], "power": 3}, "power"),
     ],
 )
 def test_what_makes_no_sense_is_refused(experts: dict[str, Any], said: str) -> None:

@@ -120,7 +120,7 @@ def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
     ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Path
 ) -> None:
     recipe = ask(
-        "{divisions: [{by: languages}], power: 4}",
+        "{divisions: [{by: languages}]}",
         "train.budget=40k tokens",
         "train.checkpoint_every=0.1 seconds",
     )
@@ -140,7 +140,7 @@ def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
     (made,) = train_experts(recipe, workspace, rounds, launcher=launcher)
     assert bytes_of(workspace, rounds) == bytes_of(undisturbed, rounds)
     ensemble = open_ensemble(made, workspace)
-    assert ensemble.router and (ensemble.k, ensemble.router.power) == (2, 4)
+    assert ensemble.router and ensemble.k == 2
 
 
 class Failing(Local):
@@ -185,10 +185,8 @@ def test_a_run_of_other_settings_is_not_taken_for_an_expert(ask: Ask, workspace:
     assert not (made / "ensemble.json").exists()
 
 
-def test_each_seed_grows_from_its_own_and_the_power_of_the_router_stays(
-    ask: Ask, workspace: Path
-) -> None:
-    first = ask("{divisions: [{by: dense}], seeds: [1, 2], power: 4}", "train.budget=1k tokens")
+def test_each_seed_grows_from_its_own(ask: Ask, workspace: Path) -> None:
+    first = ask("{divisions: [{by: dense}], seeds: [1, 2]}", "train.budget=1k tokens")
     before = planned(first, workspace)
     train_experts(first, workspace, before, launcher=open_launcher())
     (workspace / "tokens/more").symlink_to(workspace / "tokens/small", target_is_directory=True)
@@ -204,5 +202,3 @@ def test_each_seed_grows_from_its_own_and_the_power_of_the_router_stays(
     assert "seeds 1 and 3 all branch from" in caution.sentence
     grown = workspace / "ensembles/small/dense-s1"
     assert {made.grown for made in few} == {grown}
-    router = open_ensemble(grown, workspace).router
-    assert router and router.power == 4

@@ -26,7 +26,9 @@ def test_it_is_scored_and_reported(tmp_path: Path, environment: dict[str, str]) 
     models = ("models/e0", "models/e1")
     done = tongues("evaluate", *models, "--on", "echo", "--data", "items")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("echo, accuracy by token, no demonstrations")
+    assert done.stdout.startswith(
+        "Accuracy in echo. In %; choices compared by mean log-probability of a token, no demonstr"
+    )
     scores = json.loads((tmp_path / "evaluations/evaluation/scores.json").read_text())
     assert scores["tasks"]["echo"]["accuracies"]["models/e0"]["qaa"]["items"] == len(WORDS)
     (card, _) = sorted((tmp_path / "evaluations/evaluation/cards").iterdir())

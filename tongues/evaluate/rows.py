@@ -84,7 +84,10 @@ def score_rows(
         raise UserError(what, where=subject.name, hint="leave it out, or make it shorter")
     alone = subject.ensemble.k == 1
     learns = subject.routing.learns and not alone
-    given = None if alone or learns else [_weights_before(subject, row) for row in rows]
+    given = None
+    if not alone and not learns:
+        before = (expert_weights(subject, row.tokens[1:], row.language) for row in rows)
+        given = [own[row.start - 1 :] for row, own in zip(rows, before, strict=True)]
     read = [replace(row, start=1) for row in rows] if learns else rows
     each, _ = each_expert(subject, read, given, tell=tell)
     scores = []
@@ -99,13 +102,6 @@ def score_rows(
         first = len(nats) - (len(row.tokens) - row.start)
         scores.append(Scored(nats[first:], best[first:]))
     return scores
-
-
-def _weights_before(subject: Model, row: Row) -> np.ndarray:
-    if not subject.routing.by_prompt:
-        return expert_weights(subject, row.tokens[1:], row.language)[row.start - 1 :]
-    lot = expert_weights(subject, row.tokens[: row.start], row.language)[0]
-    return np.broadcast_to(lot, (len(row.tokens) - row.start, len(lot)))
 
 
 def _length(row: Row) -> int:

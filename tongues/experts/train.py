@@ -22,7 +22,6 @@ from tongues.experts.ensemble.lineage import (
     write_lineage,
 )
 from tongues.experts.ensemble.router import (
-    Power,
     Router,
     fit_router,
     fit_temperature,
@@ -78,7 +77,7 @@ def train_experts(
         if status_of(place) == "finished" and not (place / FAILURE).is_file()
     }
     folders = [
-        merge(made, workspace, tell=tell, rebuild=rebuild, power=recipe.experts.power)
+        merge(made, workspace, tell=tell, rebuild=rebuild)
         for made in rounds
         if all(run.name in finished for run in made.runs)
     ]
@@ -90,19 +89,13 @@ def train_experts(
 
 
 def merge(
-    made: Round,
-    workspace: Path,
-    *,
-    tell: Callable[[str], None],
-    rebuild: bool = False,
-    power: Power | None = None,
+    made: Round, workspace: Path, *, tell: Callable[[str], None], rebuild: bool = False
 ) -> Path:
     """Put the finished experts of a round together; returns the ensemble's folder.
 
     The experts of the ensemble that they were branched from stay as they are; those that a
     further division took the place of are left out. What was merged already is left as it is; an
-    expert whose bytes have changed since is a UserError, unless `rebuild`. power: of the distance
-    in the router; None: as in the ensemble that grows, else 2.
+    expert whose bytes have changed since is a UserError, unless `rebuild`.
     """
     folder, grown = workspace / "ensembles" / made.name, made.grown
     before = read_lineage(grown) if grown else None
@@ -129,12 +122,10 @@ def merge(
     if not rebuild:
         _check_unchanged(folder, experts)
     old = _kept_router(grown, before, kept) if grown and before and kept else None
-    power = power or (old.power if old else 2)
-    if _is_merged(folder, experts, power, workspace):
+    if _is_merged(folder, experts, workspace):
         return folder
     tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
     router = _fit(made, tokens, new, old, before.languages if before else ())
-    router = replace(router, power=power)
     languages, names = best_experts(new), {expert.name for expert in kept}
     if before:  # those that were known stay where their expert does
         languages |= {lang: name for lang, name in before.languages.items() if name in names}
@@ -180,18 +171,16 @@ def _check_unchanged(folder: Path, experts: Sequence[Expert]) -> None:
             raise UserError(what, where=str(folder / ENSEMBLE), hint=hint)
 
 
-def _is_merged(folder: Path, experts: Sequence[Expert], power: Power, workspace: Path) -> bool:
+def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path) -> bool:
     """Whether these very experts were merged already, and their router is whole."""
     if not (folder / ENSEMBLE).is_file():
         return False
     try:
         there = read_lineage(folder)
         verify(there, folder, workspace)
-        if there.router is None or load_router(folder / there.router.file).power != power:
-            return False
+        return bool(there.router) and list(there.experts) == list(experts)
     except UserError:
         return False
-    return list(there.experts) == list(experts)
 
 
 def _kept_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:

@@ -67,7 +67,6 @@ class Experts(RecipeSection):
     grow: str | None = None  # an ensemble
     add: dict[str, str] = Field(default={})  # to it: a language, and its donor or how to find one
     together: bool = False  # one new expert for all that is added and its donors
-    power: Literal[2, 4] | None = None  # of the distance in routing; 2, or as what grows has it
     workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
 
     @model_validator(mode="after")

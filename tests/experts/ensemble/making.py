@@ -15,7 +15,7 @@ from tongues.experts.ensemble.lineage import (
     router_file,
     write_lineage,
 )
-from tongues.experts.ensemble.router import Power, Router, save_router
+from tongues.experts.ensemble.router import Router, save_router
 from tongues.experts.ensemble.routing import Routing
 from tongues.files import file_hash
 from tongues.models import find_shape
@@ -49,9 +49,7 @@ def make_terms() -> tuple[np.ndarray, np.ndarray]:
     return chance.uniform(1, 5, VOCABULARY), chance.normal(size=(VOCABULARY, WIDTH))
 
 
-def make_router(
-    k: int, *, temperature: float = 0.1, power: Power = 2, owners: Sequence[int] | None = None
-) -> Router:
+def make_router(k: int, *, temperature: float = 0.1, owners: Sequence[int] | None = None) -> Router:
     """A router of k experts with a centre each, or of these experts' centres."""
     idf, projection = make_terms()
     owned = np.arange(k) if owners is None else np.array(owners)
@@ -63,7 +61,6 @@ def make_router(
         owners=owned,
         prior=np.arange(1, k + 1) / (k * (k + 1) / 2),
         temperature=temperature,
-        power=power,
     )
 
 

@@ -17,7 +17,7 @@ from tongues.tokens import load_tokenizer
 from tongues.tokens.tokenizer import vocabulary_size
 
 GREEDY = Sampling(temperature=0)
-WAYS = ("tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform", "random")
+WAYS = ("tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform")
 
 
 def prompts() -> list[np.ndarray]:
@@ -49,7 +49,6 @@ def as_transformers(folder: Path, prompt: np.ndarray, most: int) -> list[int]:
         ("tfidf:2", Sampling(top_k=20, top_p=0.9, seed=5)),
         ("text", Sampling(temperature=0.8)),
         ("posterior", Sampling(top_p=0.9)),
-        ("random", GREEDY),
     ],
 )
 def test_a_batch_equals_one_by_one(ensemble: Ensemble, way: str, sampling: Sampling) -> None:

@@ -8,12 +8,12 @@ from tongues.experts.ensemble.router import Router
 from tongues.experts.ensemble.routing import RoutingContext, sparse
 
 
-def weighed(routing: Routing, text: np.ndarray, router: Router | None, seed: int = 0) -> np.ndarray:
-    return routing.weights(text, about(router, seed))
+def weighed(routing: Routing, text: np.ndarray, router: Router | None) -> np.ndarray:
+    return routing.weights(text, about(router))
 
 
-def about(router: Router | None = None, seed: int = 0) -> RoutingContext:
-    return RoutingContext(np.full(3, 1 / 3), router, 1, seed)
+def about(router: Router | None = None) -> RoutingContext:
+    return RoutingContext(np.full(3, 1 / 3), router, 1)
 
 
 def test_routings_are_read_and_said() -> None:
@@ -21,7 +21,7 @@ def test_routings_are_read_and_said() -> None:
     assert parse_routing("tfidf:2").m == 2
     assert parse_routing("tfidf:2") != parse_routing("tfidf")
     assert parse_routing("uniform") != parse_routing("text")
-    for said in ("tfidf:2", "language", "text", "posterior", "uniform", "random"):
+    for said in ("tfidf:2", "language", "text", "posterior", "uniform"):
         assert str(parse_routing(said)) == said
 
 
@@ -49,7 +49,7 @@ def test_the_largest_weights_are_kept() -> None:
 
 def test_weights_of_a_document_add_up_to_one_and_say_what_they_mean() -> None:
     router, text = make_router(3), texts(1, 200)[0]
-    for said in ("language", "text", "tfidf", "tfidf:2", "uniform", "random"):
+    for said in ("language", "text", "tfidf", "tfidf:2", "uniform"):
         found = weighed(parse_routing(said), text, router)
         assert found.shape == (len(text), 3)
         np.testing.assert_allclose(found.sum(axis=1), 1)
@@ -59,12 +59,10 @@ def test_weights_of_a_document_add_up_to_one_and_say_what_they_mean() -> None:
     assert found[128:, nearest].all()
     begun = weighed(parse_routing("tfidf:1"), text, router)
     np.testing.assert_array_equal(found[:128], begun[:128])  # no token is routed by itself
-    drawn = [weighed(parse_routing("random"), text, None, seed)[0].argmax() for seed in range(40)]
-    assert set(drawn) == {0, 1, 2}
 
 
-def test_the_power_and_temperature_are_the_routers() -> None:
-    router, text = make_router(3, temperature=0.2, power=4), texts(1, 60)[0]
+def test_the_temperature_is_the_routers() -> None:
+    router, text = make_router(3, temperature=0.2), texts(1, 60)[0]
     found = weighed(parse_routing("tfidf"), text, router)
     np.testing.assert_array_equal(found, router.document_weights(text))
     with pytest.raises(UserError, match="needs a router"):

@@ -42,7 +42,7 @@ def test_every_expert_is_scored_as_it_scores_itself(
             np.testing.assert_allclose(parts[:, number], expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "tfidf:2", "text", "uniform", "random"])
+@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "tfidf:2", "text", "uniform"])
 def test_the_mixture_is_of_probabilities(ensemble: Ensemble, way: str) -> None:
     likely = expert_log_probs(ensemble, documents())
     for scored, own in zip(score(ensemble, documents(), parse_routing(way)), likely, strict=True):
@@ -62,7 +62,7 @@ def test_the_posterior_beats_each_expert_less_its_prior(ensemble: Ensemble) -> N
 
 def test_copies_of_a_model_score_as_it_does(copies: Ensemble, folders: list[Path]) -> None:
     expected = [plain(folders[1], document) for document in documents()]
-    for way in ("tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform", "random"):
+    for way in ("tfidf", "tfidf:1", "tfidf:2", "text", "posterior", "uniform"):
         found = score(copies, documents(), parse_routing(way))
         for scored, own in zip(found, expected, strict=True):
             np.testing.assert_allclose(scored.nats, -own.numpy(), atol=1e-4)

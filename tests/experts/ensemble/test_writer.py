@@ -87,7 +87,7 @@ def test_nothing_is_remembered_of_texts_that_ended(ensemble: Ensemble) -> None:
     assert writer.bytes == 0
 
 
-@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "text", "posterior", "random"])
+@pytest.mark.parametrize("way", ["tfidf", "tfidf:1", "text", "posterior"])
 def test_a_scored_prompt_is_what_scoring_finds(ensemble: Ensemble, way: str) -> None:
     routing, prompt = parse_routing(way), PROMPTS[0]
     writer = Writer(ensemble, pace=16)

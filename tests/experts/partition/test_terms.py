@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tongues.experts.partition.terms import (
+    HASHED,
     Sparse,
     Terms,
     count_terms,
     inverse_frequencies,
     principal_directions,
     stack_rows,
-    term_count,
     term_reader,
     times,
     weigh,
@@ -66,6 +66,6 @@ def test_words_and_characters_are_read_from_the_text(tokens) -> None:
         terms = term_reader(kind, opened)(documents(*ids))
         lengths = np.diff(terms.bounds).tolist()
         assert all(want in (None, have) for want, have in zip(found, lengths, strict=True))
-        assert terms.tokens.max() < term_count(kind, opened.vocabulary_size)
+        assert terms.tokens.max() < (opened.vocabulary_size if kind == "pieces" else HASHED)
     words = term_reader("words", opened)(documents(*ids)).tokens
     assert words[0] == words[2] == words[3] != words[1]

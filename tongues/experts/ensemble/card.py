@@ -45,7 +45,7 @@ tokenizer = AutoTokenizer.from_pretrained("{folder}")
 ```
 """
 _ROUTER = """The router knows {centres} centres of text; the weight of one goes with
-exp(−distance{power} / {temperature:.3g}) of the text so far from it, and that of an expert is its
+exp(−distance² / {temperature:.3g}) of the text so far from it, and that of an expert is its
 centres' sum. By default the heaviest expert alone writes (`--routing tfidf:1`). Where the language
 is given:"""
 _AVERAGE = """{head}
@@ -105,11 +105,7 @@ def write_ensemble_card(
     if not alone:
         how = "There is no router: the language must be given."
         if router:
-            how = _ROUTER.format(
-                centres=len(router.centres),
-                power="²" if router.power == 2 else "⁴",
-                temperature=router.temperature,
-            )
+            how = _ROUTER.format(centres=len(router.centres), temperature=router.temperature)
         folder_of = dict(zip(lineage.names, folders, strict=True))
         best = sorted(lineage.languages.items())
         table = _table({"language": lang, "expert": folder_of[expert]} for lang, expert in best)

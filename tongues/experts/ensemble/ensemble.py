@@ -156,7 +156,7 @@ class Ensemble:
         """The experts' weights [k] before anything is known of a text."""
         return self.router.prior if self.router else np.full(self.k, 1 / self.k)
 
-    def about(self, routing: Routing, language: str | None = None, seed: int = 0) -> RoutingContext:
+    def about(self, routing: Routing, language: str | None = None) -> RoutingContext:
         """What a routing may know of a text in this language; a UserError where it needs more."""
         expert = None
         if routing.needs_language:
@@ -164,7 +164,7 @@ class Ensemble:
                 hint = "name it (`language`), or use `text`, which finds it"
                 raise UserError("the text's language is not given", where="routing", hint=hint)
             expert = self.lineage.number_of(language)
-        return RoutingContext(self.prior, self.router, expert, seed)
+        return RoutingContext(self.prior, self.router, expert)
 
     def check(self, routing: Routing, language: str | None = None) -> None:
         """A UserError where the ensemble cannot be used in this way."""

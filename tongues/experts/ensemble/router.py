@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from tongues.errors import UserError
 from tongues.files import whole_file
 
 __all__ = [
-    "Power",
     "Router",
     "distance_weights",
     "fit_router",
@@ -25,8 +23,6 @@ __all__ = [
     "load_router",
     "save_router",
 ]
-
-Power = Literal[2, 4]
 
 _ROWS = 4096  # tokens of a document at a time
 _TENSORS = ("vectors", "centres", "owners", "prior")
@@ -40,8 +36,8 @@ class Router:
     """What turns a text so far into the experts' weights, which add up to 1.
 
     An expert has a centre for each language it stands for, or one for its topic. The weight of a
-    centre goes with exp(-distance^power / temperature), that of an expert is its centres' sum, or
-    its prior as long as the text says nothing.
+    centre goes with exp(-distance² / temperature), that of an expert is its centres' sum, or its
+    prior as long as the text says nothing.
     """
 
     vectors: np.ndarray  # [V, d], of every token of the tokenizer, weighted by its idf
@@ -49,7 +45,6 @@ class Router:
     owners: np.ndarray  # [c], the expert of each centre
     prior: np.ndarray  # [k], adds up to 1
     temperature: float = 0.1
-    power: Power = 2
     languages: tuple[str, ...] = ()  # that each centre stands for; none: topics, older files
     _doubled: np.ndarray = field(init=False, repr=False)  # [d, c]
     _reach: np.ndarray = field(init=False, repr=False)  # [c]
@@ -92,7 +87,7 @@ class Router:
 
     def _weigh(self, distances: np.ndarray) -> np.ndarray:
         """The experts' weights [..., k] by squared distances [..., c]; by NaN, the prior."""
-        weights = distance_weights(distances, self.temperature, self.power) @ self._owned
+        weights = distance_weights(distances, self.temperature) @ self._owned
         if not np.minimum.reduce(weights, axis=None, initial=1.0) >= 0:
             weights[np.isnan(weights[..., 0])] = self.prior
         return weights
@@ -114,11 +109,10 @@ class Router:
         return self._weigh(self.document_distances(tokens))
 
 
-def distance_weights(distances: np.ndarray, temperature: float, power: Power) -> np.ndarray:
-    """Weights [..., c] that go with exp(-distance^power / temperature), by squared distances."""
-    exponents = distances if power == 2 else distances * distances
-    nearest = np.minimum.reduce(exponents, axis=-1, keepdims=True)
-    weights = np.exp((nearest - exponents) / temperature)
+def distance_weights(distances: np.ndarray, temperature: float) -> np.ndarray:
+    """Weights [..., c] that go with exp(-distance² / temperature), by squared distances."""
+    nearest = np.minimum.reduce(distances, axis=-1, keepdims=True)
+    weights = np.exp((nearest - distances) / temperature)
     weights /= np.add.reduce(weights, axis=-1, keepdims=True)
     return weights
 
@@ -163,7 +157,7 @@ def fit_temperature(
     likely = np.exp(likely - highest)[:, router.owners]
 
     def cost(log_temperature: float) -> float:
-        weights = distance_weights(distances, float(np.exp(log_temperature)), router.power)
+        weights = distance_weights(distances, float(np.exp(log_temperature)))
         return -float(np.log(np.maximum((weights * likely).sum(axis=1), 1e-300)).sum())
 
     at = min(range(len(_COARSE)), key=lambda place: cost(_COARSE[place]))
@@ -187,7 +181,7 @@ def save_router(router: Router, path: Path) -> None:
     from safetensors.numpy import save_file
 
     tensors = {name: np.ascontiguousarray(getattr(router, name)) for name in _TENSORS}
-    tensors |= {"temperature": np.array(router.temperature), "power": np.array(router.power)}
+    tensors |= {"temperature": np.array(router.temperature), "power": np.array(2)}
     about = {"languages": json.dumps(router.languages)} if router.languages else None
     with whole_file(path) as aside:
         save_file(tensors, aside, metadata=about)
@@ -203,9 +197,10 @@ def load_router(path: Path) -> Router:
     try:
         with safe_open(path, framework="numpy") as stored:
             tensors = {name: stored.get_tensor(name) for name in _TENSORS}
-            power: Power = 4 if stored.get_tensor("power") == 4 else 2
+            if stored.get_tensor("power") != 2:
+                raise ValueError("its weights are by another power of the distance than 2")
             temperature = float(stored.get_tensor("temperature"))
             languages = tuple(json.loads((stored.metadata() or {}).get("languages", "[]")))
-        return Router(**tensors, temperature=temperature, power=power, languages=languages)
+        return Router(**tensors, temperature=temperature, languages=languages)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"is no router ({error})", where=str(path), hint=hint) from None

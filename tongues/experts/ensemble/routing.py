@@ -5,7 +5,6 @@ use. Another package adds one by subclassing `Routing` and naming an instance as
 of the group `tongues.routings`; `weights` is all that it has to define.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -14,7 +13,6 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.experts.ensemble.router import Router
-from tongues.randomness import derive_seed
 from tongues.registry import Registry
 
 __all__ = [
@@ -39,7 +37,6 @@ class RoutingContext:
     prior: np.ndarray  # [k], the experts' weights before anything is known of a text
     router: Router | None = None
     expert: int | None = None  # of the text's language, where that is known
-    seed: int = 0
 
     @property
     def k(self) -> int:
@@ -73,7 +70,6 @@ class Routing:
     needs_language: ClassVar[bool] = False
     learns: ClassVar[bool] = False  # whether weights follow from the experts' log-probabilities
     baseline: ClassVar[bool] = False  # whether it ignores the text and is there to compare with
-    by_prompt: ClassVar[bool] = False  # whether an item's choices get the weights of their prompt
 
     def __str__(self) -> str:
         """As `parse_routing` reads it."""
@@ -226,16 +222,6 @@ class _Uniform(_OneForAText):
         return np.full(about.k, 1 / about.k)
 
 
-class _Random(_OneForAText):
-    name, label = "random", "one at random"
-    summary = "one expert a text at random, to compare with"
-    baseline = by_prompt = True
-
-    def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
-        text = hashlib.sha256(np.ascontiguousarray(tokens, dtype="<i8").data).hexdigest()
-        return np.eye(about.k)[derive_seed(about.seed, "expert", text) % about.k]
-
-
 class _Tfidf(Routing):
     name = "tfidf"
     summary = (
@@ -297,7 +283,7 @@ class _Posterior(Routing):
         return Guide(weights, push)
 
 
-for _routing in (_Language(), _Text(), _Tfidf(), _Posterior(), _Uniform(), _Random()):
+for _routing in (_Language(), _Text(), _Tfidf(), _Posterior(), _Uniform()):
     ROUTINGS.add(_routing)
 
 

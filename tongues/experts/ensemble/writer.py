@@ -70,7 +70,7 @@ class Writer:
         check_length(ensemble, request)
         ensemble.check(routing, request.language)
         seed, scored = request.sampling.seed, request.score_prompt
-        about = ensemble.about(routing, request.language, seed)
+        about = ensemble.about(routing, request.language)
         digest = hashlib.sha256(prompt.data).hexdigest()
         first = ensemble.end_id if request.first is None else request.first
         sums = None

@@ -58,7 +58,8 @@ def assign(
     """
     columns = np.ascontiguousarray(costs.T)
     k, n = columns.shape
-    dual = _even_prices(columns, weights, _rough_prices(columns, weights, prices))
+    rough = _even_prices(columns, weights, prices, rough=True)
+    dual = _even_prices(columns, weights, rough, rough=False)
     labels = least(columns, dual)
     if weights is None:
         labels, dual = repair(columns, labels, dual)
@@ -109,23 +110,16 @@ def _fill(columns: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.nd
     return labels
 
 
-def _rough_prices(
-    columns: np.ndarray, weights: np.ndarray | None, start: np.ndarray | None
-) -> np.ndarray:
-    """Prices at which the clusters are even but for chance, from some of the points."""
-    step = min(max(columns.shape[1] // _ENOUGH, 1), _EVERY)
-    some = None if weights is None else weights[::step]
-    return _even_prices(np.ascontiguousarray(columns[:, ::step]), some, start)
-
-
 def _even_prices(
-    columns: np.ndarray, weights: np.ndarray | None, start: np.ndarray | None
+    columns: np.ndarray, weights: np.ndarray | None, start: np.ndarray | None, *, rough: bool
 ) -> np.ndarray:
-    """Prices at which nearly a k-th of the points takes each cluster.
+    """Prices at which nearly a k-th of the points takes each cluster; rough: of some points.
 
     start: prices that are nearly right, if such are known.
     """
     weights = np.ones(columns.shape[1]) if weights is None else weights
+    step = min(max(columns.shape[1] // _ENOUGH, 1), _EVERY) if rough else 1
+    columns, weights = np.ascontiguousarray(columns[:, ::step]), weights[::step]
     shares = (weights / weights.sum()).astype(columns.dtype)
     spread = float((columns.mean(axis=0) - columns.min(axis=0)).mean()) or 1.0
     if start is not None:
@@ -240,7 +234,7 @@ def _settle(
     before, k = np.inf, len(centres)
     while True:
         costs = squared_distances(points, centres)
-        prices = _rough_prices(costs, weights, prices)
+        prices = _even_prices(costs, weights, prices, rough=True)
         labels = least(costs, prices)
         cost = costs[labels, np.arange(len(labels))]
         total = float(cost.sum(dtype=np.float64) if weights is None else cost @ weights)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite, nan
 from pathlib import Path
@@ -90,10 +91,9 @@ def cosine_distances(
     ]
     both = known.astype(np.int32) @ known.T
     apart = [
-        f"`{one}` and `{other}`"
-        for place, one in enumerate(languages)
-        for other, common in zip(languages[place + 1 :], both[place, place + 1 :], strict=True)
-        if not common and counts[one] and counts[other]
+        f"`{languages[i]}` and `{languages[j]}`"
+        for i, j in np.argwhere(np.triu(both == 0, 1))
+        if counts[languages[i]] and counts[languages[j]]
     ]
     if apart:
         notes.append(f"no feature is known of both {'; '.join(apart)}: placed at distance 1")
@@ -124,27 +124,26 @@ def read_distances(path: Path, languages: Sequence[str]) -> tuple[Distances, tup
 
 
 def _matrix(path: Path, rows: _Rows, languages: Sequence[str]) -> Distances:
-    def refuse(what: str, hint: str) -> UserError:
-        return UserError(what, where=str(path), hint=hint)
-
+    what, hint = "", "give distances, not similarities"
     for lang, cells in rows.items():
         for other, value in cells.items():
             mirrored = rows[other].get(lang, value)
             if value < 0:
                 what = f"the distance of `{lang}` and `{other}` is negative"
-                raise refuse(what, "give distances, not similarities")
-            if abs(value - mirrored) > _EQUAL * max(value, mirrored):
+            elif lang == other and value:
+                what = f"the distance of `{lang}` from itself is {value:g}"
+            elif abs(value - mirrored) > _EQUAL * max(value, mirrored):
                 what = f"`{lang}` and `{other}` have two distances, {value:g} and {mirrored:g}"
-                raise refuse(what, "make the matrix symmetric")
-        if cells.get(lang, 0.0) != 0:
-            what = f"the distance of `{lang}` from itself is {cells[lang]:g}"
-            raise refuse(what, "give distances, not similarities")
+                hint = "make the matrix symmetric"
+            if what:
+                raise UserError(what, where=str(path), hint=hint)
     matrix = np.zeros((len(languages), len(languages)))
     for i, lang in enumerate(languages):
         for j, other in enumerate(languages[:i]):
             value = rows[lang].get(other, rows[other].get(lang))
             if value is None:
-                raise refuse(f"there is no distance of `{lang}` and `{other}`", "fill its cell")
+                what = f"there is no distance of `{lang}` and `{other}`"
+                raise UserError(what, where=str(path), hint="fill its cell")
             matrix[i, j] = matrix[j, i] = value
     return named(languages, matrix)
 
@@ -161,26 +160,26 @@ def _read(path: Path) -> _Rows:
         raise UserError(f"cannot be read ({error})", where=str(path)) from None
     if not rows:
         raise UserError("holds no languages", where=str(path))
-    _check_names(path, [lang for _, lang, _ in rows], "row")
-    for _, _, cells in rows:
-        _check_names(path, [column for column, _ in cells], "column")
+    for kind, names in (
+        ("row", [lang for _, lang, _ in rows]),
+        *(("column", [column for column, _ in cells]) for _, _, cells in rows),
+    ):
+        name, count = Counter(map(str.strip, names)).most_common(1)[0] if names else ("-", 1)
+        if count > 1 or not all(map(str.strip, names)):
+            what = f"names `{name}` twice" if name and count > 1 else f"has a {kind} without a name"
+            raise UserError(what, where=str(path))
     return {lang.strip(): _numbers(where, cells) for where, lang, cells in rows}
 
 
 def _separated(path: Path, delimiter: str) -> list[tuple[str, str, _Cells]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = [
-            line for line in enumerate(csv.reader(file, delimiter=delimiter), 1) if any(line[1])
-        ]
-    head = lines[0][1] if lines else []
-    rows: list[tuple[str, str, _Cells]] = []
-    for number, cells in lines[1:]:
-        where = f"{path}:{number}"
+        lines = list(enumerate(csv.reader(file, delimiter=delimiter), 1))
+    (_, head), *rest = [line for line in lines if any(line[1])] or [(0, [])]
+    for number, cells in rest:
         if len(cells) != len(head):
             what = f"has {len(cells)} cells where the first row has {len(head)}"
-            raise UserError(what, where=where)
-        rows.append((where, cells[0], list(zip(head[1:], cells[1:], strict=True))))
-    return rows
+            raise UserError(what, where=f"{path}:{number}")
+    return [(f"{path}:{i}", row[0], list(zip(head[1:], row[1:], strict=True))) for i, row in rest]
 
 
 def _mappings(path: Path) -> list[tuple[str, str, _Cells]]:
@@ -188,14 +187,6 @@ def _mappings(path: Path) -> list[tuple[str, str, _Cells]]:
     if not isinstance(data, tuple) or not all(isinstance(cells, tuple) for _, cells in data):
         raise UserError("is no mapping from languages to mappings", where=str(path))
     return [(f"{path}: {lang}", lang, list(cells)) for lang, cells in data]
-
-
-def _check_names(path: Path, names: Sequence[str], what: str) -> None:
-    stripped = [name.strip() for name in names]
-    for i, name in enumerate(stripped):
-        if not name or name in stripped[:i]:
-            problem = f"names `{name}` twice" if name else f"has a {what} without a name"
-            raise UserError(problem, where=str(path))
 
 
 def _numbers(where: str, cells: _Cells) -> dict[str, float]:

@@ -81,7 +81,7 @@ def of_languages(
 
     Its fingerprint follows from `by` and the clusters alone: it is the same for any tokens.
     """
-    plain = tuple(tuple(cluster) for cluster in clusters)
+    plain = tuple(map(tuple, clusters))
     shares = tuple(dict.fromkeys(cluster, 1.0) for cluster in plain)
     mark = fingerprint({"by": by, "clusters": plain})
     return Partition(by, plain, shares, tuple(merges), distances, tuple(notes), mark)

@@ -4,6 +4,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from tongues.tokens import Tokens, load_tokenizer
 from tongues.tokens.shards import Shard
 
 __all__ = [
+    "HASHED",
     "TERMS",
     "Sparse",
     "Terms",
@@ -22,7 +24,6 @@ __all__ = [
     "principal_directions",
     "stack_rows",
     "sums_of_rows",
-    "term_count",
     "term_reader",
     "times",
     "weigh",
@@ -37,7 +38,7 @@ TERMS: dict[Terms, str] = {
 }
 
 _BATCH = 1_000_000  # tokens; a longer document is a batch of its own
-_HASHED = 2**16  # numbers that words and characters share
+HASHED = 2**16  # numbers that words and characters share
 _WORD = re.compile(r"\b\w\w+\b")
 _MIXERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 _EXTRA = 10  # directions kept besides, for exactness
@@ -54,17 +55,13 @@ def batches(documents: Shard, numbers: np.ndarray | None = None) -> Iterator[Sha
         before = ends[begin] - lengths[numbers[begin]]
         end = max(int(np.searchsorted(ends, before + _BATCH, side="right")), begin + 1)
         # documents next to each other are read in one piece
-        starts, stops = (bounds[numbers[begin:end]] for bounds in _bounds(documents))
+        starts, stops = (documents.bounds[numbers[begin:end] + i] for i in (0, 1))
         breaks = np.flatnonzero(starts[1:] != stops[:-1])
         firsts, lasts = starts[np.r_[0, breaks + 1]], stops[np.r_[breaks, len(stops) - 1]]
         runs = zip(firsts.tolist(), lasts.tolist(), strict=True)
         tokens = np.concatenate([documents.tokens[first:last] for first, last in runs])
         yield Shard(tokens, np.concatenate([[0], ends[begin:end] - before]))
         begin = end
-
-
-def _bounds(documents: Shard) -> tuple[np.ndarray, np.ndarray]:
-    return documents.bounds[:-1], documents.bounds[1:]
 
 
 def draw_documents(sizes: Mapping[str, int], count: int, seed: int) -> dict[str, np.ndarray]:
@@ -80,11 +77,6 @@ def draw_documents(sizes: Mapping[str, int], count: int, seed: int) -> dict[str,
     return {lang: chosen[places[i] : places[i + 1]] - starts[i] for i, lang in enumerate(sizes)}
 
 
-def term_count(kind: Terms, vocabulary_size: int) -> int:
-    """How many different terms there are."""
-    return vocabulary_size if kind == "pieces" else _HASHED
-
-
 def term_reader(kind: Terms, tokens: Tokens) -> Callable[[Shard], Shard]:
     """What turns documents of tokens into documents of term numbers."""
     if kind == "pieces":
@@ -93,18 +85,17 @@ def term_reader(kind: Terms, tokens: Tokens) -> Callable[[Shard], Shard]:
     numbers_of = _words if kind == "words" else _characters
 
     def read(documents: Shard) -> Shard:
-        pairs = zip(*(bounds.tolist() for bounds in _bounds(documents)), strict=True)
-        texts = (tokenizer.decode(documents.tokens[start:end].tolist()) for start, end in pairs)
+        bounds = documents.bounds.tolist()
+        texts = (tokenizer.decode(documents.tokens[i:j].tolist()) for i, j in pairwise(bounds))
         rows = [numbers_of(text.lower()) for text in texts]
-        return Shard(
-            np.concatenate([np.empty(0, np.int64), *rows]), np.cumsum([0, *map(len, rows)])
-        )
+        terms = np.concatenate([np.empty(0, np.int64), *rows])
+        return Shard(terms, np.cumsum([0, *map(len, rows)]))
 
     return read
 
 
 def _words(text: str) -> np.ndarray:
-    return np.array([zlib.crc32(word.encode()) % _HASHED for word in _WORD.findall(text)], np.int64)
+    return np.array([zlib.crc32(word.encode()) % HASHED for word in _WORD.findall(text)], np.int64)
 
 
 def _characters(text: str) -> np.ndarray:

@@ -5,7 +5,7 @@ few dimensions, and balanced k-means divides a sample of such directions. The ce
 that it finds give every other document its cluster as it streams by.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from tongues.errors import UserError
 from tongues.experts.partition.balanced import assign, balanced_means, least, squared_distances
 from tongues.experts.partition.partition import Partition
 from tongues.experts.partition.terms import (
+    HASHED,
     TERMS,
     Terms,
     batches,
@@ -26,7 +27,6 @@ from tongues.experts.partition.terms import (
     principal_directions,
     stack_rows,
     sums_of_rows,
-    term_count,
     term_reader,
     weigh,
 )
@@ -92,32 +92,33 @@ def cluster_by_topics(
 
     balance: what the clusters have equally many of.
     """
-    sizes = _documents(tokens)
+    sizes = {lang: tokens.counts[lang]["train"]["documents"] for lang in tokens.languages}
     total = sum(sizes.values())
     if not 1 <= k <= total:
         what = f"{total} documents cannot be divided into {k} topics"
         raise UserError(what, where=str(tokens.path), hint="ask for fewer")
-    drawn = draw_documents(sizes, _CENTRED, derive_seed(seed, "topics", "documents"))
-    weights, projection = _term_directions(tokens, drawn, terms, seed)
+    weights, projection = term_directions(tokens, seed=seed, terms=terms)
     topics = TopicModel(terms, weights, projection, np.empty((0, 0)), np.empty(0))
-    pairs = [
-        (topics.directions(rows), np.diff(of.bounds)) for of, rows in _read(tokens, drawn, terms)
-    ]
-    points, lengths = (np.concatenate(each) for each in zip(*pairs, strict=True))
-    counted = lengths if balance == "tokens" else None
+
+    def measure(
+        count: int, drawn: str, of: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """What some documents' directions give, and what each document counts."""
+        some = draw_documents(sizes, count, derive_seed(seed, "topics", drawn))
+        pairs = [
+            (of(topics.directions(rows)), np.diff(documents.bounds))
+            for documents, rows in _read(tokens, some, terms)
+        ]
+        values, lengths = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        return values, lengths if balance == "tokens" else None
+
+    points, counted = measure(_CENTRED, "documents", lambda directions: directions)
     means = balanced_means(points, k, counted, seed=derive_seed(seed, "topics", "centres"))
     topics = replace(topics, centres=means.centres, prices=means.prices)
     if total > _CENTRED:
-        del points, pairs
-        drawn = draw_documents(sizes, _PRICED, derive_seed(seed, "topics", "prices"))
-        pairs = [
-            (squared_distances(topics.directions(rows), means.centres), np.diff(of.bounds))
-            for of, rows in _read(tokens, drawn, terms)
-        ]
-        costs = np.concatenate([distances for distances, _ in pairs], axis=1)
-        lengths = np.concatenate([length for _, length in pairs])
-        counted = lengths if balance == "tokens" else None
-        topics = replace(topics, prices=assign(costs.T, counted, prices=means.prices).prices)
+        del points
+        costs, counted = measure(_PRICED, "prices", lambda d: squared_distances(d, means.centres).T)
+        topics = replace(topics, prices=assign(costs, counted, prices=means.prices).prices)
     return topics
 
 
@@ -223,29 +224,20 @@ def load_topics(path: Path) -> TopicModel:
         raise UserError(what, where=str(path), hint=hint) from None
 
 
-def term_directions(tokens: Tokens, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each token of the tokenizer counts, [V], and its direction, [V, d], by all languages."""
-    drawn = draw_documents(_documents(tokens), _CENTRED, derive_seed(seed, "topics", "documents"))
-    return _term_directions(tokens, drawn, "pieces", seed)
-
-
-def _term_directions(
-    tokens: Tokens, drawn: dict[str, np.ndarray], terms: Terms, seed: int
+def term_directions(
+    tokens: Tokens, *, seed: int, terms: Terms = "pieces"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What each term counts, and its direction, from some of the documents drawn."""
+    """What each term counts, [V], and its direction, [V, d], from documents of all languages."""
+    sizes = {lang: tokens.counts[lang]["train"]["documents"] for lang in tokens.languages}
+    drawn = draw_documents(sizes, _CENTRED, derive_seed(seed, "topics", "documents"))
     step = -(-sum(map(len, drawn.values())) // _WEIGHED)
     few = {lang: numbers[::step] for lang, numbers in drawn.items()}
-    width = term_count(terms, tokens.vocabulary_size)
+    width = tokens.vocabulary_size if terms == "pieces" else HASHED
     counts = stack_rows([count_terms(rows, width) for _, rows in _read(tokens, few, terms)])
     weights = inverse_frequencies(counts, tokens.end_id if terms == "pieces" else None)
     seed = derive_seed(seed, "topics", "terms")
     directions = principal_directions(weigh(counts, weights), _DIMENSIONS, seed)
     return weights, directions.astype(np.float32)
-
-
-def _documents(tokens: Tokens) -> dict[str, int]:
-    """Training documents of each language."""
-    return {lang: tokens.counts[lang]["train"]["documents"] for lang in tokens.languages}
 
 
 def _read(
