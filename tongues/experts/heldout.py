@@ -7,6 +7,7 @@ what was held out of all of them tells of all experts.
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -85,11 +86,11 @@ def held_out_cautions(tokens: Tokens, lineage: Lineage, workspace: Path) -> list
     unseen = unseen_documents(tokens, [lineage], workspace)
     moved = {lang: kept for lang, kept in unseen.items() if not kept.all()}
     if moved:
-        shards = {lang: tokens.shard(lang, "valid") for lang in moved}
         shares = ", ".join(
-            f"`{lang}` {show_count(int(np.diff(shards[lang].bounds)[kept].sum()))} of "
-            f"{show_count(len(shards[lang].tokens))}"
+            f"`{lang}` {show_count(int(np.diff(shard.bounds)[kept].sum()))} of "
+            f"{show_count(len(shard.tokens))}"
             for lang, kept in moved.items()
+            for shard in [tokens.shard(lang, "valid")]
         )
         lost = ", ".join(f"`{lang}`" for lang, kept in moved.items() if not kept.any())
         sentence = (
@@ -116,22 +117,16 @@ def _among(bounds: np.ndarray, kept: np.ndarray | None) -> tuple[np.ndarray, np.
 
 
 def _trained_on(lineages: Iterable[Lineage], workspace: Path) -> dict[str, set[str]]:
-    """Fingerprints of the tokens that experts and those before them were trained on: languages."""
-    names = {
-        name
-        for lineage in lineages
-        for name in (*lineage.names, *(str(made["expert"]) for made in lineage.rounds))
-    }
     languages: dict[str, set[str]] = {}
-    for directory in (workspace / "runs" / name for name in sorted(names)):
-        if (directory / "run.json").is_file():
-            record = read_run(directory)
-            languages.setdefault(record.tokens_fingerprint, set()).update(record.shares)
+    for lineage in lineages:
+        for name in (*lineage.names, *(str(made["expert"]) for made in lineage.rounds)):
+            if (workspace / "runs" / name / "run.json").is_file():
+                record = read_run(workspace / "runs" / name)
+                languages.setdefault(record.tokens_fingerprint, set()).update(record.shares)
     return languages
 
 
 def _stores(workspace: Path) -> dict[str, Path]:
-    """The preparations that there are, by fingerprint."""
     stores: dict[str, Path] = {}
     for file in sorted((workspace / "tokens").glob("*/tokens.json")):
         with suppress(UserError):  # a damaged one
@@ -140,8 +135,7 @@ def _stores(workspace: Path) -> dict[str, Path]:
 
 
 def _documents(shard: Shard) -> list[bytes]:
-    pairs = zip(shard.bounds[:-1], shard.bounds[1:], strict=True)
-    return [shard.tokens[start:end].tobytes() for start, end in pairs]
+    return [shard.tokens[start:end].tobytes() for start, end in pairwise(shard.bounds)]
 
 
 def base_shares(base: str, languages: Sequence[str], workspace: Path) -> dict[str, float] | None:

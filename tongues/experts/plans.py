@@ -7,6 +7,7 @@ many they are; the dense model (one cluster) gets all of it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -25,7 +26,6 @@ from tongues.experts.partition.methods import (
 )
 from tongues.experts.partition.partition import Partition
 from tongues.files import file_hash
-from tongues.quantities import Budget
 from tongues.recipe import BaseChoice, Experts, Recipe
 from tongues.roles import Roles
 from tongues.tokens import open_tokens
@@ -84,7 +84,7 @@ def plan_rounds(
     }
     base = recipe.train.base
     known = {base.model: base_languages(base, workspace)} if base else {}
-    for parent, learned in (each for of_seed in members.values() for each in of_seed.items()):
+    for parent, learned in chain(*(of_seed.items() for of_seed in members.values())):
         recorded = (workspace / "runs" / parent / "run.json").is_file()
         languages = [] if recorded else list(learned)  # what its base knew comes first
         choice = BaseChoice(model=parent, languages=languages)
@@ -135,23 +135,19 @@ def plan_divided(
     folder of the clusters' tokens, where documents were divided. members: of the ensemble that
     grows: each cluster branches from the one that knows all of its languages.
     """
-    runs: list[RunPlan] = []
-    learned: list[Mapping[str, float]] = []
+    news: list[_New] = []
     least = recipe.train.context + 1  # tokens; of less there is no window
-    budget = recipe.train.budget.shared(partition.k)
     for number, shares in enumerate(partition.shares):
         own = {lang: share * amounts[lang] for lang, share in shares.items()}
         own = {lang: amount for lang, amount in own.items() if amount > least}
         if not own:
             what = f"part {number} of {label} has no language with a window of text"
             raise UserError(what, where="experts.divisions", hint="take fewer parts, or more text")
-        learned.append({lang: shares[lang] for lang in own})
+        learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         part = f"{parts}/{number}" if parts else None
-        name = f"{label}-e{number}"
-        runs.append(_expert(recipe, name, own, budget, seed, languages, base=base, part=part))
-    name = f"{recipe.name}/{label}-s{seed}"
-    return Round(name, partition, tuple(runs), tuple(learned), label, seed)
+        news.append(_New(f"{label}-e{number}", own, learned, base, part))
+    return _round(recipe, label, partition, news, seed, languages)
 
 
 def plan_added(
@@ -176,16 +172,12 @@ def plan_added(
             hint = "leave it out, or grow a dense model"
             raise UserError(what, where="experts.together", hint=hint)
         groups = {"together": (tuple(dict.fromkeys(donors.values())), tuple(donors))}
-    runs: list[RunPlan] = []
-    learned: list[Mapping[str, float]] = []
-    budget = recipe.train.budget.shared(len(groups))
+    news: list[_New] = []
     for name, (given, added) in groups.items():
         own = {lang: amounts[lang] for lang in (*given, *added)}
-        base = _holder(given[:1], members)
-        runs.append(_expert(recipe, name, own, budget, seed, languages, base=base))
-        learned.append(dict.fromkeys(own, 1.0))
-    name, adapted = f"{recipe.name}/grown-s{seed}", together and len(members) == 1
-    return Round(name, partition, tuple(runs), tuple(learned), "grown", seed, adapted)
+        news.append(_New(name, own, dict.fromkeys(own, 1.0), _holder(given[:1], members)))
+    made = _round(recipe, "grown", partition, news, seed, languages)
+    return replace(made, adapted=together and len(members) == 1)
 
 
 def expert_runs(rounds: Sequence[Round], workspace: Path) -> list[tuple[RunPlan, Derived]]:
@@ -218,37 +210,54 @@ def _experts(recipe: Recipe) -> Experts:
     return recipe.experts
 
 
-def _expert(
+@dataclass(frozen=True, slots=True)
+class _New:
+    name: str
+    amounts: Mapping[str, float]  # of its languages' text
+    learned: Mapping[str, float]
+    base: str | None
+    part: str | None = None
+
+
+def _round(
     recipe: Recipe,
-    name: str,
-    amounts: Mapping[str, float],
-    budget: Budget,
+    label: str,
+    partition: Partition,
+    news: Sequence[_New],
     seed: int,
     languages: Mapping[str, tuple[str, ...]],
-    *,
-    base: str | None,
-    part: str | None = None,
-) -> RunPlan:
-    """The run of an expert. amounts: of its languages' text."""
-    assert base
-    total, equal = sum(amounts.values()), _experts(recipe).shares == "equal"
-    mixture = {
-        lang: 1.0 / len(amounts) if equal else amount / total for lang, amount in amounts.items()
-    }
-    choice = BaseChoice(model=base, languages=list(languages[base]))
-    changes = {"mixture": mixture, "budget": budget, "seed": seed, "base": choice}
-    return RunPlan(
-        name=f"{recipe.name}/{name}-s{seed}",
-        strategy="expert",
-        roles=Roles(tuple(sorted(mixture, key=lambda lang: -mixture[lang])), languages[base]),
-        base=base,
-        tokens=recipe.name,
-        shape=None,
-        tied_embeddings=recipe.model.tied_embeddings,
-        new_embeddings=recipe.model.new_embeddings,
-        settings=recipe.train.model_copy(update=changes),
-        part=part,
-    )
+) -> Round:
+    runs: list[RunPlan] = []
+    for new in news:
+        assert new.base
+        total, equal = sum(new.amounts.values()), _experts(recipe).shares == "equal"
+        mixture = {
+            lang: 1.0 / len(new.amounts) if equal else amount / total
+            for lang, amount in new.amounts.items()
+        }
+        known = languages[new.base]
+        changes = {
+            "mixture": mixture,
+            "budget": recipe.train.budget.shared(len(news)),
+            "seed": seed,
+            "base": BaseChoice(model=new.base, languages=list(known)),
+        }
+        runs.append(
+            RunPlan(
+                name=f"{recipe.name}/{new.name}-s{seed}",
+                strategy="expert",
+                roles=Roles(tuple(sorted(mixture, key=lambda lang: -mixture[lang])), known),
+                base=new.base,
+                tokens=recipe.name,
+                shape=None,
+                tied_embeddings=recipe.model.tied_embeddings,
+                new_embeddings=recipe.model.new_embeddings,
+                settings=recipe.train.model_copy(update=changes),
+                part=new.part,
+            )
+        )
+    learned = tuple(new.learned for new in news)
+    return Round(f"{recipe.name}/{label}-s{seed}", partition, tuple(runs), learned, label, seed)
 
 
 def _holder(languages: Sequence[str], members: Members) -> str:
@@ -298,7 +307,6 @@ def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Pa
 
 
 def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> dict[str, str]:
-    """The donor of every added language: as named, by typology, or by the experts' loss on it."""
     added, texts = _experts(recipe).add, recipe.text.languages
     known = [lang for lang in texts if lang in grown.languages and lang not in added]
     donors: dict[str, str] = {}
@@ -327,7 +335,6 @@ def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> d
 
 
 def _donor_by_loss(recipe: Recipe, lang: str, known: Sequence[str], workspace: Path) -> str:
-    """The language, with most text here, of the expert that predicts the new one best."""
     from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
     from tongues.experts.heldout import documents_of, tuning_documents
 

@@ -119,10 +119,8 @@ def merge(
         added = taken - before.languages.keys()
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
     experts = (*kept, *new)
-    if not rebuild:
-        _check_unchanged(folder, experts)
     old = _kept_router(grown, before, kept) if grown and before and kept else None
-    if _is_merged(folder, experts, workspace):
+    if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, rebuild):
         return folder
     tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
     router = _fit(made, tokens, new, old, before.languages if before else ())
@@ -159,32 +157,31 @@ def merge(
     return folder
 
 
-def _check_unchanged(folder: Path, experts: Sequence[Expert]) -> None:
-    """Refuse experts that are not what they were when they were merged here before."""
-    if not (folder / ENSEMBLE).is_file():
-        return
-    before = {expert.name: expert for expert in read_lineage(folder).experts}
-    for expert in experts:
+def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path, rebuild: bool) -> bool:
+    """Whether these very experts were merged already, and their router is whole.
+
+    Experts that are not what they were then are refused, unless `rebuild`.
+    """
+    try:
+        there = read_lineage(folder)
+    except UserError:
+        if rebuild:
+            return False
+        raise
+    before = {expert.name: expert for expert in there.experts}
+    for expert in () if rebuild else experts:
         if expert.name in before and before[expert.name].sha256 != expert.sha256:
             what = f"expert `{expert.name}` is not what it was when it joined"
             hint = "copy its model back, or train it again (remove its run) and add --rebuild"
             raise UserError(what, where=str(folder / ENSEMBLE), hint=hint)
-
-
-def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path) -> bool:
-    """Whether these very experts were merged already, and their router is whole."""
-    if not (folder / ENSEMBLE).is_file():
-        return False
     try:
-        there = read_lineage(folder)
         verify(there, folder, workspace)
-        return bool(there.router) and list(there.experts) == list(experts)
     except UserError:
         return False
+    return bool(there.router) and there.experts == tuple(experts)
 
 
 def _kept_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
-    """The router of the experts that stay."""
     if before.router is None:
         what, hint = "the ensemble that grows has no router", "make it again"
         raise UserError(what, where=str(grown), hint=hint)
@@ -260,7 +257,6 @@ def with_new_pieces(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> 
 
 
 def _sample(held: Tokens, languages: Sequence[str], seed: int) -> list[np.ndarray]:
-    """Documents of what an expert learned, of each language as its share of the text."""
     counts = {lang: held.counts[lang]["train"]["documents"] for lang in languages}
     total = sum(counts.values())
     random = np.random.default_rng(seed)

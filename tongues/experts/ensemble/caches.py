@@ -245,7 +245,6 @@ class _Memory(Cache):
         return self._stop, 0
 
     def _mask(self, filled: np.ndarray, width: int) -> Tensor | dict[str, Tensor]:
-        """What each token sees: those before it, and itself."""
         places = torch.from_numpy(filled[:, None] + np.arange(width)).to(self._device)
         back = places[:, None, :, None] - torch.arange(self._stop, device=self._device)
 
@@ -262,7 +261,6 @@ class _Memory(Cache):
         return near
 
     def _grown(self, held: Tensor, like: Tensor) -> Tensor:
-        """What is held with room for all slots and columns: zeros, since hidden ones are read."""
         shape = (len(self.filled), like.shape[1], self._columns, like.shape[3])
         grown = like.new_zeros(shape)
         grown[: len(held), :, : held.shape[2]] = held

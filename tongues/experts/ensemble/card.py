@@ -7,7 +7,7 @@ from pathlib import Path
 from tongues import __version__
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.router import Router
-from tongues.pages import CARD, Entry, Table, as_markdown, card_head
+from tongues.pages import CARD, Table, as_markdown, card_head
 from tongues.quantities import show_count
 from tongues.runs import Run
 from tongues.train.card import base_of, data_section
@@ -62,14 +62,15 @@ not hold for it: measure it before it is used (`tongues evaluate`).
 """
 
 
-def expert_table(experts: Sequence[Expert], **columns: Sequence[str]) -> Table:
+def expert_table(experts: Sequence[Expert], **columns: Sequence[str]) -> str:
     """A row per expert: what it learned, and from which model; columns: more, before these."""
-    rows: list[dict[str, Entry]] = []
-    for number, expert in enumerate(experts):
-        row: dict[str, Entry] = {name: values[number] for name, values in columns.items()}
-        row |= {"languages": _languages(expert), "tokens": show_count(expert.tokens)}
-        rows.append(row | {"branched from": expert.parent or ""})
-    return Table.of(rows)
+    rows = [
+        dict(zip(columns, values, strict=True))
+        | {"languages": _languages(expert), "tokens": show_count(expert.tokens)}
+        | {"branched from": expert.parent or ""}
+        for expert, *values in zip(experts, *columns.values(), strict=True)
+    ]
+    return _table(rows)
 
 
 def write_ensemble_card(
@@ -85,20 +86,21 @@ def write_ensemble_card(
     folders: of the experts, in it. workspace: where the runs before its base may be.
     """
     alone, made = len(lineage.experts) == 1, lineage.partition
-    notes = f" ({'; '.join(made['notes'])})" if made.get("notes") else ""
-    divided = made.get("by") not in (None, "dense")
+    partition = ""
+    if made.get("by") not in (None, "dense"):
+        notes = f" ({'; '.join(made['notes'])})" if made.get("notes") else ""
+        partition = f"Their text was divided by {made['by']}{notes}. "
     links = [f"[{folder}]({folder})" for folder in folders]
+    together = " of one vocabulary, used as one: every token weighs them by the text so far"
     text = _ENSEMBLE.format(
         head=card_head("tongues", lineage.languages, base_of(lineage.base, workspace)),
         name=name,
         count=_count(lineage),
-        together=""
-        if alone
-        else " of one vocabulary, used as one: every token weighs them by the text so far",
+        together="" if alone else together,
         base=lineage.base,
-        partition=f"Their text was divided by {made['by']}{notes}. " if divided else "",
+        partition=partition,
         version=__version__,
-        table=as_markdown([expert_table(lineage.experts, folder=links)]),
+        table=expert_table(lineage.experts, folder=links),
         language=next(iter(lineage.languages), "LANGUAGE"),
         folder=folders[0],
     )
@@ -148,7 +150,7 @@ def write_average_card(
         count=_count(lineage),
         base=lineage.base,
         version=__version__,
-        table=as_markdown([expert_table(lineage.experts, expert=lineage.names, weight=weights)]),
+        table=expert_table(lineage.experts, expert=lineage.names, weight=weights),
     )
     text += "" if measured else _UNMEASURED
     if records:

@@ -281,7 +281,6 @@ def expert_log_probs(
 
 
 def _batches(windows: Sequence[_Window], tokens: int) -> Iterator[list[_Window]]:
-    """Windows of like lengths together, the longest first, up to so many tokens or one window."""
     batch: list[_Window] = []
     for window in sorted(windows, key=lambda window: -window[2]):
         if batch:

@@ -130,7 +130,6 @@ def average_experts(
 
 
 def _mean(tensors: Sequence[Tensor], shares: Sequence[float]) -> Tensor:
-    """The weighted mean, summed in float64; counts and the like are the first one's."""
     if not tensors[0].is_floating_point():
         return tensors[0].clone()
     total = torch.zeros(tensors[0].shape, dtype=torch.float64)
@@ -140,7 +139,6 @@ def _mean(tensors: Sequence[Tensor], shares: Sequence[float]) -> Tensor:
 
 
 def _shares(weights: Sequence[float] | None, count: int) -> list[float]:
-    """What each of `count` experts counts for in the mean; they add up to 1."""
     if weights is None:
         return [1 / count] * count
     if len(weights) != count:
@@ -159,7 +157,6 @@ def _name(folder: Path, workspace: Path) -> str:
 
 
 def _run_of(expert: Expert, place: Path) -> Path | None:
-    """The directory of the run that an expert is, if that is whole and there."""
     directory = place.parent
     if place.name == "model" and (directory / "run.json").is_file():
         with suppress(ValueError, KeyError):

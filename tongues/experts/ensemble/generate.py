@@ -1,5 +1,6 @@
 """Texts that an ensemble or any model generates, several together, to their ends."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,9 +80,8 @@ class Generation:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        texts = [one.to_json() for one in self.texts]
         about = {"model": self.model, "routing": self.routing, "experts": list(self.experts)}
-        return about | {"texts": texts}
+        return about | {"texts": [one.to_json() for one in self.texts]}
 
 
 def generate(
@@ -103,13 +103,10 @@ def generate(
     writer = Writer(ensemble)
     stops = None if stop is None else frozenset(stop)
     copies = _copies([np.asarray(prompt, dtype=np.int64).tobytes() for prompt in prompts])
-    each = zip(prompts, languages or [None] * len(prompts), copies, strict=True)
     tokens: dict[RunningText, list[Token]] = {}
-    for prompt, language, copy in each:
-        request = Request(
-            prompt, routing, most, language, sampling or Sampling(), stops=stops, copy=copy
-        )
-        tokens[writer.add(request)] = []
+    for i, (prompt, copy) in enumerate(zip(prompts, copies, strict=True)):
+        of = (prompt, routing, most, languages[i] if languages else None, sampling or Sampling())
+        tokens[writer.add(Request(*of, stops=stops, copy=copy))] = []
     for text, token in _tokens(writer):
         tokens[text].append(token)
     generated = []
@@ -176,7 +173,6 @@ def continue_texts(
 
 
 def _tokens(writer: Writer) -> Iterator[tuple[RunningText, Token]]:
-    """All tokens, step by step; a UserError where an expert predicts NaN."""
     while writer.running:
         for text, token in writer.step():
             if token.ended == "broken":
@@ -185,8 +181,8 @@ def _tokens(writer: Writer) -> Iterator[tuple[RunningText, Token]]:
 
 
 def _copies(prompts: Sequence[str | bytes]) -> Iterator[int]:
-    """Of each prompt, how many before it are the same."""
-    met: dict[str | bytes, int] = {}
+    """How many before each prompt are the same."""
+    met = Counter[str | bytes]()
     for prompt in prompts:
-        met[prompt] = met.get(prompt, -1) + 1
         yield met[prompt]
+        met[prompt] += 1

@@ -4,9 +4,8 @@ Every file that decides what an expert predicts is named with its SHA-256, so a 
 a router that is gone or a foreign tokenizer is found before anything is computed.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -150,21 +149,14 @@ def read_lineage(folder: Path) -> Lineage:
         raise UserError("there is no ensemble", where=str(folder), hint=hint)
     try:
         plain = read_json(path)
-        plain = {"base" if key == "seed" else key: plain[key] for key in plain}
-        lineage = from_plain(Lineage, plain)
-        experts = (
-            replace(expert, folder=str((folder / expert.folder).resolve()))
-            if expert.folder.startswith("./")
-            else expert
-            for expert in lineage.experts
-        )
-        return replace(lineage, experts=tuple(experts))
-    except json.JSONDecodeError as error:
-        what = f"is damaged: line {error.lineno} is not JSON"
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        for expert in plain["experts"]:
+            if expert["folder"].startswith("./"):
+                expert["folder"] = str((folder / expert["folder"]).resolve())
+        return from_plain(Lineage, {"base" if key == "seed" else key: plain[key] for key in plain})
+    except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
         what = f"is damaged, or was written by another version ({error})"
-    hint = "run `tongues experts train` again, which writes it anew"
-    raise UserError(what, where=str(path), hint=hint)
+        hint = "run `tongues experts train` again, which writes it anew"
+        raise UserError(what, where=str(path), hint=hint) from None
 
 
 def expert_folder(expert: Expert, workspace: Path) -> Path:
@@ -246,14 +238,15 @@ def ensemble_states(places: Iterable[Path], workspace: Path) -> list[EnsembleSta
 
 def state_rows(states: Sequence[EnsembleState]) -> list[dict[str, str]]:
     """A row of text per ensemble; where all are complete, no reasons."""
-    rows = []
-    for state in states:
-        more = len(state.languages) - _LANGUAGES
-        row = {
+    whole = all(state.complete for state in states)
+    return [
+        {
             "ensemble": state.ensemble,
             "experts": str(state.experts),
             "languages": " ".join(state.languages[:_LANGUAGES]) + (f" +{more}" * (more > 0)),
             "state": "complete" if state.complete else "incomplete",
         }
-        rows.append(row if all(s.complete for s in states) else row | {"why": state.reason})
-    return rows
+        | ({} if whole else {"why": state.reason})
+        for state in states
+        for more in [len(state.languages) - _LANGUAGES]
+    ]

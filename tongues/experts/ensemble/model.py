@@ -1,6 +1,5 @@
 """Anything that scores or generates: a run, a Hugging Face folder or an ensemble, in one type."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from tongues.experts.ensemble.ensemble import Ensemble, open_alone, open_ensembl
 from tongues.experts.ensemble.lineage import ENSEMBLE, Expert, Lineage, read_lineage
 from tongues.experts.ensemble.request import Request
 from tongues.experts.ensemble.routing import Routing, default_routing, parse_routing
-from tongues.files import fingerprint, path_text
+from tongues.files import fingerprint, path_text, read_json
 from tongues.runs import read_run
 from tongues.tokens import load_tokenizer
 from tongues.tokens.pieces import piece_bytes
@@ -259,16 +258,15 @@ def _base(kind: Kind, folder: Path) -> str | None:
 def _resolve(given: str, workspace: Path) -> tuple[Kind, Path, str, str | None]:
     """A model's kind, place and name, and the routing behind the last `@`, if one is named."""
     name, at, way = given.rpartition("@")
-    if at:
-        try:
-            return *find_model(given, workspace), given, None
-        except UserError:  # so the `@` is no part of the name
-            return *find_model(name, workspace), name, way
-    return *find_model(given, workspace), given, None
+    try:
+        return *find_model(given, workspace), given, None
+    except UserError:
+        if not at:
+            raise
+    return *find_model(name, workspace), name, way  # the `@` is no part of the name
 
 
 def _routing(given: str, ensemble: Ensemble, way: str | None) -> Routing:
-    """As it is named, else the default."""
     if way is None:
         return default_routing(ensemble.k, ensemble.router)
     if ensemble.k == 1:
@@ -282,7 +280,6 @@ def _routing(given: str, ensemble: Ensemble, way: str | None) -> Routing:
 
 
 def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
-    """What a tokenizer puts before a text, by its own rule or by its settings."""
     made = tokenizer.encode("a", add_special_tokens=True)
     mask = made.special_tokens_mask
     count = mask.index(0) if 0 in mask else 0
@@ -298,14 +295,13 @@ def _put_in_front(tokenizer: Tokenizer, folder: Path) -> int | None:
 
 def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: bool) -> str:
     """Of the bytes of models, tokenizer and router, the routing, and what comes before texts."""
-    lineage = ensemble.lineage
-    router = lineage.router.sha256 if lineage.router and ensemble.k > 1 else None
+    lineage, router = ensemble.lineage, ensemble.lineage.router
     return fingerprint(
         {
             "experts": [dict(sorted(expert.sha256.items())) for expert in lineage.experts],
             "languages": dict(lineage.languages) if routing.needs_language else None,
             "tokenizer": lineage.tokenizer_sha256,
-            "router": router,
+            "router": router.sha256 if router and ensemble.k > 1 else None,
             "routing": [str(routing), None, None],  # stored evaluations were fingerprinted so
             "first": [first, prompted],
         }
@@ -315,7 +311,7 @@ def _fingerprint(ensemble: Ensemble, routing: Routing, first: int, prompted: boo
 def read_settings(file: Path) -> dict[str, Any]:
     """A file of settings of a Hugging Face folder; nothing where there is none."""
     try:
-        settings: Any = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        settings: Any = read_json(file) if file.is_file() else {}
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read ({error})", where=str(file)) from None
     return settings if isinstance(settings, dict) else {}

@@ -169,7 +169,6 @@ class TextBuilder:
 
 
 def _continues(begun: bytes, byte: bytes) -> bool:
-    """Whether a character that has begun with these bytes can go on with this one."""
     try:
         codecs.utf_8_decode(begun + byte, "strict", False)
     except UnicodeDecodeError:

@@ -86,7 +86,6 @@ class Router:
             return self._reach - (sums @ self._doubled) / lengths
 
     def _weigh(self, distances: np.ndarray) -> np.ndarray:
-        """The experts' weights [..., k] by squared distances [..., c]; by NaN, the prior."""
         weights = distance_weights(distances, self.temperature) @ self._owned
         if not np.minimum.reduce(weights, axis=None, initial=1.0) >= 0:
             weights[np.isnan(weights[..., 0])] = self.prior

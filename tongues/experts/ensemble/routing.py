@@ -164,8 +164,6 @@ def sparse(weights: np.ndarray, m: int | None) -> np.ndarray:
 
 
 class _OneForAText(Routing):
-    """Weights [k] that a text keeps from its beginning to its end."""
-
     def row(self, tokens: np.ndarray, about: RoutingContext) -> np.ndarray:
         raise NotImplementedError
 

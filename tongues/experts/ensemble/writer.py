@@ -138,12 +138,10 @@ class Writer:
         return behind - 1 - max(0, left - self._chunk) if left else behind
 
     def _ordered(self, weights: np.ndarray) -> list[int]:
-        """The experts with a weight, those first that are open: another may need their place."""
         held = self.ensemble.models.held
         return sorted(np.flatnonzero(weights).tolist(), key=lambda expert: expert not in held)
 
     def _read_ahead(self, text: RunningText, weights: np.ndarray, count: int) -> None:
-        """Have experts read some of what they missed, before what is to be reported."""
         length = len(text.sequence.tokens)
         known = length - 1 if text.writes else text.known
         for expert in self._ordered(weights):
@@ -152,7 +150,6 @@ class Writer:
                 self._caches.read(expert, text.sequence, min(read + count, known))
 
     def _write(self, texts: list[RunningText], weights: np.ndarray) -> list[Token]:
-        """One more token of each of these texts."""
         parts: list[tuple[int, np.ndarray, Tensor]] = []  # an expert, its texts, and their logits
         for expert in self._ordered(weights.sum(axis=0)):
             places = np.flatnonzero(weights[:, expert])
@@ -233,7 +230,6 @@ class Writer:
         return tokens
 
     def _language(self, text: RunningText, token: int) -> str | None:
-        """The language of a text with this token, where it is wanted and the router knows it."""
         router, sums = self.ensemble.router, text.sums
         if sums is None or router is None:
             return None
@@ -259,12 +255,10 @@ def check_length(ensemble: Ensemble, request: Request) -> None:
 
 
 def _of(rows: Tensor, tokens: Tensor) -> Tensor:
-    """What rows [T, V] have for a token each."""
     return rows.gather(1, tokens[:, None].to(rows.device)).squeeze(1)
 
 
 def _log(odds: Tensor) -> Tensor:
-    """Logarithms, none of them infinite."""
     return odds.clamp_min(torch.finfo(odds.dtype).tiny).log()
 
 
@@ -285,7 +279,6 @@ def _likeliest(
 
 
 def _choose(mixed: Tensor, texts: Sequence[RunningText]) -> Tensor:
-    """A token [texts] by each row of probabilities [texts, V]; texts sampled alike are together."""
     samplings = [text.request.sampling for text in texts]
     changed = [row for row, s in enumerate(samplings) if s.presence or s.frequency or s.bias]
     mixed = mixed.clone() if changed else mixed
@@ -303,7 +296,6 @@ def _choose(mixed: Tensor, texts: Sequence[RunningText]) -> Tensor:
 
 
 def _changed(odds: Tensor, sampling: Sampling, written: Sequence[int]) -> Tensor:
-    """Probabilities [V] after penalties on what was written and biases."""
     logs = odds.log()
     tokens, counts = np.unique(np.array(written, dtype=np.int64), return_counts=True)
     penalties = sampling.presence + sampling.frequency * counts

@@ -132,7 +132,6 @@ def _even_prices(
 def _climb(
     columns: np.ndarray, shares: np.ndarray, prices: np.ndarray, spread: float, begin: int
 ) -> tuple[np.ndarray, float]:
-    """Better prices, and the share of the points that would still have to change their cluster."""
     k, slope = len(columns), np.zeros(len(columns))
     for level in range(begin, _LEVELS):
         softness = spread / _SHARPER**level
@@ -158,7 +157,6 @@ def _climb(
 def _softened(
     columns: np.ndarray, shares: np.ndarray, prices: np.ndarray, softness: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """The smoothed function of the prices, its slope, and its bend downwards."""
     k, n = columns.shape
     value, sizes, both = -float(prices.mean()), np.zeros(k), np.zeros((k, k))
     raised = prices[:, None].astype(columns.dtype)

@@ -149,7 +149,6 @@ def _matrix(path: Path, rows: _Rows, languages: Sequence[str]) -> Distances:
 
 
 def _read(path: Path) -> _Rows:
-    """The cells with a number, by row and column."""
     kind = path.suffix.lower()
     if kind != ".json" and kind not in _SEPARATORS:
         hint = f"take one of {', '.join((*_SEPARATORS, '.json'))}"
@@ -190,7 +189,6 @@ def _mappings(path: Path) -> list[tuple[str, str, _Cells]]:
 
 
 def _numbers(where: str, cells: _Cells) -> dict[str, float]:
-    """The cells that hold something, as finite numbers."""
     numbers = {}
     for column, cell in cells:
         if cell is None or (isinstance(cell, str) and not cell.strip()):

@@ -132,7 +132,6 @@ def _sample(weights: Sequence[Tensor], seed: int) -> list[Tensor]:
 def _gradient(
     scorer: Scorer, windows: Tensor, layers: Sequence[Tensor], kept: Sequence[Tensor]
 ) -> np.ndarray:
-    """The kept numbers of the gradient of the mean nats per token."""
     device = scorer.processor.device
     scorer.zero_grad(set_to_none=True)
     for some in windows.split(max(1, _TOKENS // windows.shape[1])):

@@ -94,7 +94,6 @@ def repair(
 
 
 def _edges(least: np.ndarray, larger: np.ndarray) -> np.ndarray:
-    """What a move between two clusters costs: of a point, or of being the larger, which is free."""
     free = larger & ~larger[:, None]
     return np.where(free, np.minimum(least, 0.0), least)
 

@@ -154,7 +154,6 @@ def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
 
 
 def _top_terms(tokens: Tokens, counts: np.ndarray) -> Iterator[str]:
-    """The tokens that set each topic apart; counts: of tokens by topic, [k, V]."""
     if not tokens.tokenizer_path.is_file():
         return
     tokenizer = load_tokenizer(tokens.tokenizer_path)
@@ -243,7 +242,6 @@ def term_directions(
 def _read(
     tokens: Tokens, drawn: dict[str, np.ndarray], terms: Terms
 ) -> Iterator[tuple[Shard, Shard]]:
-    """Documents drawn, as they are and as term numbers, in batches."""
     read = term_reader(terms, tokens)
     for lang, numbers in drawn.items():
         for some in batches(tokens.shard(lang, "train"), numbers):

@@ -63,7 +63,6 @@ def balanced_tree(distances: Distances, k: int) -> tuple[tuple[Cluster, ...], tu
 def _pairs(
     sizes: dict[Cluster, int], count: int, distances: Distances
 ) -> list[tuple[Cluster, Cluster, float]]:
-    """The nearest pairs, each cluster in one at most, that leave sizes within one."""
     small = min(sizes.values())
     large = sum(size > small for size in sizes.values())
     left = [max(0, count - large), 0, max(0, large - count)]  # pairs with 0, 1, 2 large ones

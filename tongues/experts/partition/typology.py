@@ -69,7 +69,6 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
 
 @lru_cache(maxsize=1)
 def _features(place: Path, prefix: str) -> tuple[dict[str, int], np.ndarray]:
-    """The row of each language code, and the features, NaN where one is not known."""
     with np.load(place / "feature_averages.npz") as data:
         chosen = np.char.startswith(data["feats"], prefix)
         values = data["data"][:, chosen, 0]
