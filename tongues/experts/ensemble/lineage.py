@@ -149,7 +149,7 @@ def read_lineage(folder: Path) -> Lineage:
         raise UserError("there is no ensemble", where=str(folder), hint=hint)
     try:
         plain = read_json(path)
-        for expert in plain["experts"]:
+        for expert in plain.get("experts", ()):
             if expert["folder"].startswith("./"):
                 expert["folder"] = str((folder / expert["folder"]).resolve())
         return from_plain(Lineage, {"base" if key == "seed" else key: plain[key] for key in plain})
