@@ -75,7 +75,7 @@ def score_rows(
 
     Beginnings that rows share are read once by each model. A row that the subject cannot see whole
     is a UserError (`too_long` finds it); nothing is cut. Weights of experts follow from the row's
-    tokens, without the one that stands before every text; one lot is drawn for a context.
+    tokens, without the one that stands before every text.
     """
     longest = max((row for row in rows if too_long(subject, row)), key=_length, default=None)
     if longest is not None:
