@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from statistics import fmean
-from types import MappingProxyType
 from typing import Self
 
 from tongues.estimate import LEVEL, Estimate
@@ -16,6 +15,8 @@ from tongues.significance import Chance
 __all__ = ["Measure", "how", "labels", "model_table", "show_perplexity"]
 
 _UNITS = {"bits/byte": "bits per byte", "nats/token": "nats per token"}
+
+_Rows = Mapping[str, Sequence[Entry]]  # by language
 
 _COMPARED = {
     "token": "mean log-probability of a token",
@@ -86,20 +87,21 @@ class Measure:
                 for model, right in scores.accuracies.items():
                     values[model] = {lang: of.share.times(100.0) for lang, of in right.items()}
             pairs = {(each.model, each.other) for each in bases}
-            measure = cls(
-                name=name,
-                scores=scores,
-                values=values,
-                names=names,
-                roles=roles,
-                task=task,
-                title=f"{'Accuracy in' if task else 'Losses on'} {name}",
-                show=fixed(1 if task else 3),
-                unit=unit,
-                versus_base=bases,
-                versus_first=[c for c in scores.compared if (c.model, c.other) not in pairs],
-            )
-            measures.append(measure)
+            measures += [
+                cls(
+                    name=name,
+                    scores=scores,
+                    values=values,
+                    names=names,
+                    roles=roles,
+                    task=task,
+                    title=f"{'Accuracy in' if task else 'Losses on'} {name}",
+                    show=fixed(1 if task else 3),
+                    unit=unit,
+                    versus_base=bases,
+                    versus_first=[c for c in scores.compared if (c.model, c.other) not in pairs],
+                )
+            ]
         return measures
 
     @property
@@ -127,9 +129,10 @@ class Measure:
         rows: dict[str, list[Entry]] = {}
         for lang in scores.languages:
             leaders = self.leaders(lang)
-            bold = set(leaders) if len(leaders) < len(self.values) else set()
-            values = {model: self.values[model].get(lang) for model in models}
-            rows[lang] = [_cell(of, self.show, strong=m in bold) for m, of in values.items()]
+            bold = leaders if len(leaders) < len(self.values) else ()
+            rows[lang] = [
+                _cell(self.values[m].get(lang), self.show, strong=m in bold) for m in models
+            ]
             if isinstance(scores, TextScores):
                 documents = (by[lang].documents for by in scores.losses.values() if lang in by)
                 rows[lang].append(next(documents))
@@ -152,29 +155,24 @@ class Measure:
     def comparison_table(self, comparisons: Sequence[Comparison]) -> Table:
         """Differences, a column per comparison; last their mean, and languages ahead."""
         columns = [self.differences(each) for each in comparisons]
-        heads = self._heads([each.model for each in comparisons])
-        if len({each.other for each in comparisons}) > 1:
-            heads = [
-                replace(head, below=f"{head.below} versus {self.names[each.other]}".strip())
-                for head, each in zip(heads, comparisons, strict=True)
-            ]
-        rows = {
+        rows: dict[str, list[Entry]] = {
             lang: [_cell(of.get(lang), self.show, difference=True) for of in columns]
             for lang in self.scores.languages
         }
         factor = 100.0 if self.task else 1.0
         means = [each.mean and each.mean.times(factor) for each in comparisons]
         signs = [each.signs for each in comparisons]
+        counts = [_count(s.wins, s.wins + s.losses + s.ties, s.ties, "level") for s in signs]
+        ahead = zip(counts, signs, strict=True)
         rest: dict[str, list[Entry]] = {
             "mean": [_cell(of, self.show, difference=True) for of in means],
-            "ahead in": [
-                replace(
-                    _count(s.wins, s.wins + s.losses + s.ties, s.ties, "level"),
-                    quiet=(s.p or 1) > LEVEL,
-                )
-                for s in signs
-            ],
+            "ahead in": [replace(cell, quiet=(of.p or 1) > LEVEL) for cell, of in ahead],
         }
+        heads = self._heads([each.model for each in comparisons])
+        if len({each.other for each in comparisons}) > 1:
+            versus = [f"versus {self.names[each.other]}" for each in comparisons]
+            pairs = zip(heads, versus, strict=True)
+            heads = [replace(head, below=f"{head.below} {of}".strip()) for head, of in pairs]
         return self._table(heads, rows, rest)
 
     def perplexity_table(self, models: Sequence[str]) -> Table:
@@ -182,36 +180,33 @@ class Measure:
         assert isinstance(self.scores, TextScores)
         losses = [self.scores.losses[model] for model in models]
         each = [{lang: of.perplexity or float("inf") for lang, of in by.items()} for by in losses]
-        rows = {
+        rows: dict[str, list[Entry]] = {
             lang: [show_perplexity(of[lang]) if lang in of else None for of in each]
             for lang in self.scores.languages
         }
-        means = [show_perplexity(fmean(of.values())) for of in each]
-        return self._table(self._heads(models), rows, {"mean": means})
+        rest: dict[str, list[Entry]] = {
+            "mean": [show_perplexity(fmean(of.values())) for of in each]
+        }
+        return self._table(self._heads(models), rows, rest)
 
     def segment_table(self, models: Sequence[str]) -> Table:
         """Bits of segments that are translations of each other, which compare between languages."""
         assert isinstance(self.scores, TextScores)
-        bits = self.scores.bits_per_segment
-        shown = [model for model in models if model in bits]
-        rows = {
-            lang: [f"{bits[model][lang]:,.1f}" for model in shown] for lang in self.scores.languages
+        bits = {model: of for model, of in self.scores.bits_per_segment.items() if model in models}
+        rows: dict[str, list[Entry]] = {
+            lang: [f"{of[lang]:,.1f}" for of in bits.values()] for lang in self.scores.languages
         }
-        return self._table(self._heads(shown), rows)
+        return self._table(self._heads(list(bits)), rows, {})
 
-    def _table(
-        self,
-        heads: Sequence[str | Cell],
-        rows: Mapping[str, Sequence[Entry]],
-        rest: Mapping[str, Sequence[Entry]] = MappingProxyType({}),
-    ) -> Table:
+    def _table(self, heads: Sequence[str | Cell], rows: _Rows, rest: _Rows) -> Table:
         """A row per language with its role; the rest only where they have one role."""
-        role = ["role"] if self.roles else []
-        each = [[lang, *(self.roles[lang] for _ in role), *row] for lang, row in rows.items()]
-        more = rest if len(rows) > 1 and not role else {}
-        return Table(
-            ["language", *role, *heads], [*each, *([name, *row] for name, row in more.items())]
-        )
+        more = rest if len(rows) > 1 and not self.roles else {}
+        role, roles = (["role"], self.roles) if self.roles else ([], {})
+        each = [
+            [name, *([roles[name]] if roles else []), *row]
+            for name, row in {**rows, **more}.items()
+        ]
+        return Table(["language", *role, *heads], each)
 
     def _heads(self, models: Sequence[str]) -> list[Cell]:
         """Names as columns are headed, a routing below."""

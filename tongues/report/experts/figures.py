@@ -50,11 +50,10 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
         for each in shown
     ]
     most = max(row["experts run"] for row in rows)
-    ticks = alt.Axis(
-        values=[2**i for i in range(12) if 2**i <= most * 1.01], format="d", grid=False
-    )
+    ticks = [2**i for i in range(12) if 2**i <= most * 1.01]
     scale = alt.Scale(type="log", base=2, domain=[0.92, most * 1.09], nice=False)
-    x = Axis("experts run", "experts run for a token", scale, ticks)
+    axis = alt.Axis(values=ticks, format="d", grid=False)
+    x = Axis("experts run", "experts run for a token", scale, axis)
     losses = [*(row["loss"] for row in rows), *([dense.loss] if dense else [])]
     y = linear("loss", f"mean loss ({_LOSS})", losses, room=0.08)
     ways = dict(zip((routing.name for routing in ROUTINGS), _SHAPES * 9, strict=False))
@@ -202,9 +201,8 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
     written = len(experts.languages) <= _WRITTEN
     for name in dict.fromkeys(rise.division for rise in rises):
         own = sorted((r for r in rises if r.division == name), key=lambda rise: rise.number)
-        rows = [
-            asdict(rise) | {"kind": _KINDS[rise.rise <= 0], "size": abs(rise.rise)} for rise in own
-        ]
+        shown = ({"kind": _KINDS[rise.rise <= 0], "size": abs(rise.rise)} for rise in own)
+        rows = [asdict(rise) | more for rise, more in zip(own, shown, strict=True)]
         order = list(dict.fromkeys(rise.expert for rise in own))
         angle = 0 if written else -90
         drawn = heat(

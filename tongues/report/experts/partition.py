@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from itertools import permutations
 from pathlib import Path
 
 from tongues.experts.partition import PARTITIONS
@@ -44,11 +45,7 @@ def write_partition_page(
     even = f"The largest part has {balance(amounts(partition, text)):.2f} times the mean text."
     page = b.Page(
         title or f"Partition in {partition.k} parts",
-        [
-            *notes,
-            b.Section("parts", "Parts", [part_table(partition, text)]),
-            *figures,
-        ],
+        [*notes, b.Section("parts", "Parts", [part_table(partition, text)]), *figures],
         lead=[b.Paragraph(f"{partition_lead(partition)} {even}", "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"tokens": dict(text), **partition.to_json()},
@@ -58,8 +55,7 @@ def write_partition_page(
 
 def partition_lead(partition: Partition) -> str:
     """What the partition is, in a sentence."""
-    count = len(partition.languages)
-    languages = f"{count} language{'s' * (count != 1)}"
+    languages = f"{len(partition.languages)} language{'s' * (len(partition.languages) != 1)}"
     if partition.k == 1:
         return f"The text of {languages} in one part, for one model."
     summaries = {"distances": "by given distances, near languages together"}
@@ -74,11 +70,8 @@ def part_table(partition: Partition, text: Mapping[str, float] | None = None) ->
     rows: list[dict[str, b.Entry]] = []
     for number, shares in enumerate(partition.shares):
         most_first = sorted(shares.items(), key=lambda item: -item[1])
-        named = ", ".join(
-            lang if part == 1 else f"{lang} {percent(part)}"
-            for lang, part in most_first
-            if part >= _SEEN
-        )
+        seen = [(lang, part) for lang, part in most_first if part >= _SEEN]
+        named = ", ".join(lang if part == 1 else f"{lang} {percent(part)}" for lang, part in seen)
         row: dict[str, b.Entry] = {"part": number, "languages": named}
         if text:
             row["tokens"] = b.Cell(show_count(sizes[number]), sizes[number])
@@ -159,13 +152,10 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
     """Every distance; languages of one part have a colour of their own."""
     order, part = leaves(partition), _part_of(partition)
     kinds = ["one part", "two parts"] if part else ["distance"]
-    rows: list[Row] = [
-        {"language": a, "other": b, "distance": distances[a][b], "kind": kinds[-1]}
-        | ({"kind": kinds[0]} if part and part[a] == part[b] else {})
-        for a in order
-        for b in order
-        if a != b
-    ]
+    rows: list[Row] = []
+    for a, other in permutations(order, 2):
+        kind = kinds[part[a] != part[other] if part else 0]
+        rows.append({"language": a, "other": other, "distance": distances[a][other], "kind": kind})
     values = [row["distance"] for row in rows]
     written = len(order) <= _WRITTEN
     drawn = heat(

@@ -10,10 +10,10 @@ from tongues.estimate import Estimate
 from tongues.evaluate.evaluation import Evaluation
 from tongues.experts.ensemble import ROUTINGS
 from tongues.pages import blocks as b
-from tongues.pages import estimate_card, estimate_cell, write_page
+from tongues.pages import estimate_cell, write_page
 from tongues.quantities import show_count
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.report.experts.answer import REFERENCES, expert_answer, forgotten, nats, show_cost
+from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures
 from tongues.report.experts.measured import Growth, MeasuredExperts, Setting
 
@@ -49,7 +49,14 @@ def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
     An earlier report at `folder` is replaced, any other filled folder refused.
     """
     experts = MeasuredExperts.of(evaluation)
-    topics = expert_answer(experts)
+    topics, figures = expert_answer(experts), expert_figures(experts)
+    blocks: list[b.Block] = [b.Topics({name: [b.Items(of)] for name, of in topics.items()})]
+    for title, table in expert_tables(experts).items():
+        first, place = title == _SETTINGS, f"table-{title.split()[0].lower()}"
+        about = _ABOUT[title] + (f" {routing_sentences(experts.settings)}" if first else "")
+        blocks.append(b.Section(place, title, [b.Paragraph(about, "quiet"), table]))
+        blocks += [figures[name] for name in _FIGURES.get(title, ()) if name in figures]
+        blocks += _routed(experts) if first else ()
     counts = {"language": len(experts.languages), "ensemble": len(experts.divisions)}
     counts["random seed"] = max(
         len(of.of_members) for each in experts.settings for of in each.losses.values()
@@ -60,49 +67,12 @@ def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
     lead += [f"about {show_count(tokens)} held-out tokens of each language"]
     page = b.Page(
         f"Language experts: {folder.name.removesuffix('-experts')}",
-        [
-            b.Cards(list(_cards(experts))[:4]),
-            b.Topics({topic: [b.Items(lines)] for topic, lines in topics.items()}),
-            *_sections(experts),
-        ],
+        blocks,
         lead=[b.Paragraph(" · ".join(lead), "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"findings": topics, **evaluation.to_json()},
     )
     return write_page(page, folder)
-
-
-def _cards(experts: MeasuredExperts) -> Iterator[b.Card]:
-    if growth := experts.growth:  # no mean over added and older languages
-        for lang in growth.donors:
-            own = experts.own_setting("grown", lang)
-            if own and (change := own.difference("before", lang)):
-                what = f"nats per token on `{lang}`, added, versus before"
-                yield estimate_card(change, nats, what, plus=True)
-    elif top := experts.best():
-        what = "perplexity of the best experts, mean over languages"
-        yield b.Card(show_perplexity(top.perplexity), top.name, what)
-        for other in experts.references:
-            if mean := top.difference(other):
-                what = f"nats per token versus {REFERENCES[other]}"
-                yield estimate_card(mean, nats, what, plus=True)
-        if experts.cells(top.division):
-            count, of_all, *_ = forgotten(experts, top.division)
-            yield b.Card(of_all, count, "of expert and language pairs worse than the base")
-
-
-def _sections(experts: MeasuredExperts) -> Iterator[b.Block]:
-    """Tables and figures in reading order."""
-    figures = expert_figures(experts)
-    for title, table in expert_tables(experts).items():
-        about = _ABOUT[title]
-        if title == _SETTINGS:
-            about = f"{about} {routing_sentences(experts.settings)}"
-        place = f"table-{title.split()[0].lower()}"
-        yield b.Section(place, title, [b.Paragraph(about, "quiet"), table])
-        yield from (figures[name] for name in _FIGURES.get(title, ()) if name in figures)
-        if title == _SETTINGS:
-            yield from _routed(experts)
 
 
 def routing_sentences(settings: Sequence[Setting]) -> str:
