@@ -15,8 +15,7 @@ from tongues.laws.rows import Rows, read_rows
 from tongues.laws.solver import FitProblem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
 from tongues.tables import Observations
-from tongues.tables.checks import copies, counted, name_rows
-from tongues.tables.units import other_unit
+from tongues.tables.checks import copies, counted, name_rows, other_unit
 
 __all__ = ["FitRequest", "FitTask", "fit", "fit_observed", "prepare", "records"]
 

@@ -126,7 +126,10 @@ def _products(model: "PreTrainedModel") -> int:
     """Weights of all matrices that are not looked up; of experts, those that a token meets."""
     from torch import nn
 
-    experts, met = _first(model.config, _EXPERTS), _first(model.config, _MET)
+    experts, met = (
+        next((n for name in names if (n := getattr(model.config, name, None))), 0)
+        for names in (_EXPERTS, _MET)
+    )
     count = 0
     for module in model.modules():
         for matrix in module.parameters(recurse=False):
@@ -147,11 +150,6 @@ def _windows(config: Any) -> tuple[int | None, ...]:
     chunk = getattr(config, "attention_chunk_size", None)
     reach = {"full_attention": None, "sliding_attention": window, "chunked_attention": chunk}
     return tuple(reach[kind] for kind in kinds if kind in reach)
-
-
-def _first(config: Any, names: tuple[str, ...]) -> int:
-    """The first of these settings that a configuration has; 0 without any."""
-    return next((n for name in names if (n := getattr(config, name, None))), 0)
 
 
 def _stored_as_said(

@@ -109,8 +109,9 @@ def similar_pieces(
         return {}
     found: dict[int, tuple[list[int], list[float]]] = {}
     count = min(_NEAREST, int(old.sum()))
-    for numbers, rows in _blocks(described[new], vectors[new]):
-        cosines = rows @ vectors[old].T
+    for start in range(0, int(new.sum()), _ROWS):
+        numbers = described[new][start : start + _ROWS]
+        cosines = vectors[new][start : start + _ROWS] @ vectors[old].T
         nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
         nearness = np.take_along_axis(cosines, nearest, axis=1)
         weights = np.exp((nearness - nearness.max(axis=1, keepdims=True)) / _TEMPERATURE)
@@ -148,17 +149,8 @@ def _company(texts: Sequence[np.ndarray], size: int) -> tuple[np.ndarray, np.nda
             cells = row[piece[seen]] * company.shape[1] + place
             kinds, times = np.unique(cells, return_counts=True)
             company.ravel()[kinds] += times
-    return described, _surprises(company)
-
-
-def _surprises(counts: np.ndarray) -> np.ndarray:
-    """Positive pointwise mutual information of rows and columns, each row of length 1."""
-    rows, columns = counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
+    # positive pointwise mutual information of rows and columns, each row of length 1
+    rows, columns = company.sum(axis=1, keepdims=True), company.sum(axis=0, keepdims=True)
     expected = np.maximum(rows * (columns / max(columns.sum(), 1.0)), 1e-30)
-    surprise = np.log(np.maximum(counts / expected, 1.0))
-    return surprise / np.maximum(np.linalg.norm(surprise, axis=1, keepdims=True), 1e-30)
-
-
-def _blocks(numbers: np.ndarray, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    starts = range(0, len(numbers), _ROWS)
-    return [(numbers[i : i + _ROWS], rows[i : i + _ROWS]) for i in starts]
+    surprise = np.log(np.maximum(company / expected, 1.0))
+    return described, surprise / np.maximum(np.linalg.norm(surprise, axis=1, keepdims=True), 1e-30)

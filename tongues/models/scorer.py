@@ -23,6 +23,8 @@ _SAME = 1e-5  # of the largest logit, by which the output matrix alone may diffe
 _MOVED = 30.0  # operations in the time in which a cached byte is copied for a row, measured
 _CHUNK = 2**21  # logits made and used up at a time, so that they stay near the processor
 
+_PLAIN = (DynamicLayer, DynamicSlidingWindowLayer)  # keys and values are all that they cache
+
 # New tokens, logits, and bytes of keys and values at a time.
 _CPU = (2**11, 2**24, 2**29)
 _CUDA = (2**14, 2**27, 2**32)
@@ -174,7 +176,8 @@ def _column(model: PreTrainedModel, probe: Tensor, whole: Tensor) -> int | None:
     half = _PROBED // 2
     try:
         cache = DynamicCache(config=model.config)
-        layers = [one for one in cache.layers if isinstance(one, DynamicLayer) and _plain(one)]
+        layers = [one for one in cache.layers if isinstance(one, DynamicLayer)]
+        layers = [one for one in layers if type(one) in _PLAIN]
         _logits(model, probe[:, :half], cache, 1)
         two = torch.zeros(2, dtype=torch.long, device=model.device)
         behind = Prefix(cache, half).of(two)
@@ -199,11 +202,6 @@ def _head(model: PreTrainedModel, probe: Tensor, whole: Tensor) -> nn.Linear | N
         return None
     same = made.shape == whole.shape and (made - whole).abs().max() <= _SAME * whole.abs().max()
     return head if same else None
-
-
-def _plain(layer: DynamicLayer) -> bool:
-    """Whether keys and values are all that it caches."""
-    return type(layer) in (DynamicLayer, DynamicSlidingWindowLayer)
 
 
 def _rows_of(states: Tensor, places: Tensor) -> Tensor:

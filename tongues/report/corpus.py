@@ -164,8 +164,7 @@ def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasur
 
 def _tables(languages: Mapping[str, LanguageSummary]) -> tuple[Table, Table]:
     """A row per language: what came in and what stayed; and its copies."""
-    rows: list[Mapping[str, Entry]] = []
-    copied: list[Mapping[str, Entry]] = []
+    rows, copied = list[Mapping[str, Entry]](), list[Mapping[str, Entry]]()
     for lang, about in languages.items():
         read, kept, clusters = about["read"], about["kept"], about["clusters"]
         foreign = about["foreign"]
@@ -233,17 +232,15 @@ def _language(lang: str, about: LanguageSummary) -> list[Block]:
         blocks.append(Details(head, quotes, kept, f"{len(samples)} of {count:,}"))
     blocks += [Heading("Where it came from"), Table.of(sources)]
     if faults:
-        most_first = sorted(faults.items(), key=lambda item: -item[1])
-        kinds = [{"reason": x, "what it is": REASONS.get(x), "places": n} for x, n in most_first]
         rows = [row for piece in about["pieces"] for row in piece["fault_samples"]][:_FAULTS]
         places = [
-            {"reason": row["reason"]}
+            {"reason": row["reason"], "what it is": REASONS.get(row["reason"])}
             | {"file": Cell(row["source"].rsplit("/", 1)[-1], title=row["source"])}
             | {"place": row["place"], "begins": Cell(row["sample"], code=True)}
             for row in rows
         ]
         summary = f"{sum(faults.values()):,} places that could not be read"
-        blocks.append(Details(summary, [Table.of(kinds), Table.of(places)]))
+        blocks.append(Details(summary, [Table.of(places)]))
     return blocks
 
 

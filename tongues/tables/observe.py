@@ -13,13 +13,14 @@ from tongues.tables.checks import (
     copies,
     counted,
     diverged_runs,
+    in_bits,
     name_rows,
+    other_unit,
     read_numbers,
     start_losses,
 )
 from tongues.tables.files import RunTable, cell_number
 from tongues.tables.roles import find_columns, missing_column
-from tongues.tables.units import in_bits, other_unit
 
 __all__ = ["Observations", "observe"]
 
@@ -138,11 +139,9 @@ class _Sieve:
 
     @property
     def rows(self) -> np.ndarray:
-        """The numbers of the rows in use."""
         return np.flatnonzero(self.live)
 
     def drop(self, faulty: np.ndarray, code: str, why: str, shown: Sequence[str] = ()) -> None:
-        """Leave out the faulty rows, saying which and why."""
         rows = np.flatnonzero(faulty & self.live)
         self.live[rows] = False
         if rows.size:

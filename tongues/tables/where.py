@@ -80,7 +80,6 @@ class _Query:
     text: str
 
     def parse(self) -> ast.expr:
-        """The tree of the expression, each name in backticks a name as long as it is."""
         plain = _QUOTED.sub(lambda m: "_" * len(m[1].encode()) if m[1] else m[0], self.text)
         try:
             with warnings.catch_warnings():
@@ -94,15 +93,12 @@ class _Query:
         raise _refused(what)
 
     def source(self, node: ast.expr) -> str:
-        """What was written for a part of the expression."""
         return self.text.encode()[node.col_offset : node.end_col_offset].decode()
 
     def refusal(self, node: ast.expr, why: str, hint: str = _EXAMPLE) -> UserError:
-        """What to raise about a part of the expression that is not understood."""
         return _refused(f"`{self.source(node)}` {why}", hint)
 
     def column(self, node: ast.Name) -> "_Column":
-        """The column that a name in the expression stands for."""
         name, columns = self.source(node).strip("`"), self.table.columns
         if name not in columns:
             hint = f"a text stands in quotes, '{name}'; of columns, {nearest(name, columns)}"
@@ -110,7 +106,6 @@ class _Query:
         return _Column(name, columns[name], [cell_number(cell) for cell in columns[name]])
 
     def keep(self, node: ast.expr, rows: Sequence[int]) -> Sequence[int]:
-        """Those of `rows` for which a part of the expression is true."""
         match node:
             case ast.BoolOp(op=ast.And()):
                 for part in node.values:
@@ -136,7 +131,6 @@ class _Query:
     def compare(
         self, left: ast.expr, sign: ast.cmpop, right: ast.expr, rows: Sequence[int]
     ) -> Sequence[int]:
-        """Those of `rows` for which one comparison is true."""
         if isinstance(sign, ast.In | ast.NotIn):
             if not isinstance(right, ast.List | ast.Tuple):
                 raise self.refusal(right, "is no list", "write it like \"lang in ['de', 'sw']\"")
@@ -165,7 +159,6 @@ class _Query:
         return [row for row, a, b in pairs if a is not None and b is not None and true(a, b)]
 
     def side(self, node: ast.expr) -> "_Column | float | str":
-        """One side of a comparison."""
         match node:
             case ast.Name():
                 return self.column(node)
@@ -211,7 +204,6 @@ class _Column:
 
     @property
     def finite(self) -> list[float]:
-        """Its finite numbers."""
         return [value for value in self.read if value is not None and math.isfinite(value)]
 
     @property

@@ -1,14 +1,12 @@
 """The page of tokenizers: what they make of each language, and whether more tokens are worth it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from tongues.pages import (
     Block,
-    Card,
-    Cards,
     Cell,
     Entry,
     Figure,
@@ -68,7 +66,7 @@ def write_tokenizer_report(
     several, langs = len(measures) > 1, measures[0].languages
     lead = _ranking(measures) if several else []
     lead += [f"`{each.name}`: {_about(each)}" for each in measures]
-    blocks: list[Block] = [] if several else [Cards(list(_cards(measures[0])))]
+    blocks: list[Block] = []
     for each in measures if langs else ():
         topics = {lang: [Paragraph(f"{text}.")] for lang, text in spelling(each).items()}
         blocks.append(Section("", each.name if several else "", [Topics(topics, "languages")]))
@@ -98,7 +96,6 @@ def _ranking(measures: Sequence[TokenizerMeasures]) -> list[str]:
 
 
 def _about(measures: TokenizerMeasures) -> str:
-    """A tokenizer by itself, in one sentence."""
     top = list(measures.scripts.items())[:3]
     scripts = ", ".join(f"{x} {percent(share(count, measures.size))}" for x, count in top)
     unused = "" if measures.unused is None else f"; {measures.unused:,} not used in this text"
@@ -142,24 +139,6 @@ def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
     sentences = [_about(measures), *spelling(measures).values()]
     about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "unused", "home")}
     return {**about, "pieces": measures.size, "sentences": sentences, "languages": languages}
-
-
-def _cards(measures: TokenizerMeasures) -> Iterator[Card]:
-    """What a tokenizer alone is worst at."""
-    languages = measures.languages
-    if not languages:
-        return
-    low = min(languages, key=lambda lang: languages[lang].bytes_per_token)
-    fewest = "bytes per token" + ", the fewest" * (len(languages) > 1)
-    yield Card(f"{languages[low].bytes_per_token:.2f}", fewest, f"on `{low}`")
-    cost = {x: found.multiplier or 0.0 for x, found in languages.items() if x != measures.home}
-    if any(cost.values()):
-        high = max(cost, key=cost.__getitem__)
-        what = f"for the same text in `{high}`, the highest"
-        yield Card(f"{cost[high]:.2f} ×", f"the tokens of {measures.home}", what)
-    unused = measures.unused or 0
-    of_all = f"{percent(share(unused, measures.size))} of {measures.size:,}"
-    yield Card(f"{unused:,}", of_all, "tokens not used in this text")
 
 
 def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[Block]:
@@ -292,7 +271,6 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> Figure | None:
 
 
 def _scripts(measures: Sequence[TokenizerMeasures]) -> Section:
-    """The vocabulary by script."""
     totals: dict[str, int] = {}
     for each in measures:
         for script, count in each.scripts.items():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tongues.tables.units import in_bits, other_unit
+from tongues.tables.checks import in_bits, other_unit
 
 
 def runs_of_law(seed: int, noise: float) -> tuple[dict[str, np.ndarray], np.ndarray]:
