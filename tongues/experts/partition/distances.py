@@ -92,7 +92,7 @@ def cosine_distances(
     both = known.astype(np.int32) @ known.T
     apart = [
         f"`{languages[i]}` and `{languages[j]}`"
-        for i, j in np.argwhere(np.triu(both == 0, 1))
+        for i, j in np.argwhere(np.triu(both == 0, 1)).tolist()
         if counts[languages[i]] and counts[languages[j]]
     ]
     if apart:

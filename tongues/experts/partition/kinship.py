@@ -48,15 +48,15 @@ def kinship_distances(
     training tokens, drawn by `seed`, for each language; as many as the one with least text has.
     context: tokens of a window.
     """
-    path = model_folder / "tokenizer.json"
+    path, what, hint = model_folder / "tokenizer.json", "", ""
     if not path.is_file():
         what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
-        raise UserError(what, where=str(model_folder), hint=hint)
-    if not same_tokenizer(path, tokens.tokenizer_path):
+    elif not same_tokenizer(path, tokens.tokenizer_path):
         what = "has another tokenizer than these tokens"
         hint = f"prepare with its own: `tokens.base: {model_folder}`"
+    if what:
         raise UserError(what, where=str(model_folder), hint=hint)
-    there = {lang: _windows(tokens.train(lang), context) for lang in languages}
+    there = {lang: (len(tokens.train(lang)) - 1) // context for lang in languages}
     least = min(there, key=there.__getitem__)
     if there[least] < _LEAST:
         what = f"`{least}` has {there[least]} windows of {context} tokens; kinship needs {_LEAST}"
@@ -105,15 +105,11 @@ def gradient_distances(languages: Sequence[str], halves: np.ndarray) -> Distance
     return named(languages, np.clip(1 - cosine, 0.0, 2.0))
 
 
-def _windows(text: np.ndarray, context: int) -> int:
-    return (len(text) - 1) // context
-
-
 def draw_windows(tokens: Tokens, lang: str, windows: int, context: int, seed: int) -> Tensor:
     """Windows [windows, context + 1] of a language's training tokens, none twice."""
     text = tokens.train(lang)
     random = np.random.default_rng(derive_seed(seed, "kinship", lang))
-    starts = context * np.sort(random.choice(_windows(text, context), windows, replace=False))
+    starts = context * np.sort(random.choice((len(text) - 1) // context, windows, replace=False))
     return torch.from_numpy(np.stack([text[i : i + context + 1] for i in starts]).astype(np.int64))
 
 

@@ -47,6 +47,7 @@ __all__ = [
 
 _WINDOW = 256  # tokens of a window of which a gradient is taken, at most
 D = TypeVar("D", bound=Division)
+_Clusters = Annotated[list[list[str]], Field(min_length=1)]
 
 
 class Parts(Division):
@@ -80,11 +81,6 @@ class Source:
     def base(self) -> Path | None:
         """The run or folder of the model that all experts branch from."""
         return find_base(self.recipe.train.base_model, self.workspace)
-
-    @property
-    def seed(self) -> int:
-        """By which whatever is drawn is drawn."""
-        return self.recipe.train.seed
 
 
 class Method(Generic[D]):
@@ -185,13 +181,13 @@ class _Kinship(Method[Parts]):
             source.tokens,
             source.languages,
             context=min(_WINDOW, source.recipe.train.context),
-            seed=source.seed,
+            seed=source.recipe.train.seed,
         )
         return by_tree(self.name, distances, division.k, notes=notes)
 
     def made_from(self, division: Parts, source: Source) -> list[Any]:
-        context = min(_WINDOW, source.recipe.train.context)
-        return [source.seed, source.base and [base_fingerprint(source.base), context]]
+        train, base = source.recipe.train, source.base
+        return [train.seed, base and [base_fingerprint(base), min(_WINDOW, train.context)]]
 
 
 class _ByTopics(Parts):
@@ -200,8 +196,8 @@ class _ByTopics(Parts):
 
     def variant(self) -> Sequence[str]:
         """The number of clusters, and what is not as usual."""
-        terms = [] if self.terms == "pieces" else [self.terms]
-        return (str(self.k), *terms, *(["tokens"] if self.balance == "tokens" else []))
+        other = [each for each in (self.terms, self.balance) if each not in ("pieces", "documents")]
+        return (str(self.k), *other)
 
 
 class _Topics(Method[_ByTopics]):
@@ -212,18 +208,15 @@ class _Topics(Method[_ByTopics]):
     def make(self, division: _ByTopics, source: Source, folder: Path) -> Partition:
         from tongues.experts.partition import topics as by_topics
 
+        terms, balance, seed = division.terms, division.balance, source.recipe.train.seed
         topics = by_topics.cluster_by_topics(
-            source.tokens,
-            division.k,
-            terms=division.terms,
-            balance=division.balance,
-            seed=source.seed,
+            source.tokens, division.k, terms=terms, balance=balance, seed=seed
         )
         by_topics.save_topics(topics, folder / "topics.safetensors")
         return by_topics.partition_by_topics(source.tokens, topics)
 
     def made_from(self, division: _ByTopics, source: Source) -> list[Any]:
-        return [source.seed]
+        return [source.recipe.train.seed]
 
     def write_parts(self, source: Source, folder: Path, place: Path) -> None:
         from tongues.experts.partition.topics import load_topics, write_parts
@@ -259,11 +252,9 @@ def from_file(path: Path, languages: Sequence[str]) -> Partition:
     except (OSError, ValueError, YAMLError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"cannot be read ({reason})", where=where) from None
+    rows = list(data.values()) if isinstance(data, dict) else data
     try:
-        rows = list(data.values()) if isinstance(data, dict) else data
-        clusters = TypeAdapter(Annotated[list[list[str]], Field(min_length=1)]).validate_python(
-            rows
-        )
+        clusters = TypeAdapter(_Clusters).validate_python(rows)
     except ValueError:
         hint = "write `[[en, es], [de, el]]`, or a mapping from names to such lists"
         raise UserError("is no list of parts", where=where, hint=hint) from None
@@ -279,9 +270,8 @@ def from_file(path: Path, languages: Sequence[str]) -> Partition:
                 hint = nearest(lang, languages)
                 raise UserError(f"there is no language `{lang}`", where=where, hint=hint)
             places[lang] = number
-    for lang in languages:
-        if lang not in places:
-            raise UserError(f"`{lang}` stands in no part", where=where, hint="add it to one")
+    if left := [lang for lang in languages if lang not in places]:
+        raise UserError(f"`{left[0]}` stands in no part", where=where, hint="add it to one")
     return of_languages("file", clusters)
 
 
@@ -293,8 +283,8 @@ def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
     source, method = Source(recipe, workspace), PARTITIONS.find(division.by)
     folder = workspace / "partitions" / recipe.name / division.label
     settings = division.model_dump(mode="json", exclude={"name"})
-    decided = [settings, source.tokens.fingerprint, method.made_from(division, source)]
-    made_from = fingerprint(decided)
+    tokens = source.tokens
+    made_from = fingerprint([settings, tokens.fingerprint, method.made_from(division, source)])
     if (folder / "partition.json").is_file():
         partition = read_partition(folder)
         if partition.fingerprint != made_from:
@@ -303,7 +293,7 @@ def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
     else:
         partition = replace(method.make(division, source, folder), fingerprint=made_from)
         write_partition(folder, partition)
-    place = source.tokens.path / "parts" / (parts_of(division, partition) or "")
+    place = tokens.path / "parts" / (parts_of(division, partition) or "")
     if method.divides_documents and not (place / "counts.json").is_file():
         method.write_parts(source, folder, place)
     return partition

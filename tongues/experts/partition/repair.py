@@ -31,11 +31,8 @@ class _Borders:
                     continue
                 extra = columns[target, members] - own
                 few = np.argpartition(extra, moves)[: moves + 1] if len(extra) > moves + 1 else ...
-                extra, near = extra[few], members[few]
-                order = np.lexsort((near, extra))
-                self.heaps[source][target] = list(
-                    zip(extra[order].tolist(), near[order].tolist(), strict=True)
-                )
+                near = zip(extra[few].tolist(), members[few].tolist(), strict=True)
+                self.heaps[source][target] = sorted(near)
             self.look(source)
 
     def look(self, source: int) -> None:

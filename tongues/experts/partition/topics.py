@@ -190,11 +190,9 @@ def write_parts(tokens: Tokens, topics: TopicModel, path: Path) -> dict[str, dic
                 count = int(np.diff(shard.bounds)[chosen].sum())
                 sizes = (tokens.token_bytes[some.tokens].sum() for some in batches(shard, chosen))
                 size = sum(map(int, sizes))
+                mean = round(size / max(count, 1), 4)
                 of_cluster[lang] = Counts(
-                    documents=len(chosen),
-                    tokens=count,
-                    bytes=size,
-                    bytes_per_token=round(size / max(count, 1), 4),
+                    documents=len(chosen), tokens=count, bytes=size, bytes_per_token=mean
                 )
         write_json(aside / "counts.json", counts)
     return counts
