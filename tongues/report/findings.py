@@ -8,6 +8,7 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
+from tongues.jsonable import to_plain
 from tongues.laws import Curve, LawComparison, Saving, savings
 from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
@@ -95,25 +96,12 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        changes = {"gain": self.gain, "lead": self.lead}
-        estimates = {"saved": self.saved, "by_ends": self.by_ends}
+        counts = {"runs": len(self.runs), "pairs": len(self.pairs)}
+        names = "target strategy replay runs flops pairs saturated saved by_ends gain lead rises"
         return {
-            "target": self.target,
-            "strategy": self.strategy,
-            "replay": self.replay,
-            "runs": len(self.runs),
-            "flops": self.flops,
-            "pairs": len(self.pairs),
-            "saturated": self.saturated,
-            **{name: value and value.to_json() for name, value in estimates.items()},
-            **{name: value and _plain(value) for name, value in changes.items()},
-            "rises": {lang: _plain(change) for lang, change in self.rises.items()},
-            "replayed": {lang: value.to_json() for lang, value in self.replayed.items()},
+            name: counts[name] if name in counts else to_plain(getattr(self, name))
+            for name in (*names.split(), "replayed")
         }
-
-
-def _plain(change: LossChange) -> dict[str, Any]:
-    return {"nats": change.nats.to_json(), "bits": change.bits.to_json()}
 
 
 @dataclass(frozen=True, slots=True)

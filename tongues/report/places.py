@@ -13,15 +13,18 @@ Kind = Literal["runs", "corpus", "tokenizer"]
 
 def kind_of(places: Sequence[Path]) -> Kind:
     """Whether these are runs, one corpus or tokenizers; several kinds are refused."""
-    first = _kind(places[0])
+    kinds: list[Kind] = []
     for place in places:
-        if (kind := _kind(place)) != first:
-            what = f"is of another kind ({kind}) than {places[0]} ({first})"
+        corpus = (place / "corpus.json").is_file()
+        file = place.is_file() or (place / "tokenizer.json").is_file()
+        kinds.append("corpus" if corpus else "tokenizer" if file else "runs")
+        if kinds[-1] != kinds[0]:
+            what = f"is of another kind ({kinds[-1]}) than {places[0]} ({kinds[0]})"
             raise UserError(what, where=str(place), hint="report each kind by itself")
-    if first == "corpus" and len(places) > 1:
+    if kinds[0] == "corpus" and len(places) > 1:
         hint = "report each by itself, into a folder of its own"
         raise UserError("a page shows one corpus", where=str(places[1]), hint=hint)
-    return first
+    return kinds[0]
 
 
 def default_folder(places: Sequence[Path], kind: Kind) -> Path:
@@ -29,9 +32,3 @@ def default_folder(places: Sequence[Path], kind: Kind) -> Path:
     place = places[0].resolve()
     name = place.parent.name if place.name == "tokenizer.json" else place.stem
     return Path("reports") / (place.name if kind == "runs" else f"{name}-{kind}")
-
-
-def _kind(place: Path) -> Kind:
-    if (place / "corpus.json").is_file():
-        return "corpus"
-    return "tokenizer" if place.is_file() or (place / "tokenizer.json").is_file() else "runs"

@@ -1,7 +1,7 @@
 """The page of runs: what to take, its figures, the claims that hold, the laws and the method."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -105,11 +105,11 @@ def write_report(
         for key, value in records[0].settings.items()
         if value not in (None, {}, []) and all(r.settings.get(key) == value for r in records)
     }
-    used = {(name, number) for record in records for name, number in record.versions.items()}
-    versions = {
-        name: ", ".join(sorted(number for other, number in used if other == name))
-        for name in dict.fromkeys(name for record in records for name in record.versions)
-    }
+    used = {name: dict[str, None]() for record in records for name in record.versions}
+    for record in records:
+        for name, number in record.versions.items():
+            used[name][number] = None
+    versions = {name: ", ".join(sorted(numbers)) for name, numbers in used.items()}
     versions["altair"] = version("altair")
     drawn = figures(known)
     page = study_page(known, claims(known), drawn, title or _title(known), shared, versions)
@@ -188,24 +188,17 @@ def _cards(findings: Findings) -> list[Card]:
         show = fixed(0) if unit else show_nats(of)
         return estimate_card(of, show, what, unit, plus=not unit, below=below)
 
-    saved = [o for o in findings.plain if o.measured and o.saved]
+    saved = [(o.target, o.saved) for o in findings.plain if o.measured and o.saved]
     risen = [o for o in findings.outcomes if o.rises and o.target == findings.targets[0]]
-    risen = [risen[0], risen[len(risen) // 2]] if len(risen) > 1 else risen
-    return [
-        *(
-            card(t.saved.times(100.0), f"fewer tokens with CPT on `{t.target}`", " %")
-            for t in (saved[:1] + saved[-1:])[: len(saved)]
-            if t.saved
-        ),
-        *(
-            card(
-                next(iter(o.rises.values())).nats,
-                f"nats on `{next(iter(o.rises))}` after learning {o.target}, "
-                f"{o.replay * 100:.3g} % replay",
-            )
-            for o in risen
-        ),
+    cards = [
+        card(value.times(100.0), f"fewer tokens with CPT on `{target}`", " %")
+        for target, value in dict([*saved[:1], *saved[-1:]]).items()
     ]
+    for o in [risen[0], risen[len(risen) // 2]] if len(risen) > 1 else risen:
+        lang, change = next(iter(o.rises.items()))
+        what = f"nats on `{lang}` after learning {o.target}, {o.replay * 100:.3g} % replay"
+        cards.append(card(change.nats, what))
+    return cards
 
 
 def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]:
@@ -215,43 +208,25 @@ def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]
     """
     if all(part.value.low is None for claim in claims for part in claim.parts):
         return []
-
-    def row(claim: Claim, target: str, keys: Iterable[float | None], name: Entry) -> list[Entry]:
-        parts = {part.replay: part for part in claim.parts if part.target == target}
-        cells = [_claim_cell(claim, parts[key]) if key in parts else "" for key in keys]
-        return [name, target, *cells] if parts else []
-
+    shares = sorted({p.replay for claim in claims for p in claim.parts if p.replay is not None})
+    whole: list[list[Entry]] = []
+    shared: list[list[Entry]] = []
+    for claim in claims:
+        unit = {"%": "", "points": ", percentage points", "": ""}.get(claim.unit, f", {claim.unit}")
+        name: Entry = Cell(claim.finding, below=claim.measure + unit, kind="claim", marked=True)
+        cells = {(part.target, part.replay): _claim_cell(claim, part) for part in claim.parts}
+        if claim.parts[0].replay is None:
+            whole.append([name, *(cells.get((target, None)) for target in targets)])
+            continue
+        for target in targets:
+            row = [cells.get((target, share)) for share in shares]
+            if any(row):
+                shared.append([name, target, *row])
+                name = ""  # for the claim's first row alone
+    head = ["with replay of", "target", *(f"{share * 100:.3g} %" for share in shares)]
     blocks: list[Block] = [Paragraph(_ABOUT_CLAIMS, "quiet")]
-    whole = [claim for claim in claims if claim.parts[0].replay is None]
-    shared = [claim for claim in claims if claim.parts[0].replay is not None]
-    if whole:
-        rows = [
-            [
-                _finding(claim),
-                *(cell for t in targets for cell in row(claim, t, [None], "")[2:] or [""]),
-            ]
-            for claim in whole
-        ]
-        blocks.append(Table(["claim", *targets], rows, left=True))
-    if shared:
-        shares = sorted({part.replay or 0.0 for claim in shared for part in claim.parts})
-        rows = [
-            cells
-            for claim in shared
-            for target in targets
-            if (cells := row(claim, target, shares, _finding(claim, target)))
-        ]
-        head = ["with replay of", "target", *(f"{share * 100:.3g} %" for share in shares)]
-        blocks.append(Table(head, rows, "by-share", left=True))
-    return blocks
-
-
-def _finding(claim: Claim, target: str = "") -> Entry:
-    """A claim's name for its first row; the others stay empty."""
-    if target and target != claim.parts[0].target:
-        return ""
-    unit = {"%": "", "points": ", percentage points", "": ""}.get(claim.unit, f", {claim.unit}")
-    return Cell(claim.finding, below=claim.measure + unit, kind="claim", marked=True)
+    blocks += [Table(["claim", *targets], whole, left=True)] if whole else []
+    return blocks + ([Table(head, shared, "by-share", left=True)] if shared else [])
 
 
 def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
@@ -296,14 +271,7 @@ def _runs(findings: Findings) -> Section:
         findings.runs,
         key=lambda r: (order.get(r.strategy, 9), r.target, r.replay, r.params, r.tokens, r.seed),
     ):
-        flops = float(run.learned.compute[-1])
-        before: dict[str, Entry] = {}
-        if findings.bases:  # which differ in how long they were trained
-            before["tokens before"] = show_count(run.base_tokens) if run.base_tokens else ""
-        losses: dict[str, Entry] = {f"loss, {lang}": "" for lang in langs}
-        for lang, curve in run.curves.items():
-            loss, bits = float(curve.loss[-1]), run.bits_per_byte[lang]
-            losses[f"loss, {lang}"] = Cell(f"{loss:.3f}", loss, beside=f"{bits:.3f}")
+        flops, before = float(run.learned.compute[-1]), run.base_tokens
         row: dict[str, Entry] = {
             "strategy": Cell(series(run.strategy, run.replay), kind=run.strategy),
             "learns": run.target,
@@ -312,8 +280,14 @@ def _runs(findings: Findings) -> Section:
             "seed": Cell(str(run.seed), run.seed),
             "tokens": Cell(show_count(run.tokens), run.tokens),
         }
-        compute = Cell(f"{flops:.2e}".replace("e+", "e"), flops)
-        rows.append(row | before | {"FLOPs": compute} | losses)
+        if findings.bases:  # which differ in how long they were trained
+            row["tokens before"] = show_count(before) if before else ""
+        row["FLOPs"] = Cell(f"{flops:.2e}".replace("e+", "e"), flops)
+        for lang in langs:
+            loss = float(run.curves[lang].loss[-1]) if lang in run.curves else 0.0
+            cell = Cell(f"{loss:.3f}", loss, beside=f"{run.bits_per_byte.get(lang, 0.0):.3f}")
+            row[f"loss, {lang}"] = cell if lang in run.curves else ""
+        rows.append(row)
     runs: Block = Table.of(rows)
     if len(rows) > _MANY:
         runs = Details(f"All {len(rows)} runs", [runs])

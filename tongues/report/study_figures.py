@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from tongues.estimate import Estimate
 from tongues.laws.observed import size_order
-from tongues.laws.targets import TargetLaws
 from tongues.pages import Figure, Show, fixed
 from tongues.pages.axes import (
     COUNT,
@@ -138,7 +137,12 @@ def _by_compute(findings: Findings) -> Figure | None:
     panels: list[alt.LayerChart] = []
     envelopes: list[Row] = []
     for fitted in findings.laws:
-        ends = _envelopes(fitted)
+        ends: list[Row] = [  # of each envelope law, which is straight on log-log axes
+            {"series": series(strategy), "target": fitted.target}
+            | {"run": "power law of the envelope", "compute": C, "loss": float(power.loss(C=C))}
+            for strategy, power in fitted.powers.items()
+            for C in power.range["C"]
+        ]
         own = [row for row in rows if row["target"] == fitted.target]
         (x, y), tint = _axes(rows), colour(names, series_of(own))
         place = Row(align="right", baseline="top")
@@ -173,24 +177,10 @@ def _axes(rows: Sequence[Row]) -> tuple[Axis, Axis]:
     return x, logs("loss", LOSS, loss, PLAIN)
 
 
-def _envelopes(fitted: TargetLaws) -> list[Row]:
-    """The two ends of each envelope law; it is straight on log-log axes."""
-    return [
-        {"series": series(strategy), "target": fitted.target}
-        | {"run": "power law of the envelope", "compute": C, "loss": float(power.loss(C=C))}
-        for strategy, power in fitted.powers.items()
-        for C in power.range["C"]
-    ]
-
-
 def _one_size(pair: Pair, names: Sequence[str]) -> alt.LayerChart:
     """The two runs of a pair, and the step between them at the loss of scratch's end."""
     rows = [row for run in (pair.scratch, pair.cpt) for row in evaluations(run)]
-    (x, y), tint, last = (
-        _axes(rows),
-        colour(names, series_of(rows)),
-        pair.points[-1],
-    )
+    (x, y), tint, last = _axes(rows), colour(names, series_of(rows)), pair.points[-1]
     compute = last.compute_cpt, last.compute_scratch
     ends: list[Row] = [{"compute": C, "loss": last.loss} for C in compute]
     note = ends[0] | {"text": f"{100 * (pair.saved or 0):.0f} % saved"}

@@ -2,16 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from tongues.laws import (
-    allocate,
-    envelope,
-    implied_saving,
-    implied_saving_interval,
-    saved_at_size,
-)
+from tongues.laws import allocate, envelope, implied_saving, implied_saving_interval, saved_at_size
 from tongues.pages import Figure, compact, minus
 from tongues.pages.axes import (
     COUNT,
@@ -34,7 +29,6 @@ from tongues.report.laws.series import (
     compute_known,
     held_out,
     of_kind,
-    pairs,
     points,
 )
 from tongues.report.theme import LOSS
@@ -128,7 +122,11 @@ def saved_by_laws(fitted: Sequence[LawSeries]) -> Figure | None:
     """The share of compute that CPT's law saves, and the tokens it replaces at each size."""
     rows: list[Row] = []
     panels: list[alt.LayerChart] = []
-    for scratch, cpt in pairs(fitted):
+    for scratch, cpt in product(fitted, fitted):
+        strategies = scratch.strategy, cpt.strategy
+        alike = (scratch.law.target, scratch.of_compute) == (cpt.law.target, cpt.of_compute)
+        if strategies != ("scratch", "cpt") or not alike:
+            continue
         inverse = scratch.law.equation.inverse and cpt.law.equation.inverse
         if scratch.of_compute or (inverse and allocate(scratch.law) and allocate(cpt.law)):
             share, drawn = _compute_saved(scratch, cpt)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tongues.report.theme import domain, series
 from tongues.tables import Observations
 
 __all__ = ["BEYOND", "UNKNOWN", "LawSeries", "all_series", "by_target", "compute_known", "held_out"]
-__all__ += ["of_findings", "of_kind", "of_laws", "pairs", "points"]
+__all__ += ["of_findings", "of_kind", "of_laws", "points"]
 
 BEYOND = 10.0  # how far past the runs' compute laws are drawn
 UNKNOWN = (1e18, 1e24)  # the compute drawn for laws without a range
@@ -66,17 +66,16 @@ class LawSeries:
 def of_laws(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[LawSeries]:
     """Laws with their rows; series go by strategy, and by form where several have one strategy."""
     drawn = [LawSeries(*each, "") for each in zip(laws, observed, strict=True)]
-    names = [
-        series(each.strategy) if each.law.strategy or each.strategy == "cpt" else each.law.form
-        for each in drawn
-    ]
-    keys = [(each.law.target, n, each.of_compute) for each, n in zip(drawn, names, strict=True)]
+    keys: list[tuple[str, str, bool]] = []
+    for each in drawn:
+        named = each.law.strategy or each.strategy == "cpt"
+        name = series(each.strategy) if named else each.law.form
+        keys.append((each.law.target, name, each.of_compute))
     often = Counter(keys)
-    names = [
-        f"{key[1]}, {each.law.form}" if often[key] > 1 else key[1]
+    return [
+        replace(each, series=f"{key[1]}, {each.law.form}" if often[key] > 1 else key[1])
         for each, key in zip(drawn, keys, strict=True)
     ]
-    return [LawSeries(a.law, a.rows, name) for a, name in zip(drawn, names, strict=True)]
 
 
 def of_findings(findings: Findings) -> list[LawSeries]:
@@ -130,17 +129,6 @@ def compute_known(fitted: Iterable[LawSeries]) -> tuple[float, float] | None:
             compute = 6.0 * np.asarray(known["N"]) * np.asarray(known["D"])
             ends += [float(compute.min()), float(compute.max())]
     return (min(ends), max(ends)) if ends else None
-
-
-def pairs(fitted: Sequence[LawSeries]) -> list[tuple[LawSeries, LawSeries]]:
-    """Laws of training from scratch and of CPT that can be compared: one target, one kind."""
-    return [
-        (a, b)
-        for a in fitted
-        for b in fitted
-        if (a.strategy, b.strategy) == ("scratch", "cpt")
-        and (a.law.target, a.of_compute) == (b.law.target, b.of_compute)
-    ]
 
 
 def held_out(fitted: LawSeries) -> tuple[Law, Rows] | None:
