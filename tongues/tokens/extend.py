@@ -55,7 +55,12 @@ def extend_tokenizer(
     continued; another kind of tokenizer is a UserError.
     """
     growing = _Growing(base)
-    words = _weighted([_words(base, texts) for texts in target.values()])
+    counted = [_words(base, texts) for texts in target.values()]
+    sizes = [sum(len(word) * count for word, count in some.items()) for some in counted]
+    words: Counter[str] = Counter()
+    for some, size in zip(counted, sizes, strict=True):
+        scale = round(_PRECISION * max(sizes) / max(size, 1))
+        words.update({word: scale * count for word, count in some.items()})
     if not is_bytewise(base):
         for letter in _letters(words, besides=_words(base, keep))[:pieces]:
             growing.add_letter(letter)
@@ -99,16 +104,22 @@ def shorten(tokenizer: Tokenizer, size: int) -> Tokenizer:
     model["vocab"] = {piece: model["vocab"][piece] for piece in model["vocab"].keys() - left_out}
     merges = takewhile(lambda merge: merge[0] + merge[1] not in left_out, model["merges"])
     model["merges"] = list(merges)
-    return _read(layout)
+    return _opened(layout)
 
 
-def changed_share(before: Tokenizer, after: Tokenizer, texts: Iterable[str]) -> float:
+def changed_share(before: Tokenizer, after: Tokenizer, texts: Sequence[str]) -> float:
     """Share of the tokens of texts by one tokenizer that are others by its extension."""
     changed = total = 0
     for old, new in zip(_placed(before, texts), _placed(after, texts), strict=True):
         changed += len(old) - int(np.isin(old, new).sum())
         total += len(old)
     return changed / max(total, 1)
+
+
+def _opened(layout: dict[str, Any]) -> Tokenizer:
+    tokenizer = Tokenizer.from_str(json.dumps(layout))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
 
 
 class _Growing:
@@ -123,15 +134,21 @@ class _Growing:
             hint = "only byte-pair encoding can be continued; take another base, or train anew"
             raise UserError(reason, where="tokens.extend", hint=hint)
         self.ids: dict[str, int] = model["vocab"]
-        # Whether a word that is a piece is taken whole, so that it needs no merges.
-        model["ignore_merges"] = self.whole_words = _takes_whole_words(base, model)
+        special = base.get_added_tokens_decoder()
+        # Whether a word that is a piece is taken whole, so that it needs no merges. It may be, with
+        # no change to the base, where the merges lead to every piece. Without a pre-tokenizer there
+        # are no words.
+        self.whole_words = bool(model["ignore_merges"])
+        if not self.whole_words and is_bytewise(base) and base.pre_tokenizer is not None:
+            others = self.ids.keys() - {token.content for token in special.values()}
+            self.whole_words = all(len(base.model.tokenize(piece)) == 1 for piece in others)
+        model["ignore_merges"] = self.whole_words
         self.added: list[str] = []
         self.parts: list[list[int]] = []
         self._merges: list[list[str]] = model["merges"]
         self._first = vocabulary_size(base)
         self._bytes = byte_pieces(base)
         self._unknown = unknown_id(base)
-        special = base.get_added_tokens_decoder()
         # Without their place in the vocabulary these would move behind the new pieces.
         self.ids |= {token.content: number for number, token in special.items()}
         self._reserved = {*special, *self._bytes.values(), self._unknown}
@@ -168,7 +185,7 @@ class _Growing:
 
     def tokenizer(self) -> Tokenizer:
         """The tokenizer with what was added so far."""
-        return _read(self._layout)
+        return _opened(self._layout)
 
     def _add(self, piece: str, parts: list[int]) -> None:
         number = self._first + len(self.added)
@@ -181,25 +198,6 @@ class _Growing:
         return [number] if number < self._first else self.parts[number - self._first]
 
 
-def _takes_whole_words(base: Tokenizer, model: dict[str, Any]) -> bool:
-    """Whether words that are pieces are taken whole, or may be without a change to the base.
-
-    It changes nothing where the merges lead to every piece. Without a pre-tokenizer there are no
-    words.
-    """
-    if model["ignore_merges"] or not is_bytewise(base) or base.pre_tokenizer is None:
-        return bool(model["ignore_merges"])
-    special = {token.content for token in base.get_added_tokens_decoder().values()}
-    tokenize = base.model.tokenize
-    return all(len(tokenize(piece)) == 1 for piece in model["vocab"] if piece not in special)
-
-
-def _read(layout: dict[str, Any]) -> Tokenizer:
-    tokenizer = Tokenizer.from_str(json.dumps(layout))
-    tokenizer.encode_special_tokens = True
-    return tokenizer
-
-
 def _words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
     """How often each word stands in texts, written as the vocabulary writes it."""
     runs = pre_tokenizers.Split(Regex(_RUNS), behavior="isolated")
@@ -209,22 +207,11 @@ def _words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
     for text in texts:
         clean = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
         words.update(word for word, _ in split.pre_tokenize_str(clean))
-    long = [word for word in words if len(word) > _LONGEST]
-    for word in long:
+    for word in [word for word in words if len(word) > _LONGEST]:
         count = words.pop(word)
         for start in range(0, len(word), _LONGEST):
             words[word[start : start + _LONGEST]] += count
     return words
-
-
-def _weighted(languages: Sequence[Counter[str]]) -> Counter[str]:
-    """All words, with counts that make every language weigh the same."""
-    sizes = [sum(len(word) * count for word, count in words.items()) for words in languages]
-    weighted: Counter[str] = Counter()
-    for words, size in zip(languages, sizes, strict=True):
-        scale = round(_PRECISION * max(sizes) / max(size, 1))
-        weighted.update({word: scale * count for word, count in words.items()})
-    return weighted
 
 
 def _letters(words: Counter[str], besides: Iterable[str]) -> list[str]:
@@ -244,7 +231,8 @@ def _side_by_side(tokenizer: Tokenizer, texts: Sequence[str]) -> set[Pair]:
     """The pairs of ids that ever stand side by side within a word of the texts."""
     shift = vocabulary_size(tokenizer)
     found: set[int] = set()
-    for some in _batches(texts):
+    for start in range(0, len(texts), _TEXTS):
+        some = list(texts[start : start + _TEXTS])
         for encoding in tokenizer.encode_batch(some, add_special_tokens=False):
             ids, words = np.array(encoding.ids, dtype=np.int64), np.array(encoding.word_ids)
             together = words[1:] == words[:-1]
@@ -252,20 +240,11 @@ def _side_by_side(tokenizer: Tokenizer, texts: Sequence[str]) -> set[Pair]:
     return {divmod(both, shift) for both in found}
 
 
-def _placed(tokenizer: Tokenizer, texts: Iterable[str]) -> Iterator[np.ndarray]:
+def _placed(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[np.ndarray]:
     """Each text's tokens as numbers that tell the token and the byte where it begins."""
     sizes = token_bytes(tokenizer)
-    for some in _batches(texts):
+    for start in range(0, len(texts), _TEXTS):
+        some = list(texts[start : start + _TEXTS])
         for encoding in tokenizer.encode_batch_fast(some, add_special_tokens=False):
             ids = np.array(encoding.ids, dtype=np.int64)
             yield (np.cumsum(sizes[ids]) - sizes[ids]) * 2**24 + ids
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    for text in texts:
-        batch.append(text)
-        if len(batch) == _TEXTS:
-            yield batch
-            batch = []
-    yield batch

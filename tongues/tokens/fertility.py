@@ -91,13 +91,20 @@ def measure(
 ) -> dict[str, Fertility]:
     """Encode documents, each a group and a text, of each language, and count."""
     pieces = piece_bytes(tokenizer)
-    whole = [piece.decode(errors="ignore").encode() == piece for piece in pieces]
-    partial = ~np.array(whole)
+    partial = np.array([piece.decode(errors="ignore").encode() != piece for piece in pieces])
     unknown = unknown_id(tokenizer)
     uses: dict[str, np.ndarray] = {}
     by_group: dict[str, dict[str, _Group]] = {}
     for lang, some in documents.items():
         uses[lang], by_group[lang] = _count(tokenizer, some, len(pieces))
+
+    def multiplier(groups: Mapping[str, _Group]) -> float | None:
+        """The median over groups of equally many documents in both: others are not the same."""
+        other = by_group.get(reference, {})
+        shared = [(*groups[name], *other[name]) for name in groups.keys() & other.keys()]
+        ratios = [size / of for size, count, of, number in shared if count == number and of]
+        return median(ratios) if len(ratios) >= _LEAST_SHARED else None
+
     return {
         lang: Fertility(
             bytes=sum(len(text.encode()) for _, text in some),
@@ -106,7 +113,7 @@ def measure(
             tokens=int(uses[lang].sum()),
             unknown=0 if unknown is None else int(uses[lang][unknown]),
             partial=int(uses[lang][partial].sum()),
-            multiplier=_multiplier(by_group[lang], by_group.get(reference, {})),
+            multiplier=multiplier(by_group[lang]),
             uses=uses[lang],
         )
         for lang, some in documents.items()
@@ -159,13 +166,6 @@ def _count(
             tokens, count = groups[group]
             groups[group] = tokens + length - 1, count + 1
     return uses, groups
-
-
-def _multiplier(groups: Mapping[str, _Group], reference: Mapping[str, _Group]) -> float | None:
-    """The median over groups of equally many documents in both: others are not the same text."""
-    shared = ((groups[name], reference[name]) for name in groups.keys() & reference.keys())
-    ratios = [tokens / others for (tokens, count), (others, of) in shared if count == of and others]
-    return median(ratios) if len(ratios) >= _LEAST_SHARED else None
 
 
 def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:

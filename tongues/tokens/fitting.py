@@ -42,31 +42,24 @@ def make_tokenizer(
         tell(f"tokenizer of {vocabulary_size(tokenizer)} pieces from {base}")
         if settings.extend:
             tokenizer = _extended(tokenizer, settings, corpus, selection, tell)
-    for lang in corpus.languages:
-        _check_spelling(lang, tokenizer, settings, corpus, selection)
-    save_tokenizer(tokenizer, place, base)
-    return tokenizer
-
-
-def _check_spelling(
-    lang: str, tokenizer: Tokenizer, settings: TokenSettings, corpus: Corpus, selection: Selection
-) -> None:
-    """Refuse a language that the tokenizer spells byte by byte, or cannot spell at all."""
-    texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
-    if settings.spelling == "allow" or not texts:
-        return
-    measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
     hint = "give it a larger `tokens.vocabulary`, or say `tokens.spelling: allow`"
-    if settings.base:
+    if base:
         hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or say "
         hint += "`tokens.spelling: allow`"
-    unknown = measured.unknown / max(measured.tokens, 1)
-    if unknown > _UNKNOWN:
-        what = f"the tokenizer cannot spell it: {unknown:.1%} of the tokens are unknown"
-        raise UserError(what, where=f"text of {lang}", hint=hint, code="unknown_text")
-    if measured.spelt_out:
-        what = f"the tokenizer spells it out: {measured.bytes_per_token:.2f} bytes per token"
-        raise UserError(what, where=f"text of {lang}", hint=hint, code="spelt_out")
+    for lang in corpus.languages:
+        texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
+        if settings.spelling == "allow" or not texts:
+            continue
+        measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
+        unknown, where = measured.unknown / max(measured.tokens, 1), f"text of {lang}"
+        if unknown > _UNKNOWN:
+            what = f"the tokenizer cannot spell it: {unknown:.1%} of the tokens are unknown"
+            raise UserError(what, where=where, hint=hint, code="unknown_text")
+        if measured.spelt_out:
+            what = f"the tokenizer spells it out: {measured.bytes_per_token:.2f} bytes per token"
+            raise UserError(what, where=where, hint=hint, code="spelt_out")
+    save_tokenizer(tokenizer, place, base)
+    return tokenizer
 
 
 def _extended(

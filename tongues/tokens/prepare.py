@@ -4,7 +4,7 @@ read (by pieces) → select (in one process) → encode (by parts) → write (by
 share of work is the same whatever the number of ranks, and so are the bytes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -205,24 +205,19 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Tell) -> None:
     )
     write_json(place / "tokens.json", manifest)
     for lang, splits in manifest["languages"].items():
-        train, valid = splits["train"], splits["valid"]
-        tell(
-            f"{lang}: {train['documents'] + valid['documents']} documents, "
-            f"{show_count(train['tokens'])} tokens to train on, "
-            f"{show_count(valid['tokens'])} held out, "
-            f"{train['bytes_per_token']:.2f} bytes per token" + _inside(about[lang]["inside"])
-        )
+        train, valid, inside = splits["train"], splits["valid"], about[lang]["inside"] or {}
+        line = f"{lang}: {train['documents'] + valid['documents']} documents, "
+        line += f"{show_count(train['tokens'])} tokens to train on, "
+        line += f"{show_count(valid['tokens'])} held out, "
+        line += f"{train['bytes_per_token']:.2f} bytes per token"
+        if inside:
+            most = max(inside, key=inside.__getitem__)
+            line += f", {sum(inside.values()):.1%} of it in other languages ({most}"
+            line += f" {inside[most]:.1%})" if len(inside) > 1 else ")"
+        tell(line)
     remove_directory(path)
     place.replace(path)
     remove_directory(work)
-
-
-def _inside(shares: Mapping[str, float] | None) -> str:
-    if not shares:
-        return ""
-    most = max(shares, key=shares.__getitem__)
-    of_it = f", {sum(shares.values()):.1%} of it in other languages"
-    return of_it + (f" ({most} {shares[most]:.1%})" if len(shares) > 1 else f" ({most})")
 
 
 def _difference(before: Any, now: Any) -> str:
