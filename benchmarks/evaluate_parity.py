@@ -33,7 +33,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from tongues.evaluate.losses import Policy, windows
 from tongues.evaluate.tasks import find_languages, load_task, set_exam
 from tongues.evaluate.tasks.score import before_items, score_task
-from tongues.evaluate.texts import text_losses, token_nats
+from tongues.evaluate.texts import routed_losses, token_nats
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.files import write_json
 from tongues.text import Document
@@ -187,7 +187,7 @@ def compare(subject: Model, documents: list[Document], python: str, place: Path)
     folder, lines = subject.ensemble.tokenizer, []
     model, first = subject.ensemble.models[0], np.array([subject.first])
     for stride in (32, 127):
-        ours = text_losses(subject, documents, Policy(CONTEXT - 1, stride))
+        ours = routed_losses([subject], documents, Policy(CONTEXT - 1, stride))[0]
         perplexities, bits, pages = [], [], []
         for number, document in enumerate(documents):
             ids = subject.encode(document.text)
@@ -205,7 +205,7 @@ def compare(subject: Model, documents: list[Document], python: str, place: Path)
         )
     write_json(place / "texts.json", [document.text for document in documents])
     theirs = run_theirs(python, THEIRS, str(folder), str(place / "texts.json"), str(CONTEXT))
-    ours = text_losses(subject, documents, Policy(CONTEXT, back=True))
+    ours = routed_losses([subject], documents, Policy(CONTEXT, back=True))[0]
     perplexity = max(
         apart(math.exp(own / count), math.exp(-total / count))
         for own, total, count in zip(ours.nats, theirs, ours.tokens, strict=True)

@@ -163,7 +163,7 @@ def test_a_law_that_is_not_pinned_down_draws_no_contours(
     make_study: Callable[..., Path], tmp_path: Path
 ):
     found = findings(run_rows([make_study(tmp_path, noise=0.05, shapes=("0.1M", "0.2M"))]))
-    loose = {fitted.target for fitted in found.laws if fitted.loose("scratch")}
+    loose = {fitted.target for fitted in found.laws if fitted.laws["scratch"].loose}
     assert loose
     contours = [figure for figure in figures(found) if figure.name == "equal-loss"]
     assert not loose & {row["target"] for figure in contours for row in figure.rows}
