@@ -32,6 +32,12 @@ settings.load_profile("busy")
 
 MakeRecipe = Callable[..., Recipe]
 
+LONGEST = ("test_docs.py", "test_ray.py")  # first, so that no core waits for them at the end
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
 
 @pytest.fixture(scope="session")
 def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
