@@ -120,12 +120,11 @@ def test_a_pilot_of_real_runs(tmp_path: Path) -> None:
     path = tmp_path / "tiny.yaml"
     path.write_text(
         "name: tiny\n"
-        "text: {made: {size: 2 MB, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}\n"
+        "text: {made: {size: 4 MB, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}\n"
         "tokens: {vocabulary: 400, held_out: 4k tokens}\n"
-        "model: {shape: 0.2M}\n"
-        "train: {budget: 4 tokens per parameter, batch: 512 tokens, context: 64 tokens}\n"
-        "pilot: {source: qaa, target: qab, share: 60%, source_budget: 50k tokens, "
-        "shapes: [0.05M, 0.1M, 0.4M]}\n"
+        "model: {shape: 0.4M}\n"
+        "train: {budget: 5 tokens per parameter, batch: by size, context: 64 tokens}\n"
+        "pilot: {source: qaa, target: qab, share: 60%, source_budget: 2 tokens per parameter}\n"
     )
     recipe = load_recipe(path)
     prepare_tokens(recipe, tmp_path, lambda line: None)
