@@ -7,11 +7,11 @@ import pytest
 
 from tongues.pages import Figure, as_text
 from tongues.pages.axes import decades, ranks
+from tongues.pages.series import domain, ranked, series_name
 from tongues.pages.theme import PALETTES, config
 from tongues.report.findings import Findings, findings
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
-from tongues.report.theme import domain, ranked, series
 from tongues.runs import run_rows
 
 
@@ -70,7 +70,9 @@ def test_every_panel_has_a_title_and_fits_its_container(drawn: dict[str, Figure]
 def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
     names = ["scratch", "CPT", "CPT + 20 % replay"]
     assert (
-        domain([0.0, 0.2]) == names == [series("scratch", 0), series("cpt", 0), series("cpt", 0.2)]
+        domain([0.0, 0.2])
+        == names
+        == [series_name("scratch", 0), series_name("cpt", 0), series_name("cpt", 0.2)]
     )
     by_size = {"saved-through-training", "saved-by-laws", "residuals", "extrapolation"}
     by_size |= {"relatedness", "law-of-forgetting"}  # the last by replay

@@ -122,7 +122,8 @@ def plan(
 
     made = tongues.plan(laws, write=write, **keywords)
     if figures:
-        from tongues.report import plan_figures, write_figures
+        from tongues.plan.figures import plan_figures
+        from tongues.report import write_figures
 
         write_figures(plan_figures(made), figures, say)
     if as_json:

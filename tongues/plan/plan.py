@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -79,8 +78,9 @@ class Plan:
 
     def plot(self, name: str = "options") -> Any:
         """One of its figures as an altair chart: `options`, `flat-range` or `replay`."""
-        drawn = import_module("tongues.report.plan_figures").plan_figures(self)
-        charts = {figure.name: figure for figure in drawn}
+        from tongues.plan.figures import plan_figures
+
+        charts = {figure.name: figure for figure in plan_figures(self)}
         if name not in charts:
             hint = nearest(name, charts)
             raise UserError(f"this plan has no figure `{name}`", where="plot", hint=hint)

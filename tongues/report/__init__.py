@@ -3,7 +3,6 @@
 from tongues.pages import write_figures
 from tongues.report.findings import Findings, findings
 from tongues.report.laws import law_figures
-from tongues.report.plan_figures import plan_figures
 from tongues.report.study import write_report
 
-__all__ = ["Findings", "findings", "law_figures", "plan_figures", "write_figures", "write_report"]
+__all__ = ["Findings", "findings", "law_figures", "write_figures", "write_report"]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from tongues.estimate import Estimate
 from tongues.pages import Block, Cell, Entry, Items, Paragraph, Section, Show, Table, compact
 from tongues.pages.numbers import estimate_cell, fixed, minus, number
+from tongues.pages.series import series_name
 from tongues.report.findings import Findings, LossChange
-from tongues.report.theme import series
 from tongues.roles import list_languages
 
 __all__ = ["advice", "answer_section", "show_nats", "unmeasured"]
@@ -30,7 +30,7 @@ def answer_section(findings: Findings) -> Section:
     for row in rows:
         cells: dict[str, Entry] = {
             "target": row.target,
-            "strategy": Cell(series(row.strategy, row.replay), kind=row.strategy),
+            "strategy": Cell(series_name(row.strategy, row.replay), kind=row.strategy),
             "gain": _cell(row.gain),
         }
         if any(one.lead for one in rows):
@@ -85,11 +85,11 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
     }
     best = max(worth, key=lambda replay: worth[replay], default=0.0)
     best = best if worth.get(best, 0.0) > 0 else 0.0
-    way = "CPT without replay" if effects and not best else series("cpt", best)
+    way = "CPT without replay" if effects and not best else series_name("cpt", best)
     led = {o.replay: o.lead.nats for o in tried if o.lead}
     if led:
         replay = best if best in led else min(led)
-        lead, name, sign = led[replay], series("cpt", replay), _sign(led[min(led)])
+        lead, name, sign = led[replay], series_name("cpt", replay), _sign(led[min(led)])
         yield {1: f"take {way}.", -1: "train from scratch.", 0: "no significant difference."}[sign]
         yield (
             f"After as many tokens {name} ends "

@@ -7,8 +7,9 @@ from tongues.laws.observed import RunCurves, size_order
 from tongues.pages import Figure
 from tongues.pages.axes import SCIENTIFIC, Axis, Row, colour, linear, logs, ranks
 from tongues.pages.plots import alt, dots, line, panel, rule, words
+from tongues.pages.series import LOSS, domain, ranked, series_of
+from tongues.report.curves import RUN_TIPS, evaluations
 from tongues.report.findings import Findings, Pair, rise
-from tongues.report.theme import LOSS, RUN_TIPS, domain, evaluations, ranked, series_of
 from tongues.roles import list_languages
 
 __all__ = ["by_base", "by_replay"]

@@ -32,13 +32,13 @@ from tongues.pages import (
     minus,
     write_page,
 )
+from tongues.pages.series import series_name
 from tongues.quantities import show_count
 from tongues.report.answer import advice, answer_section, show_nats, unmeasured
 from tongues.report.claims import Claim, ClaimPart, claims
 from tongues.report.findings import Findings, findings
 from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
-from tongues.report.theme import series
 from tongues.roles import list_languages
 from tongues.runs import find_runs, read_run, run_rows
 
@@ -273,7 +273,7 @@ def _runs(findings: Findings) -> Section:
     ):
         flops, before = float(run.learned.compute[-1]), run.base_tokens
         row: dict[str, Entry] = {
-            "strategy": Cell(series(run.strategy, run.replay), kind=run.strategy),
+            "strategy": Cell(series_name(run.strategy, run.replay), kind=run.strategy),
             "learns": run.target,
             "shape": run.shape,
             "parameters": run.params,

@@ -18,10 +18,11 @@ from tongues.pages.axes import (
     ranks,
 )
 from tongues.pages.plots import alt, dots, formula, intervals, line, panel, rule, words
+from tongues.pages.series import LOSS, domain, ranked, series_name, series_of
+from tongues.report.curves import RUN_TIPS, evaluations
 from tongues.report.findings import Findings, Pair, rise
 from tongues.report.language_figures import by_base, by_replay
 from tongues.report.laws import findings_law_figures
-from tongues.report.theme import LOSS, RUN_TIPS, domain, evaluations, ranked, series, series_of
 from tongues.roles import list_languages
 
 __all__ = ["figures"]
@@ -89,7 +90,7 @@ def _points(
     target: str, replay: float, of: Estimate, each: Sequence[float], show: Show, lang: str = ""
 ) -> list[Row]:
     """A row for the mean and its interval, and one for each value it is the mean of."""
-    shared: Row = {"target": target, "lang": lang, "series": series("cpt", replay)}
+    shared: Row = {"target": target, "lang": lang, "series": series_name("cpt", replay)}
     low, high = (of.value if end is None else end for end in (of.low, of.high))
     mean = shared | {"kind": "mean", "value": of.value, "low": low, "high": high}
     for name, value in (("text", of.value), ("from", low), ("to", high)):
@@ -138,7 +139,7 @@ def _by_compute(findings: Findings) -> Figure | None:
     envelopes: list[Row] = []
     for fitted in findings.laws:
         ends: list[Row] = [  # of each envelope law, which is straight on log-log axes
-            {"series": series(strategy), "target": fitted.target}
+            {"series": series_name(strategy), "target": fitted.target}
             | {"run": "power law of the envelope", "compute": C, "loss": float(power.loss(C=C))}
             for strategy, power in fitted.powers.items()
             for C in power.range["C"]
@@ -149,7 +150,9 @@ def _by_compute(findings: Findings) -> Figure | None:
         formulas = [
             formula(f"L = {A:.3g} · C^−{gamma:.3f}", name, "width", 2 + 19 * i, tint, **place)
             for i, (strategy, power) in enumerate(fitted.powers.items())
-            for name, A, gamma in [(series(strategy), power.params["A"], power.params["gamma"])]
+            for name, A, gamma in [
+                (series_name(strategy), power.params["A"], power.params["gamma"])
+            ]
         ]
         thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
         law = line(ends, x, y, tint, strokeDash=[7, 4])

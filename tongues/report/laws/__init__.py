@@ -19,12 +19,12 @@ from tongues.pages import (
     minus,
     short,
 )
+from tongues.pages.series import domain, series_name
 from tongues.report.findings import Findings
 from tongues.report.laws.compute import power_laws, saved_by_laws
 from tongues.report.laws.fit import SYMBOLS, clouds, forgetting_law, repeats, residuals
 from tongues.report.laws.series import all_series, of_findings, of_laws
 from tongues.report.laws.surface import loss_surface
-from tongues.report.theme import domain, series
 
 __all__ = ["findings_law_figures", "findings_law_section", "law_figures"]
 
@@ -95,21 +95,21 @@ def findings_law_section(findings: Findings) -> Section | None:
             best = allocate(law) if law and not law.loose else None
             size = cell(best.a, best.interval.get("a")) if best else "not pinned" if law else ""
             row: dict[str, Entry] = {"target": fitted.target}
-            row["strategy"] = Cell(series(strategy), kind=strategy)
+            row["strategy"] = Cell(series_name(strategy), kind=strategy)
             row |= {SYMBOLS.get(name, name): parameter(law, name) for name in _NAMES}
             row |= {"a": size, "runs": Cell(str(law.n_runs), law.n_runs) if law else ""}
             row |= {"A′": parameter(power, "A"), "g": parameter(power, "gamma")}
             rows += [row] if law or power else []
             for fit, what in ((law, "law"), (power, "envelope")):
                 for caution in fit.warnings if fit else ():
-                    name = f"`{fitted.target}` {series(strategy)} {what}"
+                    name = f"`{fitted.target}` {series_name(strategy)} {what}"
                     caveats.setdefault(caution.sentence, []).append(name)
     if not rows:
         return None
     errors: list[dict[str, Entry]] = [
         {
             "target": target,
-            "runs of": Cell(series(entry.strategy), kind=entry.strategy),
+            "runs of": Cell(series_name(entry.strategy), kind=entry.strategy),
             "form": entry.law,
             "losses": Cell(str(entry.n_rows), entry.n_rows),
             "error": Cell(f"{1e6 * entry.mean_huber:.3g}", entry.mean_huber),

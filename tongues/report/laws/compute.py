@@ -21,6 +21,7 @@ from tongues.pages.axes import (
     tips,
 )
 from tongues.pages.plots import alt, area, band, beyond, dots, formula, line, panel, rule
+from tongues.pages.series import LOSS
 from tongues.report.laws.series import (
     BEYOND,
     UNKNOWN,
@@ -31,7 +32,6 @@ from tongues.report.laws.series import (
     of_kind,
     points,
 )
-from tongues.report.theme import LOSS
 
 __all__ = ["power_laws", "saved_by_laws"]
 

@@ -11,9 +11,9 @@ from tongues.laws.rows import Rows
 from tongues.pages import Figure
 from tongues.pages.axes import COUNT, PLAIN, Axis, Row, colour, decades, linear, logs, ranks, shade
 from tongues.pages.plots import alt, band, beyond, chart, dots, line, panel, rule, words
+from tongues.pages.series import LOSS
 from tongues.quantities import show_count
 from tongues.report.laws.series import LawSeries, held_out, of_kind, points
-from tongues.report.theme import LOSS
 
 __all__ = ["SYMBOLS", "clouds", "forgetting_law", "repeats", "residuals"]
 

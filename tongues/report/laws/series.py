@@ -11,8 +11,8 @@ from tongues.laws.observed import usual_bases
 from tongues.laws.rows import Rows
 from tongues.laws.targets import base_losses, law_rows
 from tongues.pages.axes import Row
+from tongues.pages.series import domain, series_name
 from tongues.report.findings import Findings
-from tongues.report.theme import domain, series
 from tongues.tables import Observations
 
 __all__ = ["BEYOND", "UNKNOWN", "LawSeries", "all_series", "by_target", "compute_known", "held_out"]
@@ -69,7 +69,7 @@ def of_laws(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[LawSer
     keys: list[tuple[str, str, bool]] = []
     for each in drawn:
         named = each.law.strategy or each.strategy == "cpt"
-        name = series(each.strategy) if named else each.law.form
+        name = series_name(each.strategy) if named else each.law.form
         keys.append((each.law.target, name, each.of_compute))
     often = Counter(keys)
     return [
@@ -85,7 +85,9 @@ def of_findings(findings: Findings) -> list[LawSeries]:
         runs = [run for run in findings.runs if run.target == target.target]
         observed, _ = law_rows(runs)
         for strategy, law in target.laws.items():
-            fitted.append(LawSeries(law, _rows(observed[strategy], "N", "D"), series(strategy)))
+            fitted.append(
+                LawSeries(law, _rows(observed[strategy], "N", "D"), series_name(strategy))
+            )
         if target.forgetting:
             continued = [run for run in usual_bases(runs) if run.strategy == "cpt"]
             rows = _rows(base_losses(continued), "D", "r", "S")
@@ -94,7 +96,7 @@ def of_findings(findings: Findings) -> list[LawSeries]:
                 for run in continued
                 for lang in run.forgettable
             }
-            fitted.append(LawSeries(target.forgetting, rows, series("cpt"), bases))
+            fitted.append(LawSeries(target.forgetting, rows, series_name("cpt"), bases))
     return fitted
 
 

@@ -4,7 +4,7 @@ import pytest
 from tongues.laws import Law, preset
 from tongues.pages import Figure
 from tongues.plan import Known, Plan, ask, gather_laws, make_plan
-from tongues.report import plan_figures
+from tongues.plan.figures import plan_figures
 
 DRAWS = np.random.default_rng(0).normal(1.0, 0.01, 100)
 SCRATCH = {"E": 1.55, "A": 420.0, "B": 720.0, "alpha": 0.4, "beta": 0.3}

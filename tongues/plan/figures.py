@@ -7,10 +7,11 @@ import numpy as np
 from tongues.pages import Figure, compact
 from tongues.pages.axes import SCIENTIFIC, Axis, Row, colour, linear, logs
 from tongues.pages.plots import area, dots, intervals, line, panel, rule, words
-from tongues.plan import Option, Plan
+from tongues.pages.series import LOSS, domain, series_name, series_of
+from tongues.plan.options import Option
+from tongues.plan.plan import Plan
 from tongues.plan.strategies import starting_loss
 from tongues.quantities import show_count
-from tongues.report.theme import LOSS, domain, series, series_of
 
 __all__ = ["plan_figures"]
 
@@ -94,7 +95,7 @@ def _option_row(option: Option, rank: int, plan: Plan) -> Row:
         details.append(f"saves {saved:.0%}" if saved >= 0 else f"costs {-saved:.0%} more")
     names = ("params", "tokens", "flops", "loss", "hours", "cost", "compute_saved")
     row: Row = {"rank": rank, "option": option.name, "taken": taken}
-    row |= {"series": series(option.way.strategy)}
+    row |= {"series": series_name(option.way.strategy)}
     row |= {name: getattr(option, name) for name in names}
     row |= {"value": option.loss if by_loss else option.flops}
     row |= {"projection": bool(option.projection), "details": " · ".join(details)}
@@ -120,7 +121,7 @@ def _flat_range(plan: Plan) -> Figure | None:
         same = same and option.way.replay in (0.0, taken.way.replay)
         if not same or option.params is None or abs(option.flops / taken.flops - 1.0) >= 0.01:
             continue
-        shared: Row = {"series": series(option.way.strategy), "option": option.name}
+        shared: Row = {"series": series_name(option.way.strategy), "option": option.name}
         mark: Row = {"params": option.params, "loss": option.loss}
         marks.append({"kind": "option"} | shared | mark)
         losses = [] if option.way.settled else option.way.loss_of(N, flat.flops / (6.0 * N))
