@@ -29,9 +29,8 @@ from tongues.recipe import Study, load_recipe
 from tongues.report.pilot import write_pilot
 from tongues.runs import read_run, run_rows
 from tongues.study import plan_runs, run_all
-from tongues.study.pilot.belief import learn
+from tongues.study.pilot.belief import Frame, Point, believe_block
 from tongues.study.pilot.design import with_parents
-from tongues.study.pilot.prior import BLOCKS, Frame, Point, Scale
 from tongues.study.pilot.rounds import PilotState, conduct
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
@@ -216,12 +215,11 @@ def drawn(N: np.ndarray, D: np.ndarray, loss: np.ndarray, number: int) -> list[F
         if len(np.unique(N[picked])) >= 3 and np.ptp(np.log(D[picked])) > math.log(4):
             break
     size, tokens = (float(np.exp(np.log(values[picked]).mean())) for values in (N, D))
-    scale = Scale(size, tokens, 0.45 * math.log(50_000))
     every = [Point("scratch", float(N[i]), float(D[i]), float(C[i])) for i in range(len(N))]
     points = [every[i] for i in picked]
     start = math.log10(C[picked].min())
-    frame = Frame(scale, start, number)
-    belief = learn(BLOCKS["target"], points, loss[picked].tolist(), frame)
+    frame = Frame(size, tokens, 0.45 * math.log(50_000), start, number)
+    belief = believe_block("target", points, loss[picked].tolist(), frame)
     return [
         hold("scratch", belief.foretold(every[i]), float(loss[i]), every[i].flops / most)
         for i in random.choice(large, min(3, len(large)), replace=False)

@@ -16,6 +16,7 @@ from tongues.laws.inverse import (
     tokens_for,
 )
 from tongues.laws.law import HoldOut, Law, Leverage
+from tongues.laws.predict import Prediction, Predictor
 from tongues.laws.presets import PRESETS, preset, read_laws_file
 from tongues.laws.transfer import Curve, Saving, Savings, savings
 
@@ -28,6 +29,8 @@ __all__ = [
     "Law",
     "LawComparison",
     "Leverage",
+    "Prediction",
+    "Predictor",
     "Saving",
     "Savings",
     "about_saving",

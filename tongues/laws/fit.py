@@ -118,6 +118,7 @@ class FitTask:
             range=fitted.range,
             fixed=dict(ties.fixed),
             tied=dict(ties.tied),
+            rows=fitted,
             warnings=doubts_of_fit(
                 problem, optimum, rows, fitted, self.base, self.draws, params, draws, interval
             ),

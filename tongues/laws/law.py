@@ -15,6 +15,8 @@ from tongues.frames import text_table, to_frame
 from tongues.laws import describe
 from tongues.laws.allocation import allocate
 from tongues.laws.forms import FORMS, Form, check_names
+from tongues.laws.predict import Prediction, Predictor, predictor_of
+from tongues.laws.rows import Rows
 from tongues.laws.uncertainty import percentiles, upright
 from tongues.roles import Roles
 
@@ -83,6 +85,7 @@ class Law:
     holdout: how well the small ones predict the largest.
     source: where a printed law comes from. strategy, target: which runs it is the law of.
     roles: base languages and targets of these runs, where it was fitted on runs.
+    rows: what it was fitted on, for predictions; None for a law taken from print.
     """
 
     form: str
@@ -105,6 +108,7 @@ class Law:
     strategy: str = ""
     target: str = ""
     roles: Roles | None = None
+    rows: Rows | None = None
 
     def __post_init__(self) -> None:
         """Refuse a form or parameters that do not belong together."""
@@ -156,8 +160,31 @@ class Law:
     def loss_interval(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The 95 % interval of the predicted loss; it leaves out the noise of a single run."""
+        """The 95 % interval of the law's curve, its form taken as true; `predict` is about runs."""
         return percentiles(self.loss_draws(N, D, **others))
+
+    def predictor(self, draws: int = 1000, seed: int = 0) -> Predictor:
+        """Draws of whole laws with their errors, to be asked anywhere: `predictor(N=…, D=…)`.
+
+        The error of the law's form is a drift that grows with the distance from its runs in
+        compute and in tokens per parameter; its size, and the scatter of single runs, are learned
+        from the law's own rows. A law without rows has what is usual of both.
+        """
+        return predictor_of(
+            self.equation,
+            self.params,
+            self.rows,
+            draws=draws,
+            seed=seed,
+            params_draws=self.draws,
+            ends=self.range,
+        )
+
+    def predict(
+        self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
+    ) -> Prediction:
+        """What one run there would end at, with its 95 % predictive interval and draws."""
+        return self.predictor()(N, D, **others)
 
     def _variables(
         self, N: ArrayLike | None, D: ArrayLike | None, others: Mapping[str, ArrayLike]
@@ -217,6 +244,7 @@ class Law:
             "leverage": [asdict(one) for one in self.leverage],
             "warnings": [asdict(caution) for caution in self.warnings],
             "range": self.range,
+            "rows": self.rows.to_json() if self.rows else None,
             "fixed": self.fixed,
             "tied": self.tied,
         }
@@ -231,6 +259,7 @@ class Law:
         try:
             stored = _Stored.model_validate(data)
             roles = Roles.from_json(stored.roles) if stored.roles else None
+            rows = Rows.from_json(stored.rows) if stored.rows else None
         except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
             first = error.errors()[0] if isinstance(error, ValidationError) else {}
             where = ".".join(map(str, first.get("loc", ())))
@@ -241,7 +270,7 @@ class Law:
             what = f"the draws of its {form.name} law are not of its parameters, or of one number"
             raise UserError(what, hint="write it again by `tongues fit`")
         values = {name: getattr(stored, name) for name in _Stored.model_fields if name != "law"}
-        return cls(form.name, **values | {"draws": draws, "roles": roles})
+        return cls(form.name, **values | {"draws": draws, "roles": roles, "rows": rows})
 
 
 def _plain(value: Any) -> Any:
@@ -291,3 +320,4 @@ class _Stored(BaseModel):
     strategy: str
     target: str
     roles: dict[str, Any] | None = None
+    rows: dict[str, Any] | None = None

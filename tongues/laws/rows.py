@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +47,23 @@ class Rows:
         columns = {name: values[index] for name, values in self.variables.items()}
         kept, run = _numbered(self.run[index])
         return type(self)(columns, self.loss[index], run, tuple(self.runs[i] for i in kept))
+
+    def to_json(self) -> dict[str, Any]:
+        """A list a column; each row's run by its name."""
+        columns = {name: values.tolist() for name, values in self.variables.items()}
+        return {
+            "variables": columns,
+            "loss": self.loss.tolist(),
+            "runs": [self.runs[i] for i in self.run.tolist()],
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """The rows that `to_json` wrote."""
+        variables = {name: positive(name, v, zero=True) for name, v in plain["variables"].items()}
+        distinct, run = _numbered(np.asarray(plain["runs"], dtype=str))
+        names = tuple(map(str, distinct))
+        return cls(variables, positive("loss", plain["loss"]), run, names)
 
 
 def positive(name: str, values: ArrayLike, *, zero: bool = False) -> np.ndarray:

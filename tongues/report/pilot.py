@@ -133,7 +133,11 @@ def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
         "less often."
     ]
     if wide:  # the runs bend away from their laws, or leave the laws open
-        bent = [name for name, one in pilot.beliefs.items() if np.median(one.drift) > _BENT]
+        bent = [
+            name
+            for name, one in pilot.beliefs.items()
+            if np.median(one.drawn.drift / one.drawn.scatter) > _BENT
+        ]
         why = "So few small runs, so far away, leave the laws that open."
         why = f"The small runs bend away from their laws ({', '.join(bent)})." if bent else why
         lines.append(
@@ -197,8 +201,8 @@ def _runs(pilot: PilotState) -> list[Block]:
 
 
 def _grounds(pilot: PilotState) -> str:
-    scatter = {name: float(np.median(one.scatter)) for name, one in pilot.beliefs.items()}
-    drift = {name: percentiles(one.scatter * one.drift) for name, one in pilot.beliefs.items()}
+    scatter = {name: float(np.median(one.drawn.scatter)) for name, one in pilot.beliefs.items()}
+    drift = {name: percentiles(one.drawn.drift) for name, one in pilot.beliefs.items()}
     drifts = ", ".join(f"{name} {low:.1%} to {high:.1%}" for name, (low, high) in drift.items())
     return (
         "Losses are those that runs end at. An interval adds up what the runs leave open about the "

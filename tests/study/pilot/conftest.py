@@ -10,10 +10,10 @@ import pytest
 from tests.records import make_run
 from tongues.files import write_json
 from tongues.laws import Law
+from tongues.laws.predict import sampler
 from tongues.randomness import derive_seed
 from tongues.recipe import Recipe, load_recipe
 from tongues.runs import Base, write_run
-from tongues.study.pilot import belief
 from tongues.train import RunPlan, derive
 
 RECIPE = """
@@ -39,8 +39,7 @@ Trainer = Callable[[Sequence[RunPlan]], None]
 @pytest.fixture
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer moves of the walkers, where it is not their draws that are looked at."""
-    monkeypatch.setattr(belief, "_MOVES", 5)
-    monkeypatch.setattr(belief, "_APART", 20)
+    monkeypatch.setattr(sampler, "_LAST", 4)
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tongues.laws import Law
-from tongues.study.pilot.belief import Belief, learn
-from tongues.study.pilot.prior import BLOCKS, Frame, Point, Scale, log_losses
+from tongues.study.pilot.belief import BLOCKS, Frame, PilotBelief, Point, believe_block
 
-SCALE = Scale(2e5, 4e5, 3.0)
+SCALE = (2e5, 4e5, 3.0)
 LAWS = {
     "scratch": Law("chinchilla", {"E": 1.8, "A": 60.0, "alpha": 0.4, "B": 150.0, "beta": 0.4}),
     "cpt": Law("cpt", {"E": 1.8, "A": 60.0, "alpha": 0.4, "B": 20.0, "beta": 0.25, "gamma": 0.03}),
@@ -32,16 +31,16 @@ def small_runs(seed: int, spread: float = 0.008) -> tuple[list[Point], list[floa
     return points, (np.array(losses) * noise).tolist()
 
 
-def belief_of(seed: int, spread: float = 0.008) -> Belief:
-    return learn(BLOCKS["target"], *small_runs(seed, spread), Frame(SCALE, START, seed), draws=300)
+def belief_of(seed: int, spread: float = 0.008) -> PilotBelief:
+    return believe_block("target", *small_runs(seed, spread), Frame(*SCALE, START, seed), draws=300)
 
 
 @pytest.fixture(scope="module")
-def beliefs() -> list[Belief]:
+def beliefs() -> list[PilotBelief]:
     return [belief_of(seed) for seed in range(5)]
 
 
-def test_what_is_foretold_ten_times_further_holds_the_truth(beliefs: list[Belief]) -> None:
+def test_what_is_foretold_ten_times_further_holds_the_truth(beliefs: list[PilotBelief]) -> None:
     inside = []
     for role, law in LAWS.items():
         far = point(role, 7e5, 1.4e6)
@@ -51,20 +50,20 @@ def test_what_is_foretold_ten_times_further_holds_the_truth(beliefs: list[Belief
     assert sum(inside) >= 9
 
 
-def test_without_runs_little_is_believed_and_runs_narrow_it(beliefs: list[Belief]) -> None:
-    before = learn(BLOCKS["target"], [], [], Frame(SCALE, START, 1), draws=300)
+def test_without_runs_little_is_believed_and_runs_narrow_it(beliefs: list[PilotBelief]) -> None:
+    before = believe_block("target", [], [], Frame(*SCALE, START, 1), draws=300)
     far = point("scratch", 7e5, 1.4e6)
     spread = [np.log(belief.foretold(far)).std() for belief in (before, beliefs[0])]
     assert spread[1] < spread[0] / 4
 
 
-def test_an_interval_widens_with_distance_and_with_noise(beliefs: list[Belief]) -> None:
+def test_an_interval_widens_with_distance_and_with_noise(beliefs: list[PilotBelief]) -> None:
     near, far = point("scratch", 4e5, 4e5), point("scratch", 4e6, 4e7)
     widths = [np.log(beliefs[0].foretold(one)).std() for one in (near, far)]
     assert widths[0] < widths[1]
     noisy = belief_of(0, spread=0.04)
     assert np.log(noisy.foretold(near)).std() > 2 * widths[0]
-    assert np.median(noisy.scatter) > 2 * np.median(beliefs[0].scatter)
+    assert np.median(noisy.drawn.scatter) > 2 * np.median(beliefs[0].drawn.scatter)
 
 
 def test_runs_that_bend_away_from_their_law_widen_the_interval() -> None:
@@ -75,11 +74,11 @@ def test_runs_that_bend_away_from_their_law_widen_the_interval() -> None:
     ]
     far = point("scratch", 7e5, 1.4e6)
     straight, followed = (
-        learn(BLOCKS["target"], points, given, Frame(SCALE, START, 1), draws=600)
+        believe_block("target", points, given, Frame(*SCALE, START, 1), draws=600)
         for given in (losses, bent)
     )
     spread = [np.log(belief.foretold(far)).std() for belief in (straight, followed)]
-    strayed = [np.median(belief.drift * belief.scatter) for belief in (straight, followed)]
+    strayed = [np.median(belief.drawn.drift) for belief in (straight, followed)]
     assert strayed[1] > 1.5 * strayed[0]
     assert spread[1] > 1.3 * spread[0]
     assert np.median(followed.foretold(far)) < np.median(straight.foretold(far))
@@ -89,7 +88,7 @@ def test_two_seeds_agree_in_the_width_of_what_is_foretold() -> None:
     points, losses = small_runs(1)
     widths = []
     for seed in (1, 2):
-        belief = learn(BLOCKS["target"], points, losses, Frame(SCALE, START, seed))
+        belief = believe_block("target", points, losses, Frame(*SCALE, START, seed))
         ends = [
             np.percentile(np.log(belief.foretold(point(role, 7e5, 1.4e6))), (2.5, 97.5))
             for role in LAWS
@@ -98,7 +97,7 @@ def test_two_seeds_agree_in_the_width_of_what_is_foretold() -> None:
     np.testing.assert_allclose(widths[0], widths[1], rtol=0.1)
 
 
-def test_the_law_for_the_planner_is_that_of_the_draws(beliefs: list[Belief]) -> None:
+def test_the_law_for_the_planner_is_that_of_the_draws(beliefs: list[PilotBelief]) -> None:
     far = point("cpt", 7e5, 1.4e6)
     law, draws = beliefs[0].law(far), beliefs[0].expected(far)
     assert law.loss(far.N, far.D) == pytest.approx(np.median(draws))
@@ -106,15 +105,15 @@ def test_the_law_for_the_planner_is_that_of_the_draws(beliefs: list[Belief]) -> 
     assert law.range["N"] == (1e5, 4e5)
 
 
-def test_the_same_runs_leave_the_same_belief(beliefs: list[Belief]) -> None:
+def test_the_same_runs_leave_the_same_belief(beliefs: list[PilotBelief]) -> None:
     again = belief_of(0)
-    np.testing.assert_array_equal(again.z, beliefs[0].z)
+    np.testing.assert_array_equal(again.drawn.z, beliefs[0].drawn.z)
     far = point("cpt", 7e5, 1.4e6)
     np.testing.assert_array_equal(again.foretold(far), beliefs[0].foretold(far))
 
 
 def test_the_loss_on_the_source_takes_up_how_unsure_its_start_is() -> None:
-    block, law = BLOCKS["forgetting"], {"F": 8e3, "A": 0.2, "kappa": 0.13, "W": 0.2, "B": 1.5e5}
+    law = {"F": 8e3, "A": 0.2, "kappa": 0.13, "W": 0.2, "B": 1.5e5}
     truth = Law("forgetting", law | {"beta": 0.095})
     points = [
         Point("forgetting", 1e5, D, 6e5 * D, r, 3.1)
@@ -122,7 +121,7 @@ def test_the_loss_on_the_source_takes_up_how_unsure_its_start_is() -> None:
         for r in (0.0, 0.05, 0.2, 0.5)
     ]
     losses = [float(truth.loss(D=p.D, r=p.r, S=p.S)) for p in points]
-    belief = learn(block, points, losses, Frame(SCALE, START, 1), draws=300)
+    belief = believe_block("forgetting", points, losses, Frame(*SCALE, START, 1), draws=300)
     sure = Point("forgetting", 1e5, 1e6, 6e11, 0.1, 3.0)
     start = 3.0 * np.exp(0.05 * np.random.default_rng(0).standard_normal(300))
     unsure = replace(sure, S=start)
@@ -134,18 +133,16 @@ def test_the_loss_on_the_source_takes_up_how_unsure_its_start_is() -> None:
 
 
 def test_log_losses_are_those_of_the_forms() -> None:
-    block = BLOCKS["target"]
-    z = block.middle[None]
+    frame, block = Frame(*SCALE, START, 1), BLOCKS["target"]
+    belief = believe_block("target", [], [], frame, draws=100)
+    z = belief.drawn.block.middle[None]
     points = [point(role, 3e5, 5e5) for role in LAWS]
-    belief = learn(block, [], [], Frame(SCALE, START, 1), draws=100)
-    for i, one in enumerate(points):
-        params = {
-            n: float(v[0])
-            for n, v in block.params(
-                one.role, dict(zip(block.spread, z.T, strict=False)), SCALE
-            ).items()
-        }
-        form = block.roles[one.role]
-        expected = np.log(Law(form, params).loss(one.N, one.D))
-        assert log_losses(block, z, points, SCALE)[0, i] == pytest.approx(float(expected))
-    assert belief.z.shape == (100, len(block.spread) + 1)  # and the drift
+    logs = belief.log_losses(z, points)[0]
+    params: dict[str, float] = {}
+    for one, log in zip(points, logs, strict=True):
+        params = {name: float(of[0]) for name, of in block.params(one.role, z, frame).items()}
+        expected = np.log(Law(block.roles[one.role], params).loss(one.N, one.D))
+        assert log == pytest.approx(float(expected))
+    term = params["B"] * frame.D ** -params["beta"] * frame.N ** -params["gamma"]
+    assert term == pytest.approx(0.4 * np.exp(-0.4) * frame.loss)
+    assert belief.drawn.z.shape == (100, len(block.spread))

@@ -6,8 +6,18 @@ ones of this package are.
 """
 
 from tongues.laws.forms.forgetting import FORGETTING
-from tongues.laws.forms.form import VARIABLES, CurvedForm, Form, Inverse, Split, Values, check_names
-from tongues.laws.forms.power_terms import Exponent, PowerForm, Term, TwoTerms
+from tongues.laws.forms.form import (
+    VARIABLES,
+    CurvedForm,
+    Exponent,
+    Form,
+    Inverse,
+    Split,
+    Term,
+    Values,
+    check_names,
+)
+from tongues.laws.forms.power_terms import PowerForm, TwoTerms
 from tongues.laws.forms.published import (
     CHINCHILLA,
     CPT,

@@ -11,12 +11,15 @@ from numpy.typing import ArrayLike
 from tongues.errors import UserError, nearest
 
 __all__ = [
+    "SIGNED",
     "VARIABLES",
     "CurvedForm",
+    "Exponent",
     "Form",
     "Inverse",
     "Spans",
     "Split",
+    "Term",
     "Values",
     "check_names",
 ]
@@ -35,6 +38,36 @@ VARIABLES: Mapping[str, str] = {
 }
 
 _NEEDS = {"compute": {"E", "A", "gamma"}, "repetition": {"R_D", "R_N"}}
+
+
+_POSITIVE = tuple(np.geomspace(0.02, 2.0, 12).tolist())
+SIGNED = tuple(np.linspace(-0.6, 1.6, 12).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Exponent:
+    """A power of one variable: `variable ** -name`, looked for on `grid`, kept in `[low, high]`."""
+
+    name: str
+    variable: str
+    low: float = 0.01
+    high: float = 3.0
+    grid: tuple[float, ...] = _POSITIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One addend of a law: a positive coefficient over powers of the variables."""
+
+    coefficient: str
+    exponents: tuple[Exponent, ...] = ()
+
+    def value(self, params: Values, variables: Values) -> np.ndarray:
+        """The term in nats per token; parameters and variables broadcast."""
+        value = np.asarray(params[self.coefficient])
+        for exponent in self.exponents:
+            value = value * variables[exponent.variable] ** -params[exponent.name]
+        return value
 
 
 class Split(Protocol):
@@ -85,6 +118,10 @@ class Form(ABC):
         the text lose their value), or `forgetting` of the source language.
     strategy: the runs it is about, `scratch` or `cpt`; empty where it may be either.
     compared: whether `--compare` fits it; one with a base is then compared on continued runs.
+    terms: its coefficients with the powers each stands over; a prediction states what is usual of
+        a coefficient by its term's share of the loss.
+    spread: the middle and deviation of the logarithm of a parameter, before any run, where it is
+        in no term.
     pairs: the pairs of parameters whose bootstrap draws the figure shows.
     split: of compute, for `allocate` and `frontier`. inverse: for `tokens_for` and `params_for`.
     least_replay: from parameters, a source loss, tokens and the loss before the first step to the
@@ -103,6 +140,8 @@ class Form(ABC):
     role: Literal["loss", "compute", "repetition", "forgetting"] = "loss"
     strategy: Literal["", "scratch", "cpt"] = ""
     compared: bool = False
+    terms: tuple[Term, ...] = ()
+    spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     pairs: tuple[tuple[str, str], ...] = ()
     split: Split | None = None
     inverse: Inverse | None = None

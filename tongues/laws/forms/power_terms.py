@@ -9,41 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.laws.forms.form import Form, Values
+from tongues.laws.forms.form import Exponent, Form, Term, Values
 
-__all__ = ["SIGNED", "Exponent", "PowerForm", "Term", "TwoTerms"]
+__all__ = ["PowerForm", "TwoTerms"]
 
-_POSITIVE = tuple(np.geomspace(0.02, 2.0, 12).tolist())
-SIGNED = tuple(np.linspace(-0.6, 1.6, 12).tolist())
 _ENDLESS = 600.0  # a log coefficient beyond which no number holds it
 _HALVINGS = 80  # of an interval of log sizes: to beyond what rounding shows
 _LARGEST = 300.0  # natural log of the largest size that is looked at
-
-
-@dataclass(frozen=True, slots=True)
-class Exponent:
-    """A power of one variable: `variable ** -name`, looked for on `grid`, kept in `[low, high]`."""
-
-    name: str
-    variable: str
-    low: float = 0.01
-    high: float = 3.0
-    grid: tuple[float, ...] = _POSITIVE
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One addend of a law: a positive coefficient over powers of the variables."""
-
-    coefficient: str
-    exponents: tuple[Exponent, ...] = ()
-
-    def value(self, params: Values, variables: Values) -> np.ndarray:
-        """The term in nats per token; parameters and variables broadcast."""
-        value = np.asarray(params[self.coefficient])
-        for exponent in self.exponents:
-            value = value * variables[exponent.variable] ** -params[exponent.name]
-        return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,6 +35,7 @@ class PowerForm(Form):
         free, closed = _names(self.fitted), TwoTerms.of(terms)
         values = {
             "free": free,
+            "terms": terms,
             "taken_names": tuple(name for name in _names(self.taken) if name not in free),
             "variables": tuple(dict.fromkeys(e.variable for t in terms for e in t.exponents)),
             "split": self.split or closed,

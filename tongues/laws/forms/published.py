@@ -5,8 +5,8 @@ from itertools import product
 
 import numpy as np
 
-from tongues.laws.forms.form import CurvedForm, Spans, Values
-from tongues.laws.forms.power_terms import SIGNED, Exponent, PowerForm, Term
+from tongues.laws.forms.form import SIGNED, CurvedForm, Exponent, Spans, Term, Values
+from tongues.laws.forms.power_terms import PowerForm
 
 __all__ = ["CHINCHILLA", "CPT", "DATA_CONSTRAINED", "EXTENDED", "KAPLAN", "POWER", "POWER_FLOOR"]
 

@@ -13,9 +13,8 @@ from tongues.plan import BaseCheckpoint, Known, Option, Plan, Question, gather_l
 from tongues.plan.recommend import KEPT
 from tongues.recipe import Recipe
 from tongues.runs import read_run
-from tongues.study.pilot.belief import Belief
+from tongues.study.pilot.belief import PilotBelief, Point
 from tongues.study.pilot.candidates import PilotBudget, base_budget
-from tongues.study.pilot.prior import Point
 from tongues.train.base import find_base, model_folder
 from tongues.train.rules import nearest_shape
 
@@ -90,7 +89,7 @@ def first_guess(recipe: Recipe, means: PilotBudget, settled: Settled) -> dict[st
 
 
 def advise_run(
-    recipe: Recipe, means: PilotBudget, settled: Settled, beliefs: Mapping[str, Belief]
+    recipe: Recipe, means: PilotBudget, settled: Settled, beliefs: Mapping[str, PilotBelief]
 ) -> PilotAdvice:
     """Lay out the options for the real budget by what is believed, and recommend one."""
     assert recipe.pilot
@@ -121,7 +120,7 @@ def _plan(
     means: PilotBudget,
     recipe: Recipe,
     question: Question,
-    beliefs: Mapping[str, Belief],
+    beliefs: Mapping[str, PilotBelief],
     points: Mapping[str, Point],
 ) -> tuple[Plan, bool]:
     """The options by the laws as they are at these points; whether the source can be kept."""

@@ -1,70 +1,123 @@
-"""What the runs of a pilot leave to believe about its laws, and the losses they foretell.
+"""What the runs of a pilot leave to believe about its laws.
 
-The log of a final loss is its law, a drift and a scatter. The scatter is each run's own (seeds).
-The drift is how the form of the law is wrong: its slope strays from the law's as a random walk over
-the log of compute, its own for each role. Runs hold it down, and what they show of a bend goes on
-beyond them, ever less sure. How large both are is learned from the runs, starting from what the
-block states.
+A run of a pilot leaves up to three losses, each of its own role: `source` (what a base model ends
+at on its own language), `scratch` or `cpt` (what a run ends at on the language it learns) and
+`forgetting` (what a continued run ends at on its base's language). Laws that share parameters
+make a block. The engine is that of every prediction, `tongues.laws.predict`; here are the blocks
+with what is thought of them before any run.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tongues.laws import FORMS, Law
+from tongues.laws.predict import Belief, Block, Chart, DriftWalks, Places, Scale, learn
 from tongues.randomness import derive_seed
-from tongues.study.pilot.prior import Frame, LawBlock, Point, log_losses, params_of
 
-__all__ = ["Belief", "learn", "strays"]
+__all__ = ["BLOCKS", "Frame", "PilotBelief", "PilotBlock", "Point", "believe_block"]
 
-_STATED = 4.0  # how many runs the stated scatter counts as
 _DRAWS = 2000
-_TIMES = 2  # that every walker is drawn
-_MOVES = 40  # of every walker, each time the runs weigh a little more
-_APART = 300  # moves between its draws, when they weigh all they do
-_KEPT = 0.5  # share of the walkers that count when the runs weigh a little more
-_HALVINGS = 40  # of the weight that is looked for
-_LONG = 0.1  # share of moves that are a whole distance between walkers
+_WALKERS = 500
+_SURE = 0.4  # deviation of the logarithm of the scatter, as of four runs
+_UNSURE = 0.9  # of the drift: a factor of 2.5
 Array = np.ndarray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Belief:
-    """Draws from what is believed of a block's laws after its runs.
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A loss that is measured or predicted.
 
-    points: of what was measured. axes, spans: the covariance of their drifts over a tenfold's, by
-    its axes and their variances. off: of each draw, how the runs lie beside its laws, along those
-    axes. z: coordinates of every draw. drift: of each draw, in units of its scatter over a tenfold
-    of compute. scatter: of each draw, in log loss.
+    N: parameters. D: tokens of the role's law: of the target language alone for `cpt`, all tokens
+    of the run for the others. flops: of the run itself, its parent's left out. r: share of replay.
+    S: loss on the source before the first step, nats per token, or one for every draw.
     """
 
-    block: LawBlock
+    role: str
+    N: float
+    D: float
+    flops: float
+    r: float = 0.0
+    S: float | Array = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What all beliefs of a pilot have in common.
+
+    N, D, loss: the middle that spreads are stated about: parameters, tokens, nats per token.
+    start: log10 of the FLOPs of the smallest run there may be, where drifts begin. seed: of all
+    draws.
+    """
+
+    N: float
+    D: float
+    loss: float
+    start: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PilotBlock:
+    """Laws that share parameters, and what is thought of them beforehand.
+
+    roles: those of its losses, with the form of each.
+    spread: of every coordinate, its middle and standard deviation; all but `gamma` are logarithms,
+        of losses in units of the frame's.
+    scatter: how far a final loss lies from its law, in log loss, until runs show it.
+    """
+
+    name: str
+    roles: Mapping[str, str]
+    spread: Mapping[str, tuple[float, float]]
+    scatter: float
+
+    def params(self, role: str, z: Array, frame: Frame) -> dict[str, Array]:
+        """The parameters of a role's form, of rows of coordinates."""
+        form = FORMS.find(self.roles[role])
+        named = {name: z[:, i] for i, name in enumerate(self.spread)}
+        if role == "cpt":  # its token term is stated by what it is less than that of scratch
+            named |= {"B": named["B"] + named["less"], "beta": named["beta_cpt"]}
+        scale = Scale({"N": frame.N, "D": frame.D}, frame.loss)
+        if role == "forgetting":
+            tokens = math.log(frame.D)
+            named |= {name: named[name] + tokens for name in ("F", "B")}
+            named |= {name: np.full(len(z), math.log(of)) for name, of in form.given.items()}
+        return Chart(form, scale).params(named)
+
+    def framed(self, frame: Frame) -> Block:
+        """The block as the engine has it."""
+        middle, deviation = np.array(list(self.spread.values())).T
+        return Block(
+            roles=self.roles,
+            middle=middle,
+            spread=np.diag(deviation),
+            params=lambda role, z: self.params(role, z, frame),
+            scatter=(math.log(self.scatter), _SURE),
+            drift=(math.log(2.0 * self.scatter), _UNSURE),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PilotBelief:
+    """Draws from what is believed of a block's laws after its runs at `points`."""
+
+    block: PilotBlock
     frame: Frame
     points: tuple[Point, ...]
-    axes: Array
-    spans: Array
-    off: Array
-    z: Array
-    drift: Array
-    scatter: Array
+    drawn: Belief
 
     def foretold(self, point: Point) -> Array:
         """The loss of one run there in every draw, seed and drift included, nats per token."""
-        return np.exp(self._log_law(point) + self._strayed(point, scatter=True))
+        name = (self.block.name, point.role, f"{point.N:.6g}", f"{point.D:.6g}", f"{point.r:.6g}")
+        seed = derive_seed(self.frame.seed, "foretold", *name)
+        return self.drawn.run(self._place(point), seed)[:, 0]
 
     def expected(self, point: Point) -> Array:
         """The same without the scatter of a single run."""
-        return np.exp(self._log_law(point) + self._strayed(point, scatter=False))
-
-    def factor(self, point: Point) -> Array:
-        """What the drift multiplies the law by there, in every draw."""
-        return np.exp(self._strayed(point, scatter=False))
-
-    def params(self, role: str) -> dict[str, Array]:
-        """The parameters of a role's law in every draw."""
-        return params_of(self.block, role, self.z, self.frame.scale)
+        return self.drawn.expected(self._place(point))[:, 0]
 
     def law(self, point: Point, around: Sequence[Point] = (), target: str = "") -> Law:
         """The law of the point's role as it is to be used there: the drift is put into E, A and B.
@@ -73,8 +126,11 @@ class Belief:
         the points around it, so scaled that they give the middle of the draws at the point.
         """
         role, form = point.role, FORMS.find(self.block.roles[point.role])
-        factor, params = self.factor(point), self.params(role)
-        curves = np.stack([self._log_law(one) for one in (point, *around)], axis=-1)
+        factor, params = self.drawn.factor(self._place(point))[:, 0], self.drawn.params(role)
+        curves = np.concatenate(
+            [self.drawn.block.log_loss(self.drawn.z, self._place(one)) for one in (point, *around)],
+            axis=-1,
+        )
         typical = int(((curves - curves.mean(0)) ** 2).sum(-1).argmin())
         middle = np.median(curves[:, 0] + np.log(factor)) - curves[typical, 0]
         scaled = ("E", "A", "B") if "E" in params else ()  # no factor of a law of forgetting
@@ -83,8 +139,7 @@ class Belief:
             for name, values in params.items()
         }
         draws = {
-            name: values * factor if name in scaled else np.broadcast_to(values, factor.shape)
-            for name, values in params.items()
+            name: values * factor if name in scaled else values for name, values in params.items()
         }
         measured = [one for one in self.points if one.role == role]
         of_size = {"N": "N", "D": "D", "C": "flops"}
@@ -101,141 +156,87 @@ class Belief:
             target=target,
         )
 
-    def _log_law(self, point: Point) -> Array:
+    def log_losses(self, z: Array, points: Sequence[Point]) -> Array:
+        """The laws' own log losses at rows of coordinates, (rows, points)."""
+        columns = [self.drawn.block.log_loss(z, _places(self.block, [one])) for one in points]
+        return np.concatenate(columns, axis=-1) if columns else np.empty((len(z), 0))
+
+    def strays(self, points: Sequence[Point]) -> Array:
+        """Covariance of the drifts at these points before any run, of drifts of the usual size."""
+        walks = self.drawn.walks
+        features = np.concatenate(
+            [walks.features(p.variables, p.flops) for p in map(self._place, points)]
+        )
+        roles = np.array([point.role for point in points])
+        same = roles[:, None] == roles[None, :]
+        return np.where(same, float(np.median(self.drawn.drift)) ** 2 * features @ features.T, 0.0)
+
+    def _place(self, point: Point) -> Places:
+        places = _places(self.block, [point])
         if isinstance(point.S, float):
-            return log_losses(self.block, self.z, [point], self.frame.scale)[:, 0]
-        S = np.resize(point.S, len(self.z))
-        variables = {"D": np.full(len(S), point.D), "r": np.full(len(S), point.r), "S": S}
-        form = FORMS.find(self.block.roles[point.role])
-        return np.log(form.loss(self.params(point.role), variables))
-
-    def _strayed(self, point: Point, *, scatter: bool) -> Array:
-        """Drift at a point in every draw, given how the runs lie beside their law."""
-        size, start = self.drift[:, None] ** 2, self.frame.start
-        shared = size * (_shared([point], self.points, start) @ self.axes)
-        weights = shared / (1.0 + size * self.spans)
-        own = size[:, 0] * float(_shared([point], [point], start)[0, 0])
-        left = np.maximum(own - (shared * weights).sum(-1), 0.0) + (1.0 if scatter else 0.0)
-        name = (self.block.name, point.role, f"{point.N:.6g}", f"{point.D:.6g}", f"{point.r:.6g}")
-        random = np.random.default_rng(derive_seed(self.frame.seed, "foretold", *name))
-        noise = self.scatter * np.sqrt(left) * random.standard_normal(len(self.z))
-        return (self.off * weights).sum(-1) + noise
+            return places
+        S = np.resize(point.S, len(self.drawn.z))[:, None]
+        return Places(places.role, {**places.variables, "S": S}, places.flops)
 
 
-def learn(
-    block: LawBlock,
-    points: Sequence[Point],
-    losses: Sequence[float],
-    frame: Frame,
-    draws: int = _DRAWS,
-) -> Belief:
+def believe_block(
+    name: str, points: Sequence[Point], losses: Sequence[float], frame: Frame, draws: int = _DRAWS
+) -> PilotBelief:
     """Draw the laws of a block from what its runs (may be none) leave to believe.
 
     losses: final ones, nats per token.
     """
-    measured = np.log(np.asarray(losses, dtype=float))
-    spans, axes = np.linalg.eigh(_shared(points, points, frame.start))
-    spans = np.maximum(spans, 0.0)
-    random = np.random.default_rng(derive_seed(frame.seed, "pilot", block.name, len(points)))
-    degrees = _STATED + len(points)
-
-    def misfit(z: Array) -> tuple[Array, Array, Array]:
-        """Residuals along the axes, their variances, and their squares with what was stated."""
-        off = measured - log_losses(block, z, points, frame.scale)
-        off = np.where(np.isfinite(off), off, 1e3) @ axes
-        variance = 1.0 + np.exp(2.0 * z[:, -1:]) * spans
-        return off, variance, _STATED * block.scatter**2 + (off**2 / variance).sum(-1)
-
-    def likelihood(z: Array) -> Array:
-        """The log likelihood of the runs, whatever their scatter."""
-        _, variance, squares = misfit(z)
-        return -0.5 * np.log(variance).sum(-1) - 0.5 * degrees * np.log(squares)
-
-    count = math.ceil(draws / _TIMES) if points else draws
-    z = block.middle + block.deviation * random.standard_normal((count, len(block.middle)))
-    z = _annealed(z, likelihood, block, random)[:draws] if points else z
-    off, _, squares = misfit(z)
-    scatter = np.sqrt(squares / random.chisquare(degrees, len(z)))
-    return Belief(block, frame, tuple(points), axes, spans, off, z, np.exp(z[:, -1]), scatter)
-
-
-def strays(belief: Belief, points: Sequence[Point]) -> Array:
-    """Covariance of the drifts at these points before any run, of drifts as they are believed."""
-    size = float(np.median((belief.scatter * belief.drift) ** 2))
-    return size * _shared(points, points, belief.frame.start)
-
-
-def _shared(first: Sequence[Point], second: Sequence[Point], start: float) -> Array:
-    """Covariance of the drifts of two points, where that of one a tenfold from the start has 1.
-
-    The drift's slope is a random walk over the logarithm of compute, and the drift its integral.
-    """
-    first_gone, second_gone = (
-        np.maximum(np.log10([point.flops for point in points]) - start, 0.0)
-        for points in (first, second)
+    block = BLOCKS[name]
+    measured: list[tuple[Places, Array]] = []
+    for role in block.roles:
+        own = [i for i, point in enumerate(points) if point.role == role]
+        if own:
+            of_role = _places(block, [points[i] for i in own])
+            measured.append((of_role, np.array([losses[i] for i in own], dtype=float)))
+    seed = derive_seed(frame.seed, "pilot", name, len(points))
+    drawn = learn(
+        block.framed(frame),
+        measured,
+        DriftWalks(frame.start),
+        draws=draws,
+        walkers=min(draws, _WALKERS),
+        seed=seed,
     )
-    roles = [np.array([point.role for point in points]) for points in (first, second)]
-    near = np.minimum(first_gone[:, None], second_gone[None, :])
-    far = np.maximum(first_gone[:, None], second_gone[None, :])
-    same = roles[0][:, None] == roles[1][None, :]
-    return np.where(same, near**2 * (3.0 * far - near) / 2.0, 0.0)
+    return PilotBelief(block, frame, tuple(points), drawn)
 
 
-def _annealed(
-    z: Array, likelihood: Callable[[Array], Array], block: LawBlock, random: np.random.Generator
-) -> Array:
-    """Draws of what is believed after the runs, by walkers z from what was thought before them.
+def _places(block: PilotBlock, points: Sequence[Point]) -> Places:
+    """Points of one role."""
+    role = points[0].role
+    names = FORMS.find(block.roles[role]).variables
+    numbers = {name: [getattr(point, name) for point in points] for name in names}
+    variables = {
+        name: np.array([of if isinstance(of, float) else float(np.median(of)) for of in values])
+        for name, values in numbers.items()
+    }
+    return Places(role, variables, np.array([point.flops for point in points]))
 
-    The runs weigh little at first and more with each step, so that walkers are never far from
-    where they belong (sequential Monte Carlo: Del Moral, Doucet and Jasra 2006). Between steps
-    each is moved by differences of others (ter Braak 2006).
-    """
-    weight, height = 0.0, likelihood(z)
 
-    def shares(further: float) -> Array:
-        return np.exp(further * (height - height.max()))
-
-    def counting(further: float) -> float:
-        """The share of the walkers that count when the runs weigh so much more."""
-        share = shares(further)
-        return float(share.sum() ** 2 / (share**2).sum() / len(share))
-
-    def move(weight: float) -> None:
-        """Move each half of the walkers by differences between those of the other, in place."""
-        half, deviation = len(z) // 2, block.deviation
-        halves = slice(0, half), slice(half, None)
-        for own, other in (halves, halves[::-1]):
-            here, there = z[own], z[other]
-            pairs = random.integers(0, len(there), (2, len(here)))
-            usual = 2.4 / math.sqrt(2.0 * z.shape[1]) * np.exp(-random.exponential(0.7, len(here)))
-            stride = np.where(random.random(len(here)) < _LONG, 1.0, usual)
-            moved = here + stride[:, None] * (there[pairs[0]] - there[pairs[1]])
-            moved += 1e-4 * deviation * random.standard_normal(moved.shape)
-            higher = likelihood(moved)
-            before = [(((one - block.middle) / deviation) ** 2).sum(-1) for one in (here, moved)]
-            gain = weight * (higher - height[own]) + 0.5 * (before[0] - before[1])
-            taken = np.log(random.random(len(here))) < gain
-            z[own] = np.where(taken[:, None], moved, here)
-            height[own] = np.where(taken, higher, height[own])
-
-    while weight < 1.0:
-        further, low, high = 1.0 - weight, 0.0, 1.0 - weight
-        if counting(further) < _KEPT:
-            for _ in range(_HALVINGS):
-                middle = 0.5 * (low + high)
-                low, high = (middle, high) if counting(middle) >= _KEPT else (low, middle)
-            further = low
-        weight += further
-        share = shares(further)
-        places = (np.arange(len(z)) + random.random()) / len(z)
-        chosen = np.searchsorted(np.cumsum(share) / share.sum(), places).clip(max=len(z) - 1)
-        chosen = random.permutation(chosen)
-        z, height = z[chosen], height[chosen]
-        for _ in range(_MOVES):
-            move(weight)
-    draws: list[Array] = []
-    for _ in range(_TIMES):
-        for _ in range(_APART):
-            move(1.0)
-        draws.append(z.copy())
-    return np.concatenate(draws)
+_ALONE = {
+    "E": (math.log(0.2), 1.5),
+    "A": (math.log(0.15), 1.5),
+    "B": (math.log(0.4), 0.8),
+    "alpha": (math.log(0.35), 0.7),
+    "beta": (math.log(0.25), 0.7),
+}
+_CONTINUED = {"less": (-0.4, 0.5), "beta_cpt": (math.log(0.2), 0.7), "gamma": (0.05, 0.1)}
+_FORGOTTEN = {
+    "F": (math.log(3e-3), 2.0),
+    "A": (math.log(0.3), 0.6),
+    "kappa": (math.log(0.12), 0.7),
+    "W": (math.log(0.2), 0.8),
+    "B": (math.log(0.5), 1.5),
+}
+BLOCKS = {
+    block.name: block
+    for block in (
+        PilotBlock("target", {"scratch": "chinchilla", "cpt": "cpt"}, _ALONE | _CONTINUED, 0.008),
+        PilotBlock("source", {"source": "chinchilla"}, _ALONE, 0.008),
+        PilotBlock("forgetting", {"forgetting": "forgetting"}, _FORGOTTEN, 0.015),
+    )
+}

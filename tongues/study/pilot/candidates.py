@@ -11,7 +11,7 @@ from tongues.models import SHAPES, find_shape, of_shape
 from tongues.quantities import Budget, show_count
 from tongues.recipe import Pilot, Recipe, Study
 from tongues.study.grid import plan_runs
-from tongues.study.pilot.prior import Point
+from tongues.study.pilot.belief import Point
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.rules import batch_by_size
 

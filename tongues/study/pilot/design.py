@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.study.pilot.belief import Belief, strays
+from tongues.study.pilot.belief import PilotBelief, Point
 from tongues.study.pilot.candidates import Candidate
-from tongues.study.pilot.prior import Point, log_losses
 
 __all__ = ["Forecast", "choose_runs", "cost_of", "forecast", "with_parents"]
 
@@ -97,7 +96,7 @@ def cost_of(runs: Iterable[Candidate]) -> float:
 
 
 def forecast(
-    beliefs: Mapping[str, Belief], options: Sequence[Candidate], real: Sequence[Point]
+    beliefs: Mapping[str, PilotBelief], options: Sequence[Candidate], real: Sequence[Point]
 ) -> Forecast:
     """The losses of all options and of the real run, as the laws believed in have them."""
     points, rows = list(real), {}
@@ -107,18 +106,18 @@ def forecast(
     strayed, noise = np.zeros((len(points), len(points))), np.zeros(len(points))
     slopes = []
     for belief in beliefs.values():
-        block, scale = belief.block, belief.frame.scale
+        block, drawn = belief.block, belief.drawn
         own = [i for i, point in enumerate(points) if point.role in block.roles]
         chosen = [points[i] for i in own]
-        strayed[np.ix_(own, own)] = strays(belief, chosen)
-        noise[own] = float(np.median(belief.scatter**2))
-        z = belief.z[np.linspace(0, len(belief.z) - 1, _DRAWS).astype(int)]
-        here = log_losses(block, z, chosen, scale)
+        strayed[np.ix_(own, own)] = belief.strays(chosen)
+        noise[own] = float(np.median(drawn.scatter**2))
+        z = drawn.z[np.linspace(0, len(drawn.z) - 1, _DRAWS).astype(int)]
+        here = belief.log_losses(z, chosen)
         slope = np.zeros((_DRAWS, len(points), len(block.spread)))
         for i, (_, deviation) in enumerate(block.spread.values()):
             moved = z.copy()
             moved[:, i] += _STEP
-            slope[:, own, i] = (log_losses(block, moved, chosen, scale) - here) / _STEP * deviation
+            slope[:, own, i] = (belief.log_losses(moved, chosen) - here) / _STEP * deviation
         slopes.append(slope)
     real_rows = tuple(range(len(real)))
     return Forecast(rows, real_rows, np.concatenate(slopes, axis=-1), strayed, noise)

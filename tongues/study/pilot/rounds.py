@@ -17,10 +17,9 @@ from tongues.recipe import Recipe
 from tongues.runs import read_run, run_rows, status_of
 from tongues.study.driver import State, run_all
 from tongues.study.pilot.advice import PilotAdvice, Settled, advise_run, around, first_guess, settle
-from tongues.study.pilot.belief import Belief, learn
+from tongues.study.pilot.belief import BLOCKS, Frame, PilotBelief, Point, believe_block
 from tongues.study.pilot.candidates import Candidate, PilotBudget, candidates, means_of
 from tongues.study.pilot.design import Forecast, choose_runs, cost_of, forecast, with_parents
-from tongues.study.pilot.prior import BLOCKS, Frame, LawBlock, Point, Scale
 from tongues.tokens.store import read_manifest
 from tongues.train import RunPlan
 
@@ -83,7 +82,7 @@ class PilotState:
     frame: Frame
     runs: tuple[Candidate, ...]
     measured: tuple[MeasuredLoss, ...]
-    beliefs: Mapping[str, Belief]
+    beliefs: Mapping[str, PilotBelief]
     advice: PilotAdvice | None
     lost: tuple[str, ...] = ()
 
@@ -96,7 +95,7 @@ class PilotState:
     def real(self) -> dict[str, Point]:
         """The real run as it is thought of now, by role, with numbers only."""
         if self.advice is None:
-            points, S = first_guess(self.recipe, self.means, self.settled), self.frame.scale.loss
+            points, S = first_guess(self.recipe, self.means, self.settled), self.frame.loss
             return {role: replace(point, S=S) for role, point in points.items()}
         points = self.advice.points
         return {role: replace(p, S=float(np.median(p.S))) for role, p in points.items()}
@@ -127,7 +126,7 @@ def begin(recipe: Recipe, workspace: Path) -> PilotState:
         for name in "ND"
     )
     start = math.log10(min(one.flops for one in with_parents(options)))
-    frame = Frame(Scale(N, D, _LOSS * math.log(vocabulary)), start, recipe.train.seed)
+    frame = Frame(N, D, _LOSS * math.log(vocabulary), start, recipe.train.seed)
     settled = settle(recipe, workspace, vocabulary)
     return PilotState(
         recipe, means, settled, tuple(options), frame, (), (), believe([], frame), None
@@ -261,25 +260,25 @@ def _read_losses(runs: Sequence[Candidate], folder: Path) -> list[MeasuredLoss]:
     return measured
 
 
-def believe(measured: Sequence[MeasuredLoss], frame: Frame) -> dict[str, Belief]:
+def believe(measured: Sequence[MeasuredLoss], frame: Frame) -> dict[str, PilotBelief]:
     """What is believed of every block of laws after these losses, of which there may be none."""
-    return {name: _learn(block, measured, frame) for name, block in BLOCKS.items()}
+    return {name: _learn(name, measured, frame) for name in BLOCKS}
 
 
-def _learn(block: LawBlock, measured: Iterable[MeasuredLoss], frame: Frame) -> Belief:
-    own = [one for one in measured if one.point.role in block.roles]
-    return learn(block, [one.point for one in own], [one.loss for one in own], frame)
+def _learn(name: str, measured: Iterable[MeasuredLoss], frame: Frame) -> PilotBelief:
+    own = [one for one in measured if one.point.role in BLOCKS[name].roles]
+    return believe_block(name, [one.point for one in own], [one.loss for one in own], frame)
 
 
 def hold_out(measured: Sequence[MeasuredLoss], frame: Frame) -> list[Held]:
     """The largest run of each role, foretold from the smaller ones of its block."""
     held: list[Held] = []
-    for role, block in ((role, of) for of in BLOCKS.values() for role in of.roles):
+    for role, name in ((role, of.name) for of in BLOCKS.values() for role in of.roles):
         own = [one for one in measured if one.point.role == role]
         if len(own) > _FEWEST:
             largest = max(own, key=lambda one: one.point.flops)
             smaller = (one for one in measured if one.point.flops < largest.point.flops)
-            foretold = _learn(block, smaller, frame).foretold(largest.point)
+            foretold = _learn(name, smaller, frame).foretold(largest.point)
             low, high = percentiles(foretold)
             middle, above = float(np.median(foretold)), float(np.mean(foretold > largest.loss))
             rank = 2.0 * min(above, 1.0 - above)

@@ -1,0 +1,52 @@
+"""How a law strays from the truth: a smooth error that grows with distance.
+
+The error of the logarithm of the loss is a sum of two curves, one over the logarithm of compute and
+one over that of tokens per parameter. The slope of each is a random walk: of compute from the
+smallest run on, of tokens per parameter from the middle of the runs in both directions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["DriftWalks"]
+
+Array = np.ndarray
+_APART = 0.5  # between the knots of a walk, in tenfolds
+_FARTHEST = 12.0  # tenfolds
+_OF_RATIO = 0.5  # size of the drift over tokens per parameter, in that over compute
+
+
+@dataclass(frozen=True, slots=True)
+class DriftWalks:
+    """Where the walks begin: log10 of compute, and of tokens per parameter (None: no such walk).
+
+    A drift is `features @ coefficients`, whose coefficients are independent, of one size; it has
+    that size a tenfold from the start.
+    """
+
+    start: float
+    ratio: float | None = None
+
+    @property
+    def count(self) -> int:
+        """How many coefficients a drift has."""
+        knots = round(_FARTHEST / _APART)
+        return knots if self.ratio is None else 3 * knots
+
+    def features(self, variables: Mapping[str, Array], flops: Array) -> Array:
+        """A row a place."""
+        walks = [_walk(np.log10(flops) - self.start)]
+        if self.ratio is not None:
+            along = np.log10(variables["D"] / variables["N"]) - self.ratio
+            walks += [_OF_RATIO * _walk(along), _OF_RATIO * _walk(-along)]
+        return np.concatenate(walks, axis=-1)
+
+
+def _walk(gone: Array) -> Array:
+    """What each step of the slope has added up to; the first step is at the start itself."""
+    knots = np.arange(0.0, _FARTHEST, _APART)
+    added = np.maximum(np.asarray(gone)[..., None] - knots, 0.0)
+    unit = np.sqrt((np.maximum(1.0 - knots, 0.0) ** 2).sum())  # so that a tenfold away it is 1
+    return added / unit

@@ -1,0 +1,153 @@
+"""From a fitted law to what one more run would end at.
+
+Three things add up, in the logarithm of the loss: what the runs leave open about the law's
+parameters, the error of its form (a drift that the runs hold and that grows beyond them), and the
+scatter of a single run. How large each is is learned from the law's own runs.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tongues.errors import UserError
+from tongues.estimate import Estimate
+from tongues.laws.forms import Form
+from tongues.laws.predict.belief import Belief, Block, Places, learn
+from tongues.laws.predict.drift import DriftWalks
+from tongues.laws.predict.prior import Chart, Scale, spread_of_form
+from tongues.laws.rows import Rows
+
+__all__ = ["Prediction", "Predictor", "predictor_of"]
+
+Array = np.ndarray
+_SCATTER = (math.log(0.004), 1.0)  # of log loss: middle and deviation of its logarithm
+_DRIFT = (math.log(0.01), 1.0)  # the same, over a tenfold of compute
+_ROLE = "loss"
+_FARTHEST = 18.0  # log10 of the FLOPs from which a law drifts whose runs nobody knows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """Losses at some places, nats per token.
+
+    point: the median of what one run there ends at. low, high: its 95 % predictive interval, of a
+        single run: not the interval of the law's curve, which is narrower.
+    draws: of one run at each place, (draws, places). A row is one law with its error, so that
+        places are compared draw by draw.
+    expected: the same without the scatter of a single run.
+    """
+
+    point: Array
+    low: Array
+    high: Array
+    draws: Array
+    expected: Array
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        """Each with its predictive interval."""
+        rows = zip(self.point.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
+        return [Estimate(*row, unit="nats/token", method="predictive") for row in rows]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictor:
+    """Draws of whole laws with their errors, to be asked anywhere: the same draws every time."""
+
+    form: Form
+    belief: Belief
+    seed: int
+
+    def __call__(
+        self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
+    ) -> Prediction:
+        """What a run would end at; variables are the form's, as in `Law.loss`."""
+        places = _places(self.form, {"N": N, "D": D} | others)
+        expected = self.belief.expected(places)
+        draws = self.belief.run(places, self.seed)
+        low, point, high = np.percentile(draws, (2.5, 50.0, 97.5), axis=0)
+        return Prediction(point, low, high, draws, expected)
+
+
+def predictor_of(
+    form: Form,
+    params: Mapping[str, float],
+    rows: Rows | None,
+    *,
+    draws: int,
+    seed: int,
+    params_draws: Mapping[str, Array],
+    ends: Mapping[str, tuple[float, float]],
+) -> Predictor:
+    """Learn the predictive distribution of a law from its runs.
+
+    rows: None for a law whose runs nobody has, such as one from print. Its draws, if it has any,
+        are then those of its parameters, and its error begins at the end of its range.
+    params_draws: those of taken parameters say how sure the base is. ends: of each variable.
+    """
+    if rows is None:
+        return Predictor(form, _of_print(form, params, params_draws, ends, draws), seed)
+    counts = np.bincount(rows.run)
+    places = _places(form, rows.variables, 1.0 / counts[rows.run])
+    middle = {n: float(np.exp(np.log(v[v > 0]).mean())) for n, v in rows.variables.items()}
+    chart = Chart(form, Scale(middle, float(np.exp(np.log(rows.loss).mean()))))
+    spread = spread_of_form(chart, params, params_draws)
+    block = Block(
+        {_ROLE: form.name}, spread.middle, spread.root, spread.params_of, _SCATTER, _DRIFT
+    )
+    belief = learn(block, [(places, rows.loss)], _walks(places), draws=draws, seed=seed)
+    return Predictor(form, belief, seed)
+
+
+def _of_print(
+    form: Form,
+    params: Mapping[str, float],
+    params_draws: Mapping[str, Array],
+    ends: Mapping[str, tuple[float, float]],
+    draws: int,
+) -> Belief:
+    """What is believed of a law without its runs."""
+    of = {
+        name: np.resize(params_draws.get(name, np.array([value])), draws)
+        for name, value in params.items()
+    }
+    index = np.arange(draws)[:, None].astype(float)
+
+    def params_of(role: str, z: Array) -> dict[str, Array]:
+        at = np.rint(z[:, 0]).astype(int)
+        return {name: values[at] for name, values in of.items()}
+
+    block = Block({_ROLE: form.name}, np.zeros(1), np.zeros((1, 1)), params_of, _SCATTER, _DRIFT)
+    highest = {name: np.array([high]) for name, (_, high) in ends.items()}
+    known = {"C"} <= highest.keys() or {"N", "D"} <= highest.keys()
+    start = float(np.log10(_spent(highest)[0])) if known else _FARTHEST
+    belief = learn(block, [], DriftWalks(start), draws=draws)
+    return Belief(block, belief.walks, index, belief.scatter, belief.drift, belief.strayed)
+
+
+def _walks(places: Places) -> DriftWalks:
+    ratio = None
+    if {"N", "D"} <= places.variables.keys():
+        ratio = float(np.median(np.log10(places.variables["D"] / places.variables["N"])))
+    return DriftWalks(float(np.log10(places.flops.min())), ratio)
+
+
+def _places(
+    form: Form, given: Mapping[str, ArrayLike | None], weights: Array | None = None
+) -> Places:
+    known = {name: given.get(name) for name in form.variables}
+    if missing := [name for name, value in known.items() if value is None]:
+        raise UserError(f"the {form.name} law needs {' and '.join(missing)}", where="predict")
+    arrays = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in known.values()))
+    variables = {name: np.ravel(v) for name, v in zip(known, arrays, strict=True)}
+    return Places(_ROLE, variables, _spent(variables), np.zeros(0) if weights is None else weights)
+
+
+def _spent(variables: Mapping[str, Array]) -> Array:
+    """The FLOPs of runs, or what grows with them: tokens where sizes are not known."""
+    if "C" in variables:
+        return variables["C"]
+    return 6.0 * variables["N"] * variables["D"] if "N" in variables else variables["D"]
