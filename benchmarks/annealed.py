@@ -2,7 +2,7 @@
 
 usage: python benchmarks/annealed.py [WORKSPACE]
 
-A small model learns one made language; three bases are kept: annealed to a rate of nought, the
+A small model learns one synthetic language; three bases are kept: annealed to a rate of nought, the
 same run before that decay, and one of the infinite schedule at its plateau. Each goes on with a
 related language, with and without replay, by the choices there are for its rate; all end with a
 decay to a tenth of the rate that they began with. Some twenty minutes on an idle core; what is
@@ -30,25 +30,25 @@ RATE = 8e-3
 RECIPE = f"""\
 name: annealed
 text:
-  made:
+  synthetic:
     seed: 7
     size: 12 MB
-    languages: {{qaa: {{}}, qab: {{mother: qaa, distance: 0.4}}}}
-tokens: {{vocabulary: 512, held_out: 12k tokens}}
+    languages: {{qaa: {{}}, qab: {{parent: qaa, divergence: 0.4}}}}
+tokens: {{vocab_size: 512, held_out: 12k tokens}}
 model: {{shape: 0.1M}}
 train:
   budget: 2M tokens
   batch: 2048 tokens
   context: 128 tokens
-  rate: {RATE}
+  learning_rate: {RATE}
   schedule: wsd
   mixture: {{qaa: 100%}}
-  evaluations: 24
+  num_evals: 24
   threads: 1
 """
 # The three bases; the second is the first at the step in which its decay begins.
 BASES = {
-    "annealed": {"schedule": "wsd", "final_rate": "0%"},
+    "annealed": {"schedule": "wsd", "min_learning_rate": "0%"},
     "before": {"schedule": "{name: wsd, decay: 0%}", "budget": "1.6M tokens", "warmup": "6.25%"},
     "plateau": {"schedule": "{name: infinite, decay: 0%}"},
 }

@@ -1,6 +1,6 @@
 """A run, what was continued from it, its twin from scratch and an ensemble, judged by one command.
 
-usage: python benchmarks/compared.py --in WORKSPACE [--data FOLDER]
+usage: python benchmarks/compared.py --workspace WORKSPACE [--data FOLDER]
 
 WORKSPACE: where `study.py` ran real_text.yaml. Trains experts of its three languages from the
 English model (compared.yaml), then evaluates four models of 1.4M on held-out text and on three
@@ -36,13 +36,13 @@ def tongues(*arguments: str) -> str:
 
 def main(workspace: str, data: str) -> None:
     """Train, evaluate, keep."""
-    tongues("experts", "train", str(HERE / "compared.yaml"), "--in", workspace)
+    tongues("experts", "train", str(HERE / "compared.yaml"), "--workspace", workspace)
     began = time.monotonic()
-    on = ["real", "xcopa:en,zh", "paws-x:en,fr,zh", f"{HERE / 'plain.yaml'}:en,zh"]
-    asked = [part for what in on for part in ("--on", what)]
+    tasks = ["xcopa:en,zh", "paws-x:en,fr,zh", f"{HERE / 'plain.yaml'}:en,zh"]
+    asked = ["--text", "real", *(part for task in tasks for part in ("--tasks", task))]
     said = tongues(
         *("evaluate", *MODELS, *asked, "--data", data, "--data", f"{data}/pawsx_dev"),
-        *("--in", workspace, "--name", "compared", "--compare"),
+        *("--workspace", workspace, "--name", "compared", "--compare"),
     )
     seconds = time.monotonic() - began
     *lines, page = said.splitlines()
@@ -53,7 +53,7 @@ def main(workspace: str, data: str) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--in", dest="workspace", required=True)
+    parser.add_argument("--workspace", dest="workspace", required=True)
     parser.add_argument("--data", default="../shared/data/eval")
     given = parser.parse_args()
     main(given.workspace, given.data)

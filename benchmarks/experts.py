@@ -1,7 +1,7 @@
 """Language experts on made or real languages: every division and routing, then two new languages.
 
-usage: python benchmarks/experts.py [--text TEXT] [--in WORKSPACE] [--workers 2]
-TEXT: a folder of `<source>/<lang>.jsonl.gz`, a document a line; made languages without it.
+usage: python benchmarks/experts.py [--text TEXT] [--workspace WORKSPACE] [--workers 2]
+TEXT: a folder of `<source>/<lang>.jsonl.gz`, a document a line; synthetic languages without it.
 
 A seed model is trained on eight languages. From it a dense model, pairs by typology, pairs by
 kinship, topics and monolingual experts are trained, each division on the same tokens in all, twice.
@@ -47,18 +47,18 @@ class World:
 
 
 MADE = World(
-    source="text:\n  made:\n    seed: 8\n    size: 4 MB\n    languages:\n",
+    source="text:\n  synthetic:\n    seed: 8\n    size: 4 MB\n    languages:\n",
     languages={
         "qaa": "{}",
-        "qab": "{mother: qaa, distance: 0.2}",
-        "qac": "{mother: qaa, distance: 0.4}",
-        "qad": "{mother: qac, distance: 0.2}",
-        "qae": "{mother: qaa, distance: 0.7}",
-        "qaf": "{mother: qae, distance: 0.2}",
-        "qag": "{mother: qae, distance: 0.4}",
-        "qah": "{mother: qag, distance: 0.2}",
+        "qab": "{parent: qaa, divergence: 0.2}",
+        "qac": "{parent: qaa, divergence: 0.4}",
+        "qad": "{parent: qac, divergence: 0.2}",
+        "qae": "{parent: qaa, divergence: 0.7}",
+        "qaf": "{parent: qae, divergence: 0.2}",
+        "qag": "{parent: qae, divergence: 0.4}",
+        "qah": "{parent: qag, divergence: 0.2}",
     },
-    new={"qai": "{mother: qab, distance: 0.25}", "qaj": "{mother: qag, distance: 0.25}"},
+    new={"qai": "{parent: qab, divergence: 0.25}", "qaj": "{parent: qag, divergence: 0.25}"},
     donors={"qai": "typology", "qaj": "loss"},
     tokens="vocabulary: 1024",
     shape="0.2M",
@@ -89,7 +89,7 @@ def real(text: Path) -> World:
     )
 
 
-USUAL = "batch: 2048 tokens, context: 128 tokens, evaluations: 2, scored: 8k tokens"
+USUAL = "batch: 2048 tokens, context: 128 tokens, num_evals: 2, eval_tokens: 8k tokens"
 
 
 def seed_recipe(world: World) -> str:
@@ -100,7 +100,7 @@ name: family
 {world.text(grown=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
 model: {{shape: {world.shape}}}
 train: {{run: seed, mixture: {{{mixture}}}, budget: {world.seed} tokens,
-  rate: 6.0e-3, threads: 1, {USUAL}}}
+  learning_rate: 6.0e-3, threads: 1, {USUAL}}}
 """
 
 
@@ -109,7 +109,7 @@ def divided_recipe(world: World, workers: int) -> str:
     return f"""\
 name: family
 {world.text(grown=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
-train: {{base: seed, budget: {world.division} tokens, rate: 3.0e-3, {USUAL}}}
+train: {{base: seed, budget: {world.division} tokens, learning_rate: 3.0e-3, {USUAL}}}
 experts:
   divisions:
     - {{by: dense}}
@@ -125,14 +125,14 @@ experts:
 def grown_recipe(world: World, name: str, ensemble: str, workspace: Path, workers: int) -> str:
     """Two languages more, with an expert each, or both at once in the dense model."""
     donors = ", ".join(f"{lang}: {donor}" for lang, donor in world.donors.items())
-    together = "  together: true\n" if ensemble.startswith("family/dense") else ""
+    together = "  shared_expert: true\n" if ensemble.startswith("family/dense") else ""
     return f"""\
 name: {name}
 {world.text(grown=True)}tokens: {{base: {workspace}/tokens/family/tokenizer.json,
   held_out: 20k tokens}}
-train: {{budget: {world.added} tokens, rate: 3.0e-3, {USUAL}}}
+train: {{budget: {world.added} tokens, learning_rate: 3.0e-3, {USUAL}}}
 experts:
-  grow: {ensemble}
+  add_to: {ensemble}
   add: {{{donors}}}
   seeds: [1, 2]
   workers: {workers}
@@ -197,7 +197,7 @@ def forgetting(found: MeasuredExperts) -> list[str]:
 def main(world: World, workspace: Path, workers: int) -> None:
     """Train and measure all of it; keep the outcome."""
     started = time.monotonic()
-    where = ("--in", str(workspace))
+    where = ("--workspace", str(workspace))
 
     def written(name: str, recipe: str) -> str:
         (workspace / name).write_text(recipe)
@@ -251,7 +251,7 @@ def main(world: World, workspace: Path, workers: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--text", type=Path)
-    parser.add_argument("--in", dest="workspace", type=Path)
+    parser.add_argument("--workspace", dest="workspace", type=Path)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

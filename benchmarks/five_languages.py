@@ -48,7 +48,7 @@ Side = list[tuple[str, str]]  # language and text of every document of a split
 RECIPE = """
 name: five
 text: {files: FILES}
-tokens: {vocabulary: 16000, sample: 2 MB, held_out: 50k tokens}
+tokens: {vocab_size: 16000, sample: 2 MB, held_out: 50k tokens}
 model: {shape: 0.05M}
 train: {mixture: {en: 100%}, budget: 100k tokens}
 """
@@ -180,7 +180,7 @@ def spoilt(
 def command(recipe: Path, workspace: Path, ranks: int) -> list[str]:
     """The command line that prepares the recipe."""
     prepare = [sys.executable, "-m", "tongues", "prepare", str(recipe)]
-    return [*prepare, "--in", str(workspace), "--ranks", str(ranks)]
+    return [*prepare, "--workspace", str(workspace), "--ranks", str(ranks)]
 
 
 def stage(workspace: Path) -> str:

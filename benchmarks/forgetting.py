@@ -1,4 +1,4 @@
-"""Forms for the loss on the source language under replay, compared on runs of made languages.
+"""Forms for the loss on the source language under replay, compared on runs of synthetic languages.
 
 usage: python benchmarks/forgetting.py [WORKSPACE] [--runs DIR ...]
 
@@ -33,19 +33,19 @@ __all__ = ["main"]
 RECIPE = """\
 name: {name}
 text:
-  made:
+  synthetic:
     seed: {world}
     size: {size}
     languages: {{qaa: {{}}{languages}}}
 tokens:
-  vocabulary: 1024
+  vocab_size: 1024
   held_out: 12288 tokens
 train:
   budget: {budget}
   batch: 512 tokens
   context: 128 tokens
-  rate: 4.0e-3
-  evaluations: 24
+  learning_rate: 4.0e-3
+  num_evals: 24
 study:
   source: qaa
   targets: [{targets}]
@@ -76,7 +76,7 @@ class Study:
         """As a recipe's text."""
         own = {name: getattr(self, name) for name in self.__slots__}
         far = "".join(
-            f", {lang}: {{mother: qaa, distance: {distance}}}"
+            f", {lang}: {{parent: qaa, divergence: {distance}}}"
             for lang, distance in self.targets.items()
         )
         return RECIPE.format(**own | {"languages": far, "targets": ", ".join(self.targets)})
@@ -367,7 +367,7 @@ def train(study: Study, workspace: Path) -> Path:
     plans = plan_runs(load_recipe(path))
     for budget in study.shorter:
         settings = ["study.shapes=[0.1M]", f"study.replay=[{study.replay_of_shorter}]"]
-        settings += [f"train.budget={budget} tokens", "train.evaluations=10"]
+        settings += [f"train.budget={budget} tokens", "train.num_evals=10"]
         plans += [
             replace(plan, name=plan.name.replace(f"{study.name}/", f"b{budget}/"))
             for plan in plan_runs(load_recipe(path, settings))

@@ -1,4 +1,4 @@
-"""Holding a language against fixed shares of replay, on made languages.
+"""Holding a language against fixed shares of replay, on synthetic languages.
 
 usage: python benchmarks/hold.py [WORKSPACE]
 
@@ -31,13 +31,14 @@ __all__ = ["main"]
 RECIPE = """\
 name: hold
 text:
-  made:
+  synthetic:
     seed: 34
     size: 5 MB
-    languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}, qac: {mother: qaa, distance: 0.5}}
-tokens: {vocabulary: 1024, held_out: 12288 tokens}
+    languages: {qaa: {}, qab: {parent: qaa, divergence: 0.2}, qac: {parent: qaa, divergence: 0.5}}
+tokens: {vocab_size: 1024, held_out: 12288 tokens}
 model: {shape: 0.1M}
-train: {budget: 600k tokens, batch: 512 tokens, context: 128 tokens, rate: 4.0e-3, threads: 1}
+train: {budget: 600k tokens, batch: 512 tokens, context: 128 tokens, threads: 1,
+  learning_rate: 4.0e-3}
 """
 SEEDS = (1, 2, 3)
 TARGETS = {"qab": "near (distance 0.2)", "qac": "far (distance 0.5)"}
@@ -69,7 +70,7 @@ def continued(workspace: Path, target: str, seed: int, name: str, *settings: str
         f"train.seed={seed}",
         f"train.base=hold/qaa-s{seed}",
         f"train.mixture={{{target}: 100%}}",
-        f"train.evaluate=[qaa, {target}]",
+        f"train.eval_languages=[qaa, {target}]",
         "train.budget=800k tokens",
         *settings,
     )
@@ -134,7 +135,7 @@ def tables(workspace: Path, tell: Callable[[str], None]) -> Iterator[str]:
         by_seed = [[runs[number] for runs in fixed.values()] for number in range(len(SEEDS))]
         for tolerance in TOLERANCES:
             replay = f"train.replay={{qaa: {FROM:.0%}}}"
-            hold = f"train.hold={{qaa: {tolerance:.0%}}}"
+            hold = f"train.max_forgetting={{qaa: {tolerance:.0%}}}"
             name = f"held{tolerance:.0%}".rstrip("%")
             held = [continued(workspace, target, seed, name, replay, hold) for seed in SEEDS]
             tell(f"{target} {name}")

@@ -22,8 +22,8 @@ from tongues.files import read_lines
 STEPS = 1000
 RECIPE = """
 name: NAME
-text: {made: {seed: 1, size: 2 MB, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}
-tokens: {vocabulary: 1024, held_out: 8192 tokens}
+text: {synthetic: {seed: 1, size: 2 MB, languages: {qaa: {}, qab: {parent: qaa, divergence: 0.2}}}}
+tokens: {vocab_size: 1024, held_out: 8192 tokens}
 model: {shape: 0.2M}
 train: {mixture: {qaa: 80%, qab: 20%}, budget: BUDGET tokens, batch: 1024 tokens,
         context: 128 tokens, checkpoint_every: 0.2 seconds, threads: 1}
@@ -36,7 +36,7 @@ PATIENCE = 120  # seconds
 def tongues(verb: str, recipe: Path, processes: int = 1) -> list[str]:
     """The command line of a verb on a recipe."""
     start = [sys.executable] if processes == 1 else list(TORCHRUN)
-    return [*start, "-m", "tongues", verb, str(recipe), "--in", str(recipe.parent)]
+    return [*start, "-m", "tongues", verb, str(recipe), "--workspace", str(recipe.parent)]
 
 
 def digests(run: Path) -> dict[str, str]:

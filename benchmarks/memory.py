@@ -18,10 +18,10 @@ VOCABULARY, STEPS = 8192, 4
 RECIPE = f"""
 name: memory
 text:
-  made: {{seed: 1, size: 6 MB, languages: {{qaa: {{}}}}}}
-tokens: {{vocabulary: {VOCABULARY}, held_out: 40000 tokens}}
+  synthetic: {{seed: 1, size: 6 MB, languages: {{qaa: {{}}}}}}
+tokens: {{vocab_size: {VOCABULARY}, held_out: 40000 tokens}}
 model: {{shape: 1.4M}}
-train: {{mixture: {{qaa: 100%}}, budget: 30k tokens, evaluations: 2, checkpoint_every: 1 seconds}}
+train: {{mixture: {{qaa: 100%}}, budget: 30k tokens, num_evals: 2, checkpoint_every: 1 seconds}}
 """
 RUNS = (  # shape, context, samples, precision, compile, another setting
     ("0.4M", 128, 64, "bfloat16", "off", ""),
@@ -65,7 +65,7 @@ def main() -> None:
     place = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     (place / "memory.yaml").write_text(RECIPE)
     command = [sys.executable, "-m", "tongues", "prepare", str(place / "memory.yaml")]
-    subprocess.run([*command, "--in", str(place)], check=True, capture_output=True)
+    subprocess.run([*command, "--workspace", str(place)], check=True, capture_output=True)
     print(f"{date.today()}, vocabulary {VOCABULARY:,}, one thread; MB\n")
     print("shape  context  samples  precision  compiled  foretold  held   off")
     for shape, context, samples, precision, compiled, other in RUNS:

@@ -2,11 +2,11 @@
 
 usage: python benchmarks/muon.py [--shapes 0.1M 0.4M 1.4M] [--tokens 1000000 ...] [--threads 1]
 
-One made language. Muon (torch.optim.Muon) takes the matrices of the layers, its updates as large
-as AdamW's (`match_rms_adamw`); embeddings, output matrix and norms stay with AdamW. Each optimizer
-gets its own sweep of the peak rate at each shape; told are the loss at the end, and how many
-tokens and how much time each needs to reach the worse of the two. The result also goes to the file
-of the same name beside this script.
+One synthetic language. Muon (torch.optim.Muon) takes the matrices of the layers, its updates as
+large as AdamW's (`match_rms_adamw`); embeddings, output matrix and norms stay with AdamW. Each
+optimizer gets its own sweep of the peak rate at each shape. Printed are the loss at the end, and
+the tokens and time that each needs to reach the worse of the two. The result also goes to the file
+of the same name.
 """
 
 import argparse
@@ -33,11 +33,11 @@ CONTEXT, BATCH = 128, 4096  # tokens
 RECIPE = """\
 name: muon
 text:
-  made:
+  synthetic:
     seed: 9
     size: 24 MB
     languages: {qaa: {}}
-tokens: {vocabulary: 512, held_out: 20k tokens}
+tokens: {vocab_size: 512, held_out: 20k tokens}
 model: {shape: 0.1M}
 train:
   mixture: {qaa: 100%}

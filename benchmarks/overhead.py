@@ -26,8 +26,11 @@ SHAPE, VOCABULARY, BUDGET, HELD_OUT = "1.4M", 8192, 768_000, 150_000
 RECIPE = f"""
 name: overhead
 text:
-  made: {{seed: 1, size: 6 MB, languages: {{qaa: {{}}, qab: {{mother: qaa, distance: 0.2}}}}}}
-tokens: {{vocabulary: {VOCABULARY}, held_out: {HELD_OUT} tokens}}
+  synthetic:
+    seed: 1
+    size: 6 MB
+    languages: {{qaa: {{}}, qab: {{parent: qaa, divergence: 0.2}}}}
+tokens: {{vocab_size: {VOCABULARY}, held_out: {HELD_OUT} tokens}}
 model: {{shape: {SHAPE}}}
 train: {{mixture: {{qaa: 50%, qab: 50%}}, budget: {BUDGET} tokens, compile: off}}
 """
@@ -54,10 +57,10 @@ def tongues(*arguments: str) -> None:
 def seconds(folder: str, way: str, turn: int) -> float:
     """Of training: the first evaluation and the start of the process are not in it."""
     evaluations, every, track = WAYS[way]
-    settings = [f"train.run={way}-{turn}", f"train.evaluations={evaluations}"]
+    settings = [f"train.run={way}-{turn}", f"train.num_evals={evaluations}"]
     settings += [f"train.checkpoint_every={every} seconds"]
     settings += [f"train.track={track}"] if track else []
-    tongues("train", f"{folder}/overhead.yaml", "--in", folder, *settings)
+    tongues("train", f"{folder}/overhead.yaml", "--workspace", folder, *settings)
     taken = read_run(Path(folder) / "runs" / f"{way}-{turn}").seconds
     assert taken is not None, "a finished run has its seconds"
     return taken
@@ -76,7 +79,13 @@ def watching(folder: str, steps: int = 20_000) -> float:
         memory=lambda: peak_memory("cpu"),
     )
     recent = Recent()
-    row = {"step": 1, "tokens": 2048, "loss": 3.123456789, "rate": 0.001234, "norm": 0.987654321}
+    row = {
+        "step": 1,
+        "tokens": 2048,
+        "loss": 3.123456789,
+        "learning_rate": 0.001234,
+        "norm": 0.987654321,
+    }
     started = time.process_time()
     for step in range(1, steps + 1):
         judge(recent, 3.0 + step % 7 / 100, 1.0)
@@ -96,7 +105,7 @@ def main(rounds: int) -> None:
     ]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "overhead.yaml").write_text(RECIPE)
-        tongues("prepare", f"{folder}/overhead.yaml", "--in", folder)
+        tongues("prepare", f"{folder}/overhead.yaml", "--workspace", folder)
         seconds(folder, "without", -1)  # warms the machine's caches
         taken: dict[str, list[float]] = {way: [] for way in ways}
         for turn in range(rounds):

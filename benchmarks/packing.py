@@ -25,9 +25,9 @@ from tongues.train import RunPlan
 
 RECIPE = """
 name: packing
-text: {made: {seed: 1, size: 2 MB, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}
-tokens: {vocabulary: 1024, held_out: 8192 tokens}
-train: {budget: 150k tokens, batch: 1024 tokens, context: 128 tokens, evaluations: 4}
+text: {synthetic: {seed: 1, size: 2 MB, languages: {qaa: {}, qab: {parent: qaa, divergence: 0.2}}}}
+tokens: {vocab_size: 1024, held_out: 8192 tokens}
+train: {budget: 150k tokens, batch: 1024 tokens, context: 128 tokens, num_evals: 4}
 study: {source: qaa, targets: [qab], shapes: [0.1M, 0.2M], strategies: [scratch], seeds: SEEDS}
 """
 

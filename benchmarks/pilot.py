@@ -1,4 +1,4 @@
-"""What a pilot foretells of runs ten times larger than its largest, on made worlds and on paper.
+"""What a pilot predicts of runs ten times larger than its largest: synthetic and published runs.
 
 usage: python benchmarks/pilot.py [WORKSPACE] [--workers 2] [--worlds 4] [--published]
 
@@ -40,17 +40,17 @@ WORLDS = ((33, 0.3), (34, 0.4), (35, 0.15), (36, 0.25))
 RECIPE = """\
 name: world{seed}
 text:
-  made:
+  synthetic:
     seed: {seed}
     size: 8 MB
-    languages: {{qaa: {{}}, qab: {{mother: qaa, distance: {distance}}}}}
-tokens: {{vocabulary: 512, held_out: 16384 tokens}}
+    languages: {{qaa: {{}}, qab: {{parent: qaa, divergence: {distance}}}}}
+tokens: {{vocab_size: 512, held_out: 16384 tokens}}
 model: {{shape: 0.4M}}
 train:
   budget: 2 tokens per parameter
   batch: 2048 tokens
   context: 128 tokens
-  rate: 5.0e-3
+  learning_rate: 5.0e-3
   seed: {seed}
 pilot:
   source: qaa
@@ -121,7 +121,7 @@ def real_runs(pilot: PilotState) -> list[RunPlan]:
                 "seeds": asked.seeds,
             }
         )
-        train = pilot.recipe.train.model_copy(update={"evaluations": 1})
+        train = pilot.recipe.train.model_copy(update={"num_evals": 1})
         changed = {"pilot": None, "study": study, "train": train}
         changed["model"] = pilot.recipe.model.model_copy(update={"shape": None})
         found += plan_runs(pilot.recipe.model_copy(update=changed))
@@ -158,7 +158,7 @@ def compare(pilot: PilotState, plans: Sequence[RunPlan], workspace: Path) -> lis
 
 
 def world(seed: int, distance: float, workspace: Path, workers: int) -> tuple[str, list[Foretold]]:
-    """A pilot of a made world, and the real runs."""
+    """A pilot of a synthetic world, and the real runs."""
     path = workspace / f"world{seed}.yaml"
     workspace.mkdir(parents=True, exist_ok=True)
     path.write_text(RECIPE.format(seed=seed, distance=distance))

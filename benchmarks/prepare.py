@@ -43,14 +43,14 @@ def real(folder: Path) -> tuple[Recipe, int]:
 
 def large(gigabytes: float) -> Recipe:
     """The recipe of a generated corpus in two languages."""
-    languages = {"qaa": {}, "qab": {"mother": "qaa", "distance": 0.3}}
+    languages = {"qaa": {}, "qab": {"parent": "qaa", "divergence": 0.3}}
     made = {"size": f"{gigabytes / 2} GB", "languages": languages}
-    return recipe("large", {"made": made}, vocabulary=8000, held_out="1M tokens")
+    return recipe("large", {"synthetic": made}, vocabulary=8000, held_out="1M tokens")
 
 
 def recipe(name: str, text: dict[str, Any], vocabulary: int, held_out: str) -> Recipe:
     """A recipe that is only prepared."""
-    tokens = {"vocabulary": vocabulary, "held_out": held_out}
+    tokens = {"vocab_size": vocabulary, "held_out": held_out}
     settings = {"name": name, "text": text, "tokens": tokens, "train": {"budget": "1M tokens"}}
     return Recipe.model_validate(settings)
 

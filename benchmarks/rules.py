@@ -1,10 +1,10 @@
 """The best rate at three small sizes, carried to a fourth; the largest batch that costs nothing.
 
-usage: python benchmarks/rules.py [--in WORKSPACE] [--per-parameter 20] [--workers 1]
+usage: python benchmarks/rules.py [--workspace WORKSPACE] [--per-parameter 20] [--workers 1]
 
-One made language, 20 tokens per parameter, the batch by the rule. The peak rate is swept at 0.05M,
-0.1M and 0.2M; the middle of the rates within 1 % of the lowest loss is the best, and the rule
-carries the three to 0.4M, where a sweep of its own shows what is best. Then the batch is swept at
+One synthetic language, 20 tokens per parameter, the batch by the rule. The peak rate is swept at
+0.05M, 0.1M and 0.2M; the middle of the rates within 1 % of the lowest loss is the best, and the
+rule carries the three to 0.4M, where a sweep shows what is best. Then the batch is swept at
 the two smallest sizes, at three rates each. An hour on two idle cores; what is finished is not
 done again. The tables also go to the file of the same name beside this script.
 """
@@ -29,17 +29,17 @@ VOCABULARY, CONTEXT = 512, 128  # as in the recipe
 RECIPE = """\
 name: rules
 text:
-  made:
+  synthetic:
     seed: 5
     size: 24 MB
     languages: {qaa: {}}
-tokens: {vocabulary: 512, held_out: 40k tokens}
+tokens: {vocab_size: 512, held_out: 40k tokens}
 model: {shape: 0.1M}
 train:
   budget: {per_parameter} tokens per parameter
   context: 128 tokens
   mixture: {qaa: 100%}
-  evaluations: 1
+  num_evals: 1
   threads: 1
 """
 SHAPES, FOURTH = ("0.05M", "0.1M", "0.2M"), "0.4M"
@@ -71,7 +71,11 @@ def name_of(point: Point) -> str:
 def plan_of(path: Path, point: Point) -> RunPlan:
     """The run of a point."""
     shape, rate, batch = point
-    settings = [f"train.run={name_of(point)}", f"model.shape={shape}", f"train.rate={rate}"]
+    settings = [
+        f"train.run={name_of(point)}",
+        f"model.shape={shape}",
+        f"train.learning_rate={rate}",
+    ]
     return run_of_recipe(load_recipe(path, [*settings, f"train.batch={batch} tokens"]))
 
 
@@ -143,7 +147,7 @@ def main(workspace: Path, per_parameter: float, workers: int) -> None:
 
 if __name__ == "__main__":  # the processes of the runs import this file too
     parser = argparse.ArgumentParser()
-    parser.add_argument("--in", dest="workspace", type=Path, default=Path("build/rules"))
+    parser.add_argument("--workspace", dest="workspace", type=Path, default=Path("build/rules"))
     parser.add_argument("--per-parameter", type=float, default=20.0)
     parser.add_argument("--workers", type=int, default=1)
     chosen = parser.parse_args()

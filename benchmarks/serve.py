@@ -41,7 +41,7 @@ from tongues.experts.ensemble.router import Router, save_router
 from tongues.files import file_hash
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
-from tongues.text.made import Drift, World, documents, make_family
+from tongues.text.synthetic import Drift, World, documents, make_family
 from tongues.tokens import load_tokenizer
 from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
 
@@ -51,7 +51,7 @@ STREAMS, PROMPT, MOST, ROUNDS = 16, 64, 96, 5
 
 def make(workspace: Path, shape: str) -> list[str]:
     """One model in `runs/one`, and an ensemble of eight; returns texts to begin with."""
-    text = made_text()
+    text = synthetic_text()
     tokenizer = train_tokenizer({"qaa": text}, {"qaa": 3_000_000}, VOCABULARY)
     save_tokenizer(tokenizer, workspace / "tokens")
     described = []
@@ -94,8 +94,8 @@ def make(workspace: Path, shape: str) -> list[str]:
     return [whole.decode(ids[PROMPT * n : PROMPT * (n + 1)]) for n in range(STREAMS)]
 
 
-def made_text() -> list[str]:
-    """Documents of a made language."""
+def synthetic_text() -> list[str]:
+    """Documents of a synthetic language."""
     language = make_family(World.of(0), {"qaa": Drift()}, 0)["qaa"]
     return [document.text for document in documents(language, 0, 4000)]
 

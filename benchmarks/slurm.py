@@ -26,8 +26,8 @@ from tongues.tokens import prepare_tokens
 
 RECIPE = """
 name: slurm
-text: {made: {seed: 1, size: 1 MB, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}
-tokens: {vocabulary: 1024, held_out: 8192 tokens}
+text: {synthetic: {seed: 1, size: 1 MB, languages: {qaa: {}, qab: {parent: qaa, divergence: 0.2}}}}
+tokens: {vocab_size: 1024, held_out: 8192 tokens}
 train: {budget: 400k tokens, batch: 1024 tokens, context: 128 tokens, threads: 1,
         checkpoint_every: 0.5 seconds}
 study: {source: qaa, targets: [qab], shapes: [0.1M, 0.2M], replay: [0%, 20%]}
@@ -38,7 +38,15 @@ PATIENCE = 600  # seconds
 
 def started(recipe: Path, *options: str) -> subprocess.Popen[str]:
     """The command `tongues study`."""
-    command = [sys.executable, "-m", "tongues", "study", str(recipe), "--in", str(recipe.parent)]
+    command = [
+        sys.executable,
+        "-m",
+        "tongues",
+        "study",
+        str(recipe),
+        "--workspace",
+        str(recipe.parent),
+    ]
     piped = subprocess.PIPE
     return subprocess.Popen([*command, *options], stdout=piped, stderr=piped, text=True)
 

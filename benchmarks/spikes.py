@@ -26,8 +26,8 @@ from tongues.train.spikes import Recent, judge
 
 RECIPE = """
 name: spikes
-text: {made: {seed: 1, size: 4 MB, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}
-tokens: {vocabulary: 1024, held_out: 8192 tokens}
+text: {synthetic: {seed: 1, size: 4 MB, languages: {qaa: {}, qab: {parent: qaa, divergence: 0.2}}}}
+tokens: {vocab_size: 1024, held_out: 8192 tokens}
 model: {shape: 0.1M}
 train: {mixture: {qaa: 80%, qab: 20%}, budget: 1M tokens}
 """
@@ -81,7 +81,7 @@ def main(steps: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         recipe = Path(folder) / "spikes.yaml"
         recipe.write_text(RECIPE)
-        command = [sys.executable, "-m", "tongues", "prepare", str(recipe), "--in", folder]
+        command = [sys.executable, "-m", "tongues", "prepare", str(recipe), "--workspace", folder]
         subprocess.run(command, check=True, capture_output=True)
         tokens = open_tokens(Path(folder) / "tokens" / "spikes")
         mixture = Mixture(

@@ -1,6 +1,6 @@
-"""The experiment of cross-lingual continual pre-training, on made languages and two cores.
+"""The experiment of cross-lingual continual pre-training, on synthetic languages and two cores.
 
-usage: python benchmarks/study.py [--in WORKSPACE] [RECIPE]
+usage: python benchmarks/study.py [--workspace WORKSPACE] [RECIPE]
 
 Prepares `study.yaml` (or another recipe, such as `real_text.yaml`) and runs `tongues study` and
 `tongues report` on it as a user would, then prints how long the study took and what became of each
@@ -56,9 +56,9 @@ def lines_of(claim: dict[str, Any]) -> list[str]:
 def main(recipe: Path, workspace: Path) -> None:
     """Prepare, train, report; keep the outcome."""
     name = load_recipe(recipe).name
-    tongues("prepare", str(recipe), "--in", str(workspace))
+    tongues("prepare", str(recipe), "--workspace", str(workspace))
     started = time.monotonic()
-    tongues("study", str(recipe), "--in", str(workspace))
+    tongues("study", str(recipe), "--workspace", str(workspace))
     minutes = (time.monotonic() - started) / 60
     runs = workspace / "runs" / name
     tongues("report", str(runs), "-o", str(workspace / "report"))
@@ -81,7 +81,7 @@ def main(recipe: Path, workspace: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("recipe", nargs="?", type=Path, default=Path(__file__).with_suffix(".yaml"))
-    parser.add_argument("--in", dest="workspace", type=Path)
+    parser.add_argument("--workspace", dest="workspace", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = given.workspace or Path(folder)

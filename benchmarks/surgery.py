@@ -72,7 +72,7 @@ def tokens_of(tokenizer: Tokenizer, texts: list[str]) -> np.ndarray:
 
 def learn(scorer: Scorer, mixture: Mixture, steps: int, alone: float = 0.0) -> Iterator[int]:
     """Train, the embeddings alone in a first share, and hand out the number of each step done."""
-    settings = Train.model_validate({"budget": "1 token", "embeddings_first": alone})
+    settings = Train.model_validate({"budget": "1 token", "embedding_warmup": alone})
     optimizer = make_optimizer(scorer.model, settings, RATE)
     for step in range(steps):
         rate = rate_at(step, steps, RATE, settings)

@@ -35,11 +35,11 @@ BATCH = SAMPLES * CONTEXT
 QUALITY_SHAPE, QUALITY_STEPS, SEEDS = "0.4M", 250, (1, 2, 3)
 RECIPE = f"""
 name: speed
-text: {{made: {{seed: 1, size: 24 MB, languages: {{qaa: {{}}, qab: {{}}}}}}}}
-tokens: {{vocabulary: 8192, held_out: 8192 tokens}}
+text: {{synthetic: {{seed: 1, size: 24 MB, languages: {{qaa: {{}}, qab: {{}}}}}}}}
+tokens: {{vocab_size: 8192, held_out: 8192 tokens}}
 model: {{shape: 1.4M}}
 train: {{mixture: {{qaa: 50%, qab: 50%}}, budget: 1M tokens, batch: {BATCH} tokens,
-        context: {CONTEXT} tokens, evaluations: 1, threads: {THREADS}}}
+        context: {CONTEXT} tokens, num_evals: 1, threads: {THREADS}}}
 """
 KINDS = {
     "ours": "ours, bf16",

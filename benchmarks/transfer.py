@@ -19,7 +19,7 @@ from tongues.recipe import Recipe, load_recipe
 from tongues.report import Findings, findings
 from tongues.runs import run_rows
 from tongues.study import plan_runs, run_all
-from tongues.text.made import Drift, World, make_family, shared_order, shared_words
+from tongues.text.synthetic import Drift, World, make_family, shared_order, shared_words
 from tongues.tokens import prepare_tokens
 
 SEEDS = (1, 2, 3)
@@ -29,7 +29,7 @@ T_975 = 4.303  # Student's t, two degrees of freedom
 def study(seed: int, workspace: Path) -> tuple[Recipe, Findings]:
     """Run the demo's study with this seed, or go on with it."""
     with as_file(files("tongues.study") / "demo.yaml") as path:
-        changes = [f"name=demo-{seed}", f"text.made.seed={seed}", f"train.seed={seed}"]
+        changes = [f"name=demo-{seed}", f"text.synthetic.seed={seed}", f"train.seed={seed}"]
         recipe = load_recipe(path, [*changes, f"study.seeds=[{seed}]"])
     prepare_tokens(recipe, workspace, lambda line: None)
     run_all(plan_runs(recipe), workspace)
@@ -65,9 +65,9 @@ def main(workspace: Path) -> None:
     for seed in SEEDS:
         recipe, of_seed = study(seed, workspace)
         found.append(of_seed)
-        made = recipe.text.made
+        made = recipe.text.synthetic
         assert made
-        drifts = {tag: Drift(d.mother, d.distance) for tag, d in made.languages.items()}
+        drifts = {tag: Drift(d.parent, d.divergence) for tag, d in made.languages.items()}
         family = make_family(World.of(made.seed), drifts, made.seed)
         related.append(
             {

@@ -10,20 +10,20 @@ from tongues.tokens import prepare_tokens
 RECIPE = """
 name: small
 text:
-  made:
+  synthetic:
     seed: 1
     size: 300 kB
     languages:
       qaa: {}
-      qab: {mother: qaa, distance: 0.2}
-tokens: {vocabulary: 400, held_out: 2000 tokens}
+      qab: {parent: qaa, divergence: 0.2}
+tokens: {vocab_size: 400, held_out: 2000 tokens}
 model: {shape: 0.1M}
 train:
   mixture: {qaa: 100%}
   budget: 20k tokens
   batch: 512 tokens
   context: 64 tokens
-  evaluations: 4
+  num_evals: 4
   threads: 1
 """
 
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recipe of two small made languages and one short run."""
+    """A recipe of two small synthetic languages and one short run."""
     path = tmp_path_factory.mktemp("recipe") / "small.yaml"
     path.write_text(RECIPE)
     return path

@@ -54,7 +54,7 @@ def test_a_parent_still_to_be_trained_may_be_named_where_the_shape_is_said(
     with pytest.raises(UserError, match="not finished"):
         check_recipe(make_recipe(*learns, "model.shape=null"), tmp_path)
     (tmp_path / "runs/later/run.json").unlink()
-    experts = ("model={}", "train.mixture={}", "experts={divisions: [{by: dense}]}")
+    experts = ("model={}", "train.mixture={}", "experts={partitions: [{by: dense}]}")
     asked = make_recipe("train.base=later", *experts)
     with pytest.raises(UserError, match="`later` is neither a run") as caught:
         check_recipe(asked, tmp_path)
@@ -105,8 +105,10 @@ def test_what_cannot_be_is_refused(
 def test_milestones_and_kept_checkpoints_take_their_place_on_disk(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
-    plain = check_recipe(make_recipe("train.keep=2"), tmp_path)
-    more = check_recipe(make_recipe("train.keep=4", "train.milestones=[25%, 50%]"), tmp_path)
+    plain = check_recipe(make_recipe("train.keep_checkpoints=2"), tmp_path)
+    more = check_recipe(
+        make_recipe("train.keep_checkpoints=4", "train.milestones=[25%, 50%]"), tmp_path
+    )
     assert more.disk - plain.disk == 4 * more.runs[0][1].checkpoint_bytes
 
 
@@ -151,7 +153,7 @@ def test_gpus_are_checked_instead_of_this_machine(make_recipe: MakeRecipe, tmp_p
 def test_a_learning_rate_far_above_the_usual_is_doubted(
     make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
-    assert check_recipe(make_recipe("train.rate=0.02"), tmp_path).cautions == ()
-    checked = check_recipe(make_recipe("train.rate=0.5"), tmp_path)
+    assert check_recipe(make_recipe("train.learning_rate=0.02"), tmp_path).cautions == ()
+    checked = check_recipe(make_recipe("train.learning_rate=0.5"), tmp_path)
     assert [caution.code for caution in checked.cautions] == ["high_rate"]
     assert checked.to_json()["warnings"][0]["code"] == "high_rate"

@@ -30,7 +30,7 @@ def test_help_answers_at_once() -> None:
 def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
     recipe_file: Path, tmp_path: Path
 ) -> None:
-    done = tongues("check", recipe_file, "--in", tmp_path)
+    done = tongues("check", recipe_file, "--workspace", tmp_path)
     assert done.returncode == 0, done.stderr
     resolved, _, numbers = done.stdout.partition("\n\n")
     again = tmp_path / "again.yaml"
@@ -38,7 +38,7 @@ def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
     assert load_recipe(again) == load_recipe(recipe_file)
     assert "140,016" in numbers  # parameters of 0.1M with 400 pieces
     assert "disk, about:" in numbers
-    as_json = json.loads(tongues("check", recipe_file, "--json", "--in", tmp_path).stdout)
+    as_json = json.loads(tongues("check", recipe_file, "--json", "--workspace", tmp_path).stdout)
     assert as_json["runs"][0]["parameters"]["total"] == 140_016
     assert as_json["runs"][0]["steps"] == round(20_000 / 512)
     assert as_json["recipe"]["name"] == "small"
@@ -46,7 +46,7 @@ def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
 
 def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_path: Path) -> None:
     for folder, verb in ((tmp_path / "empty", "prepare"), (workspace, "train")):
-        done = CliRunner().invoke(command, ["check", str(recipe_file), "--in", str(folder)])
+        done = CliRunner().invoke(command, ["check", str(recipe_file), "--workspace", str(folder)])
         assert done.stderr.splitlines()[-1] == f"→ tongues {verb} {recipe_file}"
 
 
@@ -62,12 +62,12 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["check", "RECIPE", "train.mixture={no: 100%}"], "language `no` has no text"),
         (["check", "RECIPE", "train.mixture=equal"], "`equal` names no languages"),
         (["check", "RECIPE", "text.files={no: missing.txt}"], "missing.txt"),
-        (["check", "RECIPE", "text.made.languages.qab.mother=qax"], "qax"),
-        (["check", "RECIPE", "text.made.languages={de: {}}"], "de"),
+        (["check", "RECIPE", "text.synthetic.languages.qab.parent=qax"], "qax"),
+        (["check", "RECIPE", "text.synthetic.languages={de: {}}"], "de"),
         (["check", "RECIPE", "train.budget=1e400 tokens"], "more than can be counted"),
-        (["check", "RECIPE", "text.made.size=1e400 MB"], "error"),
-        (["check", "RECIPE", "text.made.seed=-5"], "greater than or equal to 0"),
-        (["check", "RECIPE", "train.evaluate=[zzz]"], "language `zzz` has no text"),
+        (["check", "RECIPE", "text.synthetic.size=1e400 MB"], "error"),
+        (["check", "RECIPE", "text.synthetic.seed=-5"], "greater than or equal to 0"),
+        (["check", "RECIPE", "train.eval_languages=[zzz]"], "language `zzz` has no text"),
         (["train", "RECIPE"], "prepare"),
         (["study", "RECIPE"], "no `study` section"),
         (["fit", "nowhere"], "there is no such file"),
@@ -75,10 +75,10 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["check"], "Missing argument"),
         (["check", "RECIPE", "--jsno"], "did you mean `--json`?"),
         (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),
-        (["--in", "somewhere", "ls"], "as in `python -m tongues ls --in …`"),
+        (["--workspace", "somewhere", "ls"], "as in `python -m tongues ls --workspace …`"),
         (["check", "FOLDER"], "is a folder, not a recipe"),
         (["check", "RECIPE", "train.base=org/model"], "hf download org/model"),
-        (["check", "RECIPE", "train.lr=0.1"], "did you mean `rate`?"),
+        (["check", "RECIPE", "train.lr=0.1"], "did you mean `learning_rate`?"),
     ],
 )
 def test_a_mistake_is_told_in_words_with_exit_code_2(
@@ -87,7 +87,7 @@ def test_a_mistake_is_told_in_words_with_exit_code_2(
     named = {"RECIPE": str(recipe_file), "FOLDER": str(recipe_file.parent)}
     filled = [named.get(word, word) for word in arguments]
     if "RECIPE" in arguments:
-        filled += ["--in", str(tmp_path)]
+        filled += ["--workspace", str(tmp_path)]
     done = tongues(*filled)
     assert done.returncode == 2
     assert said in done.stderr
@@ -97,10 +97,10 @@ def test_a_mistake_is_told_in_words_with_exit_code_2(
 
 def test_evaluate_names_what_is_not_there(tmp_path: Path) -> None:
     for arguments, said in (
-        (("none", "--on", "xcopa"), "there is no ensemble, run or model folder `none`"),
-        (("none",), "Missing option '--on'"),
+        (("none", "--tasks", "xcopa"), "there is no ensemble, run or model folder `none`"),
+        (("none",), "nothing to evaluate on"),
     ):
-        done = tongues("evaluate", *arguments, "--in", tmp_path)
+        done = tongues("evaluate", *arguments, "--workspace", tmp_path)
         assert done.returncode == 2
         assert said in done.stderr
         assert "Traceback" not in done.stderr

@@ -61,7 +61,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(dataset: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace in which the whole subset was prepared undisturbed."""
     workspace = tmp_path_factory.mktemp("whole")
-    done = tongues(home, "prepare", recipe(workspace, dataset), "--in", workspace)
+    done = tongues(home, "prepare", recipe(workspace, dataset), "--workspace", workspace)
     assert done.returncode == 0, done.stderr
     return workspace
 
@@ -72,8 +72,8 @@ def recipe(folder: Path, dataset: Path, at_most: str | None = None, **hub: Any) 
     named = {"dataset": str(dataset), "subset": "swh_Latn", "columns": columns} | hub
     settings = {
         "name": "web",
-        "text": {"hub": {"sw": named | ({"at_most": at_most} if at_most else {})}, "clean": OFF},
-        "tokens": {"vocabulary": 400, "sample": "50 kB", "held_out": "2000 tokens"},
+        "text": {"hub": {"sw": named | ({"limit": at_most} if at_most else {})}, "clean": OFF},
+        "tokens": {"vocab_size": 400, "sample": "50 kB", "held_out": "2000 tokens"},
         "model": {"shape": "0.05M"},
         "train": {"mixture": {"sw": "100%"}, "budget": "20k tokens"},
     }
@@ -95,7 +95,7 @@ def tongues(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[s
 
 def prepared(home: Path, dataset: Path, workspace: Path, at_most: str) -> dict[str, Any]:
     """What `corpus.json` says of the language under a limit."""
-    done = tongues(home, "prepare", recipe(workspace, dataset, at_most), "--in", workspace)
+    done = tongues(home, "prepare", recipe(workspace, dataset, at_most), "--workspace", workspace)
     assert done.returncode == 0, done.stderr
     return read_json(workspace / "corpus/web/corpus.json")["languages"]["sw"]
 
@@ -113,7 +113,7 @@ def documents(workspace: Path) -> Iterator[tuple[int, ...]]:
 def test_check_takes_text_whose_size_is_not_known(
     dataset: Path, home: Path, tmp_path: Path, at_most: str | None
 ) -> None:
-    done = tongues(home, "check", recipe(tmp_path, dataset, at_most), "--in", tmp_path)
+    done = tongues(home, "check", recipe(tmp_path, dataset, at_most), "--workspace", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "disk, about:" in done.stdout
     assert "inf" not in done.stdout.split("\n\n", 1)[1]
@@ -131,7 +131,7 @@ def test_prepare_reads_every_row_and_counts_what_is_none(whole: Path) -> None:
 
 def test_a_second_call_has_nothing_to_do(whole: Path, dataset: Path, home: Path) -> None:
     before = contents(whole)
-    done = tongues(home, "prepare", recipe(whole, dataset), "--in", whole)
+    done = tongues(home, "prepare", recipe(whole, dataset), "--workspace", whole)
     assert done.returncode == 0, done.stderr
     assert "nothing to do" in done.stdout + done.stderr
     assert contents(whole) == before
@@ -178,7 +178,7 @@ def test_killed_behind_its_first_part_it_goes_on_there(
     whole: Path, dataset: Path, home: Path, tmp_path: Path
 ) -> None:
     path = recipe(tmp_path, dataset)
-    command = [sys.executable, "-m", "tongues", "prepare", str(path), "--in", str(tmp_path)]
+    command = [sys.executable, "-m", "tongues", "prepare", str(path), "--workspace", str(tmp_path)]
     process = subprocess.Popen(
         command,
         env=environment(home),
@@ -198,7 +198,7 @@ def test_killed_behind_its_first_part_it_goes_on_there(
     assert not mark()["whole"]
     (first,) = tmp_path.glob("corpus/web/sw/*/*.parquet")
     written = first.stat().st_mtime_ns
-    done = tongues(home, "prepare", path, "--in", tmp_path)
+    done = tongues(home, "prepare", path, "--workspace", tmp_path)
     assert done.returncode == 0, done.stderr
     assert first.stat().st_mtime_ns == written
     assert mark()["parts"] == [20_000, ROWS - 2 - 20_000]
@@ -208,7 +208,7 @@ def test_killed_behind_its_first_part_it_goes_on_there(
 
 def test_a_mistake_is_told_and_nothing_is_kept(dataset: Path, home: Path, tmp_path: Path) -> None:
     path = recipe(tmp_path, dataset, columns={"text": "contnet"})
-    done = tongues(home, "prepare", path, "--in", tmp_path)
+    done = tongues(home, "prepare", path, "--workspace", tmp_path)
     assert done.returncode == 2
     assert "did you mean `content`?" in done.stderr
     assert "Traceback" not in done.stderr

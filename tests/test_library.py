@@ -130,7 +130,7 @@ def asked(*words: str | Path) -> str:
 def test_library_and_command_say_the_same(study: tuple[Path, str, str], tmp_path: Path) -> None:
     folder = study[0]
     runs = folder / "runs/first"
-    scratch, held = "strategy == 'scratch'", ("--fix", "alpha=0.34", "--draws", "20", "--json")
+    scratch, held = "strategy == 'scratch'", ("--fix", "alpha=0.34", "--bootstrap", "20", "--json")
     fitted = tongues.fit(runs, "chinchilla", where=scratch, fix={"alpha": 0.34}, draws=20)
     said = json.loads(asked("fit", runs, "--law", "chinchilla", "--where", scratch, *held))
     assert said == json.loads(json.dumps(fitted.to_json(draws=False)))
@@ -163,7 +163,7 @@ def test_a_recipe_is_a_file_a_mapping_or_itself(recipe_file: Path, tmp_path: Pat
     assert changed[0] == changed[1] == changed[2]
     assert plain["train"].get("seed") != 7  # the mapping given stays as it was
     mine = tongues.check(plain, workspace=tmp_path)
-    said = json.loads(asked("check", recipe_file, "--json", "--in", tmp_path))
+    said = json.loads(asked("check", recipe_file, "--json", "--workspace", tmp_path))
     assert said["runs"] == json.loads(json.dumps(mine.to_json()))["runs"]
 
 
@@ -178,8 +178,8 @@ def test_a_recipe_is_a_file_a_mapping_or_itself(recipe_file: Path, tmp_path: Pat
         (lambda path: tongues.fit("nowhere"), "no such file"),
         (lambda path: tongues.report("nowhere"), "no directory of runs"),
         (lambda path: tongues.plan("nowhere.json", flops=1e21), "no such file"),
-        (lambda path: tongues.evaluate("none", "xcopa"), "neither|no ensemble"),
-        (lambda path: tongues.generate("none", "a", memory="2 apples"), "apples"),
+        (lambda path: tongues.evaluate("none", tasks="xcopa"), "neither|no ensemble"),
+        (lambda path: tongues.generate("none", "a", max_memory="2 apples"), "apples"),
         (lambda path: tongues.export("none", "out"), "no ensemble, run"),
         (lambda path: tongues.serve(["a", "a"]), "named twice"),
         (lambda path: tongues.check(path, gpus=8), "--gpus says nothing"),

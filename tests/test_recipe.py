@@ -16,11 +16,11 @@ from tongues.recipe import Train, load_recipe, show_recipe
 GOOD = """
 name: first
 text:
-  made:
+  synthetic:
     seed: 1
     languages:
       qaa: {}
-      qab: {mother: qaa, distance: 0.15}
+      qab: {parent: qaa, divergence: 0.15}
   files:
     no: norsk.txt
 model: {shape: 0.2M}
@@ -66,7 +66,7 @@ def test_overrides_change_one_value(good: Path) -> None:
     ("override", "said"),
     [
         ("train.bugdet=1M tokens", "did you mean `budget`?"),
-        ("text.made.languages.qab.dist=1", "did you mean `distance`?"),
+        ("text.synthetic.languages.qab.div=1", "did you mean `divergence`?"),
         ("nmae=x", "did you mean `name`?"),
         ("train.precision=bf16", "did you mean `bfloat16`?"),
         ("train.budget=1e18", "has no unit"),
@@ -74,13 +74,13 @@ def test_overrides_change_one_value(good: Path) -> None:
         ("train.budget=30 MB", "counted in tokens"),
         ("train.budget=-3 tokens", "more than nothing"),
         ("tokens.held_out=20 MB", "not counted in tokens"),
-        ("text.made.size=6 tokens", "no unit of size"),
+        ("text.synthetic.size=6 tokens", "no unit of size"),
         ("train.warmup=5 tokens", "no share"),
         ("train.warmup=500%", "not between 0 and 100%"),
         ("train.batch=1000 tokens", "`1024 tokens`"),
-        ("train.rate=fast", "number"),
+        ("train.learning_rate=fast", "number"),
         ("train.mixture={qaa: 50%}", "adds up to 0.5"),
-        ("text.made.languages.qab.distance=2", "less than or equal to 1"),
+        ("text.synthetic.languages.qab.divergence=2", "less than or equal to 1"),
         ("name=../../etc", "letters, digits"),
         ("train", "not an override"),
         ("name.x=1", "holds a value"),
@@ -169,15 +169,15 @@ def test_nearest_names_one_word_or_all() -> None:
     ("word", "choices", "meant"),
     [
         ("A100-80GB", GPUS, "a100"),
-        ("learning_rate", Train.model_fields, "rate"),
-        ("lr", Train.model_fields, "rate"),
+        ("rate", Train.model_fields, "learning_rate"),
+        ("lr", Train.model_fields, "learning_rate"),
         ("steps", Train.model_fields, "budget"),
         ("num_train_epochs", Train.model_fields, "budget"),
         ("gradient_accumulation_steps", Train.model_fields, "micro_batch"),
         ("seq-len", Train.model_fields, "context"),
         ("turkish", ["tr", "en", "ush"], "tr"),
-        ("--jobs", ["--ranks", "--on", "--in"], "--ranks"),
-        ("evaluate_on", ["evaluations", "evaluate"], "evaluate"),
+        ("--jobs", ["--ranks", "--tasks", "--workspace"], "--ranks"),
+        ("evaluate_on", ["num_evals", "evaluate"], "evaluate"),
         ("hoffmann2022-ful", ["hoffmann2022", "hoffmann2022-full"], "hoffmann2022-full"),
     ],
 )
@@ -202,15 +202,15 @@ def test_a_folder_is_no_recipe(good: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "says"),
     [
-        ("tokens.extend={pieces: 9, languages: [no], keep: [no]}", "no `base` to extend"),
+        ("tokens.extend={new_tokens: 9, languages: [no], preserve: [no]}", "no `base` to extend"),
         (
-            "tokens={base: x, extend: {pieces: 9, languages: [sw], keep: [no]}}",
+            "tokens={base: x, extend: {new_tokens: 9, languages: [sw], preserve: [no]}}",
             "`sw`, which has no text",
         ),
         ("text.clean.digits=p101", "no percentile"),
         ("text.clean.near=2", "not between 0 and 100%"),
         ("text.clean.benchmark=0", r"clean\.benchmark: .*greater than or equal to 1"),
-        ("text.files.no={paths: [a], at_most: 3}", "no unit"),
+        ("text.files.no={paths: [a], limit: 3}", "no unit"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(good: Path, override: str, says: str) -> None:
@@ -221,8 +221,8 @@ def test_what_cannot_be_meant_is_refused(good: Path, override: str, says: str) -
 def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None:
     overrides = (
         "text.clean={digits: off, symbols: p98, characters: 40, near: 80%}",
-        "text.files={no: {paths: [a, b], documents: paragraphs, at_most: 2 GB}}",
-        "text.hub={sv: {dataset: a/b, at_most: 2B tokens}}",
+        "text.files={no: {paths: [a, b], documents: paragraphs, limit: 2 GB}}",
+        "text.hub={sv: {dataset: a/b, limit: 2B tokens}}",
     )
     recipe = load_recipe(good, overrides)
     again = good.with_name("again.yaml")
@@ -231,7 +231,7 @@ def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None
     clean = recipe.text.clean.levels
     chosen = [clean[key] for key in ("digits", "symbols", "characters", "near")]
     assert chosen == ["off", "p98", 40.0, 0.8]
-    assert str(recipe.text.hub["sv"].at_most) == "2000000000 tokens"
+    assert str(recipe.text.hub["sv"].limit) == "2000000000 tokens"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None
         (["train.milestones=[0%]"], "nothing is learned yet"),
         (["train.schedule={name: wsd, decay: 80%}", "train.warmup=30%"], "110% of the steps"),
         (["train.schedule={name: infinite, plateau: 5%}"], "below the final rate"),
-        (["train.rate={}"], "train.rate"),
+        (["train.learning_rate={}"], "train.learning_rate"),
         (["train.budget=3 EFLOPS"], "FLOPs, hours or days"),
     ],
 )

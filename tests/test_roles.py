@@ -36,13 +36,18 @@ def recipe(place: Path, run: str, **train: Any) -> dict[str, Any]:
             with gzip.open(TEXT / f"{lang}.jsonl.gz", "rt", encoding="utf-8") as source:
                 file.write_text("".join(islice(source, DOCUMENTS)), encoding="utf-8")
         files[lang] = {"paths": [str(file)], "columns": {"group": "id"}}
-    usual = {"budget": "40k tokens", "batch": "512 tokens", "context": "64 tokens", "rate": 0.005}
+    usual = {
+        "budget": "40k tokens",
+        "batch": "512 tokens",
+        "context": "64 tokens",
+        "learning_rate": 0.005,
+    }
     return {
         "name": "roles",
         "text": {"files": files},
-        "tokens": {"vocabulary": 400, "held_out": "3k tokens"},
+        "tokens": {"vocab_size": 400, "held_out": "3k tokens"},
         "model": {"shape": None if "base" in train else "0.05M"},
-        "train": usual | {"run": run, "threads": 1, "evaluations": 3} | train,
+        "train": usual | {"run": run, "threads": 1, "num_evals": 3} | train,
     }
 
 
@@ -118,7 +123,7 @@ def test_the_card_and_the_evaluation_name_the_roles(workspace: Path) -> None:
 
 def test_the_evaluation_names_the_roles(workspace: Path) -> None:
     evaluation = tongues.evaluate(
-        ["two", "two-replay"], str(workspace / "tokens/roles"), workspace, most=2, quiet=True
+        ["two", "two-replay"], workspace, text=workspace / "tokens/roles", limit=2, quiet=True
     )
     roles = {model.name: model.trained.roles for model in evaluation.models if model.trained}
     assert roles["two"] == Roles(("tr", "he"), ("en",))

@@ -115,7 +115,7 @@ def test_a_thousand_runs_are_listed_in_a_second(tmp_path: Path) -> None:
         assert len(states([tmp_path])) == 1000
         times.append(time.process_time() - start)
     assert min(times) < 1
-    command = [sys.executable, "-m", "tongues", "ls", "--json", "--in", str(tmp_path)]
+    command = [sys.executable, "-m", "tongues", "ls", "--json", "--workspace", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     listed = json.loads(done.stdout)["runs"]
     assert len(listed) == 1000

@@ -57,9 +57,11 @@ class Checked:
         kept = self.token_bytes
         passing: list[int] = []
         for plan, derived in self.all:
-            anchors = 3 if plan.settings.on_spike == "back" else 0
+            anchors = 3 if plan.settings.on_spike == "rollback" else 0
             kept += derived.model_bytes + len(plan.settings.milestones) * derived.checkpoint_bytes
-            passing.append((plan.settings.keep + 1 + anchors) * derived.checkpoint_bytes)
+            passing.append(
+                (plan.settings.keep_checkpoints + 1 + anchors) * derived.checkpoint_bytes
+            )
         return kept + sum(sorted(passing, reverse=True)[: self.at_once])
 
     @property
@@ -68,8 +70,9 @@ class Checked:
         by_shape: dict[str, Caution] = {}
         for _, derived in self.all:
             usual = rate_at_size(None, derived.parameters["non_embedding"])
-            if derived.rate > _HIGH * usual:
-                what = f"a learning rate of {derived.rate:.3g} is {derived.rate / usual:.3g} times"
+            rate = derived.learning_rate
+            if rate > _HIGH * usual:
+                what = f"a learning rate of {rate:.3g} is {rate / usual:.3g} times"
                 what += f" what is usual for this size, {usual:.2g}; the run is likely to diverge"
                 by_shape.setdefault(derived.anatomy.name, Caution("high_rate", what))
         return tuple(by_shape.values())
@@ -83,7 +86,7 @@ class Checked:
                 "parameters": f"{derived.parameters['total']:,}",
                 "outside embeddings": f"{derived.parameters['non_embedding']:,}",
                 "batch": f"{derived.batch:,}",
-                "rate": f"{derived.rate:.3g}",
+                "learning rate": f"{derived.learning_rate:.3g}",
                 "tokens": show_count(derived.tokens),
                 "steps": f"{derived.steps:,}",
                 "FLOPs": f"{derived.flops:.3g}",
@@ -135,7 +138,7 @@ def check_recipe(
         plans = [*sweep, *plan_study(recipe, workspace)]
     known = recipe.text.languages
     for plan in plans:
-        for key in ("mixture", "replay", "evaluate"):
+        for key in ("mixture", "replay", "eval_languages"):
             for lang in getattr(plan.settings, key):
                 if lang not in known:
                     where, hint = "study" if recipe.study else f"train.{key}", nearest(lang, known)
@@ -172,7 +175,7 @@ def check_recipe(
 def _vocabulary(recipe: Recipe) -> int:
     settings = recipe.tokens
     if settings.base is None:
-        return settings.vocabulary
+        return settings.vocab_size
     from tongues.tokens import load_tokenizer, vocabulary_size
     from tongues.tokens.extend import extend_tokenizer
     from tongues.tokens.tokenizer import end_id
@@ -181,7 +184,7 @@ def _vocabulary(recipe: Recipe) -> int:
     end_id(tokenizer, Path(settings.base))  # it must have one
     if settings.extend:
         extend_tokenizer(tokenizer, {}, [], 1)  # it must be of the kind that can be
-    return vocabulary_size(tokenizer) + (settings.extend.pieces if settings.extend else 0)
+    return vocabulary_size(tokenizer) + (settings.extend.new_tokens if settings.extend else 0)
 
 
 def _base(
@@ -254,6 +257,6 @@ def _check_disk(checked: Checked, workspace: Path, name: str) -> None:
     there = sum(path.stat().st_size for path in files)
     if checked.disk > free + there:
         what = f"needs {show_bytes(checked.disk - there)} of disk; {show_bytes(free)} are free"
-        hint = "make room, name another place by `--in`, keep fewer checkpoints (`train.keep`, "
-        hint += "`train.milestones`), or train fewer or smaller runs"
+        hint = "make room, set another `--workspace`, keep fewer checkpoints "
+        hint += "(`train.keep_checkpoints`, `train.milestones`), or train fewer or smaller runs"
         raise UserError(what, where=str(workspace), hint=hint)

@@ -11,12 +11,13 @@ _SHOWN = 12  # words that a suggestion names
 _LEAST = 3  # letters from which the beginning of a word means it
 _SLIP = 0.9  # of likeness, from which a word is meant, whatever else begins like it
 
-# What people who come from other tools write, and our words for it; the first that fits counts.
-_SYNONYMS: dict[str, tuple[str, ...]] = {
-    word: tuple(ours.split())
+# The words of other tools and of older recipes, and the key or option that each one means here.
+_KEYS = [
+    (ours.split(), word)
     for ours, words in {
-        "rate": "learning_rate lr max_lr peak_lr max_learning_rate",
-        "final_rate": "min_lr min_learning_rate final_lr",
+        "learning_rate": "rate lr max_lr peak_lr max_learning_rate",
+        "min_learning_rate": "final_rate min_lr final_lr min_lr_ratio",
+        "learning_rates": "rates lrs",
         "budget": "steps max_steps num_steps train_steps max_tokens tokens epochs num_epochs "
         "num_train_epochs max_epochs",
         "batch": "batch_size global_batch_size total_batch_size train_batch_size",
@@ -31,19 +32,50 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
         "precision": "dtype bf16 fp16 mixed_precision torch_dtype",
         "recompute": "gradient_checkpointing activation_checkpointing",
         "compile": "torch_compile",
+        "cross_document_attention": "documents document_masking intra_doc_masking",
+        "embedding_warmup": "embeddings_first",
         "track": "report_to wandb tensorboard logger",
-        "keep": "save_total_limit keep_checkpoints",
+        "keep_checkpoints": "keep save_total_limit",
         "checkpoint_every": "save_steps save_interval",
-        "evaluations": "eval_steps eval_interval eval_every num_evals",
+        "num_evals": "evaluations eval_steps eval_interval eval_every",
+        "eval_tokens": "scored eval_iters",
+        "eval_languages": "evaluate",
+        "max_forgetting": "hold keep",
+        "preserve": "keep",
+        "new_tokens": "pieces",
+        "byte_fallback": "spelling",
+        "synthetic": "made",
+        "parent": "parent",
+        "divergence": "distance",
+        "limit": "at_most most max_items max_samples",
+        "partitions": "divisions",
+        "add_to": "grow ensemble",
+        "shared_expert": "together",
         "base init_from": "base_model model_name model_name_or_path pretrained checkpoint "
         "init_from resume_from",
         "mixture": "languages data datasets weights mix",
-        "vocabulary": "vocab_size vocab",
+        "vocab_size": "vocabulary vocab",
         "shape": "size model_size n_params params",
         "ranks workers": "jobs n_jobs num_proc num_workers processes nproc",
-        "in": "workspace output_dir out_dir dir",
+        "workspace": "in output_dir out_dir dir",
+        "overwrite": "overwrite force overwrite_output_dir",
+        "tasks text": "on",
+        "num_fewshot": "shots n_shot fewshot",
+        "fewshot_seeds bootstrap": "draws",
+        "fewshot_language": "demonstrations",
+        "on_error": "unfit",
+        "max_tokens": "most max_new_tokens",
+        "max_memory": "memory",
+        "max_batch": "running max_num_seqs",
+        "max_queue": "queued",
+        "timeout": "seconds",
+        "presence_penalty": "presence",
+        "frequency_penalty": "frequency",
     }.items()
     for word in words.split()
+]
+_SYNONYMS = {
+    word: tuple(key for ours, other in _KEYS if other == word for key in ours) for _, word in _KEYS
 }
 # Languages by their English names, to their tags.
 _LANGUAGES = """
@@ -102,8 +134,8 @@ class Stopped(Exception):
 def nearest(word: str, choices: Iterable[str]) -> str:
     """A sentence that names the nearest valid word, or all of them when none is near.
 
-    A synonym comes first (`lr` for `rate`), then a word that the other begins with (`a100-80gb`
-    for `a100`), then the one with the fewest other letters.
+    A synonym comes first (`lr` for `learning_rate`), then a word that the other begins with
+    (`a100-80gb` for `a100`), then the one with the fewest other letters.
     """
     known = sorted(set(choices))
     plain = {_plain(choice): choice for choice in reversed(known)}

@@ -75,7 +75,7 @@ class Run:
     tokens: int
     flops: float  # of the whole run, exact
     batch: int  # tokens
-    rate: float  # peak learning rate
+    learning_rate: float  # at its peak
     shares: dict[str, float]  # of all tokens by language, replay included
     epochs: dict[str, float]  # how often the run reads the text of each language
     foreign: dict[str, dict[str, float] | None]  # shares of other languages in each one's text
@@ -121,7 +121,7 @@ def read_run(directory: Path) -> Run:
         record = read_json(path)
         if isinstance(record, Mapping) and _OLD & record.keys() and "targets" not in record:
             what = "was written before records named base languages, targets and replay by language"
-            hint = "train the run again: `tongues train RECIPE --rebuild`, or `tongues study`"
+            hint = "train the run again: `tongues train RECIPE --overwrite`, or `tongues study`"
             raise UserError(what, where=str(path), hint=hint, code="old_record")
         return _validator().validate_python(record)
     except ValidationError as error:
@@ -132,7 +132,7 @@ def read_run(directory: Path) -> Run:
         raise UserError(what, where=str(path), hint=hint, code="foreign_record") from None
     except ValueError as error:
         what = f"is damaged: {error}"
-        hint = "copy it back from where it was made, or train the run again with `--rebuild`"
+        hint = "copy it back from where it was made, or train the run again with `--overwrite`"
         raise UserError(what, where=str(path), hint=hint, code="damaged_record") from None
 
 

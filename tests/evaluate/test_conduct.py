@@ -22,7 +22,7 @@ from tongues.text import Document
 
 MODELS = ["models/e0", "models/e1"]
 LANGUAGES = ("qaa", "qab")
-ON = ("--on", "texts", "--on", "parts.yaml", "--data", "items")
+ON = ("--text", "texts", "--tasks", "parts.yaml", "--data", "items")
 TASK = 'name: parts\nprompt: "{said}"\nchoices: ["{one}", "{other}"]\n'
 
 

@@ -52,7 +52,17 @@ def ask(place: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 
 
 def test_models_are_put_side_by_side_on_texts_and_tasks(ask: Ask, place: Path) -> None:
-    said = [*MODELS, "--on", "texts", "--on", "parts.yaml", "--data", "items", "--name", "both"]
+    said = [
+        *MODELS,
+        "--text",
+        "texts",
+        "--tasks",
+        "parts.yaml",
+        "--data",
+        "items",
+        "--name",
+        "both",
+    ]
     done = ask(*said, "--compare")
     assert done.exit_code == 0, done.output
     parts = done.stdout.split("\n\n")
@@ -74,7 +84,7 @@ def test_models_are_put_side_by_side_on_texts_and_tasks(ask: Ask, place: Path) -
 
 
 def test_as_many_items_are_asked_as_were_wanted(ask: Ask, place: Path) -> None:
-    done = ask(MODELS[0], "--on", "parts.yaml:qaa", "--data", "items", "--most", "16", "--json")
+    done = ask(MODELS[0], "--tasks", "parts.yaml:qaa", "--data", "items", "--limit", "16", "--json")
     told = json.loads(done.stdout)
     accuracy = told["tasks"]["parts"]["accuracies"][MODELS[0]]["qaa"]
     assert accuracy["items"] == 16  # of 18, of which 2 are too long
@@ -85,7 +95,7 @@ def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
     for lang in ("qaa", "qab"):
         (place / lang).mkdir()
         shutil.copy(place / f"items/parts/{lang}.jsonl", place / lang)
-    done = ask(MODELS[0], "--on", "parts.yaml", "--data", "qaa", "--data", "qab", "--json")
+    done = ask(MODELS[0], "--tasks", "parts.yaml", "--data", "qaa", "--data", "qab", "--json")
     accuracies = json.loads(done.stdout)["tasks"]["parts"]["accuracies"][MODELS[0]]
     assert list(accuracies) == ["qaa", "qab"]
 
@@ -93,31 +103,49 @@ def test_items_may_lie_in_several_folders(ask: Ask, place: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--on", ""], "--on: names nothing"),
-        (["--on", "texts", "--data", ""], "--data: names nothing"),
-        (["--on", "texts", "--languages", ","], "--languages: names no language"),
-        (["--on", "texts", "--languages", "qac"], "there is no text of `qac`"),
-        (["--on", "texs"], "no prepared tokens, no file and no folder `texs`"),
-        (["--on", "xcoppa"], "did you mean `xcopa`?"),
-        (["--on", "parts.yaml"], "name their folder by `--data`"),
-        (["--on", "parts.yaml:", "--data", "items"], "parts.yaml:: names no language"),
-        (["--on", "parts.yaml:fr", "--data", "items"], "in `fr`\n  there are qaa, qab"),
-        (["--on", "parts.yaml", "--data", "empty"], "no items of `parts` in any language"),
-        (["--on", "parts.yaml", "--data", "items", "--data", "./items"], "lie there and in"),
-        (["--on", "parts.yaml", "--data", "items", "--data", "parts.yaml"], "name it alone"),
-        (["--on", "parts.yaml", "--data", "empty", "--data", "models"], "hold no items of `parts`"),
-        (["--on", "slip.yaml", "--data", "items"], "`prompt` names the field `siad`, which none"),
-        (["--on", "slip.yaml", "--data", "items"], "did you mean `said`?"),
-        (["--on", "parts.yaml", "--data", "items", "--draws", "3"], "nothing to draw"),
-        (["--on", "parts.yaml", "--data", "items", "--shots", "20"], "would be demonstrations"),
-        (["--on", "parts.yaml", "--data", "items", "--templates", "translated"], "no templates in"),
-        (["--on", "parts.yaml", "--data", "items", "--unfit", "stop"], "too long for the model"),
-        (["--on", "texts", "--name", "../away"], "--name"),
-        (["--on", "texts", "--window", "97"], "longer than `models/e0` sees (96)"),
-        (["--on", "texts", "--window", "8", "--stride", "9"], "a stride of 9 tokens"),
-        (["models/../models/e0", "--on", "texts"], "is named twice, as `models/e0` too"),
-        (["small/small@tfidf:5", "--on", "texts"], "3 experts, and `tfidf:5` wants 5"),
-        (["models/e9", "--on", "texts"], "no ensemble, run or model folder `models/e9`"),
+        (["--text", ""], "--text: names nothing"),
+        (["--text", "texts", "--data", ""], "--data: names nothing"),
+        (["--text", "texts", "--languages", ","], "--languages: names no language"),
+        (["--text", "texts", "--languages", "qac"], "there is no text of `qac`"),
+        (["--text", "texs"], "no prepared tokens, no file and no folder `texs`"),
+        (["--tasks", "xcoppa"], "did you mean `xcopa`?"),
+        (["--tasks", "parts.yaml"], "pass `--data FOLDER` or `--data hub` for `parts.yaml`"),
+        (["--tasks", "parts.yaml:", "--data", "items"], "parts.yaml:: names no language"),
+        (["--tasks", "parts.yaml:fr", "--data", "items"], "in `fr`\n  there are qaa, qab"),
+        (["--tasks", "parts.yaml", "--data", "empty"], "no items of `parts` in any language"),
+        (["--tasks", "parts.yaml", "--data", "items", "--data", "./items"], "lie there and in"),
+        (["--tasks", "parts.yaml", "--data", "items", "--data", "parts.yaml"], "name it alone"),
+        (
+            ["--tasks", "parts.yaml", "--data", "empty", "--data", "models"],
+            "hold no items of `parts`",
+        ),
+        (
+            ["--tasks", "slip.yaml", "--data", "items"],
+            "`prompt` names the field `siad`, which none",
+        ),
+        (["--tasks", "slip.yaml", "--data", "items"], "did you mean `said`?"),
+        (
+            ["--tasks", "parts.yaml", "--data", "items", "--fewshot-seeds", "3"],
+            "no examples to draw",
+        ),
+        (
+            ["--tasks", "parts.yaml", "--data", "items", "--num-fewshot", "20"],
+            "would be demonstrations",
+        ),
+        (
+            ["--tasks", "parts.yaml", "--data", "items", "--templates", "translated"],
+            "no templates in",
+        ),
+        (
+            ["--tasks", "parts.yaml", "--data", "items", "--on-error", "stop"],
+            "too long for the model",
+        ),
+        (["--text", "texts", "--name", "../away"], "--name"),
+        (["--text", "texts", "--window", "97"], "longer than `models/e0` sees (96)"),
+        (["--text", "texts", "--window", "8", "--stride", "9"], "a stride of 9 tokens"),
+        (["models/../models/e0", "--text", "texts"], "is named twice, as `models/e0` too"),
+        (["small/small@tfidf:5", "--text", "texts"], "3 experts, and `tfidf:5` wants 5"),
+        (["models/e9", "--text", "texts"], "no ensemble, run or model folder `models/e9`"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_scored(

@@ -18,7 +18,7 @@ SMALL = (
     "train.batch=512 tokens",
     "train.context=32 tokens",
     "train.threads=1",
-    "train.evaluations=1",
+    "train.num_evals=1",
 )
 
 
@@ -46,16 +46,16 @@ def test_a_folder_of_texts_becomes_an_ensemble_and_a_language_is_added(
     def tongues(*words: str, small: tuple[str, ...] = ()) -> Result:
         return CliRunner().invoke(command, [*words, *small], catch_exceptions=False)
 
-    own = (*SMALL, "tokens.vocabulary=300")
+    own = (*SMALL, "tokens.vocab_size=300")
     tongues("prepare", "own.yaml", small=own)
     tongues("train", "own.yaml", "model.shape=0.05M", small=own)
     tongues("experts", "train", "own-experts.yaml", small=own)
-    told = tongues("generate", "own/topics-2-s1", "Es war", "--most", "3", "--experts")
+    told = tongues("generate", "own/topics-2-s1", "Es war", "--max-tokens", "3", "--experts")
     assert told.stdout.startswith("Es war")
     write_texts(tmp_path, "nl", 120, 20)  # translates the others, in short
     tongues("prepare", "own-more.yaml", small=SMALL)
     grown = tongues("experts", "train", "own-more.yaml", small=SMALL)
     assert "`sw` 1.08k of 2.14k (" in grown.stderr
-    told = tongues("generate", "own-more/grown-s1", "Er was", "--most", "3", "--experts")
+    told = tongues("generate", "own-more/grown-s1", "Er was", "--max-tokens", "3", "--experts")
     assert told.stdout.startswith("Er was")
     assert "own-more/grown-s1" in tongues("ls").stdout

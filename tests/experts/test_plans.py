@@ -15,12 +15,12 @@ KNOWN = {"seed": ("qaa", "qab")}  # what each base knows
 
 
 def recipe(experts: dict[str, Any], **train: Any) -> Recipe:
-    languages = {lang: {"mother": None, "distance": 0.0} for lang in AMOUNTS}
+    languages = {lang: {"parent": None, "divergence": 0.0} for lang in AMOUNTS}
     settings = {"budget": "400k tokens", "base": "seed"} | train
     return Recipe.model_validate(
         {
             "name": "family",
-            "text": {"made": {"languages": languages}},
+            "text": {"synthetic": {"languages": languages}},
             "train": {key: value for key, value in settings.items() if value is not None},
             "experts": experts,
         }
@@ -29,7 +29,7 @@ def recipe(experts: dict[str, Any], **train: Any) -> Recipe:
 
 def test_experts_share_the_budget_and_train_on_their_languages_by_text() -> None:
     pairs = of_languages("typology", [("qaa", "qab"), ("qac", "qad")])
-    asked = recipe({"divisions": [{"by": "typology", "k": 2}]})
+    asked = recipe({"partitions": [{"by": "typology", "k": 2}]})
     made = plan_divided(asked, "typology-2", pairs, AMOUNTS, 7, KNOWN)
     assert made.name == "family/typology-2-s7"
     assert [run.name for run in made.runs] == ["family/typology-2-e0-s7", "family/typology-2-e1-s7"]
@@ -40,21 +40,21 @@ def test_experts_share_the_budget_and_train_on_their_languages_by_text() -> None
 
 
 def test_any_number_of_parts_costs_the_same_in_all() -> None:
-    asked = recipe({"divisions": [{"by": "languages"}, {"by": "dense"}]})
+    asked = recipe({"partitions": [{"by": "languages"}, {"by": "dense"}]})
     for partition in (one_each(tuple(AMOUNTS)), dense(tuple(AMOUNTS))):
         made = plan_divided(asked, "any", partition, AMOUNTS, 1, KNOWN)
         assert sum(run.settings.budget.amount for run in made.runs) == 400_000
 
 
 def test_equal_shares_when_asked() -> None:
-    asked = recipe({"divisions": [{"by": "dense"}], "shares": "equal"})
+    asked = recipe({"partitions": [{"by": "dense"}], "shares": "equal"})
     made = plan_divided(asked, "dense", dense(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
     assert set(made.runs[0].settings.mixture.values()) == {0.25}
 
 
 def test_parts_of_documents_read_their_own_tokens_and_have_another_identity() -> None:
     whole = dense(tuple(AMOUNTS))
-    asked = recipe({"divisions": [{"by": "dense"}]})
+    asked = recipe({"partitions": [{"by": "dense"}]})
     plain = plan_divided(asked, "dense", whole, AMOUNTS, 1, KNOWN).runs[0]
     part = plan_divided(asked, "dense", whole, AMOUNTS, 1, KNOWN, parts="topics-1-abc").runs[0]
     assert part.part == "topics-1-abc/0"
@@ -68,21 +68,21 @@ KNOWN |= {parent: tuple(languages) for parent, languages in MEMBERS.items()}
 
 
 def test_a_further_division_branches_from_the_expert_that_knows_its_languages() -> None:
-    asked = recipe({"divisions": [{"by": "languages"}], "grow": "x"}, base=None)
+    asked = recipe({"partitions": [{"by": "languages"}], "add_to": "x"}, base=None)
     singles = of_languages("languages", [("qaa",), ("qab",), ("qac",)])
     made = plan_divided(asked, "languages", singles, AMOUNTS, 1, KNOWN, members=MEMBERS)
     assert [run.base for run in made.runs] == [FIRST, FIRST, SECOND]
 
 
 def test_a_division_across_experts_is_refused() -> None:
-    asked = recipe({"divisions": [{"by": "dense"}], "grow": "x"}, base=None)
+    asked = recipe({"partitions": [{"by": "dense"}], "add_to": "x"}, base=None)
     across = of_languages("file", [("qaa", "qac")])
     with pytest.raises(UserError, match="no expert of the ensemble knows all of qaa, qac"):
         plan_divided(asked, "file", across, AMOUNTS, 1, KNOWN, members=MEMBERS)
 
 
 def test_an_added_language_branches_from_its_donor_and_trains_on_both() -> None:
-    asked = recipe({"add": {"qad": "qac"}, "grow": "x"}, base=None)
+    asked = recipe({"add": {"qad": "qac"}, "add_to": "x"}, base=None)
     made = plan_added(asked, dense(tuple(AMOUNTS)), {"qad": "qac"}, MEMBERS, AMOUNTS, 1, KNOWN)
     (run,) = made.runs
     assert run.base == SECOND
@@ -91,7 +91,7 @@ def test_an_added_language_branches_from_its_donor_and_trains_on_both() -> None:
 
 
 def test_all_added_together_need_donors_of_one_expert() -> None:
-    asked = recipe({"add": {"qad": "qac"}, "grow": "x", "together": True}, base=None)
+    asked = recipe({"add": {"qad": "qac"}, "add_to": "x", "shared_expert": True}, base=None)
     given = {"qad": "qac", "qae": "qaa"}
     with pytest.raises(UserError, match="several experts"):
         plan_added(asked, dense(tuple(AMOUNTS)), given, MEMBERS, AMOUNTS | {"qae": 1e5}, 1, KNOWN)
@@ -102,12 +102,12 @@ def test_all_added_together_need_donors_of_one_expert() -> None:
     [
         ({}, "name `divisions`"),
         ({"add": {"qad": "qac"}}, "needs an ensemble"),
-        ({"divisions": [{"by": "topics"}]}, "Field required"),
-        ({"divisions": [{"by": "dense", "k": 3}]}, "unknown key `k`"),
-        ({"divisions": [{"by": "file"}]}, "Field required"),
-        ({"divisions": [{"by": "dense"}, {"by": "dense"}]}, "both be called `dense`; give one a"),
-        ({"divisions": [{"by": "languages", "name": "seed"}]}, "means something else"),
-        ({"divisions": [{"by": "dense", "name": "all"}]}, "takes no other"),
+        ({"partitions": [{"by": "topics"}]}, "Field required"),
+        ({"partitions": [{"by": "dense", "k": 3}]}, "unknown key `k`"),
+        ({"partitions": [{"by": "file"}]}, "Field required"),
+        ({"partitions": [{"by": "dense"}, {"by": "dense"}]}, "both be called `dense`; give one a"),
+        ({"partitions": [{"by": "languages", "name": "seed"}]}, "means something else"),
+        ({"partitions": [{"by": "dense", "name": "all"}]}, "takes no other"),
     ],
 )
 def test_what_makes_no_sense_is_refused(experts: dict[str, Any], said: str) -> None:
@@ -119,6 +119,6 @@ def test_two_divisions_of_one_way_are_told_apart_by_a_name() -> None:
     files = [{"by": "file", "file": "one.yaml"}, {"by": "file", "file": "two.yaml"}]
     with pytest.raises(ValueError, match="give one a `name`"):
         recipe({"divisions": files})
-    asked = recipe({"divisions": [files[0], files[1] | {"name": "second"}]}).experts
+    asked = recipe({"partitions": [files[0], files[1] | {"name": "second"}]}).experts
     assert asked
-    assert [division.label for division in asked.divisions] == ["file", "second"]
+    assert [division.label for division in asked.partitions] == ["file", "second"]

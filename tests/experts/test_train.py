@@ -47,7 +47,7 @@ def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
     def asked(experts: str, *overrides: str) -> Recipe:
         base = f"train.base={{model: {seed_model}, languages: [qaa]}}"
         start = () if "grow" in experts else (base,)
-        train = ("train.mixture={}", "train.budget=4k tokens", "train.evaluations=1")
+        train = ("train.mixture={}", "train.budget=4k tokens", "train.num_evals=1")
         return make_recipe("model={}", *train, *start, *overrides, f"experts={experts}")
 
     return asked
@@ -120,7 +120,7 @@ def test_experts_killed_at_random_and_finished_by_another_launcher_are_the_same(
     ask: Ask, workspace: Path, tmp_path_factory: pytest.TempPathFactory, slurm: Path
 ) -> None:
     recipe = ask(
-        "{divisions: [{by: languages}]}",
+        "{partitions: [{by: languages}]}",
         "train.budget=40k tokens",
         "train.checkpoint_every=0.1 seconds",
     )
@@ -163,7 +163,7 @@ class Failing(Local):
 
 
 def test_what_is_whole_is_put_together_beside_a_run_that_failed(ask: Ask, workspace: Path) -> None:
-    recipe = ask("{divisions: [{by: dense}, {by: languages}]}")
+    recipe = ask("{partitions: [{by: dense}, {by: languages}]}")
     rounds, told = planned(recipe, workspace), []
     bad = rounds[1].runs[0].name
     with pytest.raises(UserError, match="1 of 3 runs failed; the first: its machine burnt") as why:
@@ -176,21 +176,21 @@ def test_what_is_whole_is_put_together_beside_a_run_that_failed(ask: Ask, worksp
 
 
 def test_a_run_of_other_settings_is_not_taken_for_an_expert(ask: Ask, workspace: Path) -> None:
-    first = ask("{divisions: [{by: dense}]}")
+    first = ask("{partitions: [{by: dense}]}")
     (made,) = train_experts(first, workspace, planned(first, workspace), launcher=open_launcher())
     (made / "ensemble.json").unlink()
-    other = ask("{divisions: [{by: dense}]}", "train.budget=5k tokens")
+    other = ask("{partitions: [{by: dense}]}", "train.budget=5k tokens")
     with pytest.raises(UserError, match="has other settings"):
         train_experts(other, workspace, planned(other, workspace), launcher=open_launcher())
     assert not (made / "ensemble.json").exists()
 
 
 def test_each_seed_grows_from_its_own(ask: Ask, workspace: Path) -> None:
-    first = ask("{divisions: [{by: dense}], seeds: [1, 2]}", "train.budget=1k tokens")
+    first = ask("{partitions: [{by: dense}], seeds: [1, 2]}", "train.budget=1k tokens")
     before = planned(first, workspace)
     train_experts(first, workspace, before, launcher=open_launcher())
     (workspace / "tokens/more").symlink_to(workspace / "tokens/small", target_is_directory=True)
-    grow = "{grow: small/dense-s1, divisions: [{by: languages}], seeds: %s}"
+    grow = "{add_to: small/dense-s1, partitions: [{by: languages}], seeds: %s}"
     rounds = planned(ask(grow % "[1, 2]", "name=more"), workspace)
     assert [{run.base for run in made.runs} for made in rounds] == [
         {"small/dense-e0-s1"},

@@ -29,17 +29,17 @@ LANGS = ("qaa", "qab", "qac", "qad")
 RECIPE = """\
 name: fam
 text:
-  made:
+  synthetic:
     seed: 5
     size: 120 kB
     languages:
       qaa: {}
-      qab: {mother: qaa, distance: 0.2}
-      qac: {mother: qaa, distance: 0.6}
-      qad: {mother: qac, distance: 0.2}
-tokens: {vocabulary: 300, held_out: 2k tokens}
+      qab: {parent: qaa, divergence: 0.2}
+      qac: {parent: qaa, divergence: 0.6}
+      qad: {parent: qac, divergence: 0.2}
+tokens: {vocab_size: 300, held_out: 2k tokens}
 """
-TRAIN = "threads: 1, batch: 512 tokens, context: 32 tokens, rate: 5.0e-3, evaluations: 1"
+TRAIN = "threads: 1, batch: 512 tokens, context: 32 tokens, learning_rate: 5.0e-3, num_evals: 1"
 SEED = (
     "model: {shape: 0.05M}\n"
     "train: {run: seed, mixture: {qaa: 25%, qab: 25%, qac: 25%, qad: 25%}, "
@@ -47,14 +47,14 @@ SEED = (
 )
 EXPERTS = (
     f"train: {{base: seed, budget: 20k tokens, {TRAIN}}}\n"
-    "experts: {divisions: [{by: dense}, {by: typology, k: 2}, {by: topics, k: 2}]}\n"
+    "experts: {partitions: [{by: dense}, {by: typology, k: 2}, {by: topics, k: 2}]}\n"
 )
 MORE = (
     RECIPE.replace("fam", "more")
-    .replace("tokens:", "      qae: {mother: qad, distance: 0.2}\ntokens:")
+    .replace("tokens:", "      qae: {parent: qad, divergence: 0.2}\ntokens:")
     .replace("vocabulary: 300", "base: tokens/fam/tokenizer.json")
     + f"train: {{budget: 10k tokens, {TRAIN}}}\n"
-    + "experts: {grow: fam/typology-2-s1, add: {qae: typology}}\n"
+    + "experts: {add_to: fam/typology-2-s1, add: {qae: typology}}\n"
 )
 
 
@@ -129,7 +129,7 @@ def test_a_lost_router_is_named_and_made_again(family: Path, tmp_path: Path) -> 
     router = folder / "ensembles/fam/typology-2-s1/router.safetensors"
     whole = router.read_bytes()
     router.unlink()
-    said = tongues(folder, "generate", "fam/typology-2-s1", "--most", "2", fails=True)
+    said = tongues(folder, "generate", "fam/typology-2-s1", "--max-tokens", "2", fails=True)
     assert "the router is gone" in said
     tongues(folder, "experts", "train", "experts.yaml")
     assert router.read_bytes() == whole
@@ -214,7 +214,7 @@ def test_lost_parts_are_made_again_and_a_part_keeps_its_text(family: Path, tmp_p
 
 
 def test_an_evaluation_is_of_every_division_and_routing(family: Path) -> None:
-    page = tongues(family, "experts", "measure", "experts.yaml", "--scored", "500").strip()
+    page = tongues(family, "experts", "measure", "experts.yaml", "--eval-tokens", "500").strip()
     assert (family / page).is_file()
     kept = family / "evaluations/fam-experts"
     evaluation = read_evaluation(kept)
@@ -256,8 +256,8 @@ def test_every_expert_reads_every_document_once_and_a_routing_alone_gives_the_sa
     assert read == before  # resumed: nothing is read again
     monkeypatch.chdir(family)
     for way in ("language", "tfidf:1", "posterior"):
-        alone, fam = ("evaluate", f"fam/typology-2-s1@{way}", "--window", "32"), ("--on", "fam")
-        tongues(family, *alone, *fam, "--most", "10", "--name", "alone")
+        alone, fam = ("evaluate", f"fam/typology-2-s1@{way}", "--window", "32"), ("--text", "fam")
+        tongues(family, *alone, *fam, "--limit", "10", "--name", "alone")
         (found,) = read_evaluation(family / "evaluations/alone").texts.values()
         for lang, loss in found.losses[f"fam/typology-2-s1@{way}"].items():
             expected = text.losses[f"typology-2@{way}"][lang]

@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "runs.csv").write_text(table)
     for law in ("two-powers", "chinchilla"):
         figures = ("--figures", "figures") if law == "two-powers" else ()
-        draws = ("--draws", "50", "-o", f"{law}.json")
+        draws = ("--bootstrap", "50", "-o", f"{law}.json")
         done = tongues(folder, "fit", "runs.csv", "--law", law, *draws, *figures)
         assert done.returncode == 0, done.stderr
     return folder
@@ -85,7 +85,7 @@ def test_it_is_inverted_and_has_a_frontier(folder: Path) -> None:
 
 
 def test_it_is_compared(folder: Path) -> None:
-    done = tongues(folder, "fit", "runs.csv", "--compare", "--draws", "30", "--json")
+    done = tongues(folder, "fit", "runs.csv", "--compare", "--bootstrap", "30", "--json")
     entries = {entry["law"]: entry for entry in json.loads(done.stdout)["compare"]}
     assert list(entries) == ["chinchilla", "extended", "kaplan", "two-powers"]
     assert entries["two-powers"]["validated"] == entries["chinchilla"]["validated"]

@@ -7,7 +7,7 @@ STUDY = (
     "model={}",
     "train.mixture={}",
     "train.budget=2k tokens",
-    "train.evaluations=1",
+    "train.num_evals=1",
     "study={source: qaa, targets: [qab], shapes: [0.05M], strategies: [cpt]}",
 )
 

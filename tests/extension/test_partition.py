@@ -30,7 +30,7 @@ def test_experts_of_a_partition_of_another_package(tongues: Tongues, experts: Pa
     page = (experts / "reports/small-alphabet-2/index.html").read_text()
     assert "by alphabet, languages with like tags together" in page
     assert "tags tell nothing about languages" in page
-    only = "experts={divisions: [{by: alphabet, k: 2}]}"
+    only = "experts={partitions: [{by: alphabet, k: 2}]}"
     tongues("experts", "train", "experts.yaml", only, "train.budget=4k tokens")
     runs = sorted(path.name for path in (experts / "runs/small").glob("alphabet*"))
     assert runs == ["alphabet-2-e0-s1", "alphabet-2-e1-s1"]
@@ -46,13 +46,13 @@ def test_experts_of_a_partition_of_another_package(tongues: Tongues, experts: Pa
     ],
 )
 def test_its_settings_are_checked(tongues: Tongues, division: str, message: str) -> None:
-    experts = f"experts={{divisions: [{division}]}}"
+    experts = f"experts={{partitions: [{division}]}}"
     done = tongues("check", "small.yaml", "train.base=x", experts, fails=True)
     assert message in done.stderr
 
 
 def test_without_the_package_there_is_no_such_partition(tongues: Tongues) -> None:
-    experts = "experts={divisions: [{by: alphabet, k: 2}]}"
+    experts = "experts={partitions: [{by: alphabet, k: 2}]}"
     done = tongues("check", "small.yaml", "train.base=x", experts, fails=True, plain=True)
     assert "there is no partition `alphabet`" in done.stderr
     assert "`typology`" in done.stderr

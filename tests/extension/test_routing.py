@@ -38,13 +38,13 @@ def tongues(house: Path, environment: dict[str, str], *words: str) -> str:
 
 
 def test_it_generates_and_is_evaluated(house: Path, environment: dict[str, str]) -> None:
-    words = ("generate", "small/small", "the", "--routing", "turns", "--most", "6", "--json")
+    words = ("generate", "small/small", "the", "--routing", "turns", "--max-tokens", "6", "--json")
     (text,) = json.loads(tongues(house, environment, *words))["texts"]
     first = text["weights"][0].index(1.0)
     heaviest = [weights.index(1.0) for weights in text["weights"]]
     assert heaviest == [(first + place) % 2 for place in range(len(heaviest))]
     models = ("small/small@turns", "models/e0", "models/e1")
-    tongues(house, environment, "evaluate", *models, "--on", "qaa.jsonl")
+    tongues(house, environment, "evaluate", *models, "--text", "qaa.jsonl")
     (scores,) = house.rglob("scores.json")
     assert "small/small@turns" in scores.read_text()
 

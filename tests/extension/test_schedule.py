@@ -9,7 +9,7 @@ from tests.extension.conftest import Tongues
 
 def rates(workspace: Path, run: str) -> list[float]:
     lines = (workspace / "runs" / run / "metrics.jsonl").read_text().splitlines()
-    return [json.loads(line)["rate"] for line in lines]
+    return [json.loads(line)["learning_rate"] for line in lines]
 
 
 def test_a_run_follows_the_schedule_of_another_package(tongues: Tongues, workspace: Path) -> None:

@@ -14,7 +14,7 @@ name: letters
 text:
   files: {sw: rows.jsonl}
   clean: {language: off, characters: off, repetition: off}
-tokens: {vocabulary: 300, held_out: 500 tokens, spelling: allow}
+tokens: {vocab_size: 300, held_out: 500 tokens, byte_fallback: allow}
 model: {shape: 0.1M}
 train: {mixture: {sw: 100%}, budget: 10k tokens}
 """
@@ -54,9 +54,9 @@ def test_a_signal_of_another_package_drops_and_is_counted_everywhere(
     stored = pq.read_table(part)["capitals"].to_numpy()
     assert np.allclose(stored[30:33], SHARES, atol=0.15) and stored.dtype == np.float32
 
-    tongues("prepare", "letters.yaml", "text.clean.capitals=on", "--rebuild")
+    tongues("prepare", "letters.yaml", "text.clean.capitals=on", "--overwrite")
     assert about(letters)["thresholds"]["capitals"] == 0.3
-    tongues("prepare", "letters.yaml", "text.clean.capitals=off", "--rebuild")
+    tongues("prepare", "letters.yaml", "text.clean.capitals=off", "--overwrite")
     assert "shouting" not in about(letters)["dropped"]
 
 

@@ -24,7 +24,7 @@ def test_it_is_scored_and_reported(tmp_path: Path, environment: dict[str, str]) 
         return run_command(words, tmp_path, environment)
 
     models = ("models/e0", "models/e1")
-    done = tongues("evaluate", *models, "--on", "echo", "--data", "items")
+    done = tongues("evaluate", *models, "--tasks", "echo", "--data", "items")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
         "Accuracy in echo. In %; choices compared by mean log-probability of a token, no demonstr"
@@ -34,5 +34,5 @@ def test_it_is_scored_and_reported(tmp_path: Path, environment: dict[str, str]) 
     (card, _) = sorted((tmp_path / "evaluations/evaluation/cards").iterdir())
     assert "### Accuracy in echo" in card.read_text()
     assert "echo" in (tmp_path / done.stdout.splitlines()[-1]).read_text()
-    wrong = tongues("evaluate", "models/e0", "--on", "ecko")
+    wrong = tongues("evaluate", "models/e0", "--tasks", "ecko")
     assert "did you mean `echo`?" in wrong.stderr

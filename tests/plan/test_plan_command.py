@@ -46,7 +46,7 @@ def test_a_recipe_for_gpus_is_checked_for_them(tmp_path: Path) -> None:
     words = ("--law", "hoffmann2022-full", "--gpus", "8", "--gpu", "a100", "--hours", "48")
     done = run(*words, "--write", path)
     assert f"→ tongues check {path} --gpu a100 --gpus 8" in done.stderr
-    machine = ("--gpu", "a100", "--gpus", "8", "--in", str(tmp_path))
+    machine = ("--gpu", "a100", "--gpus", "8", "--workspace", str(tmp_path))
     checked = CliRunner().invoke(check, [str(path), *machine])
     assert checked.exit_code == 0 and "of 80 GB on each GPU of 8 a100" in checked.stdout
     alone = CliRunner().invoke(check, [str(path), "--gpus", "8"])

@@ -20,13 +20,13 @@ SCRATCH = Law("chinchilla", {"E": 1.0, "A": 30.0, "B": 90.0, "alpha": 0.3, "beta
 STUDY = """
 name: mine
 text:
-  made:
+  synthetic:
     size: 1 MB
     languages:
       qaa: {}
-      qab: {mother: qaa, distance: 0.2}
-      qac: {mother: qaa, distance: 0.5}
-tokens: {vocabulary: 512, held_out: 8k tokens}
+      qab: {parent: qaa, divergence: 0.2}
+      qac: {parent: qaa, divergence: 0.5}
+tokens: {vocab_size: 512, held_out: 8k tokens}
 train: {budget: 60k tokens, batch: 512 tokens, context: 64 tokens}
 study: {source: qaa, targets: [qab, qac], shapes: [0.05M, 0.1M]}
 """
@@ -50,7 +50,7 @@ def test_a_recipe_from_scratch_is_one_that_check_accepts(tmp_path: Path, flops: 
     assert derived.steps >= 100
     planned = plan.recommendation.option.params or 0
     assert run.shape is not None
-    found = of_shape(run.shape, recipe.tokens.vocabulary).parameters["total"]
+    found = of_shape(run.shape, recipe.tokens.vocab_size).parameters["total"]
     assert 0.3 < found / planned < 3
     assert f"{found:,}" in path.read_text()
 
@@ -59,9 +59,9 @@ def test_the_settings_of_the_published_sizes_are_the_published_ones(tmp_path: Pa
     path = tmp_path / "recipe.yaml"
     write_recipe(plan_of(preset("zheng2024-scratch"), flops="1e20"), path)
     recipe = load_recipe(path)
-    assert recipe.train.rate == 4.7e-4
+    assert recipe.train.learning_rate == 4.7e-4
     assert recipe.train.context == 2048
-    assert recipe.tokens.vocabulary == 36_152
+    assert recipe.tokens.vocab_size == 36_152
     assert recipe.train.batch == "by size"
 
 
@@ -111,8 +111,8 @@ def test_a_base_of_the_store_gives_its_shape(
 
 
 def test_replay_needs_text_of_the_source(tmp_path: Path) -> None:
-    alone = STUDY.replace("      qab: {mother: qaa, distance: 0.2}\n", "")
-    alone = alone.replace("      qac: {mother: qaa, distance: 0.5}\n", "").split("study:")[0]
+    alone = STUDY.replace("      qab: {parent: qaa, divergence: 0.2}\n", "")
+    alone = alone.replace("      qac: {parent: qaa, divergence: 0.5}\n", "").split("study:")[0]
     (tmp_path / "one.yaml").write_text(alone)
     plan = plan_of(CPT, flops="1e13", replay="10%")
     with pytest.raises(UserError, match="one language only"):

@@ -82,7 +82,12 @@ def write_run(
         flops=6.0 * N * tokens,
         batch=2048,
         shares={target: 1 - replay} | ({"home": replay} if replay else {}),
-        settings={"batch": "2048 tokens", "context": "128 tokens", "rate": 0.003, "warmup": "5%"},
+        settings={
+            "batch": "2048 tokens",
+            "context": "128 tokens",
+            "learning_rate": 0.003,
+            "warmup": "5%",
+        },
     )
     run_store.write_run(directory, run)
     rng = np.random.default_rng([seed, *name.encode()])

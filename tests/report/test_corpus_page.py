@@ -26,11 +26,11 @@ ENGLISH = "The children went to school in the morning and learned to read and to
 RECIPE = """
 name: small
 text:
-  made: {seed: 1, size: 20 kB, languages: {qaa: {}}}
+  synthetic: {seed: 1, size: 20 kB, languages: {qaa: {}}}
   files:
     he: {paths: [text], documents: paragraphs}
   clean: {near: off, characters: 30}
-tokens: {vocabulary: 300, held_out: 300 tokens, sample: 20 kB}
+tokens: {vocab_size: 300, held_out: 300 tokens, sample: 20 kB}
 train: {mixture: {he: 100%}, budget: 1k tokens}
 """
 

@@ -30,7 +30,7 @@ STUDY = (
     "train.mixture={}",
     "train.threads=1",
     "train.budget=4k tokens",
-    "train.evaluations=1",
+    "train.num_evals=1",
     "study={source: qaa, targets: [qab], shapes: [0.1M]}",
 )
 SOURCE, SCRATCH, CPT = (
@@ -175,7 +175,7 @@ def test_a_run_that_diverges_fails_and_the_rest_goes_on(
     assert listed[SOURCE].state == "failed" and "at step" in listed[SOURCE].reason
     assert listed[SCRATCH].state == "finished"
     assert listed[CPT].state == "waiting" and SOURCE in listed[CPT].reason
-    run_all(plans, workspace, rebuild=True)
+    run_all(plans, workspace, overwrite=True)
     assert {state.state for state in found(workspace).values()} == {"finished"}
 
 

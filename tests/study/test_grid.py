@@ -64,7 +64,7 @@ def test_a_study_grows_without_renaming_what_is_there(make_recipe: MakeRecipe) -
 
 def test_a_plan_survives_being_written_down(make_recipe: MakeRecipe) -> None:
     for plan in plan_runs(
-        make_recipe(*STUDY, ALSO, "train.batch=by size", "train.rate={0.1M: 0.01}")
+        make_recipe(*STUDY, ALSO, "train.batch=by size", "train.learning_rate={0.1M: 0.01}")
     ):
         assert RunPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 

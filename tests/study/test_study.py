@@ -81,7 +81,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(study: Recipe, workspace
 def test_a_stopped_study_goes_on(recipe_file: Path, workspace: Path) -> None:
     long = [*STUDY, "train.budget=150k tokens", "study.replay=[0%]"]
     command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
-    command += ["--in", str(workspace)]
+    command += ["--workspace", str(workspace)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + 60
     while not list(workspace.glob("runs/*/*/timing.jsonl")) and time.monotonic() < deadline:
@@ -130,7 +130,7 @@ def alive(group: int) -> int:
 def test_a_killed_study_leaves_no_orphan_and_goes_on(recipe_file: Path, workspace: Path) -> None:
     long = [*STUDY, "train.budget=150k tokens", "study.replay=[0%]"]
     command = [sys.executable, "-m", "tongues", "study", str(recipe_file), *long]
-    command += ["--in", str(workspace)]
+    command += ["--workspace", str(workspace)]
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )

@@ -33,13 +33,13 @@ def finish(workspace: Path, name: str, loss: float) -> None:
 def test_the_bottom_of_the_parabola_is_found(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     recipe = make_recipe(*SWEEP)
     for plan in plan_sweep(recipe):
-        assert isinstance(plan.settings.rate, float)
+        assert isinstance(plan.settings.learning_rate, float)
         bottom = {"small-sweep/0.05M": 6e-3, "small-sweep/0.1M": 3e-3}[plan.name.split("-rate")[0]]
-        finish(tmp_path, plan.name, 3 + 0.1 * math.log(plan.settings.rate / bottom) ** 2)
+        finish(tmp_path, plan.name, 3 + 0.1 * math.log(plan.settings.learning_rate / bottom) ** 2)
     rates, doubts = best_rates(plan_sweep(recipe), tmp_path)
     assert rates == {"0.05M": pytest.approx(6e-3), "0.1M": pytest.approx(3e-3)}
     assert not doubts
-    assert all(plan.settings.rate == rates for plan in plan_study(recipe, tmp_path))
+    assert all(plan.settings.learning_rate == rates for plan in plan_study(recipe, tmp_path))
 
 
 def test_a_rate_at_the_end_of_what_was_tried_is_doubted(
@@ -60,14 +60,14 @@ def test_every_run_takes_the_rate_that_the_sweep_leads_to(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
     recipe = make_recipe(*SWEEP, "study.strategies=[scratch]")
-    assert all(plan.settings.rate == 3e-3 for plan in plan_study(recipe, workspace))
+    assert all(plan.settings.learning_rate == 3e-3 for plan in plan_study(recipe, workspace))
     run_all(plan_sweep(recipe), workspace)
     (plan,) = plan_study(recipe, workspace)
     rates, _ = best_rates(plan_sweep(recipe), workspace)
-    assert plan.settings.rate == rates
+    assert plan.settings.learning_rate == rates
     run_all([plan], workspace)
     record = read_run(workspace / "runs" / plan.name)
-    assert record.rate == rate_at_size(rates, record.params["non_embedding"])
+    assert record.learning_rate == rate_at_size(rates, record.params["non_embedding"])
 
 
 def test_a_run_that_did_not_end_is_no_verdict_on_its_rate(
@@ -81,6 +81,8 @@ def test_a_run_that_did_not_end_is_no_verdict_on_its_rate(
     record = read_run(tmp_path / "runs" / plans[2].name)
     write_run(tmp_path / "runs" / plans[2].name, replace(record, status="running"))  # killed
     assert unfinished(plans, tmp_path) == [plans[2].name]
-    assert plan_study(recipe, tmp_path)[0].settings.rate == 3e-3  # as the recipe says, so far
+    assert (
+        plan_study(recipe, tmp_path)[0].settings.learning_rate == 3e-3
+    )  # as the recipe says, so far
     write_run(tmp_path / "runs" / plans[2].name, replace(record, status="diverged"))
-    assert plan_study(recipe, tmp_path)[0].settings.rate == {"0.1M": 0.004}
+    assert plan_study(recipe, tmp_path)[0].settings.learning_rate == {"0.1M": 0.004}

@@ -63,7 +63,7 @@ def text_of(files: dict[str, Any], clean: dict[str, Any] | None = None, **more: 
 
 
 def recipe_of(text: recipe.Text, **tokens: Any) -> Recipe:
-    settings = {"vocabulary": 400, "held_out": "500 tokens", **tokens}
+    settings = {"vocab_size": 400, "held_out": "500 tokens", **tokens}
     section = text.model_dump(mode="json")
     train = {"budget": "1M tokens"}
     return Recipe.model_validate({"name": "a", "text": section, "tokens": settings, "train": train})

@@ -57,7 +57,7 @@ def test_stopped_anywhere_it_ends_with_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_most: str | None
 ) -> None:
     settings = rows_with_faults(tmp_path)
-    limited = settings.files["de"].model_dump(mode="json") | {"at_most": at_most}
+    limited = settings.files["de"].model_dump(mode="json") | {"limit": at_most}
     settings = text_of({"de": limited})
     read(settings, tmp_path / "alone")
     alone = contents(tmp_path / "alone")
@@ -78,7 +78,7 @@ def test_a_stop_while_a_mark_is_written_leaves_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = rows_with_faults(tmp_path)
-    limited = settings.files["de"].model_dump(mode="json") | {"at_most": "14 documents"}
+    limited = settings.files["de"].model_dump(mode="json") | {"limit": "14 documents"}
     settings = text_of({"de": limited})
     read(settings, tmp_path / "alone")
     for function in ("write_json", "write_part"):
@@ -201,7 +201,7 @@ def test_files_of_one_name_are_pieces_of_their_own(tmp_path: Path) -> None:
 def test_reading_stops_at_the_most_that_is_wanted(tmp_path: Path) -> None:
     write_rows(tmp_path / "a.jsonl", [text(i, 20) for i in range(50)])
     for most, documents in (("7 documents", 7), ("1 kB", 8), ("100 tokens", 50)):
-        files = {"paths": [f"{tmp_path}/a.jsonl"], "at_most": most}
+        files = {"paths": [f"{tmp_path}/a.jsonl"], "limit": most}
         corpus = read(text_of({"de": files}), tmp_path / most.replace(" ", ""))
         (mark,) = corpus.pieces
         assert mark["documents"] == corpus.count == documents

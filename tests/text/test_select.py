@@ -128,9 +128,9 @@ def test_a_language_that_cannot_be_told_is_not_judged_by_it(tmp_path: Path) -> N
 
 
 def test_made_text_is_never_dropped(tmp_path: Path) -> None:
-    made = {"size": "40 kB", "languages": {"qaa": {}, "qab": {"mother": "qaa"}}}
+    made = {"size": "40 kB", "languages": {"qaa": {}, "qab": {"parent": "qaa"}}}
     strict = {"characters": 10**6, "language": 1.0, "near": 0.01, "digits": 0.0}
-    settings = recipe.Text.model_validate({"made": made, "clean": OFF | strict})
+    settings = recipe.Text.model_validate({"synthetic": made, "clean": OFF | strict})
     _, selection = selected(settings, tmp_path)
     assert set(why(selection)) == {"kept"}
 
@@ -237,7 +237,7 @@ def test_a_limit_is_of_all_files_together(tmp_path: Path, most: str) -> None:
         str(write_rows(tmp_path / f"{name}.jsonl", [text(ord(name) + i, 20) for i in range(6)]))
         for name in "ak"
     ]
-    limited = {"paths": files, "at_most": most}
+    limited = {"paths": files, "limit": most}
     corpus, selection = selected(text_of({"de": limited}), tmp_path)
     reasons = why(selection)
     kept = reasons.count("kept")

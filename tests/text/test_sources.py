@@ -18,7 +18,7 @@ from tongues.text import (
 
 
 def made(languages: dict[str, Any], size: str = "20 kB") -> Text:
-    return Text.model_validate({"made": {"size": size, "languages": languages}})
+    return Text.model_validate({"synthetic": {"size": size, "languages": languages}})
 
 
 def files(languages: dict[str, list[str]]) -> Text:
@@ -36,7 +36,7 @@ def documents_of(settings: Text, lang: str) -> list[Document]:
 
 
 def test_a_made_language_fills_its_size_and_no_more() -> None:
-    settings = made({"qaa": {}, "qab": {"mother": "qaa", "distance": 0.3}})
+    settings = made({"qaa": {}, "qab": {"parent": "qaa", "divergence": 0.3}})
     for lang in settings.languages:
         documents = documents_of(settings, lang)
         size = sum(len(d.text.encode()) for d in documents)
@@ -54,10 +54,10 @@ def test_more_text_begins_with_less() -> None:
 
 
 def test_made_languages_tell_different_documents() -> None:
-    settings = made({"qaa": {}, "qab": {"mother": "qaa", "distance": 0.3}})
-    mother, daughter = ({d.group for d in documents_of(settings, tag)} for tag in ("qaa", "qab"))
-    assert mother
-    assert mother.isdisjoint(daughter)
+    settings = made({"qaa": {}, "qab": {"parent": "qaa", "divergence": 0.3}})
+    parent, child = ({d.group for d in documents_of(settings, tag)} for tag in ("qaa", "qab"))
+    assert parent
+    assert parent.isdisjoint(child)
 
 
 def test_a_language_from_files(tmp_path: Path) -> None:
@@ -84,15 +84,15 @@ def test_an_invalid_tag_is_refused(tmp_path: Path, tag: str) -> None:
 @pytest.mark.parametrize(
     ("languages", "says"),
     [
-        ({"qab": {"mother": "qaa", "distance": 0.1}, "qac": {}}, "no mother `qaa`"),
-        ({"de": {}}, "`de` is no tag for a made language"),
-        ({"qaa": {"mother": "qab"}, "qab": {"mother": "qaa"}}, "descend from themselves"),
+        ({"qab": {"parent": "qaa", "divergence": 0.1}, "qac": {}}, "no parent `qaa`"),
+        ({"de": {}}, "`de` is no tag for a synthetic language"),
+        ({"qaa": {"parent": "qab"}, "qab": {"parent": "qaa"}}, "descend from themselves"),
     ],
 )
 def test_impossible_families_are_refused(languages: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says) as error:
         check_text(made(languages))
-    assert error.value.where.startswith("text.made.languages")
+    assert error.value.where.startswith("text.synthetic.languages")
 
 
 def test_missing_files_are_found_beforehand(tmp_path: Path) -> None:
@@ -102,11 +102,11 @@ def test_missing_files_are_found_beforehand(tmp_path: Path) -> None:
 
 
 def test_relatedness_is_told_in_numbers() -> None:
-    daughters = {
-        tag: {"mother": "qaa", "distance": distance}
-        for tag, distance in (("qab", 0.0), ("qac", 0.2), ("qad", 0.5))
+    children = {
+        tag: {"parent": "qaa", "divergence": divergence}
+        for tag, divergence in (("qab", 0.0), ("qac", 0.2), ("qad", 0.5))
     }
-    settings = made({"qaa": {}, **daughters}).made
+    settings = made({"qaa": {}, **children}).synthetic
     assert settings
     same, near, far = describe_made(settings)
     assert shares(same) == 100

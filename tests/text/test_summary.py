@@ -120,7 +120,9 @@ def test_clusters_of_copies_are_counted(tmp_path: Path) -> None:
 def test_what_cannot_be_told_is_null_and_all_of_it_is_json(tmp_path: Path) -> None:
     made = {"size": "20 kB", "languages": {"qaa": {}}}
     (tmp_path / "a.jsonl").write_text("{}\n")
-    settings = recipe.Text.model_validate({"made": made, "files": {"de": [f"{tmp_path}/a.jsonl"]}})
+    settings = recipe.Text.model_validate(
+        {"synthetic": made, "files": {"de": [f"{tmp_path}/a.jsonl"]}}
+    )
     summary = summary_of(settings, tmp_path / "corpus")
     for lang in ("qaa", "de"):
         assert summary["languages"][lang]["foreign"] is None

@@ -17,12 +17,12 @@ from tongues.tokens import END_ID, Tokens, load_tokenizer, open_tokens, prepare_
 MADE = {
     "seed": 1,
     "size": "120 kB",
-    "languages": {"qaa": {}, "qab": {"mother": "qaa", "distance": 0.4}},
+    "languages": {"qaa": {}, "qab": {"parent": "qaa", "divergence": 0.4}},
 }
 
 
 def recipe(text: dict[str, Any], vocabulary: int = 400, held_out: str = "4k tokens") -> Recipe:
-    tokens = {"vocabulary": vocabulary, "held_out": held_out}
+    tokens = {"vocab_size": vocabulary, "held_out": held_out}
     train = {"budget": "1M tokens"}
     return Recipe.model_validate({"name": "a", "text": text, "tokens": tokens, "train": train})
 
@@ -51,7 +51,7 @@ def translations(folder: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("made")
-    prepare_tokens(recipe({"made": MADE}), path, quiet)
+    prepare_tokens(recipe({"synthetic": MADE}), path, quiet)
     return path
 
 
@@ -90,7 +90,7 @@ def check_split(tokens: Tokens, settings: Recipe) -> None:
 
 
 def test_all_text_is_there_and_no_group_on_both_sides(tokens: Tokens) -> None:
-    check_split(tokens, recipe({"made": MADE}))
+    check_split(tokens, recipe({"synthetic": MADE}))
 
 
 def test_translations_are_held_out_together(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_counts_are_those_of_the_files(tokens: Tokens) -> None:
 
 
 def test_made_twice_it_is_the_same_to_the_byte(workspace: Path, tmp_path: Path) -> None:
-    again = prepare_tokens(recipe({"made": MADE}), tmp_path, quiet)
+    again = prepare_tokens(recipe({"synthetic": MADE}), tmp_path, quiet)
     first = workspace / "tokens/a"
     files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
     assert [str(file) for file in files] == [
@@ -136,7 +136,7 @@ def test_made_twice_it_is_the_same_to_the_byte(workspace: Path, tmp_path: Path) 
 
 def test_the_same_is_left_and_other_is_refused_until_rebuilt(tmp_path: Path) -> None:
     lines: list[str] = []
-    first = recipe({"made": MADE})
+    first = recipe({"synthetic": MADE})
     path = prepare_tokens(first, tmp_path, lines.append)
     assert any("400 pieces" in line for line in lines)
     assert any(line.startswith("qab: ") and "bytes per token" in line for line in lines)
@@ -148,15 +148,15 @@ def test_the_same_is_left_and_other_is_refused_until_rebuilt(tmp_path: Path) -> 
     assert len(lines) == 1
     assert "nothing to do" in lines[0]
 
-    other = recipe({"made": MADE | {"seed": 2}}, vocabulary=300)
+    other = recipe({"synthetic": MADE | {"seed": 2}}, vocabulary=300)
     with pytest.raises(UserError) as error:
         prepare_tokens(other, tmp_path, quiet)
-    assert "`tokens.vocabulary`: 400 → 300" in error.value.what
-    assert "`text.made.seed`: 1 → 2" in error.value.what
-    assert "--rebuild" in error.value.hint
+    assert "`tokens.vocab_size`: 400 → 300" in error.value.what
+    assert "`text.synthetic.seed`: 1 → 2" in error.value.what
+    assert "--overwrite" in error.value.hint
     assert (path / "tokens.json").stat().st_mtime_ns == stamp
 
-    prepare_tokens(other, tmp_path, quiet, rebuild=True)
+    prepare_tokens(other, tmp_path, quiet, overwrite=True)
     assert open_tokens(path).vocabulary_size == 300
     assert open_tokens(path).fingerprint != before
 
@@ -215,7 +215,7 @@ def test_damaged_tokens_are_refused(workspace: Path, tmp_path: Path, damage: str
     with pytest.raises(UserError) as error:
         open_tokens(path)
     assert str(path) in error.value.where
-    assert "--rebuild" in error.value.hint
+    assert "--overwrite" in error.value.hint
 
 
 def test_shards_of_another_preparation_are_refused(workspace: Path, tmp_path: Path) -> None:

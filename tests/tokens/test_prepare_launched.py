@@ -44,7 +44,15 @@ class Command:
     """`tongues prepare` on its way."""
 
     def __init__(self, recipe: Path, workspace: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "tongues", "prepare", str(recipe), "--in", str(workspace)]
+        command = [
+            sys.executable,
+            "-m",
+            "tongues",
+            "prepare",
+            str(recipe),
+            "--workspace",
+            str(workspace),
+        ]
         streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen([*command, *options], text=True, **streams)
 

@@ -49,7 +49,7 @@ def test_other_text_in_a_benchmark_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"`tools\..*bench\.jsonl"):
         prepare_tokens(recipe_of(settings), tmp_path, quiet)
     told: list[str] = []
-    prepare_tokens(recipe_of(settings), tmp_path, told.append, rebuild=True)
+    prepare_tokens(recipe_of(settings), tmp_path, told.append, overwrite=True)
     assert any("39 kept (benchmark 1)" in line for line in told)
 
 
@@ -57,7 +57,7 @@ def test_fewer_tokens_are_the_beginning_of_more(tmp_path: Path) -> None:
     file = str(write_rows(tmp_path / "a.jsonl", [text(i, 30 + i) for i in range(120)]))
     made: list[tuple[list[int], list[int]]] = []
     for number, most in enumerate(("1500 tokens", "4k tokens", None)):
-        files = {"de": {"paths": [file], "at_most": most}}
+        files = {"de": {"paths": [file], "limit": most}}
         settings = recipe_of(text_of(files), held_out="400 tokens")
         tokens = open_tokens(prepare_tokens(settings, tmp_path / str(number), quiet))
         made.append((tokens.train("de").tolist(), tokens.valid("de").tolist()))

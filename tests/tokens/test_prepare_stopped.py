@@ -111,14 +111,14 @@ def test_parts_of_any_size_make_the_same_tokens(
 
 
 @pytest.mark.parametrize("stage", list(prepare.STAGES))
-@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("overwrite", [False, True])
 def test_stopped_between_stages_another_recipe_is_as_from_scratch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, rebuild: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, overwrite: bool
 ) -> None:
     write_rows(tmp_path / "a.jsonl", [text(i, 40 + i) for i in range(50)])
     files = {"de": f"{tmp_path}/a.jsonl"}
     first, second = (recipe_of(text_of(files, {"characters": n})) for n in (1, 350))
-    if rebuild:
+    if overwrite:
         prepare_tokens(first, tmp_path / "stopped", quiet, ranks=1)
     run_stage = prepare.run_stage
 
@@ -130,9 +130,9 @@ def test_stopped_between_stages_another_recipe_is_as_from_scratch(
     with monkeypatch.context() as patch:
         patch.setattr(prepare, "run_stage", stopping)
         with pytest.raises(KeyboardInterrupt):
-            prepare_tokens(second, tmp_path / "stopped", quiet, rebuild=rebuild, ranks=1)
+            prepare_tokens(second, tmp_path / "stopped", quiet, overwrite=overwrite, ranks=1)
     third = first if stage != "finish" else second
-    prepare_tokens(third, tmp_path / "stopped", quiet, rebuild=rebuild, ranks=1)
+    prepare_tokens(third, tmp_path / "stopped", quiet, overwrite=overwrite, ranks=1)
     prepare_tokens(third, tmp_path / "alone", quiet, ranks=1)
     assert contents(tmp_path / "stopped") == contents(tmp_path / "alone")
 
@@ -159,9 +159,9 @@ def test_the_work_of_another_process_is_left_alone(
     prepare_tokens(recipe, tmp_path, quiet)
     (tmp_path / "corpus/a/work").mkdir()
     monkeypatch.setattr("tongues.files._PATIENCE", 0.0)
-    for rebuild in (False, True):
+    for overwrite in (False, True):
         with only_one(tmp_path / "corpus/a"), pytest.raises(UserError, match="another process"):
-            prepare_tokens(recipe, tmp_path, quiet, rebuild=rebuild)
+            prepare_tokens(recipe, tmp_path, quiet, overwrite=overwrite)
     assert (tmp_path / "corpus/a/work").exists()
 
 
@@ -171,7 +171,7 @@ def test_what_left_the_recipe_leaves_the_corpus(tmp_path: Path) -> None:
     both = recipe_of(text_of({"de": [f"{tmp_path}/a.jsonl", f"{tmp_path}/b.jsonl"]}))
     one = recipe_of(text_of({"de": [f"{tmp_path}/a.jsonl"]}))
     prepare_tokens(both, tmp_path / "less", quiet)
-    prepare_tokens(one, tmp_path / "less", quiet, rebuild=True)
+    prepare_tokens(one, tmp_path / "less", quiet, overwrite=True)
     prepare_tokens(one, tmp_path / "one", quiet)
     assert contents(tmp_path / "less") == contents(tmp_path / "one")
     about = read_json(tmp_path / "less/corpus/a/corpus.json")

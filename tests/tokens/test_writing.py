@@ -144,7 +144,9 @@ def test_a_language_that_the_tokenizer_cannot_spell_is_refused(
     base = tmp_path / "base"
     save_tokenizer(make(prepared.texts["de"], 300), base)
     for spelling in ("refuse", "allow"):
-        tokens = prepared.recipe.tokens.model_copy(update={"base": str(base), "spelling": spelling})
+        tokens = prepared.recipe.tokens.model_copy(
+            update={"base": str(base), "byte_fallback": spelling}
+        )
         recipe = prepared.recipe.model_copy(update={"tokens": tokens})
         given = recipe, prepared.corpus, prepared.selection, tmp_path / spelling, quiet
         if spelling == "allow":

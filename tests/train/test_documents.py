@@ -75,7 +75,11 @@ def test_a_document_is_read_as_if_it_stood_alone() -> None:
 def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
-    settings = ("train.documents=apart", "train.precision=float32", "train.evaluate=[qab]")
+    settings = (
+        "train.cross_document_attention=false",
+        "train.precision=float32",
+        "train.eval_languages=[qab]",
+    )
     plan = run_of_recipe(make_recipe(*settings))
     directory = train(plan, workspace)
     joined = train(

@@ -20,7 +20,7 @@ from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
 
 PIECES, LACKED = 400, 60
-SHORT = ("train.budget=3k tokens", "train.evaluate=[qab]", "train.precision=float32")
+SHORT = ("train.budget=3k tokens", "train.eval_languages=[qab]", "train.precision=float32")
 
 
 def child_of(make_recipe: MakeRecipe, parent: Path, *overrides: str) -> RunPlan:

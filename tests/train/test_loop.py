@@ -29,7 +29,7 @@ def plan_of(make_recipe: MakeRecipe, on_spike: str, *overrides: str, name: str) 
     settings = (
         f"train.on_spike={on_spike}",
         f"train.batch={SAMPLES * CONTEXT} tokens",
-        "train.rate=1e-3",
+        "train.learning_rate=1e-3",
     )
     recipe = make_recipe(*settings, f"train.budget={STEPS * SAMPLES * CONTEXT} tokens", *overrides)
     return replace(run_of_recipe(recipe), name=name)

@@ -36,7 +36,7 @@ CONTINUED = (
     "train.mixture={qab: 100%}",
     "train.replay={qaa: 10%}",
 )
-HELD = (*CONTINUED, "train.hold={qaa: 1%}", "train.budget=40k tokens")
+HELD = (*CONTINUED, "train.max_forgetting={qaa: 1%}", "train.budget=40k tokens")
 
 
 def led(
@@ -210,13 +210,13 @@ def test_a_held_run_goes_back_to_the_shares_of_then(
         return replace(found, loss=math.inf) if number in (30, 61) else found
 
     monkeypatch.setattr(loop, "gradient", spiking)
-    alone = train(held(make_recipe, "train.on_spike=back", name="alone"), parent)
+    alone = train(held(make_recipe, "train.on_spike=rollback", name="alone"), parent)
     events = read_lines(alone / "events.jsonl")
     assert sum("left_out" in event for event in events) == 2
     assert [event["step"] for event in events] == sorted(event["step"] for event in events)
     last = read_lines(alone / "evals.jsonl")[-2:]
     assert sum(row["tokens_lang"] for row in last) == 78 * 512
-    often = ("train.on_spike=back", "train.checkpoint_every=100 seconds")
+    often = ("train.on_spike=rollback", "train.checkpoint_every=100 seconds")
     plan = held(make_recipe, *often, name="stopped")
     for rows in (35, 60):
         log = parent / "runs/stopped/metrics.jsonl"
@@ -236,7 +236,7 @@ def test_two_processes_stopped_and_resumed_end_with_the_same_bytes(
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
         command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
         command += ["-m", "tongues", "train", str(recipe_file), *HELD, f"train.run={name}"]
-        command += ["train.checkpoint_every=0.001 seconds", "--in", str(parent)]
+        command += ["train.checkpoint_every=0.001 seconds", "--workspace", str(parent)]
         log = parent / "runs" / name / "metrics.jsonl"
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         while stop_after and not (log.exists() and log.read_bytes().count(b"\n") >= stop_after):
@@ -262,7 +262,7 @@ def test_a_run_that_holds_nothing_is_what_it_was_before(
     plan = run_of_recipe(make_recipe(*CONTINUED))
     assert "hold" not in plan.identity()
     assert run_of_recipe(make_recipe(*HELD)).identity()["hold"] == {"qaa": "1%"}
-    assert RunPlan.from_json(run_of_recipe(make_recipe(*HELD)).to_json()).settings.hold
+    assert RunPlan.from_json(run_of_recipe(make_recipe(*HELD)).to_json()).settings.max_forgetting
     often = ("train.milestones=[50%]",)
     directory = train(replace(run_of_recipe(make_recipe(*CONTINUED, *often)), name="c"), parent)
     assert not (directory / "events.jsonl").exists()
@@ -273,14 +273,14 @@ def test_a_run_that_holds_nothing_is_what_it_was_before(
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
-        (("train.hold={qaa: 1%}",), "has nothing to hold"),
-        ((*CONTINUED, "train.hold={qab: 1%}"), "`qab` is learned by this run"),
-        ((*CONTINUED, "train.hold={qac: 1%}"), "`qac` is to be held and is not replayed"),
+        (("train.max_forgetting={qaa: 1%}",), "has nothing to hold"),
+        ((*CONTINUED, "train.max_forgetting={qab: 1%}"), "`qab` is learned by this run"),
+        ((*CONTINUED, "train.max_forgetting={qac: 1%}"), "`qac` is to be held and is not replayed"),
         (
-            (*CONTINUED, "train.replay={qaa: 0%}", "train.hold={qaa: 1%}"),
+            (*CONTINUED, "train.replay={qaa: 0%}", "train.max_forgetting={qaa: 1%}"),
             "`qaa` is to be held and is not replayed",
         ),
-        ((*HELD, "train.evaluate=[qab]"), "`qaa` is to be held and is not evaluated"),
+        ((*HELD, "train.eval_languages=[qab]"), "`qaa` is to be held and is not evaluated"),
     ],
 )
 def test_what_cannot_be_held_is_refused_beforehand(
@@ -288,5 +288,5 @@ def test_what_cannot_be_held_is_refused_beforehand(
 ) -> None:
     with pytest.raises(UserError, match=says) as caught:
         run_of_recipe(make_recipe(*overrides))
-    assert caught.value.where == "train.hold"
+    assert caught.value.where == "train.max_forgetting"
     assert caught.value.hint

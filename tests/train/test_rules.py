@@ -57,7 +57,7 @@ def test_one_rate_falls_by_the_stated_power_and_is_itself_at_its_size() -> None:
 def test_a_shape_that_is_none_is_named() -> None:
     with pytest.raises(UserError, match=r"no shape is called `0\.3M`") as caught:
         rate_at_size({"0.3M": 5e-3}, 10**6)
-    assert caught.value.where == "train.rate"
+    assert caught.value.where == "train.learning_rate"
 
 
 def test_where_no_rate_was_searched_for_it_falls_from_the_one_measured() -> None:

@@ -152,7 +152,9 @@ def test_killed_and_resumed_a_run_ends_with_the_same_bytes(
     alone = digests(train(plan_of(make_recipe, *settings, name="alone"), workspace))
     command = [sys.executable, "-m", "tongues", "train", str(recipe_file), *settings]
     directory = workspace / "runs" / "small"
-    hits = kill_until_finished([*command, "--in", str(workspace)], directory, kills=2, seed=1)
+    hits = kill_until_finished(
+        [*command, "--workspace", str(workspace)], directory, kills=2, seed=1
+    )
     assert hits >= 1
     assert digests(directory) == alone
 
@@ -168,8 +170,8 @@ def test_a_finished_run_is_left_alone_and_another_recipe_is_refused(
     assert (directory / "run.json").stat().st_mtime_ns == before
     with pytest.raises(UserError, match="seed was 1, now 2") as caught:
         train(plan_of(make_recipe, "train.seed=2"), workspace)
-    assert "--rebuild" in caught.value.hint
-    train(plan_of(make_recipe, "train.seed=2"), workspace, rebuild=True)
+    assert "--overwrite" in caught.value.hint
+    train(plan_of(make_recipe, "train.seed=2"), workspace, overwrite=True)
     assert read_run(directory).seed == 2
 
 
@@ -185,7 +187,7 @@ def test_a_rebuild_never_mixes_two_runs_and_spares_other_runs(
     study = workspace / "runs" / "study"
     train(plan_of(make_recipe, name="study/child"), workspace)
     with pytest.raises(UserError, match="a study's folder"):
-        train(plan_of(make_recipe, name="study"), workspace, rebuild=True)
+        train(plan_of(make_recipe, name="study"), workspace, overwrite=True)
     assert read_run(study / "child").status == "finished"
 
 
@@ -227,7 +229,11 @@ def test_a_continued_run_starts_where_its_parent_ended(
 def test_text_that_runs_out_is_read_again_and_said_so(
     make_recipe: MakeRecipe, workspace: Path
 ) -> None:
-    long = ("train.budget=250k tokens", "train.batch=8192 tokens", "train.evaluate=[qaa, qab]")
+    long = (
+        "train.budget=250k tokens",
+        "train.batch=8192 tokens",
+        "train.eval_languages=[qaa, qab]",
+    )
     told: list[str] = []
     directory = train(plan_of(make_recipe, *long), workspace, tell=told.append)
     windows = (len(open_tokens(workspace / "tokens/small").train("qaa")) - 1) // 64
@@ -263,8 +269,10 @@ def test_a_parent_that_does_not_fit_is_refused(make_recipe: MakeRecipe, workspac
 
 
 def test_a_run_that_diverges_ends_with_its_reason(make_recipe: MakeRecipe, workspace: Path) -> None:
-    plan = plan_of(make_recipe, "train.rate=0.99", "train.clip=1e30", "train.weight_decay=0")
-    wild = replace(plan, settings=plan.settings.model_copy(update={"rate": 1e25}))
+    plan = plan_of(
+        make_recipe, "train.learning_rate=0.99", "train.clip=1e30", "train.weight_decay=0"
+    )
+    wild = replace(plan, settings=plan.settings.model_copy(update={"learning_rate": 1e25}))
     with pytest.raises(UserError, match="no longer a number"):
         train(wild, workspace)
     assert read_run(workspace / "runs/small").status == "diverged"

@@ -83,7 +83,9 @@ def test_a_parent_with_other_pieces_is_refused(
 def test_the_rows_of_the_parent_stay_as_they_are(
     make_recipe: MakeRecipe, workspace: Path, parent: Path
 ) -> None:
-    plan = child_of(make_recipe, parent, "train.rate=1e-30", "train.weight_decay=0", name="child")
+    plan = child_of(
+        make_recipe, parent, "train.learning_rate=1e-30", "train.weight_decay=0", name="child"
+    )
     embedding = load_model(train(plan, workspace) / "model").get_input_embeddings()
     old = load_model(parent).get_input_embeddings().get_parameter("weight")
     assert torch.equal(embedding.get_parameter("weight")[: len(old)], old)

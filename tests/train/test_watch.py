@@ -12,7 +12,7 @@ from tongues.train.watch import check_tracker, tracked
 
 def log(directory: Path, steps: range, loss: float) -> None:
     for step in steps:
-        row = {"step": step, "tokens": 10 * step, "loss": loss, "rate": 1e-3, "norm": 0.5}
+        row = {"step": step, "tokens": 10 * step, "loss": loss, "learning_rate": 1e-3, "norm": 0.5}
         append_line(directory / "metrics.jsonl", row)
         if step % 5 == 0:
             row = {"step": step, "lang": "qaa", "loss": loss, "bits_per_byte": 1.0}

@@ -1,4 +1,4 @@
-"""The verb demo: what this project does, on made languages, in minutes."""
+"""The verb demo: what this project does, on synthetic languages, in minutes."""
 
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -18,13 +18,13 @@ _BEGUN = 12  # tokens
 
 @click.command()
 @click.option(
-    "--in", "workspace", type=options.FOLDER, default=Path("demo"), help="Folder for all of it."
+    "-w", "--workspace", type=options.FOLDER, default=Path("demo"), help="Folder for all of it."
 )
 @click.option("--experts", is_flag=True, help="Language experts, to be served, instead of laws.")
 @options.overrides
-@options.rebuild
-def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], rebuild: bool) -> None:
-    """Run it all on small made languages: from text to a page of laws, in minutes."""
+@options.overwrite
+def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], overwrite: bool) -> None:
+    """Run it all on small synthetic languages: from text to a page of laws, in minutes."""
     import tongues
     from tongues.files import read_json
     from tongues.pages import Items, as_text
@@ -33,27 +33,27 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], rebuild: bo
 
     if not experts:
         recipe = _recipe("tongues.study", "demo.yaml", overrides)
-        tongues.prepare(recipe, workspace=workspace, rebuild=rebuild)
-        runs = tongues.study(recipe, workspace=workspace, rebuild=rebuild)
+        tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
+        runs = tongues.study(recipe, workspace=workspace, overwrite=overwrite)
         page = tongues.report(runs, workspace / "reports" / recipe.name)
         sentences = read_json(page.with_name("report.json"))["advice"]
         last = f"the page: {page}"
     else:
         recipe = _recipe("tongues.experts", "demo/seed.yaml", overrides)
-        folder = tongues.prepare(recipe, workspace=workspace, rebuild=rebuild)
-        tongues.train(recipe, workspace=workspace, rebuild=rebuild)
+        folder = tongues.prepare(recipe, workspace=workspace, overwrite=overwrite)
+        tongues.train(recipe, workspace=workspace, overwrite=overwrite)
         branched = _recipe("tongues.experts", "demo/experts.yaml", overrides)
-        (ensemble,) = tongues.experts.train(branched, workspace=workspace, rebuild=rebuild)
+        (ensemble,) = tongues.experts.train(branched, workspace=workspace, overwrite=overwrite)
         tokens, tokenizer = open_tokens(folder), load_tokenizer(folder)
         begun = {
             lang: tokenizer.decode(tokens.shard(lang, "valid").tokens[:_BEGUN].tolist())
             for lang in tokens.languages
         }
         sentences = [f"a text in `{x}` begins, for instance: {text}" for x, text in begun.items()]
-        where = "" if workspace == Path() else f" --in {workspace}"
+        where = "" if workspace == Path() else f" --workspace {workspace}"
         name = ensemble.relative_to(workspace / "ensembles")
         last = f"to talk to them: tongues serve {name}{where}"
-    made = describe_made(recipe.text.made) if recipe.text.made else []
+    made = describe_made(recipe.text.synthetic) if recipe.text.synthetic else []
     click.echo(f"\n{as_text([Items([*made, *sentences])])}\n\n{last}")
 
 

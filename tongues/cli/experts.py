@@ -39,7 +39,7 @@ def partition(
     as_json: bool,
     **keywords: Any,
 ) -> None:
-    """Divide the text of RECIPE as its `experts.divisions` say, or some languages by their kin."""
+    """Divide the text of RECIPE as its `experts.partitions` say, or some languages by their kin."""
     import tongues
     from tongues.terminal import hint, print_json
 
@@ -66,7 +66,7 @@ def partition(
 
 @experts.command()
 @options.recipe
-@options.rebuild
+@options.overwrite
 @click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
 @options.launch
 @options.processes
@@ -91,7 +91,7 @@ def train(recipe: Path, overrides: tuple[str, ...], dry_run: bool, **keywords: A
 
 @experts.command()
 @options.recipe
-@click.option("--scored", type=options.COUNT, default=20_000, help="Tokens of each language.")
+@click.option("--eval-tokens", type=options.COUNT, default=20_000, help="Tokens of each language.")
 @options.memory
 def measure(recipe: Path, **keywords: Any) -> None:
     """Score held-out text with all ensembles of RECIPE, by every routing, and draw the page."""

@@ -44,7 +44,7 @@ def _columns(command: click.Command) -> click.Command:
 @click.option("--tie", multiple=True, metavar="NAME=NAME", help="Hold two parameters equal.")
 @click.option("--base", metavar="NAME|FILE", help="The law underneath, such as of scratch runs.")
 @click.option("--compare", is_flag=True, help="Every law on every strategy's rows.")
-@click.option("--draws", default=1000, help="Bootstrap draws of the intervals.")
+@click.option("--bootstrap", "draws", default=1000, help="Bootstrap draws of the intervals.")
 @click.option("-o", "--out", type=options.PATH, help="Write the law as JSON here.")
 @options.figures
 @options.as_json

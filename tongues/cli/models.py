@@ -16,25 +16,27 @@ _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "brigh
 _NORMALISATIONS = click.Choice(["token", "character", "byte", "sum", "pmi"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _SKIP = click.Choice(["skip", "stop"])
-_WHAT = "Prepared tokens, files, or a task; `xcopa:sw,tr` for some of its languages."
-_DATA = "Where the tasks' items lie; several, if no language of a task lies in two."
+_TEXT = "Prepared tokens or files to take the loss on. Repeatable."
+_TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
+_DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 
 
 @click.command()
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @options.workspace
-@click.option("--on", multiple=True, required=True, metavar="WHAT", help=_WHAT)
+@click.option("--text", multiple=True, metavar="WHAT", help=_TEXT)
+@click.option("--tasks", multiple=True, metavar="NAME", help=_TASKS)
 @click.option("--data", multiple=True, metavar="FOLDER|hub", help=_DATA)
 @click.option("--languages", metavar="A,B,…", help="Of texts and tasks; all by default.")
-@click.option("--most", type=options.COUNT, help="Items, and documents, of a language.")
-@click.option("--shots", type=click.IntRange(0), default=0, help="Demonstrations before an item.")
-@click.option("--draws", type=options.COUNT, help="Random draws of demonstrations (5).")
-@click.option("--demonstrations", metavar="TAG", help="Their language; the items' own by default.")
+@click.option("--limit", type=options.COUNT, help="Items, and documents, of a language.")
+@click.option("--num-fewshot", type=click.IntRange(0), default=0, help="Examples before an item.")
+@click.option("--fewshot-seeds", type=options.COUNT, help="Random draws of examples (5).")
+@click.option("--fewshot-language", metavar="TAG", help="Of the examples; default: the item's own.")
 @click.option("--templates", type=click.Choice(["english", "translated"]), default="english")
 @click.option("--normalisation", type=_NORMALISATIONS, help="Of choices; default: the task's own.")
 @click.option("--window", type=options.COUNT, help="Tokens of text seen at once.")
 @click.option("--stride", type=options.COUNT, help="Tokens scored in a window.")
-@click.option("--unfit", type=_SKIP, default="skip", help="For items that cannot be asked.")
+@click.option("--on-error", type=_SKIP, default="skip", help="For items that cannot be scored.")
 @click.option("--seed", type=int, default=0, help="Of items and draws.")
 @options.memory
 @options.ranks
@@ -69,18 +71,22 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
 @options.workspace
 @click.option("--routing", metavar="WAY", help="Of an ensemble: tfidf:1 (the default), text, ….")
 @click.option("--language", metavar="TAG", help="Of the text, for `--routing language`.")
-@click.option("--most", type=options.COUNT, metavar="TOKENS", help="To write, at most (64).")
-@click.option("--times", type=options.COUNT, default=1, help="Texts behind each prompt.")
-@click.option("--stop", multiple=True, metavar="TEXT", help="Ends a text; may be given again.")
+@click.option("--max-tokens", type=options.COUNT, help="Tokens to generate, at most (64).")
+@click.option("-n", type=options.COUNT, default=1, help="Completions of each prompt.")
+@click.option(
+    "--stop", multiple=True, metavar="TEXT", help="String that ends a completion. Repeatable."
+)
 @click.option("--temperature", type=click.FloatRange(0), default=0.8, help="0: no sampling.")
-@click.option("--top-k", type=options.COUNT, help="Sample from so many of the likeliest tokens.")
+@click.option(
+    "--top-k", type=options.COUNT, help="Sample from this number of most probable tokens."
+)
 @click.option(
     "--top-p",
     type=click.FloatRange(min=0, max=1, min_open=True),
     help="Nucleus sampling: smallest set of tokens with this probability.",
 )
-@click.option("--presence", type=float, default=0.0, help="Penalty on tokens that were written.")
-@click.option("--frequency", type=float, default=0.0, help="The same for each time.")
+@click.option("--presence-penalty", type=float, default=0.0, help="On tokens already generated.")
+@click.option("--frequency-penalty", type=float, default=0.0, help="For each time they were.")
 @click.option("--seed", type=int, default=0)
 @click.option("--experts", is_flag=True, help="Colour every token by its most active expert.")
 @options.memory
@@ -121,10 +127,10 @@ def generate(
 @click.option("--key-file", type=options.PATH, help="Has the key; or TONGUES_API_KEY has it.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name of this server.")
 @options.memory
-@click.option("--running", type=options.COUNT, default=16, help="Texts written at a time.")
-@click.option("--queued", type=click.IntRange(0), default=64, help="Texts that may wait.")
-@click.option("--most", type=options.COUNT, default=1024, help="Tokens of a text.")
-@click.option("--seconds", type=_POSITIVE, default=120.0, help="Request timeout.")
+@click.option("--max-batch", type=options.COUNT, default=16, help="Completions at a time.")
+@click.option("--max-queue", type=click.IntRange(0), default=64, help="Completions that may wait.")
+@click.option("--max-tokens", type=options.COUNT, default=1024, help="Of a completion.")
+@click.option("--timeout", type=_POSITIVE, default=120.0, help="Of a request, in seconds.")
 def serve(models: tuple[str, ...], **keywords: Any) -> None:
     """Serve each MODEL: an ensemble, a run, or a Hugging Face folder.
 

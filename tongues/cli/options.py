@@ -11,8 +11,17 @@ if TYPE_CHECKING:
     from tongues.recipe import Recipe
 
 __all__ = ["COUNT", "FOLDER", "PATH", "one_thread", "training_verb"]
-__all__ += ["as_json", "figures", "launch", "memory", "overrides", "processes", "ranks"]
-__all__ += ["rebuild", "recipe", "workspace"]
+__all__ += [
+    "as_json",
+    "figures",
+    "launch",
+    "memory",
+    "overrides",
+    "overwrite",
+    "processes",
+    "ranks",
+]
+__all__ += ["recipe", "workspace"]
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -44,15 +53,17 @@ def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Com
 
 overrides = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 workspace = click.option(
-    "--in", "workspace", type=FOLDER, default=Path(), help="Folder for tokens/ and runs/."
+    "-w", "--workspace", type=FOLDER, default=Path(), help="Folder of tokens/ and runs/."
 )
 recipe = _together(click.argument("recipe", type=PATH), overrides, workspace)
-rebuild = click.option("--rebuild", is_flag=True, help="Overwrite output made with other settings.")
+overwrite = click.option(
+    "--overwrite", is_flag=True, help="Overwrite output made with other settings."
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
 memory = click.option(
-    "--memory",
+    "--max-memory",
     metavar="SIZE",
-    help="Cap on experts' weights; least recently used are unloaded.",
+    help="Cap on expert weights in memory; the least recently used are unloaded.",
 )
 figures = click.option("--figures", type=FOLDER, help="For figures, each as SVG, PNG and data.")
 launch = _together(

@@ -44,7 +44,9 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @click.argument("places", nargs=-1, required=True, type=options.PATH)
 @click.option("-o", "--out", type=options.PATH, help="Folder of the page.")
 @click.option("--title", default="", show_default=False, help="Title of the page.")
-@click.option("--on", type=click.Path(path_type=Path, exists=True), help="Text for tokenizers.")
+@click.option(
+    "--text", type=click.Path(path_type=Path, exists=True), help="Text to compare tokenizers on."
+)
 def report(places: tuple[Path, ...], **keywords: Any) -> None:
     """Write one page about PLACES: runs, a corpus, or tokenizers side by side.
 

@@ -56,7 +56,7 @@ def check(
 
 @click.command()
 @options.recipe
-@options.rebuild
+@options.overwrite
 @options.ranks
 @options.launch
 def prepare(recipe: Path, overrides: tuple[str, ...], **keywords: Any) -> None:
@@ -71,7 +71,7 @@ def prepare(recipe: Path, overrides: tuple[str, ...], **keywords: Any) -> None:
 
 @click.command()
 @options.recipe
-@options.rebuild
+@options.overwrite
 def train(recipe: Path, **keywords: Any) -> None:
     """Train the one run of RECIPE. Safe to interrupt; run it again to resume."""
     import tongues
@@ -85,7 +85,7 @@ def train(recipe: Path, **keywords: Any) -> None:
 
 @click.command()
 @options.recipe
-@options.rebuild
+@options.overwrite
 @click.option("--where", metavar="CONDITION", help="""Which runs, as in "shape == '0.1M'".""")
 @click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
 @click.option("--pilot", is_flag=True, help="Small runs that decide about the recipe's real one.")
@@ -107,7 +107,9 @@ def study(
         raise UserError("`--json` shows what is to be trained", hint="add `--dry-run`")
     if dry_run:
         loaded = tongues.load_recipe(recipe, overrides)
-        check_study(recipe, loaded, **{key: keywords[key] for key in ("where", "pilot", "rebuild")})
+        check_study(
+            recipe, loaded, **{key: keywords[key] for key in ("where", "pilot", "overwrite")}
+        )
         kept = {key: keywords[key] for key in ("workspace", "where")}
         show_runs(tongues.dry_run(loaded, **kept), as_json)
         if not (as_json or keywords["pilot"]):

@@ -65,7 +65,7 @@ def put_together(results: Results, named: Sequence[str] | None = None) -> Evalua
         texts[text] = text_scores(losses, pairs, {name: str(base) for name, base in bases.items()})
     if suite.exams and not (tasks or texts):
         what = "nothing could be asked of every model"
-        raise UserError(what, where="--on", hint="; ".join(left_out))
+        raise UserError(what, where="--text", hint="; ".join(left_out))
     return Evaluation(
         tongues=version("tongues"),
         models=results.models,

@@ -77,7 +77,7 @@ def plan_rounds(
     """
     experts = _experts(recipe)
     amounts = text_amounts(recipe, sizes, workspace)
-    grown = _grown(recipe, workspace, make=make) if experts.grow else {}
+    grown = _grown(recipe, workspace, make=make) if experts.add_to else {}
     members: dict[int, Members] = {
         seed: {expert.run or expert.folder: expert.languages for expert in lineage.experts}
         for seed, (_, lineage) in grown.items()
@@ -97,7 +97,7 @@ def plan_rounds(
             plan_added(recipe, partition, donors, members[seed], amounts, seed, known)
             for seed in experts.seeds
         ]
-    for division in experts.divisions:
+    for division in experts.partitions:
         partition = divide(recipe, division, workspace) if make else guess(recipe, division)
         parts = parts_of(division, partition) if make else None
         rounds += [
@@ -142,7 +142,7 @@ def plan_divided(
         own = {lang: amount for lang, amount in own.items() if amount > least}
         if not own:
             what = f"part {number} of {label} has no language with a window of text"
-            raise UserError(what, where="experts.divisions", hint="take fewer parts, or more text")
+            raise UserError(what, where="experts.partitions", hint="take fewer parts, or more text")
         learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         part = f"{parts}/{number}" if parts else None
@@ -164,13 +164,13 @@ def plan_added(
     donors: by added language. languages: what each base knows. With `together` one expert
     learns all of them and their donors.
     """
-    together = _experts(recipe).together
+    together = _experts(recipe).shared_expert
     groups = {lang: ((donor,), (lang,)) for lang, donor in donors.items()}
     if together:
         if len({_holder((donor,), members) for donor in donors.values()}) > 1:
             what = "the donors' languages are of several experts; one new expert has one parent"
             hint = "leave it out, or grow a dense model"
-            raise UserError(what, where="experts.together", hint=hint)
+            raise UserError(what, where="experts.shared_expert", hint=hint)
         groups = {"together": (tuple(dict.fromkeys(donors.values())), tuple(donors))}
     news: list[_New] = []
     for name, (given, added) in groups.items():
@@ -273,10 +273,10 @@ def _holder(languages: Sequence[str], members: Members) -> str:
     strange = next((lang for lang in languages if lang not in known), None)
     if strange:
         what = f"no expert of the ensemble knows `{strange}`"
-        raise UserError(what, where="experts.grow", hint=nearest(strange, known))
+        raise UserError(what, where="experts.add_to", hint=nearest(strange, known))
     what = f"no expert of the ensemble knows all of {', '.join(languages)}"
     hint = "a further division must be within the one before: take more parts of the same tree"
-    raise UserError(what, where="experts.divisions", hint=hint)
+    raise UserError(what, where="experts.partitions", hint=hint)
 
 
 def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Path, Lineage]]:
@@ -284,7 +284,7 @@ def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Pa
 
     The one that is named serves the others.
     """
-    seeds, named = _experts(recipe).seeds, find_ensemble(_experts(recipe).grow or "", workspace)
+    seeds, named = _experts(recipe).seeds, find_ensemble(_experts(recipe).add_to or "", workspace)
     folders = dict.fromkeys(seeds, named)
     stem, _, number = named.name.rpartition("-s")
     if len(seeds) > 1 and number.isdecimal():
@@ -294,7 +294,7 @@ def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Pa
     for folder in set(folders.values()):
         if folder.resolve().parent == (workspace / "ensembles" / recipe.name).resolve():
             what = "what grows would be written over: it is of this recipe's own name"
-            raise UserError(what, where="experts.grow", hint="give this recipe another `name`")
+            raise UserError(what, where="experts.add_to", hint="give this recipe another `name`")
         lineages[folder] = read_lineage(folder)
         if make:
             verify(lineages[folder], folder, workspace)
@@ -338,7 +338,7 @@ def _donor_by_loss(recipe: Recipe, lang: str, known: Sequence[str], workspace: P
     from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
     from tongues.experts.heldout import documents_of, tuning_documents
 
-    ensemble = open_ensemble(find_ensemble(_experts(recipe).grow or "", workspace), workspace)
+    ensemble = open_ensemble(find_ensemble(_experts(recipe).add_to or "", workspace), workspace)
     tokens = open_tokens(workspace / "tokens" / recipe.name)
     shard = tokens.shard(lang, "valid")
     numbers = tuning_documents(shard.bounds, _HELD_OUT)

@@ -52,7 +52,7 @@ def train_experts(
     launcher: Launcher,
     watch: Callable[[State], None] = lambda state: None,
     tell: Callable[[str], None] = lambda line: None,
-    rebuild: bool = False,
+    overwrite: bool = False,
 ) -> list[Path]:
     """Train the experts of every round, in any order and each for itself, and merge them.
 
@@ -64,7 +64,13 @@ def train_experts(
     failure: UserError | None = None
     try:
         run_all(
-            runs, workspace, launcher=launcher, watch=watch, tell=tell, rebuild=rebuild, whole=True
+            runs,
+            workspace,
+            launcher=launcher,
+            watch=watch,
+            tell=tell,
+            overwrite=overwrite,
+            whole=True,
         )
     except UserError as error:
         if error.code != "runs_failed":
@@ -77,7 +83,7 @@ def train_experts(
         if status_of(place) == "finished" and not (place / FAILURE).is_file()
     }
     folders = [
-        merge(made, workspace, tell=tell, rebuild=rebuild)
+        merge(made, workspace, tell=tell, overwrite=overwrite)
         for made in rounds
         if all(run.name in finished for run in made.runs)
     ]
@@ -89,13 +95,13 @@ def train_experts(
 
 
 def merge(
-    made: Round, workspace: Path, *, tell: Callable[[str], None], rebuild: bool = False
+    made: Round, workspace: Path, *, tell: Callable[[str], None], overwrite: bool = False
 ) -> Path:
     """Put the finished experts of a round together; returns the ensemble's folder.
 
     The experts of the ensemble that they were branched from stay as they are; those that a
     further division took the place of are left out. What was merged already is left as it is; an
-    expert whose bytes have changed since is a UserError, unless `rebuild`.
+    expert whose bytes have changed since is a UserError, unless `overwrite`.
     """
     folder, grown = workspace / "ensembles" / made.name, made.grown
     before = read_lineage(grown) if grown else None
@@ -120,7 +126,7 @@ def merge(
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
     experts = (*kept, *new)
     old = _kept_router(grown, before, kept) if grown and before and kept else None
-    if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, rebuild):
+    if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, overwrite):
         return folder
     tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
     router = _fit(made, tokens, new, old, before.languages if before else ())
@@ -137,7 +143,7 @@ def merge(
         partition=made.partition.to_json(),
         rounds=(
             *(before.rounds if before else ()),
-            *({"made": made.name, "from": e.parent, "expert": e.name} for e in new),
+            *({"synthetic": made.name, "from": e.parent, "expert": e.name} for e in new),
         ),
     )
     if len(experts) > 1:
@@ -157,22 +163,22 @@ def merge(
     return folder
 
 
-def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path, rebuild: bool) -> bool:
+def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path, overwrite: bool) -> bool:
     """Whether these very experts were merged already, and their router is whole.
 
-    Experts that are not what they were then are refused, unless `rebuild`.
+    Experts that are not what they were then are refused, unless `overwrite`.
     """
     try:
         there = read_lineage(folder)
     except UserError:
-        if rebuild:
+        if overwrite:
             return False
         raise
     before = {expert.name: expert for expert in there.experts}
-    for expert in () if rebuild else experts:
+    for expert in () if overwrite else experts:
         if expert.name in before and before[expert.name].sha256 != expert.sha256:
             what = f"expert `{expert.name}` is not what it was when it joined"
-            hint = "copy its model back, or train it again (remove its run) and add --rebuild"
+            hint = "copy its model back, or train it again (remove its run) and add --overwrite"
             raise UserError(what, where=str(folder / ENSEMBLE), hint=hint)
     try:
         verify(there, folder, workspace)

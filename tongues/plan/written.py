@@ -14,7 +14,7 @@ from tongues.plan.options import Option
 from tongues.plan.plan import Plan
 from tongues.plan.recommend import ADVISED_REPLAY
 from tongues.quantities import show_bytes, show_count
-from tongues.recipe import Ancestry, Made, ModelShape, Recipe, Text, TokenSettings, Train
+from tongues.recipe import Ancestry, ModelShape, Recipe, Synthetic, Text, TokenSettings, Train
 from tongues.runs import read_run
 from tongues.train.rules import (
     batch_by_size,
@@ -44,8 +44,8 @@ _UNKNOWN_BASE = (
     "folder here; write its path, and the shape it has."
 )
 _MADE_TEXT = (
-    "Text: made text ({languages}) stands in for yours. List your own files under `text.files` and "
-    "write their tags into `train.mixture`: `{target}` is the language to learn."
+    "Text: synthetic text ({languages}) stands in for yours. List your own files under "
+    "`text.files` and write their tags into `train.mixture`: `{target}` is the language to learn."
 )
 
 
@@ -54,7 +54,7 @@ def write_recipe(
 ) -> tuple[Caution, ...]:
     """Write the recommended option as a recipe; returns what its reader must look after.
 
-    like: a recipe whose name, text and tokens are taken; made languages stand in without one.
+    like: a recipe whose name, text and tokens are taken; synthetic languages stand in without one.
     target: the language to learn, where `like` has several.
     """
     if path.exists():
@@ -88,7 +88,7 @@ def _compose(
 ) -> tuple[Recipe, dict[str, str]]:
     """The recipe, and sentences about it by code."""
     remarks: dict[str, str] = {}
-    vocabulary = like.tokens.vocabulary if like else vocabulary_by_size(params)
+    vocabulary = like.tokens.vocab_size if like else vocabulary_by_size(params)
     shape, count, about_shape = _shape(option, params, vocabulary)
     far = abs(math.log(count / params)) > math.log(1.5)
     remarks["other_size" if far else "shape"] = about_shape
@@ -125,7 +125,7 @@ def _compose(
         **({"replay": {replayed: share}} if replayed else {}),
         "budget": f"{tokens} tokens",
         "context": f"{context_by_size(params, held_out)} tokens",
-        "rate": float(f"{rate_at_size(None, anatomy.parameters['non_embedding']):.2g}"),
+        "learning_rate": float(f"{rate_at_size(None, anatomy.parameters['non_embedding']):.2g}"),
     }
     train |= _batch(plan, anatomy, tokens, train, remarks)
     if like:
@@ -140,7 +140,7 @@ def _compose(
     recipe = Recipe(
         name=like.name if like else "plan",
         text=text,
-        tokens=like.tokens if like else TokenSettings.model_validate({"vocabulary": vocabulary}),
+        tokens=like.tokens if like else TokenSettings.model_validate({"vocab_size": vocabulary}),
         model=ModelShape(shape=shape.name),
         train=Train.model_validate(train),
     )
@@ -183,9 +183,9 @@ def _languages(
     if like is None:
         languages = {"qaa": Ancestry()}
         if option.way.strategy == "cpt":
-            languages["qab"] = Ancestry(mother="qaa", distance=0.2)
+            languages["qab"] = Ancestry(parent="qaa", divergence=0.2)
         size = f"{max(1, math.ceil(tokens / _READINGS / 1e6))} MB"
-        text = Text(made=Made.model_validate({"size": size, "languages": languages}))
+        text = Text(synthetic=Synthetic.model_validate({"size": size, "languages": languages}))
         *others, learned = languages
         return learned, others, text
     text, study, mixture = like.text, like.study, like.train.mixture

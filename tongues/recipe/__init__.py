@@ -9,7 +9,7 @@ from tongues.recipe.texts import (
     Extend,
     Files,
     Hub,
-    Made,
+    Synthetic,
     Text,
     TokenSettings,
 )
@@ -27,6 +27,15 @@ from tongues.recipe.training import (
 from tongues.recipe.whole import Recipe
 
 __all__ = ["Ancestry", "BaseChoice", "Clean", "Columns", "Division", "Experts", "Extend", "Files"]
-__all__ += ["Grid", "Hub", "Made", "ModelShape", "Overrides", "Pilot", "Recipe", "RecipeSource"]
+__all__ += [
+    "Grid",
+    "Hub",
+    "ModelShape",
+    "Overrides",
+    "Pilot",
+    "Recipe",
+    "RecipeSource",
+    "Synthetic",
+]
 __all__ += ["Schedule", "Span", "Study", "Sweep", "Text", "TokenSettings", "Train", "load_recipe"]
 __all__ += ["show_recipe"]

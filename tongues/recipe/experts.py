@@ -31,7 +31,7 @@ class Division(RecipeSection):
         return value if value is None else readable_name(value)
 
     def variant(self) -> Sequence[str]:
-        """Words that distinguish it from other divisions by the same way."""
+        """Words that distinguish it from other partitions by the same way."""
         return ()
 
     @property
@@ -59,28 +59,28 @@ class Experts(RecipeSection):
     They branch from `train.base`, or from the experts of an ensemble that grows.
     """
 
-    divisions: list[Annotated[SerializeAsAny[Division], PlainValidator(_read_division)]] = Field(
+    partitions: list[Annotated[SerializeAsAny[Division], PlainValidator(_read_division)]] = Field(
         default=[]
     )
     shares: Literal["by text", "equal"] = "by text"  # of a part's languages in its mixture
     seeds: Annotated[list[int], Field(min_length=1)] = Field(default=[1])
-    grow: str | None = None  # an ensemble
+    add_to: str | None = None  # an ensemble
     add: dict[str, str] = Field(default={})  # to it: a language, and its donor or how to find one
-    together: bool = False  # one new expert for all that is added and its donors
+    shared_expert: bool = False  # one new expert for all that is added and its donors
     workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
 
     @model_validator(mode="after")
     def _something_to_do(self) -> "Experts":
-        if not (self.divisions or self.add):
-            raise ValueError("name `divisions`, or languages to `add` to an ensemble that grows")
-        if self.add and self.grow is None:
+        if not (self.partitions or self.add):
+            raise ValueError("name `partitions`, or languages to `add` to an ensemble that grows")
+        if self.add and self.add_to is None:
             raise ValueError("`add` needs an ensemble to add to: name it by `grow`")
-        if self.together and not self.add:
+        if self.shared_expert and not self.add:
             raise ValueError("`together` is about languages to `add`")
-        if self.add and self.divisions:
-            raise ValueError("an ensemble grows by `add` or by `divisions`, not by both at once")
-        labels = [division.label for division in self.divisions]
+        if self.add and self.partitions:
+            raise ValueError("an ensemble grows by `add` or by `partitions`, not by both at once")
+        labels = [division.label for division in self.partitions]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice:
-            raise ValueError(f"two divisions would both be called `{twice}`; give one a `name`")
+            raise ValueError(f"two partitions would both be called `{twice}`; give one a `name`")
         return self

@@ -56,9 +56,7 @@ def load_section(
     for override in map(str, overrides):
         key, equals, value = override.partition("=")
         if not equals or not key:
-            hint = (
-                "write `section.key=value`; name a workspace by `--in`, or `workspace=` in Python"
-            )
+            hint = "write `section.key=value`; a workspace is `--workspace`, in Python `workspace=`"
             raise UserError("is not an override", where=override, hint=hint)
         _set(plain, key, _parse(value, where=override), where=override)
     try:

@@ -18,21 +18,21 @@ from tongues.quantities import Amount, Bytes, Tokens
 from tongues.recipe.base import RecipeSection, refuse
 from tongues.registry import registry
 
-__all__ = ["Ancestry", "Clean", "Columns", "Extend", "Files", "Hub", "Made", "Text"]
+__all__ = ["Ancestry", "Clean", "Columns", "Extend", "Files", "Hub", "Synthetic", "Text"]
 __all__ += ["TokenSettings"]
 
 Off = Literal["off"]
 
 
 class Ancestry(RecipeSection):
-    """How a made language came to be: its mother and how far it drifted from her."""
+    """How a synthetic language came to be: its parent and how far it drifted from her."""
 
-    mother: str | None = None
-    distance: float = Field(default=0.0, ge=0, le=1, strict=False)
+    parent: str | None = None
+    divergence: float = Field(default=0.0, ge=0, le=1, strict=False)
 
 
-class Made(RecipeSection):
-    """A family of made languages that speak about one made-up world."""
+class Synthetic(RecipeSection):
+    """A family of synthetic languages that speak about one made-up world."""
 
     seed: int = Field(default=1, ge=0)
     size: Bytes = 6_000_000  # of text, per language
@@ -53,7 +53,7 @@ class Files(RecipeSection):
     paths: list[str] = Field(min_length=1)  # files, directories and globs
     columns: Columns = Columns()
     documents: Literal["files", "paragraphs"] = "files"  # what a document of a .txt is
-    at_most: Amount | None = None  # the first so many documents or bytes, or tokens by hash order
+    limit: Amount | None = None  # the first so many documents or bytes, or tokens by hash order
 
     @field_validator("paths", mode="before")
     @classmethod
@@ -68,7 +68,7 @@ class Hub(RecipeSection):
     subset: str | None = None
     split: str = "train"
     columns: Columns = Columns()
-    at_most: Amount | None = None
+    limit: Amount | None = None
 
 
 class Clean(RecipeSection):
@@ -121,7 +121,7 @@ def _clean_of(others: frozenset[str]) -> type[Clean]:
 class Text(RecipeSection):
     """Where the text of each language comes from, and what of it is kept."""
 
-    made: Made | None = None
+    synthetic: Synthetic | None = None
     files: dict[str, Files] = Field(default={})
     hub: dict[str, Hub] = Field(default={})
     clean: Annotated[SerializeAsAny[Clean], PlainValidator(_read_clean)] = Field(
@@ -133,16 +133,16 @@ class Text(RecipeSection):
     @property
     def languages(self) -> tuple[str, ...]:
         """Every language that has text, in the order written."""
-        made = self.made.languages if self.made else ()
+        made = self.synthetic.languages if self.synthetic else ()
         return tuple(dict.fromkeys((*made, *self.files, *self.hub)))
 
     @model_validator(mode="after")
     def _some_text(self) -> "Text":
         if not self.languages:
-            raise ValueError("no language has text; give `made.languages`, `files` or `hub`")
-        twice = set(self.made.languages if self.made else ()) & {*self.files, *self.hub}
+            raise ValueError("no language has text; give `synthetic.languages`, `files` or `hub`")
+        twice = set(self.synthetic.languages if self.synthetic else ()) & {*self.files, *self.hub}
         if twice:
-            raise ValueError(f"`{min(twice)}` is both a made language and one from files")
+            raise ValueError(f"`{min(twice)}` is both a synthetic language and one from files")
         return self
 
     @field_validator("files", mode="before")
@@ -158,9 +158,9 @@ class Text(RecipeSection):
 class Extend(RecipeSection):
     """New pieces for some languages, which leave the segmentation of others as it is."""
 
-    pieces: int = Field(ge=1, le=1_000_000)
+    new_tokens: int = Field(ge=1, le=1_000_000)
     languages: list[str] = Field(min_length=1)  # that the new pieces are for
-    keep: list[str] = Field(min_length=1)  # whose segmentation must not change
+    preserve: list[str] = Field(min_length=1)  # whose segmentation must not change
 
 
 class TokenSettings(RecipeSection):
@@ -168,10 +168,10 @@ class TokenSettings(RecipeSection):
 
     base: str | None = None  # a tokenizer to take: a Hugging Face folder or a tokenizer.json
     extend: Extend | None = None  # adds pieces to the base
-    vocabulary: int = Field(default=1024, ge=260, le=1_000_000)  # of a tokenizer trained anew
+    vocab_size: int = Field(default=1024, ge=260, le=1_000_000)  # of a tokenizer trained anew
     sample: Bytes = 5_000_000  # of each language, to train it on
     sampling: float = Field(default=0.0, ge=0, le=1, strict=False)  # 0: equal bytes; 1: as sizes
-    spelling: Literal["refuse", "allow"] = "refuse"  # of a language at about a byte per token
+    byte_fallback: Literal["refuse", "allow"] = "refuse"  # of a language at about a byte per token
     held_out: Tokens = 1_000_000  # per language, never trained on
 
     @model_validator(mode="after")

@@ -68,31 +68,33 @@ class Train(RecipeSection):
     targets: list[str] = Field(default=[])  # what is learned; by default all of the mixture
     mixture: dict[str, Share] = Field(default={})  # of what is learned
     replay: dict[str, Share] = Field(default={})  # of all tokens, by language of the base
-    hold: dict[str, Share] = Field({})  # languages replayed so that their loss rises by no more
-    documents: Literal["joined", "apart"] = "joined"  # whether a sample's documents attend across
+    max_forgetting: dict[str, Share] = Field(
+        {}
+    )  # languages replayed so that their loss rises by no more
+    cross_document_attention: bool = True  # whether documents of a sample attend to each other
     budget: Budget
     batch: Tokens | Literal["by size"] = 2048
     context: Tokens = 128
     optimizer: Literal["adamw", "muon"] = "adamw"
-    rate: Rate = 3e-3  # at its peak; or the best rates found at smaller shapes, by shape
+    learning_rate: Rate = 3e-3  # at its peak; or the best rates found at smaller shapes, by shape
     schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
         default_factory=lambda: Chosen("schedule", "name").read("cosine")
     )
     warmup: Share = 0.05  # of the steps
-    final_rate: Share = 0.1  # of the peak rate
+    min_learning_rate: Share = 0.1  # of the peak rate
     weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
     clip: float = Field(default=1.0, gt=0, strict=False)
     z_loss: float = Field(default=0.0, ge=0, lt=1, strict=False)
-    embeddings_first: Share = 0.0  # of the steps, the first ones, in which only embeddings learn
-    on_spike: Literal["tell", "back", "stop"] = "tell"
+    embedding_warmup: Share = 0.0  # of the steps, the first ones, in which only embeddings learn
+    on_spike: Literal["warn", "rollback", "stop"] = "warn"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    evaluate: list[str] = Field([])  # languages whose held-out loss is taken; all when empty
-    scored: Tokens = 100_000  # of each one's held-out text, the same at each evaluation
-    evaluations: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
+    eval_languages: list[str] = Field([])  # languages whose held-out loss is taken; all when empty
+    eval_tokens: Tokens = 100_000  # of each one's held-out text, the same at each evaluation
+    num_evals: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
     seed: int = 1
     # The machine's business: no part of what the run is.
     checkpoint_every: Seconds = 60.0
-    keep: int = Field(default=2, ge=1, le=1000)  # newest checkpoints
+    keep_checkpoints: int = Field(default=2, ge=1, le=1000)  # newest checkpoints
     milestones: list[Share] = Field([])  # of the steps: these checkpoints are kept for good
     micro_batch: Tokens | None = None  # computed at a time in each process; its share of the batch
     recompute: bool = False  # layers anew in the backward pass: less memory, more work
@@ -100,7 +102,7 @@ class Train(RecipeSection):
     threads: int | None = Field(default=None, ge=1)
     track: Literal["trackio", "tensorboard"] | None = None
 
-    @field_validator("mixture", "replay", "hold", mode="before")
+    @field_validator("mixture", "replay", "max_forgetting", mode="before")
     @classmethod
     def _by_language(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
@@ -136,7 +138,7 @@ class Train(RecipeSection):
             raise ValueError(f"{reason} of {self.batch} tokens that it is a part of")
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
-        self.schedule.check(self.warmup, self.final_rate)
+        self.schedule.check(self.warmup, self.min_learning_rate)
         if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
             raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
         return self
@@ -172,7 +174,7 @@ class Sweep(RecipeSection):
     """Peak rates tried on source models of small shapes; all other rates follow from the best."""
 
     shapes: _Names
-    rates: _Rates
+    learning_rates: _Rates
 
 
 class Study(RecipeSection):
@@ -198,7 +200,7 @@ class Pilot(RecipeSection):
     target: str
     share: Share = 0.01  # of the recipe's budget, for all small runs together
     source_budget: Budget | None = None  # of the small bases; usually 20 tokens per parameter
-    keep: Share | None = None  # how far the loss on the source may rise in the end
+    max_forgetting: Share | None = None  # how far the loss on the source may rise in the end
     shapes: list[str] = Field(default=[])  # that small runs may have; by default every small one
     seeds: _Seeds = Field(default=[1])
 

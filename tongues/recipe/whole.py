@@ -30,7 +30,7 @@ class Recipe(RecipeSection):
     @model_validator(mode="after")
     def _extended_for_languages_there_are(self) -> "Recipe":
         extend = self.tokens.extend
-        for lang in (*extend.languages, *extend.keep) if extend else ():
+        for lang in (*extend.languages, *extend.preserve) if extend else ():
             if lang not in self.text.languages:
                 raise ValueError(f"`tokens.extend` names `{lang}`, which has no text")
         return self
@@ -40,7 +40,7 @@ class Recipe(RecipeSection):
         kinds = [name for name in ("study", "pilot", "experts") if getattr(self, name)]
         if len(kinds) > 1:
             raise ValueError(f"a recipe has a `{kinds[0]}` or `{kinds[1]}`, not both")
-        if self.experts and bool(self.train.base) == bool(self.experts.grow):
+        if self.experts and bool(self.train.base) == bool(self.experts.add_to):
             raise ValueError("experts branch from `train.base`, or from those of `grow`")
         if self.pilot and self.train.budget.unit == "seconds":
             raise ValueError("a pilot spends a share of `train.budget`; give it in FLOPs or tokens")

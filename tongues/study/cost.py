@@ -74,9 +74,9 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyC
 def _scored(plan: RunPlan, derived: Derived, tokens: Tokens) -> int:
     """The held-out tokens that all evaluations of a run score."""
     settings = plan.settings
-    languages = settings.evaluate or tokens.languages
-    each = sum(min(len(tokens.valid(lang)), settings.scored) for lang in languages)
-    return each * len(evaluation_steps(derived.steps, settings.evaluations))
+    languages = settings.eval_languages or tokens.languages
+    each = sum(min(len(tokens.valid(lang)), settings.eval_tokens) for lang in languages)
+    return each * len(evaluation_steps(derived.steps, settings.num_evals))
 
 
 def _measured_speeds(

@@ -63,7 +63,7 @@ def run_all(
     launcher: Launcher | None = None,
     watch: Callable[[State], None] = lambda state: None,
     tell: Callable[[str], None] = lambda line: None,
-    rebuild: bool = False,
+    overwrite: bool = False,
     whole: bool = False,
 ) -> None:
     """Train every run, parents first, the longest chain of work first among those that can start.
@@ -76,7 +76,7 @@ def run_all(
     if not plans:
         return
     launcher = launcher or open_launcher()
-    study = _Study(plans, workspace, launcher, rebuild, tell)
+    study = _Study(plans, workspace, launcher, overwrite, tell)
     leave_plans(plans, workspace, whole=whole)
     try:
         with watched(launcher):
@@ -106,7 +106,7 @@ class _Study:
         plans: Sequence[RunPlan],
         workspace: Path,
         launcher: Launcher,
-        rebuild: bool,
+        overwrite: bool,
         tell: Callable[[str], None],
     ) -> None:
         self._runs = workspace / "runs"
@@ -146,7 +146,7 @@ class _Study:
                 threads=threads,
                 processes=launcher.processes,
                 memory=derived[name].memory,
-                rebuild=rebuild,
+                overwrite=overwrite,
             )
             for name in sorted(self._plans, key=chain, reverse=True)
         }

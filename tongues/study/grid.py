@@ -41,7 +41,14 @@ def plan_runs(
     if recipe.study is None:
         return [run_of_recipe(recipe, workspace)]
     study, train = recipe.study, recipe.train
-    named = (train.mixture, train.replay, train.base, train.run, train.evaluate, train.hold)
+    named = (
+        train.mixture,
+        train.replay,
+        train.base,
+        train.run,
+        train.eval_languages,
+        train.max_forgetting,
+    )
     if recipe.model.shape or any(named):
         raise UserError(
             "a study sets shape, mixture, replay, base, run, evaluate and hold of its runs itself",
@@ -49,7 +56,9 @@ def plan_runs(
             hint="take them out of `model` and `train`",
         )
     if rates:
-        recipe = recipe.model_copy(update={"train": train.model_copy(update={"rate": rates})})
+        recipe = recipe.model_copy(
+            update={"train": train.model_copy(update={"learning_rate": rates})}
+        )
     runs: dict[str, RunPlan] = {}
     usual_base = (study.source_budgets or [train.budget])[0]
     changes = [{key: getattr(grid, key) for key in grid.model_fields_set} for grid in study.also]
@@ -92,7 +101,7 @@ def plan_source(
     recipe: Recipe, source: str, shape: str, seed: int, *, name: str, settings: Train
 ) -> RunPlan:
     """A run of the source language alone, from random weights."""
-    alone = {"mixture": {source: 1.0}, "evaluate": [source], "seed": seed}
+    alone = {"mixture": {source: 1.0}, "eval_languages": [source], "seed": seed}
     return RunPlan(
         name=name,
         strategy="source",
@@ -133,13 +142,13 @@ def _runs(recipe: Recipe, grid: Study, usual_base: Budget) -> Iterator[RunPlan]:
                     name=f"{recipe.name}/{target}-scratch-{end}-s{seed}",
                     strategy="scratch",
                     roles=Roles((target,)),
-                    settings=train.model_copy(update=shared | {"evaluate": [target]}),
+                    settings=train.model_copy(update=shared | {"eval_languages": [target]}),
                 )
             for base, share in product(bases if "cpt" in grid.strategies else (), grid.replay):
                 kind = f"cpt-replay{share * 100:.4g}" if share else "cpt"
                 origin = _label(base, usual_base).replace("-", "-from", 1)
                 model, replay = sources[base].name, {source: share} if share else {}
-                changes = shared | {"evaluate": [target, source], "replay": replay}
+                changes = shared | {"eval_languages": [target, source], "replay": replay}
                 changes["base"] = BaseChoice(model=model)
                 yield replace(
                     sources[bases[0]],
@@ -188,10 +197,10 @@ def plan_sweep(recipe: Recipe) -> list[RunPlan]:
             shape,
             study.seeds[0],
             name=f"{recipe.name}-sweep/{shape}-rate{rate:g}",
-            settings=recipe.train.model_copy(update={"rate": rate}),
+            settings=recipe.train.model_copy(update={"learning_rate": rate}),
         )
         for shape in study.sweep.shapes
-        for rate in study.sweep.rates
+        for rate in study.sweep.learning_rates
     ]
 
 
@@ -203,7 +212,11 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
     """
     losses: dict[str, dict[float, float]] = {}
     for plan in plans:
-        directory, rate, loss = workspace / "runs" / plan.name, plan.settings.rate, math.inf
+        directory, rate, loss = (
+            workspace / "runs" / plan.name,
+            plan.settings.learning_rate,
+            math.inf,
+        )
         if status_of(directory) == "finished":
             loss = max(run_rows([directory]), key=lambda row: row["step"])["loss"]
         if plan.shape and isinstance(rate, float):
@@ -216,7 +229,7 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
         rates[shape] = tried[best]
         if math.isinf(of_rate[tried[best]]):
             what = f"no run of shape {shape} ended with any of the rates"
-            raise UserError(what, where="study.sweep.rates", hint="try lower ones")
+            raise UserError(what, where="study.sweep.learning_rates", hint="try lower ones")
         if best in (0, len(tried) - 1):
             end = "lowest" if best == 0 else "highest"
             doubts.append(

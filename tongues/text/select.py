@@ -92,13 +92,13 @@ def check_selection(corpus: Corpus) -> None:
 def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Selection:
     """Decide about every document of the corpus.
 
-    Made text is made clean: of it nothing is dropped, but alike documents stay together.
+    Synthetic text is made clean: of it nothing is dropped, but alike documents stay together.
     """
     levels = settings.clean.levels
     signals = signals_in(tuple(levels))
     names = reasons(signals)
     reason = np.zeros(corpus.count, dtype=np.uint8)
-    made = set(settings.made.languages) if settings.made else set()
+    made = set(settings.synthetic.languages) if settings.synthetic else set()
     judged = np.isin(corpus.lang, [corpus.languages.index(lang) for lang in made], invert=True)
     reason[_beyond_limits(corpus, pieces)] = names.index(LIMIT)
     thresholds: dict[str, dict[str, float]] = {lang: {} for lang in corpus.languages}

@@ -12,7 +12,8 @@ from tongues import recipe
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, path_text
 from tongues.quantities import Amount
-from tongues.text.made import (
+from tongues.text.reading import Item, State, find_files, read_file, read_hub
+from tongues.text.synthetic import (
     Drift,
     Language,
     World,
@@ -21,12 +22,11 @@ from tongues.text.made import (
     shared_order,
     shared_words,
 )
-from tongues.text.reading import Item, State, find_files, read_file, read_hub
 
 __all__ = ["Piece", "check_text", "content_hash", "describe_made", "find_benchmarks"]
 __all__ += ["find_pieces", "open_piece", "text_bytes"]
 
-_APART = 10**9  # documents between the first ones of two made languages
+_APART = 10**9  # documents between the first ones of two synthetic languages
 _CUT = 250  # files of a run, about
 _RUN = 1000  # small files read in one go
 _RUN_BYTES = 8_000_000  # of them together, about
@@ -36,7 +36,7 @@ _PACKED = 4  # bytes of text in one of an archive, about
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one process reads from beginning to end: files, a made language, a data set.
+    """What one process reads from beginning to end: files, a synthetic language, a data set.
 
     `settings` says how; `paths` are the files: one, or a run of small ones.
     """
@@ -44,13 +44,13 @@ class Piece:
     lang: str
     name: str  # of its folder; tells pieces of one language apart
     source: str  # what the user calls it
-    settings: recipe.Files | recipe.Hub | recipe.Made
+    settings: recipe.Files | recipe.Hub | recipe.Synthetic
     paths: tuple[Path, ...] = ()
 
     @property
     def at_most(self) -> Amount | None:
         """The most that the recipe wants of the source, if it says so."""
-        return None if isinstance(self.settings, recipe.Made) else self.settings.at_most
+        return None if isinstance(self.settings, recipe.Synthetic) else self.settings.limit
 
     def folder(self, corpus: Path) -> Path:
         """Where its parts, faults and counts lie."""
@@ -60,10 +60,10 @@ class Piece:
         """All that its documents depend on, in JSON."""
         settings = self.settings.model_dump(mode="json", exclude={"paths"})
         if self.paths and self.at_most and self.at_most.unit == "tokens":
-            settings["at_most"] = None  # all of the files is read, whatever the tokens
+            settings["limit"] = None  # all of the files is read, whatever the tokens
         content = [[path_text(path), content_hash(path)] for path in self.paths]
-        # The order of made languages too decides what one of them tells.
-        order = list(settings["languages"]) if isinstance(self.settings, recipe.Made) else []
+        # The order of synthetic languages too decides what one of them tells.
+        order = list(settings["languages"]) if isinstance(self.settings, recipe.Synthetic) else []
         made_from = {"lang": self.lang, "source": self.source, "order": order}
         return made_from | {"settings": settings, "content": content}
 
@@ -72,8 +72,8 @@ def find_pieces(settings: recipe.Text) -> list[Piece]:
     """Every piece of the recipe's text, language by language, in reading order."""
     pieces: list[Piece] = []
     for lang in settings.languages:
-        if settings.made and lang in settings.made.languages:
-            pieces.append(Piece(lang, "made", f"made {lang}", settings.made))
+        if settings.synthetic and lang in settings.synthetic.languages:
+            pieces.append(Piece(lang, "made", f"made {lang}", settings.synthetic))
         if lang in settings.files:
             files = settings.files[lang]
             for paths in _runs(find_files(files.paths, f"text.files.{lang}"), files):
@@ -106,10 +106,10 @@ def find_benchmarks(settings: recipe.Text) -> list[Path]:
 def open_piece(piece: Piece, start: State | None = None) -> Iterator[Item]:
     """Stream a piece's documents, and what could not be read, each with the state behind it.
 
-    With such a state it goes on from there. A made language is generated up to its size in
+    With such a state it goes on from there. A synthetic language is generated up to its size in
     bytes of UTF-8, at least one document; each language tells other documents of the world.
     """
-    if isinstance(piece.settings, recipe.Made):
+    if isinstance(piece.settings, recipe.Synthetic):
         return _generate(piece.settings, piece.lang, start)
     if isinstance(piece.settings, recipe.Hub):
         return read_hub(piece.settings, piece.lang, start)
@@ -120,7 +120,7 @@ def text_bytes(pieces: Sequence[Piece]) -> dict[str, int]:
     """About how many bytes of text each language has, without reading it; 0 where unknown."""
     sizes = dict.fromkeys((piece.lang for piece in pieces), 0)
     for piece in pieces:
-        if isinstance(piece.settings, recipe.Made):
+        if isinstance(piece.settings, recipe.Synthetic):
             sizes[piece.lang] += piece.settings.size
         for path in piece.paths:
             packed = path.suffix in (".gz", ".zst", ".parquet")
@@ -131,7 +131,7 @@ def text_bytes(pieces: Sequence[Piece]) -> dict[str, int]:
 def check_text(settings: recipe.Text) -> list[Piece]:
     """Raise the UserErrors that can be found without reading the text; returns its pieces.
 
-    Unknown tags and mothers, missing or empty files, patterns that match nothing.
+    Unknown tags and parents, missing or empty files, patterns that match nothing.
     """
     for kind, langs in (("files", settings.files), ("hub", settings.hub)):
         for lang in langs:
@@ -141,24 +141,24 @@ def check_text(settings: recipe.Text) -> list[Piece]:
                 raise UserError(f"`{lang}` is no language tag", where=where, hint=hint)
     pieces = find_pieces(settings)
     find_benchmarks(settings)
-    if settings.made:
+    if settings.synthetic:
         try:
-            _family(settings.made)
+            _family(settings.synthetic)
         except UserError as error:
-            where = f"text.made.languages.{error.where}".rstrip(".")
+            where = f"text.synthetic.languages.{error.where}".rstrip(".")
             raise UserError(error.what, where=where, hint=error.hint) from None
     return pieces
 
 
-def describe_made(settings: recipe.Made) -> list[str]:
-    """A sentence for each daughter language: how near it is to its mother."""
+def describe_made(settings: recipe.Synthetic) -> list[str]:
+    """A sentence for each child language: how near it is to its parent."""
     family = _family(settings)
     return [
-        f"`{tag}` drifted from `{drift.mother}` by {drift.distance:g}: it shares "
-        f"{shared_words(family[drift.mother], family[tag]):.0%} of the running words and "
-        f"{shared_order(family[drift.mother], family[tag]):.0%} of the choices of word order."
+        f"`{tag}` drifted from `{drift.parent}` by {drift.divergence:g}: it shares "
+        f"{shared_words(family[drift.parent], family[tag]):.0%} of the running words and "
+        f"{shared_order(family[drift.parent], family[tag]):.0%} of the choices of word order."
         for tag, drift in settings.languages.items()
-        if drift.mother
+        if drift.parent
     ]
 
 
@@ -191,7 +191,7 @@ def _read_run(piece: Piece, settings: recipe.Files, start: State) -> Iterator[It
         inside = None
 
 
-def _generate(settings: recipe.Made, lang: str, start: State | None) -> Iterator[Item]:
+def _generate(settings: recipe.Synthetic, lang: str, start: State | None) -> Iterator[Item]:
     state = start or {"documents": 0, "bytes": 0}
     number, size = state["documents"], state["bytes"]
     first = int(lang[1:], base=36) * _APART
@@ -203,8 +203,8 @@ def _generate(settings: recipe.Made, lang: str, start: State | None) -> Iterator
         yield document, {"documents": number, "bytes": size}
 
 
-def _family(settings: recipe.Made) -> dict[str, Language]:
-    drifts = tuple((tag, Drift(d.mother, d.distance)) for tag, d in settings.languages.items())
+def _family(settings: recipe.Synthetic) -> dict[str, Language]:
+    drifts = tuple((tag, Drift(d.parent, d.divergence)) for tag, d in settings.languages.items())
     return _cached_family(settings.seed, drifts)
 
 

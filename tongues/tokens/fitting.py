@@ -42,13 +42,13 @@ def make_tokenizer(
         tell(f"tokenizer of {vocabulary_size(tokenizer)} pieces from {base}")
         if settings.extend:
             tokenizer = _extended(tokenizer, settings, corpus, selection, tell)
-    hint = "give it a larger `tokens.vocabulary`, or say `tokens.spelling: allow`"
+    hint = "give it a larger `tokens.vocab_size`, or say `tokens.byte_fallback: allow`"
     if base:
         hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or say "
-        hint += "`tokens.spelling: allow`"
+        hint += "`tokens.byte_fallback: allow`"
     for lang in corpus.languages:
         texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
-        if settings.spelling == "allow" or not texts:
+        if settings.byte_fallback == "allow" or not texts:
             continue
         measured = measure(tokenizer, {lang: [("", text) for text in texts]})[lang]
         unknown, where = measured.unknown / max(measured.tokens, 1), f"text of {lang}"
@@ -69,17 +69,17 @@ def _extended(
     assert wanted
     samples = {
         lang: sample_documents(corpus, selection, lang, size)
-        for lang in (*wanted.languages, *wanted.keep)
+        for lang in (*wanted.languages, *wanted.preserve)
     }
     target = {lang: corpus.chosen_texts(samples[lang]) for lang in wanted.languages}
-    keep = [text for lang in wanted.keep for text in corpus.chosen_texts(samples[lang])]
-    extended = extend_tokenizer(base, target, keep, wanted.pieces)
+    keep = [text for lang in wanted.preserve for text in corpus.chosen_texts(samples[lang])]
+    extended = extend_tokenizer(base, target, keep, wanted.new_tokens)
     unseen: list[str] = []
-    for lang in wanted.keep:
+    for lang in wanted.preserve:
         others = sample_documents(corpus, selection, lang, _UNSEEN, from_end=False)
         unseen += corpus.chosen_texts(np.setdiff1d(others, samples[lang]))
     changed = changed_share(base, extended.tokenizer, unseen)
-    kept = f"the text of {', '.join(wanted.keep)} that it was tried on keeps its tokens"
+    kept = f"the text of {', '.join(wanted.preserve)} that it was tried on keeps its tokens"
     tell(
         f"{len(extended.added)} pieces added for {', '.join(wanted.languages)}; {kept}"
         + (f", of other text of it {changed:.3%} change" if unseen else "")
@@ -101,7 +101,7 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
     memory = training_memory(samples, sizes)
     if memory > _MUCH:
         tell(f"training the tokenizer takes about {show_bytes(memory)} of memory")
-    tokenizer = train_tokenizer(samples, sizes, settings.vocabulary)
+    tokenizer = train_tokenizer(samples, sizes, settings.vocab_size)
     most = show_bytes(max(sizes.values()))
     tell(f"tokenizer of {vocabulary_size(tokenizer)} pieces from up to {most} per language")
     return tokenizer

@@ -54,7 +54,7 @@ def prepare_tokens(
     recipe: Recipe,
     workspace: Path,
     progress: Tell,
-    rebuild: bool = False,
+    overwrite: bool = False,
     ranks: int | None = None,
     launcher: Launcher | None = None,
 ) -> Path:
@@ -63,13 +63,13 @@ def prepare_tokens(
     What was read, measured and decided on the way is kept in `workspace/corpus/<recipe.name>`;
     interrupted, the same call goes on from there. Groups of documents that are held out in one
     language are held out in all. What was made from the same text and settings is left as it
-    is; from others, it is an error unless `rebuild`. `progress` is given lines for the user to
+    is; from others, it is an error unless `overwrite`. `progress` is given lines for the user to
     read. `ranks` processes share the work, by default one a core of this machine; `launcher` starts
     them elsewhere.
     """
     pieces = check_text(recipe.text)
     path, corpus = workspace / "tokens" / recipe.name, workspace / "corpus" / recipe.name
-    if path.exists() and not rebuild:
+    if path.exists() and not overwrite:
         contents = [
             (piece.lang, [(path_text(path), content_hash(path)) for path in piece.paths])
             for piece in pieces
@@ -82,7 +82,7 @@ def prepare_tokens(
                     remove_directory(corpus / "work")  # left by a kill at the very end
             return path
         reason = f"made from other text or settings: {_difference(before, made_from)}"
-        hint = "make it anew with `--rebuild`, or give the recipe another name"
+        hint = "make it anew with `--overwrite`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
     if ranks is None:
         sizes = text_bytes(pieces).values()

@@ -71,7 +71,7 @@ def open_shard(place: Path) -> Shard:
         tokens = np.memmap(data, dtype, mode="r") if bounds[-1] else np.empty(0, dtype)
     except (OSError, ValueError, KeyError, struct.error) as error:
         reason = f"is no whole token shard ({error})"
-        raise UserError(reason, where=str(data), hint="prepare again with `--rebuild`") from None
+        raise UserError(reason, where=str(data), hint="prepare again with `--overwrite`") from None
     return Shard(tokens, bounds)
 
 

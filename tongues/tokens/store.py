@@ -158,4 +158,4 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _damaged(path: Path, reason: str) -> UserError:
-    return UserError(reason, where=str(path), hint="prepare again with `--rebuild`")
+    return UserError(reason, where=str(path), hint="prepare again with `--overwrite`")

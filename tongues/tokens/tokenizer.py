@@ -104,7 +104,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises nothing narrower
-        hint = "if `tongues prepare` made it, prepare again with `--rebuild`"
+        hint = "if `tongues prepare` made it, prepare again with `--overwrite`"
         raise UserError(f"is no tokenizer ({error})", where=str(file), hint=hint) from None
     if not isinstance(tokenizer.model, models.BPE | models.Unigram):
         reason = f"is a {type(tokenizer.model).__name__} tokenizer, which cannot spell every text"

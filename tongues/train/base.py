@@ -96,7 +96,7 @@ def roles_of(settings: Train, workspace: Path) -> Roles:
         ("replay", _replay_problems(settings, known)),
         ("targets", _target_problems(settings)),
         ("mixture", _mixture_problems(settings, known)),
-        ("hold", _hold_problems(settings)),
+        ("max_forgetting", _hold_problems(settings)),
     ):
         for what, hint in problems:
             raise UserError(what, where=f"train.{where}", hint=hint)
@@ -150,7 +150,7 @@ def _mixture_problems(settings: Train, known: tuple[str, ...]) -> Problems:
 
 def _hold_problems(settings: Train) -> Problems:
     """What is held is replayed from the start, and evaluated at the end."""
-    for lang in settings.hold:
+    for lang in settings.max_forgetting:
         if not settings.base:
             hint = "name its base by `train.base`"
             yield "a run from random weights has nothing to hold", hint
@@ -163,5 +163,5 @@ def _hold_problems(settings: Train) -> Problems:
                 f"`{lang}` is to be held and is not replayed",
                 f"start with `replay: {{{lang}: 5%}}`",
             )
-        elif settings.evaluate and lang not in settings.evaluate:
-            yield f"`{lang}` is to be held and is not evaluated", "add it to `train.evaluate`"
+        elif settings.eval_languages and lang not in settings.eval_languages:
+            yield f"`{lang}` is to be held and is not evaluated", "add it to `train.eval_languages`"

@@ -175,11 +175,11 @@ def _text_of(
 
 def _sources(lang: str, text: Mapping[str, Any]) -> Iterator[str]:
     """As the recipe named them."""
-    made = (text["made"] or {}).get("languages", {}).get(lang)
+    made = (text["synthetic"] or {}).get("languages", {}).get(lang)
     if made:
-        mother = made["mother"]
-        drift = f", {made['distance']:g} away from {mother}" if mother else ""
-        yield f"a made-up language{drift} (seed {text['made']['seed']})"
+        parent = made["parent"]
+        drift = f", {made['divergence']:g} away from {parent}" if parent else ""
+        yield f"a synthetic language{drift} (seed {text['synthetic']['seed']})"
     if lang in text["files"]:
         paths = text["files"][lang]["paths"]
         more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""

@@ -61,7 +61,10 @@ def export_run(
         place, model = _checkpoint(directory, step)
         tokens = find_tokens(record, workspace)
         if tokens is None:
-            what, hint = "holds no longer the tokens that the run read", "name its place by `--in`"
+            what, hint = (
+                "holds no longer the tokens that the run read",
+                "name its place by `--workspace`",
+            )
             raise UserError(what, where=str(workspace / "tokens"), hint=hint)
         done = step_of(place)
         share = done / record.steps

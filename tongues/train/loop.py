@@ -43,10 +43,10 @@ def train_steps(
     anchors: rollback checkpoints, for a spike, if the recipe says so.
     """
     settings, steps = setup.plan.settings, setup.derived.steps
-    evaluated = set(evaluation_steps(steps, settings.evaluations))
-    checked = set(check_steps(steps) if settings.hold else ())
+    evaluated = set(evaluation_steps(steps, settings.num_evals))
+    checked = set(check_steps(steps) if settings.max_forgetting else ())
     milestones = {max(1, round(share * steps)) for share in settings.milestones}
-    anchor_every = max(1, steps // _ANCHORS) if settings.on_spike == "back" else 0
+    anchor_every = max(1, steps // _ANCHORS) if settings.on_spike == "rollback" else 0
     log_every = max(1, steps // _LOGGED)
     if position is None:
         position = Position(step=0, seconds=0.0, loss_sum=0.0)
@@ -80,7 +80,7 @@ def train_steps(
                     dealer = Dealer(setup, position.stages)
                     meter.go_back(position.step)
                     continue
-            rate = rate_at(position.step, steps, setup.derived.rate, settings)
+            rate = rate_at(position.step, steps, setup.derived.learning_rate, settings)
             update(setup, position.step, rate)
             step = position.step + 1
             # Steps before other weights begin to learn say nothing of those after.
@@ -99,7 +99,7 @@ def train_steps(
             if step % log_every == 0 or step == steps:
                 averaged = position.loss_sum / ((step - 1) % log_every + 1)
                 row = {"step": step, "tokens": step * setup.derived.batch, "loss": averaged}
-                setup.log("metrics.jsonl", row | {"rate": rate, "norm": found.norm})
+                setup.log("metrics.jsonl", row | {"learning_rate": rate, "norm": found.norm})
                 position = replace(position, loss_sum=0.0)
             if step in evaluated:
                 losses = _evaluate(setup, position)
@@ -112,7 +112,7 @@ def train_steps(
                 losses=losses,
                 rate=rate,
                 spikes=spikes,
-                held={lang: _shares(setup, position)[lang] for lang in settings.hold},
+                held={lang: _shares(setup, position)[lang] for lang in settings.max_forgetting},
             )
             if progress:
                 if meter.keeps(progress):
@@ -150,11 +150,11 @@ def _signals() -> Iterator[list[int]]:
 def _rolls_back(setup: Setup, spike: Spike, position: Position, tell: Tell) -> bool:
     """Whether the run rolls back for a spike; a UserError where it must stop."""
     settings, step = setup.plan.settings, position.step + 1
-    back = settings.on_spike == "back" and position.went_back < _GOES_BACK
+    back = settings.on_spike == "rollback" and position.went_back < _GOES_BACK
     if not back and (settings.on_spike != "tell" or not spike.finite):
         setup.optimizer.zero_grad(set_to_none=True)
-        others = ", or `on_spike: back`" if settings.on_spike != "back" else ""
-        hint = f"lower `train.rate`, set `precision: float32`{others}"
+        others = ", or `on_spike: rollback`" if settings.on_spike != "rollback" else ""
+        hint = f"lower `train.learning_rate`, set `precision: float32`{others}"
         raise UserError(f"at step {step}, {spike}", where=setup.plan.name, hint=hint, code="spike")
     tell(f"step {step}: {spike}")
     if not back:
@@ -171,7 +171,7 @@ def _roll_back(
     for place in damaged:
         tell(f"{place} is damaged and passed over")
     if anchor is None:
-        what, hint = "there is no whole anchor to go back to", "train it again with --rebuild"
+        what, hint = "there is no whole anchor to go back to", "train it again with --overwrite"
         raise UserError(what, where=setup.plan.name, hint=hint)
     for places in (checkpoints, anchors):
         places.cut(anchor.step)
@@ -198,7 +198,7 @@ def _hold(setup: Setup, position: Position) -> Position:
     held, changed = check(setup, position.held, position.step, shares)
     if changed == shares:
         return replace(position, held=held)
-    replayed = {lang: changed[lang] for lang in setup.plan.settings.hold}
+    replayed = {lang: changed[lang] for lang in setup.plan.settings.max_forgetting}
     setup.log("events.jsonl", {"step": position.step, "replay": replayed})
     return replace(position, held=held, stages=[*position.stages, Stage(position.batch, changed)])
 

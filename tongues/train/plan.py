@@ -19,7 +19,8 @@ from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
 
 # Settings that say how a machine goes about it, not what the run is.
-_MACHINES = {"run", "checkpoint_every", "keep", "milestones", "micro_batch", "recompute"}
+_MACHINES = {"run", "checkpoint_every", "keep_checkpoints", "milestones", "micro_batch"}
+_MACHINES |= {"recompute"}
 _MACHINES |= {"compile", "threads", "track"}
 _ROLE_KEYS = {"base", "targets", "replay"}  # of the settings, which the roles name already
 _CORE = 1e11  # operations a second of a core in bfloat16, about
@@ -69,8 +70,7 @@ class RunPlan:
 
     def identity(self) -> dict[str, Any]:
         """The settings that decide the bytes of the result."""
-        unused = set() if self.settings.hold else {"hold"}  # runs were made before it was
-        settings = self.settings.model_dump(mode="json", exclude=_MACHINES | unused)
+        settings = self.settings.model_dump(mode="json", exclude=_MACHINES)
         part = {"part": self.part} if self.part else {}
         return part | {
             "strategy": self.strategy,
@@ -89,7 +89,7 @@ class Derived:
 
     anatomy: Anatomy
     batch: int  # tokens
-    rate: float  # at its peak
+    learning_rate: float  # at its peak
     steps: int
     tokens: int
     flops: float  # exact, attention included
@@ -117,7 +117,7 @@ class Derived:
 
     def as_json(self) -> dict[str, Any]:
         """The numbers by their names."""
-        names = ("parameters", "batch", "rate", "steps", "tokens", "flops", "flops_rule")
+        names = ("parameters", "batch", "learning_rate", "steps", "tokens", "flops", "flops_rule")
         names += ("memory", "model_bytes", "checkpoint_bytes")
         return {name: getattr(self, name) for name in names}
 
@@ -147,13 +147,13 @@ def derive(
     batch = settings.batch
     if batch == "by size":
         batch = batch_by_size(total, context)
-    rate = settings.rate
+    rate = settings.learning_rate
     if isinstance(rate, dict):
         rate = rate_at_size(rate, anatomy.parameters["non_embedding"])
         if not 1e-7 < rate < 1:
             what = f"the rates found lead to {rate:.2g} at this size, which is none to train with"
             hint = "find them at sizes nearer to this one, or give the rate itself"
-            raise UserError(what, where="train.rate", hint=hint)
+            raise UserError(what, where="train.learning_rate", hint=hint)
     per_token = float(anatomy.flops_per_token(context))
     speed = tokens_per_second or core_count() * _CORE / per_token
     budget = settings.budget.tokens(total, per_token, speed)
@@ -165,7 +165,7 @@ def derive(
     return Derived(
         anatomy=anatomy,
         batch=batch,
-        rate=rate,
+        learning_rate=rate,
         steps=steps,
         tokens=steps * batch,
         flops=flops,

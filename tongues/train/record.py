@@ -47,7 +47,7 @@ def make_record(
         tokens=derived.tokens,
         flops=derived.flops,
         batch=derived.batch,
-        rate=derived.rate,
+        learning_rate=derived.learning_rate,
         shares=plan.shares,
         foreign={lang: tokens.foreign[lang] for lang in plan.shares},
         epochs=mixture.epochs(derived.tokens // plan.settings.context),
@@ -66,9 +66,9 @@ def make_record(
 
 
 def open_directory(
-    directory: Path, run: Run, rebuild: bool
+    directory: Path, run: Run, overwrite: bool
 ) -> Literal["new", "unfinished", "finished"]:
-    """Make a run's directory, or open it as it was left; `rebuild` overwrites other settings."""
+    """Make a run's directory, or open it as it was left; `overwrite` overwrites other settings."""
     others = [path.parent.name for path in directory.glob("*/run.json")]
     if others:
         what = f"is a study's folder, with {len(others)} runs such as `{others[0]}`"
@@ -79,12 +79,12 @@ def open_directory(
         try:
             there = read_run(directory)
         except UserError:  # a damaged record is replaced only where that was asked for
-            if not rebuild:
+            if not overwrite:
                 raise
     if there and there.fingerprint != run.fingerprint:
-        if not rebuild:
+        if not overwrite:
             what = f"a run of this name has other settings: {_differences(there, run)}"
-            hint = "name this run otherwise (`train.run`), or overwrite that one with --rebuild"
+            hint = "name this run otherwise (`train.run`), or overwrite that one with --overwrite"
             raise UserError(what, where=str(directory), hint=hint)
         there = None
     if there is None:

@@ -94,7 +94,7 @@ def check(
         """The shares from here on; the mixture shares out what replay leaves, as ever."""
         settings = setup.plan.settings
         replayed = {lang: shares[lang] for lang in settings.replay}
-        for lang, tolerance in settings.hold.items():
+        for lang, tolerance in settings.max_forgetting.items():
             replayed[lang] = next_share(checks[lang], tolerance, settings, setup.derived.steps)
         most = max(_MOST, sum(shares[lang] for lang in replayed))
         over = max(1.0, sum(replayed.values()) / most)

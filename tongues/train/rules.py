@@ -128,7 +128,7 @@ def rate_at_size(rates: Mapping[str, float] | None, parameters: int) -> float:
     """
     if rates is None:
         return min(_FASTEST, rate_at_size(_BEST_RATES, parameters))
-    shapes = [find_shape(name, where="train.rate") for name in rates]
+    shapes = [find_shape(name, where="train.learning_rate") for name in rates]
     sizes = np.log([of_shape(shape, 0).parameters["non_embedding"] for shape in shapes])
     logs = np.log(list(rates.values()))
     power = np.polyfit(sizes, logs, 1)[0] if len(rates) > 1 else _SLOWS

@@ -47,12 +47,12 @@ def train(
     watch: Watch = lambda progress: None,
     tell: Tell = lambda line: None,
     threads: int | None = None,
-    rebuild: bool = False,
+    overwrite: bool = False,
 ) -> Path:
     """Train the run of `plan` in `workspace` and return its directory.
 
     A finished run with the same fingerprint is left as it is; an unfinished one resumes from its
-    newest whole checkpoint; one with another fingerprint is a UserError unless `rebuild`. It
+    newest whole checkpoint; one with another fingerprint is a UserError unless `overwrite`. It
     computes on `threads` threads (all cores by default) when the recipe names no number. Started
     by torchrun, all its processes call this and train the one run together.
     """
@@ -76,17 +76,17 @@ def train(
         if plan.settings.budget.seconds is not None:
             speed = _speed(here, derived, plan.settings.budget.seconds, tell)
             derived = derive(plan, tokens.vocabulary_size, base, tokens_per_second=speed)
-        _train(here, workspace, derived, watch, tell, rebuild)
+        _train(here, workspace, derived, watch, tell, overwrite)
     return directory
 
 
 def _train(
-    here: LocalRun, workspace: Path, derived: Derived, watch: Watch, tell: Tell, rebuild: bool
+    here: LocalRun, workspace: Path, derived: Derived, watch: Watch, tell: Tell, overwrite: bool
 ) -> None:
     """Train a run whose directory is held, unless it is finished."""
     plan, tokens, directory, processes = here.plan, here.tokens, here.directory, here.processes
     fresh = make_record(plan, derived, tokens, make_mixture(plan, tokens), here.base)
-    if processes.once(lambda: open_directory(directory, fresh, rebuild)) == "finished":
+    if processes.once(lambda: open_directory(directory, fresh, overwrite)) == "finished":
         if processes.first:
             remove_passing(directory)  # a kill may have come between
         tell(f"{plan.name} is finished already")
@@ -130,7 +130,7 @@ def _finish(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
     """Train from the newest checkpoint, or the start, to the end; write the model."""
     plan, directory, processes = setup.plan, setup.directory, setup.processes
     settings, parts = plan.settings, (setup.scorer, setup.optimizer, processes)
-    checkpoints = Checkpoints(directory / "checkpoints", *parts, settings.keep)
+    checkpoints = Checkpoints(directory / "checkpoints", *parts, settings.keep_checkpoints)
     anchors = Checkpoints(directory / "anchors", *parts, keep=2)
     position, damaged = checkpoints.load()
     for place in damaged:
@@ -149,7 +149,7 @@ def _finish(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
             write_run(directory, replace(run, status=status))
             write_text(failure, error.what)
         raise
-    if settings.hold:  # the shares were changed on the way: those of all its tokens
+    if settings.max_forgetting:  # the shares were changed on the way: those of all its tokens
         samples, epochs = dealt(setup, ended)
         shares = {lang: samples[lang] / sum(samples.values()) for lang in plan.shares}
         replay = {lang: round(shares[lang], 9) for lang in settings.replay}
@@ -164,7 +164,7 @@ def _finish(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
 def _beforehand(run: Run, tokens: Tokens, base: Path | None, workspace: Path) -> list[str]:
     """What one should know of a run before it begins."""
     lines = [f"`{lang}` will be read {n:.3g} times" for lang, n in run.epochs.items() if n > 1]
-    scored = run.settings["evaluate"] or tokens.languages
+    scored = run.settings["eval_languages"] or tokens.languages
     unknown = [lang for lang in run.roles.forgettable if lang not in scored]
     if unknown:
         lines.append(

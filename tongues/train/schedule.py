@@ -89,12 +89,12 @@ def rate_at(step: int, steps: int, peak: float, settings: Train) -> float:
     warm = max(1, round(settings.warmup * steps))
     if step < warm:
         return peak * (step + 1) / warm
-    return peak * settings.schedule.share(step, Span(steps, warm, settings.final_rate))
+    return peak * settings.schedule.share(step, Span(steps, warm, settings.min_learning_rate))
 
 
 def embeddings_alone(step: int, steps: int, settings: Train) -> bool:
     """Whether step `step` (from 0) is among the first, in which only embeddings learn."""
-    return step < round(settings.embeddings_first * steps)
+    return step < round(settings.embedding_warmup * steps)
 
 
 def evaluation_steps(steps: int, count: int) -> list[int]:

@@ -80,14 +80,16 @@ def assemble(
         model,
         processor,
         context=settings.context,
-        apart_by=tokens.end_id if settings.documents == "apart" else None,
+        apart_by=tokens.end_id if not settings.cross_document_attention else None,
         recompute=settings.recompute,
         compiled=compiled,
         tell=tell,
     )
     texts = {
-        lang: cut_windows(tokens.valid(lang), tokens.token_bytes, settings.context, settings.scored)
-        for lang in settings.evaluate or tokens.languages
+        lang: cut_windows(
+            tokens.valid(lang), tokens.token_bytes, settings.context, settings.eval_tokens
+        )
+        for lang in settings.eval_languages or tokens.languages
     }
     surgery = None
     if task.lacked and not operated:  # every initialization is tried; the model stays as it was
@@ -112,10 +114,10 @@ def assemble(
         texts=texts,
         checked={
             lang: cut_parts(texts[lang], tokens.token_bytes, derived.tokens)
-            for lang in settings.hold
+            for lang in settings.max_forgetting
         },
         scorer=scorer,
-        optimizer=make_optimizer(scorer.model, settings, derived.rate),
+        optimizer=make_optimizer(scorer.model, settings, derived.learning_rate),
         processor=processor,
         processes=task.processes,
     )

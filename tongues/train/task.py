@@ -44,7 +44,7 @@ def training_job(
     threads: int,
     processes: int = 1,
     memory: int = 0,
-    rebuild: bool = False,
+    overwrite: bool = False,
 ) -> Job:
     """A run as a job, by its name in the run store.
 
@@ -54,7 +54,7 @@ def training_job(
     named = plan.settings.threads
     return Job(
         plan.name,
-        Training(plan, workspace, threads, processes, rebuild),
+        Training(plan, workspace, threads, processes, overwrite),
         (workspace / "runs" / plan.name).parent,
         fingerprint([plan.to_json(), processes]),
         threads=named * processes if named else threads,
@@ -76,7 +76,7 @@ class Training:
     workspace: Path
     threads: int
     processes: int = 1
-    rebuild: bool = False
+    overwrite: bool = False
 
     def __call__(self) -> int:
         """Train; returns an exit code."""
@@ -108,7 +108,7 @@ class Training:
     def _train(self) -> str:
         from tongues.train.run import train
 
-        train(self.plan, self.workspace, threads=self.threads, rebuild=self.rebuild)
+        train(self.plan, self.workspace, threads=self.threads, overwrite=self.overwrite)
         return ""
 
     def _torchrun(self) -> str:
@@ -120,7 +120,7 @@ class Training:
         each = max(1, self.threads // self.processes)
         options = ["--standalone", "--nproc-per-node", str(self.processes)]
         options += ["--shutdown-timeout", str(_LAST_CHECKPOINT)]
-        one = training_job(self.plan, self.workspace, threads=each, rebuild=self.rebuild)
+        one = training_job(self.plan, self.workspace, threads=each, overwrite=self.overwrite)
         try:
             run(parse_args([*options, *command_line(one)[1:]]))
         except SignalException:

@@ -18,7 +18,11 @@ from tongues.files import read_json, write_json
 __all__ = ["check_tracker", "tracked"]
 
 _SHOWN = {  # the name of each number in a tracker
-    "metrics.jsonl": {"loss": "train/loss", "rate": "train/rate", "norm": "train/norm"},
+    "metrics.jsonl": {
+        "loss": "train/loss",
+        "learning_rate": "train/learning_rate",
+        "norm": "train/norm",
+    },
     "evals.jsonl": {"loss": "held out/{lang}", "bits_per_byte": "bits per byte/{lang}"},
     "timing.jsonl": {
         "tokens_per_second": "speed/tokens per second",

@@ -31,27 +31,28 @@ from tongues.verbs.shared import Voice, listed, memory_bytes
 
 __all__ = ["evaluate"]
 
-_DRAWS = 5  # of demonstrations, where nobody says how many
+_FEWSHOT_SEEDS = 5  # draws of examples, by default
 
 
 def evaluate(
     models: str | Sequence[str],
-    on: str | Sequence[str],
     workspace: Path | str = ".",
     *,
-    data: str | Sequence[str] = (),
+    text: str | Path | Sequence[str | Path] = (),
+    tasks: str | Sequence[str] = (),
+    data: str | Path | Sequence[str | Path] = (),
     languages: str | Sequence[str] | None = None,
-    most: int | None = None,
-    shots: int = 0,
-    draws: int | None = None,
-    demonstrations: str | None = None,
+    limit: int | None = None,
+    num_fewshot: int = 0,
+    fewshot_seeds: int | None = None,
+    fewshot_language: str | None = None,
     templates: Literal["english", "translated"] = "english",
     normalisation: Normalisation | None = None,
     window: int | None = None,
     stride: int | None = None,
-    unfit: Unfitting = "skip",
+    on_error: Unfitting = "skip",
     seed: int = 0,
-    memory: int | str | None = None,
+    max_memory: int | str | None = None,
     name: str = "evaluation",
     page: bool = True,
     ranks: int | None = None,
@@ -66,16 +67,17 @@ def evaluate(
     `evaluations/NAME`. Safe to interrupt; call it again to resume.
 
     models: runs, ensembles (`NAME@tfidf:2` by a routing) or Hugging Face folders.
-    on: prepared tokens, files, or tasks; `xcopa:sw,tr` for some languages of a task.
-    data: folders of the tasks' items, or `hub`.
+    text: prepared tokens or files to take the loss on.
+    tasks: such as `xcopa`; `xcopa:sw,tr` for some languages of a task.
+    data: folders with the items of the tasks, or `hub`.
     languages: of texts and tasks; None: all.
-    most: items, and documents, of a language.
-    shots: demonstrations before every item. draws: how often they are drawn; None: 5.
-    demonstrations: their language; None: the items' own.
-    normalisation: how choices are compared; None: the task's own.
-    window, stride: tokens of text seen at once, and scored in a window.
-    unfit: whether items that cannot be asked are skipped, or stop it.
-    memory: for experts' weights, in bytes or as `2GB`.
+    limit: items, and documents, of a language.
+    num_fewshot: examples before every item. fewshot_seeds: how often they are drawn; None: 5.
+    fewshot_language: of the examples; None: the language of the item.
+    normalisation: how choices are compared; None: as the task has it.
+    window, stride: tokens of text in a window, and tokens scored in it.
+    on_error: whether items that cannot be scored are skipped, or stop the evaluation.
+    max_memory: for expert weights, in bytes or as `2GB`.
     page: whether to write the page `reports/NAME-evaluation`.
     ranks: processes that share the work; None: this one alone.
     launcher: what starts them, such as `local`, `ray` or `slurm`. partition, time: of a cluster.
@@ -85,44 +87,52 @@ def evaluate(
         readable_name(name)
     except ValueError as error:
         raise UserError(str(error), where="--name") from None
-    named, whats, places = listed(models), listed(on), listed(data)
+    options = {"--text": listed(text), "--tasks": listed(tasks), "--data": listed(data)}
+    for option, values in options.items():
+        if not all(values):
+            raise UserError("names nothing", where=option, hint="is a shell's variable empty?")
+    if not (options["--text"] or options["--tasks"]):
+        hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
+        raise UserError("nothing to evaluate on", hint=hint)
+    named, places = listed(models), options["--data"]
     everyone = with_bases(named, workspace)
-    if draws is not None and not shots:
-        what, hint = "without demonstrations there is nothing to draw", "say how many by `--shots`"
-        raise UserError(what, where="--draws", hint=f"{hint}, such as 8")
-    if not all((*whats, *places)):
-        where = "--data" if all(whats) else "--on"
-        raise UserError("names nothing", where=where, hint="is a shell's variable empty?")
-    wanted = None if languages is None else _languages(languages, "--languages")
+    if fewshot_seeds is not None and not num_fewshot:
+        what = "there are no examples to draw"
+        raise UserError(what, where="--fewshot-seeds", hint="add `--num-fewshot 8`")
+    chosen = None if languages is None else _languages(languages, "--languages")
     check_ranks(launcher, ranks)
     faults: list[ItemFault] = []
-    texts: dict[str, dict[str, list[Document]]] = {}
+    texts = {
+        what: _documents(what, everyone, workspace, chosen, limit, faults)
+        for what in options["--text"]
+    }
     exams: dict[str, dict[str, Exam]] = {}
-    for what in whats:
+    for what in options["--tasks"]:
         task, colon, own = what.partition(":")
         if not is_task(task):
-            texts[what] = _texts(what, everyone, workspace, wanted, most, faults)
-            continue
+            there = Path(what).exists() or (workspace / "tokens" / what).exists()
+            hint = f"use `--text {what}`" if there else nearest(task, TASKS.names())
+            raise UserError(f"`{task}` is not a task", where="--tasks", hint=hint)
         if not places:
-            hint = "name their folder by `--data`, or `--data hub`"
-            raise UserError(f"where do the items of `{task}` lie?", where="--on", hint=hint)
+            hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
+            raise UserError("a task needs its items", where="--tasks", hint=hint)
         exams = joined_exams(
             exams,
             set_exams(
                 task,
-                _languages(own, what) if colon else wanted,
+                _languages(own, what) if colon else chosen,
                 places,
-                most=most,
-                shots=shots,
-                draws=(draws or _DRAWS) if shots else 1,
-                demonstrations_language=demonstrations,
+                most=limit,
+                shots=num_fewshot,
+                draws=(fewshot_seeds or _FEWSHOT_SEEDS) if num_fewshot else 1,
+                demonstrations_language=fewshot_language,
                 templates=templates,
                 seed=seed,
-                unfit=unfit,
+                unfit=on_error,
             ),
         )
-    suite = Suite(texts, exams, Policy(window, stride), normalisation, unfit, faults)
-    folder, held = workspace / "evaluations" / name, memory_bytes(memory)
+    suite = Suite(texts, exams, Policy(window, stride), normalisation, on_error, faults)
+    folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)
     if ranks:
         starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
         score_apart(
@@ -145,26 +155,24 @@ def evaluate(
     return evaluation
 
 
-def _texts(
-    what: str,
+def _documents(
+    text: str,
     models: Sequence[str],
     workspace: Path,
     languages: Sequence[str] | None,
-    most: int | None,
+    limit: int | None,
     faults: list[ItemFault],
 ) -> dict[str, list[Document]]:
-    """The documents of a text by language; what is no document joins the faults."""
+    """The documents of a text by language; a row that cannot be read joins the faults."""
 
-    def note(one: Fault) -> None:
-        faults.append(ItemFault(one.source, f"at {one.place:,}", one.reason, one.sample))
+    def note(fault: Fault) -> None:
+        faults.append(ItemFault(fault.source, f"at {fault.place:,}", fault.reason, fault.sample))
 
-    hint = nearest(what.partition(":")[0], TASKS.names())
-    there = Path(what).exists() or (workspace / "tokens" / what).exists()
-    if not there and hint.startswith("did you mean"):
-        raise UserError(f"there is no task and no text `{what}`", where="--on", hint=hint)
+    if is_task(text.partition(":")[0]) and not Path(text).exists():
+        raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
     return read_texts(
-        what, workspace, languages=languages, most=most, lineages=lineages, fault=note
+        text, workspace, languages=languages, most=limit, lineages=lineages, fault=note
     )
 
 

@@ -34,19 +34,19 @@ class DividedText:
 def partition(
     recipe: RecipeSource, overrides: Overrides = (), workspace: Path | str = "."
 ) -> dict[str, DividedText]:
-    """Divide the text of a recipe as its `experts.divisions` say; by the division's label.
+    """Divide the text of a recipe as its `experts.partitions` say; by the division's label.
 
     The text must be prepared. Each division gets a page in `reports/`.
     """
     from tongues.report.experts import write_partition_page
 
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    if loaded.experts is None or not loaded.experts.divisions:
-        raise UserError("there are no `experts.divisions`", where=where_of(recipe))
+    if loaded.experts is None or not loaded.experts.partitions:
+        raise UserError("there are no `experts.partitions`", where=where_of(recipe))
     check_prepared(loaded, workspace)
     amounts = text_amounts(loaded, {}, workspace)
     divided: dict[str, DividedText] = {}
-    for division in loaded.experts.divisions:
+    for division in loaded.experts.partitions:
         made = divide(loaded, division, workspace)
         folder = workspace / "reports" / f"{loaded.name}-{division.label}"
         page = write_partition_page(made, amounts, folder)
@@ -96,7 +96,7 @@ def train(
     overrides: Overrides = (),
     workspace: Path | str = ".",
     *,
-    rebuild: bool = False,
+    overwrite: bool = False,
     launcher: str = "local",
     processes: int | None = None,
     partition: str | None = None,
@@ -130,7 +130,7 @@ def train(
             launcher=starts,
             watch=lambda state: show(state.share, *state.words()),
             tell=voice.say,
-            rebuild=rebuild,
+            overwrite=overwrite,
         )
 
 
@@ -139,21 +139,22 @@ def measure(
     overrides: Overrides = (),
     workspace: Path | str = ".",
     *,
-    scored: int = 20_000,
-    memory: int | str | None = None,
+    eval_tokens: int = 20_000,
+    max_memory: int | str | None = None,
     quiet: bool = False,
 ) -> Path:
     """Evaluate all ensembles of a recipe by every routing on held-out text; returns the page.
 
     The evaluation is kept in `evaluations/NAME-experts`. Safe to interrupt; run it again to resume.
-    scored: held-out tokens of each language. memory: for experts' weights, in bytes or as `2GB`.
+    eval_tokens: held-out tokens of each language. max_memory: for expert weights, in bytes or
+        as `2GB`.
     """
     from tongues.evaluate.experts import evaluate_experts
     from tongues.report.evaluation import write_cards
     from tongues.report.experts import write_experts_report
 
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    grows = check_experts(recipe, loaded).grow
+    grows = check_experts(recipe, loaded).add_to
     check_tokens(loaded, workspace)
     name, voice = f"{loaded.name}-experts", Voice(quiet)
     store, place = workspace / "ensembles", workspace / "evaluations" / name
@@ -170,9 +171,9 @@ def measure(
             loaded.name,
             workspace,
             place,
-            scored=scored,
+            scored=eval_tokens,
             context=loaded.train.context,
-            memory=memory_bytes(memory),
+            memory=memory_bytes(max_memory),
             watch=progress,
         )
     evaluation.write(place)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEY", "export", "generate", "serve"]
 
-KEY = "TONGUES_API_KEY"  # in the environment: what requests to a server must say
+KEY = "TONGUES_API_KEY"  # in the environment: the API key of a server
 
 
 def generate(
@@ -25,46 +25,46 @@ def generate(
     *,
     routing: str | None = None,
     language: str | None = None,
-    most: int | None = None,
-    times: int = 1,
+    max_tokens: int | None = None,
+    n: int = 1,
     stop: Sequence[str] = (),
     temperature: float = 0.8,
     top_k: int | None = None,
     top_p: float | None = None,
-    presence: float = 0.0,
-    frequency: float = 0.0,
+    presence_penalty: float = 0.0,
+    frequency_penalty: float = 0.0,
     seed: int = 0,
-    memory: int | str | None = None,
+    max_memory: int | str | None = None,
 ) -> "Generation":
     """Continue each prompt with a model: an ensemble, a run, or a Hugging Face folder.
 
-    prompts: texts; of none a text is written from its beginning.
+    prompts: texts; without one, a text is generated from its beginning.
     routing: of an ensemble, such as `tfidf:1` (the default) or `text`.
     language: of the text, for the routing `language`.
-    most: tokens to write, at most; None: 64, or what the model's context leaves.
-    times: texts behind each prompt.
-    stop: strings that end a text.
-    temperature: 0 takes the likeliest token. top_k, top_p: draw from the likeliest so many, or from
-        those with so much probability.
-    presence, frequency: penalties on tokens that were written, once and for each time.
-    memory: for experts' weights, in bytes or as `2GB`.
+    max_tokens: to generate; None: 64, or what the model's context leaves.
+    n: completions of each prompt.
+    stop: strings that end a completion.
+    temperature: 0 takes the most probable token. top_k, top_p: sample from this number of most
+        probable tokens, or from the smallest set with this probability.
+    presence_penalty, frequency_penalty: on tokens already generated, once and for each time.
+    max_memory: for expert weights, in bytes or as `2GB`.
     """
     from tongues.experts.ensemble.generate import continue_texts
     from tongues.experts.ensemble.model import open_model
     from tongues.experts.ensemble.request import Sampling
     from tongues.experts.ensemble.routing import parse_routing
 
-    opened = open_model(model, Path(workspace), max_memory=memory_bytes(memory))
+    opened = open_model(model, Path(workspace), max_memory=memory_bytes(max_memory))
     way = opened.routing
     if routing or (language and opened.ensemble.k > 1):
         way = parse_routing(routing or "language")
     return continue_texts(
         opened,
-        [text for text in listed(prompts) or [""] for _ in range(times)],
+        [text for text in listed(prompts) or [""] for _ in range(n)],
         way,
-        max_tokens=most,
+        max_tokens=max_tokens,
         language=language,
-        sampling=Sampling(temperature, top_k, top_p, seed, presence, frequency),
+        sampling=Sampling(temperature, top_k, top_p, seed, presence_penalty, frequency_penalty),
         stop=stop,
     )
 
@@ -77,11 +77,11 @@ def serve(
     port: int = 8000,
     key_file: Path | str | None = None,
     allow_host: Sequence[str] = (),
-    memory: int | str | None = None,
-    running: int = 16,
-    queued: int = 64,
-    most: int = 1024,
-    seconds: float = 120.0,
+    max_memory: int | str | None = None,
+    max_batch: int = 16,
+    max_queue: int = 64,
+    max_tokens: int = 1024,
+    timeout: float = 120.0,
     ready: Callable[[str], None] | None = None,
     quiet: bool = False,
 ) -> None:
@@ -89,11 +89,11 @@ def serve(
 
     models: ensembles, runs, or Hugging Face folders; `NAME@tfidf:2` sets an ensemble's routing.
     host, port: where to listen; port 0 takes any that is free.
-    key_file: holds the key that requests must say; or it is in TONGUES_API_KEY.
+    key_file: holds the API key of requests; or it is in TONGUES_API_KEY.
     allow_host: names of this server that requests may use.
-    memory: for experts' weights, in bytes or as `2GB`.
-    running: texts written at a time. queued: texts that wait; more are refused.
-    most: tokens of a text. seconds: that an answer may take.
+    max_memory: for expert weights, in bytes or as `2GB`.
+    max_batch: completions at a time. max_queue: completions that wait; more are refused.
+    max_tokens: of a completion. timeout: of a request, in seconds.
     ready: called with the address once requests are answered; None says it on standard error.
     """
     from tongues.experts.ensemble.model import open_model
@@ -107,11 +107,11 @@ def serve(
         raise UserError(f"`{twice[0]}` is named twice", hint="once is enough")
     key = _key(None if key_file is None else Path(key_file))
     listening = listen(host, port, keyed=key is not None)
-    held = memory_bytes(memory)
+    held = memory_bytes(max_memory)
     share = held and held // len(names)
     opened = {name: open_model(name, Path(workspace), max_memory=share) for name in names}
-    limits = Limits(tokens=most, running=running, queued=queued, seconds=seconds)
-    engine = Engine(opened, running=running, queued=queued)
+    limits = Limits(tokens=max_tokens, running=max_batch, queued=max_queue, seconds=timeout)
+    engine = Engine(opened, running=max_batch, queued=max_queue)
     hosts = frozenset(name.lower() for name in (*allow_host, host, socket.gethostname()))
     app = App(opened, engine, limits, key=key, hosts=hosts)
     engine.start()

@@ -19,12 +19,12 @@ def report(
     out: Path | str | None = None,
     *,
     title: str = "",
-    on: Path | str | None = None,
+    text: Path | str | None = None,
     quiet: bool = False,
 ) -> Path:
     """Write one page about runs, a corpus, or tokenizers side by side; returns its `index.html`.
 
-    out: the folder of the page; None: in `reports/`. on: text to try tokenizers on, a recipe or a
+    out: the folder of the page; None: in `reports/`. text: what to try tokenizers on, a recipe or a
     corpus. Each figure of the page lies beside it as SVG, PNG and data.
     """
     from tongues.report.places import default_folder, kind_of
@@ -32,8 +32,8 @@ def report(
     places = paths(places)
     kind, say = kind_of(places), Voice(quiet).say
     folder = Path(out) if out is not None else default_folder(places, kind)
-    if on is not None and kind != "tokenizer":
-        raise UserError("only tokenizers are tried on a text", where="--on")
+    if text is not None and kind != "tokenizer":
+        raise UserError("only tokenizers are tried on a text", where="--text")
     if kind == "corpus":
         from tongues.report.corpus import write_corpus_report
 
@@ -41,7 +41,7 @@ def report(
     if kind == "tokenizer":
         from tongues.report.tokenizer import write_tokenizer_report
 
-        tried = None if on is None else Path(on)
+        tried = None if text is None else Path(text)
         return write_tokenizer_report(places, folder, tried, title, say)
     from tongues.report import write_report
 

@@ -37,7 +37,7 @@ def prepare(
     overrides: Overrides = (),
     workspace: Path | str = ".",
     *,
-    rebuild: bool = False,
+    overwrite: bool = False,
     ranks: int | None = None,
     launcher: str = "local",
     partition: str | None = None,
@@ -46,7 +46,7 @@ def prepare(
 ) -> Path:
     """Turn the text of a recipe into token shards; returns their folder, `tokens/NAME`.
 
-    Safe to interrupt; call it again to resume. rebuild: overwrite output made with other settings.
+    Safe to interrupt; call it again to resume. overwrite: output of other settings.
     ranks: processes that share the work. launcher: what starts them, such as `local`, `ray` or
     `slurm`. partition, time: of a cluster.
     """
@@ -55,7 +55,7 @@ def prepare(
     check_ranks(launcher, ranks)
     starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
     tell = Voice(quiet).say
-    return prepare_tokens(loaded, workspace, tell, rebuild, ranks, starts if ranks else None)
+    return prepare_tokens(loaded, workspace, tell, overwrite, ranks, starts if ranks else None)
 
 
 def train(
@@ -63,13 +63,13 @@ def train(
     overrides: Overrides = (),
     workspace: Path | str = ".",
     *,
-    rebuild: bool = False,
+    overwrite: bool = False,
     quiet: bool = False,
 ) -> Path:
     """Train the one run of a recipe; returns its directory, `runs/NAME`.
 
     The text must be prepared. Safe to interrupt: the same call resumes from the last checkpoint.
-    rebuild: overwrite a run of that name with other settings.
+    overwrite: overwrite a run of that name with other settings.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     for section, what in (("study", "study"), ("experts", "experts train")):
@@ -88,7 +88,7 @@ def train(
             workspace,
             watch=lambda progress: show(progress.share, *progress.words()),
             tell=voice.say,
-            rebuild=rebuild,
+            overwrite=overwrite,
         )
 
 

@@ -36,9 +36,9 @@ class Voice:
             yield show
 
 
-def listed(words: str | Sequence[str]) -> list[str]:
+def listed(words: Path | str | Sequence[Path | str]) -> list[str]:
     """One word, or several, as a list."""
-    return [words] if isinstance(words, str) else list(words)
+    return [str(x) for x in ([words] if isinstance(words, Path | str) else words)]
 
 
 def paths(places: Path | str | Sequence[Path | str]) -> list[Path]:
@@ -59,4 +59,4 @@ def memory_bytes(memory: int | str | None) -> int | None:
         return TypeAdapter(Bytes).validate_python(memory)
     except ValidationError as error:
         what = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UserError(what, where="--memory") from None
+        raise UserError(what, where="--max-memory") from None

@@ -113,7 +113,7 @@ def study(
     *,
     where: str | None = None,
     pilot: bool = False,
-    rebuild: bool = False,
+    overwrite: bool = False,
     launcher: str = "local",
     processes: int | None = None,
     partition: str | None = None,
@@ -124,12 +124,12 @@ def study(
 
     The text must be prepared. Safe to interrupt; call it again to resume. where: which runs, as in
     `shape == '0.1M'`. pilot: the recipe has a `pilot`, small runs that decide about its real one;
-    returns the page of the plan. rebuild: overwrite runs made with other settings. launcher: what
+    returns the page of the plan. overwrite: overwrite runs made with other settings. launcher: what
     starts them, such as `local`, `ray` or `slurm`. processes: of each run, by torchrun. partition,
     time: of a cluster.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    check_study(recipe, loaded, where, pilot=pilot, rebuild=rebuild)
+    check_study(recipe, loaded, where, pilot=pilot, overwrite=overwrite)
     checked = check_prepared(loaded, workspace, launcher)
     starts = open_launcher(
         launcher,
@@ -165,7 +165,7 @@ def study(
                 launcher=starts,
                 watch=lambda state: show(state.share, *state.words()),
                 tell=voice.say,
-                rebuild=rebuild,
+                overwrite=overwrite,
                 whole=where is None,
             )
 
@@ -186,7 +186,7 @@ def study(
 
 
 def check_study(
-    recipe: RecipeSource, loaded: Recipe, where: str | None, *, pilot: bool, rebuild: bool
+    recipe: RecipeSource, loaded: Recipe, where: str | None, *, pilot: bool, overwrite: bool
 ) -> None:
     """Refuse a recipe that is not one of a study, or of a pilot, and what a pilot does not take."""
     place = where_of(recipe)
@@ -196,8 +196,8 @@ def check_study(
         raise UserError("the recipe has no `pilot` section", where=place, hint="leave out --pilot")
     if not pilot and loaded.study is None:
         raise UserError("there is no `study` section", where=place, hint="see `tongues train`")
-    if pilot and (where or rebuild):
-        flag = "--where" if where else "--rebuild"
+    if pilot and (where or overwrite):
+        flag = "--where" if where else "--overwrite"
         raise UserError("a pilot chooses its runs itself", where=flag, hint="leave it out")
 
 

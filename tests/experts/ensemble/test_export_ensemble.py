@@ -122,15 +122,25 @@ def test_the_verb_exports_generates_and_refuses(
     folder: Path, workspace: Path, tmp_path: Path
 ) -> None:
     name, out = "small/small", tmp_path / "out"
-    assert str(out) in said("export", name, "-o", out, "--in", workspace)
+    assert str(out) in said("export", name, "-o", out, "--workspace", workspace)
     texts_ = [
-        said("generate", model, "the", "--most", "8", "--temperature", "0", "--in", place)
+        said(
+            "generate",
+            model,
+            "the",
+            "--max-tokens",
+            "8",
+            "--temperature",
+            "0",
+            "--workspace",
+            place,
+        )
         for model, place in ((name, workspace), (out, tmp_path))
     ]
     assert texts_[0] == texts_[1]
-    assert "all of" in said("experts", "show", out, "--in", tmp_path)
+    assert "all of" in said("experts", "show", out, "--workspace", tmp_path)
     again = tmp_path / "again"
-    said("export", out, "-o", again, "--in", tmp_path)  # an exported one is one as any other
+    said("export", out, "-o", again, "--workspace", tmp_path)  # an exported one is one as any other
     assert (again / "e0/README.md").read_bytes() == (out / "e0/README.md").read_bytes()
     refused = {
         (name, "-o", out): "is there already",
@@ -142,10 +152,10 @@ def test_the_verb_exports_generates_and_refuses(
     }
     for arguments, why in refused.items():
         with pytest.raises(UserError) as caught:
-            said("export", *arguments, "--in", workspace)
+            said("export", *arguments, "--workspace", workspace)
         assert why in str(caught.value)
     damaged = tmp_path / "runs/bad"
     damaged.mkdir(parents=True)
     (damaged / "run.json").write_text("{")
     with pytest.raises(UserError, match="is damaged"):
-        said("export", "bad", "-o", tmp_path / "x", "--in", tmp_path)
+        said("export", "bad", "-o", tmp_path / "x", "--workspace", tmp_path)

@@ -42,9 +42,13 @@ def test_ensembles_are_told_with_what_they_lack(place: Path) -> None:
 
 
 def test_ls_shows_ensembles_below_the_runs_and_without_any(place: Path) -> None:
-    shown = CliRunner().invoke(command, ["ls", "--in", str(place)], catch_exceptions=False).stdout
+    shown = (
+        CliRunner()
+        .invoke(command, ["ls", "--workspace", str(place)], catch_exceptions=False)
+        .stdout
+    )
     assert shown.splitlines()[0].split() == ["ensemble", "experts", "languages", "state", "why"]
-    asked = ["ls", "--in", str(place), "--json"]
+    asked = ["ls", "--workspace", str(place), "--json"]
     found = json.loads(CliRunner().invoke(command, asked, catch_exceptions=False).stdout)
     assert [one["complete"] for one in found["ensembles"]] == [False, False, True]
     assert found["runs"] == []
@@ -63,7 +67,7 @@ def test_what_is_not_there_to_generate_is_answered_with_the_nearest(
 ) -> None:
     (place / "runs/e0/run.json").write_text("{}")
     (place / "runs/e0/model").rename(place / "runs/e0/away")
-    asked = ["generate", name, "--in", str(place)]
+    asked = ["generate", name, "--workspace", str(place)]
     try:
         done = CliRunner().invoke(command, asked)
     finally:
@@ -76,7 +80,15 @@ def test_what_is_not_there_to_generate_is_answered_with_the_nearest(
 
 
 def test_a_limit_of_memory_is_an_amount_of_bytes(place: Path) -> None:
-    asked = ["generate", "small/whole-s1", "--in", str(place), "--most", "2", "--memory"]
+    asked = [
+        "generate",
+        "small/whole-s1",
+        "--workspace",
+        str(place),
+        "--max-tokens",
+        "2",
+        "--max-memory",
+    ]
     told = CliRunner().invoke(command, [*asked, "2"]).exception
     assert isinstance(told, UserError) and "has no unit of size" in told.what
     assert CliRunner().invoke(command, [*asked, "2GB"]).exception is None
@@ -85,6 +97,6 @@ def test_a_limit_of_memory_is_an_amount_of_bytes(place: Path) -> None:
 def test_a_run_shown_as_an_ensemble_is_told_to_be_a_run(tmp_path: Path) -> None:
     (tmp_path / "runs/one").mkdir(parents=True)
     (tmp_path / "runs/one/run.json").touch()
-    done = CliRunner().invoke(command, ["experts", "show", "one", "--in", str(tmp_path)])
+    done = CliRunner().invoke(command, ["experts", "show", "one", "--workspace", str(tmp_path)])
     assert isinstance(done.exception, UserError)
     assert "`one` is a run" in done.exception.hint and "`tongues ls`" in done.exception.hint

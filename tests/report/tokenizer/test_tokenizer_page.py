@@ -17,7 +17,7 @@ from tongues.tokens import prepare_tokens
 
 WORDS = {
     "en": "the quick brown fox jumps over a lazy dog and house in winter water bread song river "
-    "mother carries green apples home while children sleep under old trees",
+    "parent carries green apples home while children sleep under old trees",
     "ru": "эта быстрая бурая лиса прыгает через одну ленивую собаку и дом зимой вода хлеб песня "
     "река мать несёт зелёные яблоки домой пока дети спят под старыми деревьями",
 }
@@ -96,7 +96,7 @@ def test_without_text_only_the_pieces_are_shown(tokenizers: list[Path], tmp_path
     report = write_tokenizer_report(tokenizers[:1], tmp_path / "page")
     said = Page(report.read_text()).said
     assert said.startswith("Tokenizer english")
-    assert "--on RECIPE" in said
+    assert "--text RECIPE" in said
     assert "bytes per token" not in said
 
 
@@ -127,7 +127,7 @@ def test_text_is_taken_from_a_recipe_up_to_a_size(recipe: Path, tmp_path: Path):
 
 
 def test_text_of_a_corpus_is_what_was_kept_of_the_same_groups(recipe: Path, tmp_path: Path):
-    settings = load_recipe(recipe, ["tokens.held_out=50 tokens", "tokens.vocabulary=300"])
+    settings = load_recipe(recipe, ["tokens.held_out=50 tokens", "tokens.vocab_size=300"])
     tokens = prepare_tokens(settings, tmp_path, lambda line: None, ranks=1)
     found = documents_on(tmp_path / "corpus" / "two", 600)
     texts = [text for _, text in found["en"]]

@@ -18,8 +18,8 @@ from tongues.train import RunPlan, derive
 
 RECIPE = """
 name: pil
-text: {made: {seed: 1, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}
-tokens: {vocabulary: 512}
+text: {synthetic: {seed: 1, languages: {qaa: {}, qab: {parent: qaa, divergence: 0.2}}}}
+tokens: {vocab_size: 512}
 train: {budget: 60 TFLOPs, batch: by size, context: 64 tokens}
 pilot: {source: qaa, target: qab, share: 15%, source_budget: 3 tokens per parameter}
 """

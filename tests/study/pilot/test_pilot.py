@@ -26,7 +26,7 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
     recipe_of: RecipeOf, workspace: Path, train: Trainer
 ) -> None:
     told: list[str] = []
-    recipe = recipe_of("pilot.keep=3%")
+    recipe = recipe_of("pilot.max_forgetting=3%")
     page = write_pilot(conduct(recipe, workspace, train, told.append), workspace / "page")
     text = page.read_text()
     for heading in ("Advice", "predicted", "change the advice", "one more run", "rests on"):
@@ -120,8 +120,9 @@ def test_a_pilot_of_real_runs(tmp_path: Path) -> None:
     path = tmp_path / "tiny.yaml"
     path.write_text(
         "name: tiny\n"
-        "text: {made: {size: 4 MB, languages: {qaa: {}, qab: {mother: qaa, distance: 0.2}}}}\n"
-        "tokens: {vocabulary: 400, held_out: 4k tokens}\n"
+        "text: {synthetic: {size: 4 MB, languages: "
+        "{qaa: {}, qab: {parent: qaa, divergence: 0.2}}}}\n"
+        "tokens: {vocab_size: 400, held_out: 4k tokens}\n"
         "model: {shape: 0.4M}\n"
         "train: {budget: 5 tokens per parameter, batch: by size, context: 64 tokens}\n"
         "pilot: {source: qaa, target: qab, share: 60%, source_budget: 2 tokens per parameter}\n"

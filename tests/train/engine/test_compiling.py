@@ -23,7 +23,7 @@ def test_compiled_too_a_run_is_the_same_bytes_in_another_process_and_resumed(
 ) -> None:
     settings = (*COMPILED, f"train.precision={precision}")
     command = [sys.executable, "-m", "tongues", "train", str(recipe_file), *settings]
-    subprocess.run([*command, "train.run=alone", "--in", str(workspace)], check=True)
+    subprocess.run([*command, "train.run=alone", "--workspace", str(workspace)], check=True)
     alone = workspace / "runs/alone"
     plan = run_of_recipe(make_recipe(*settings))
     train_and_stop(replace(plan, name="stopped"), workspace)
@@ -48,7 +48,7 @@ def test_without_a_compiler_a_run_says_so_and_goes_on(
     command = [sys.executable, "-m", "tongues", "train", str(recipe_file), *settings]
     cache = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CXX": "/nowhere/c++"}
     done = subprocess.run(
-        [*command, "--in", str(workspace)],
+        [*command, "--workspace", str(workspace)],
         env=os.environ | cache,
         check=True,
         capture_output=True,

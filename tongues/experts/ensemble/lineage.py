@@ -163,7 +163,7 @@ def expert_folder(expert: Expert, workspace: Path) -> Path:
     """Where an expert's model is; a UserError when it is gone."""
     folder = workspace / expert.folder  # a whole path stays as it is
     if not (folder / _CONFIG).is_file():
-        hint = "put it back, or name the workspace it is in by `--in`"
+        hint = "put it back, or name the workspace it is in by `--workspace`"
         raise UserError(f"expert `{expert.name}` is gone", where=str(folder), hint=hint)
     return folder
 

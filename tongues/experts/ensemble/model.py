@@ -214,7 +214,11 @@ def find_model(name: str, workspace: Path) -> tuple[Kind, Path]:
     names = [str(file.parent.relative_to(store)) for file in store.rglob(ENSEMBLE)]
     names += [str(file.parent.relative_to(runs)) for file in runs.rglob("run.json")]
     what = f"there is no ensemble, run or model folder `{name}`"
-    hint = nearest(name, names) if names else "`--in` names another folder of runs and ensembles"
+    hint = (
+        nearest(name, names)
+        if names
+        else "`--workspace` names another folder of runs and ensembles"
+    )
     raise UserError(what, where=str(workspace.resolve()), hint=hint)
 
 

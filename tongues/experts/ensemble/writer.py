@@ -250,7 +250,7 @@ def check_length(ensemble: Ensemble, request: Request) -> None:
         raise UserError("there is nothing to write", where="most", hint="such as 100 tokens")
     if context and prompt + count > context:
         what = f"prompt and text together are {prompt + count} tokens; experts see {context}"
-        hint = "shorten the prompt, or write fewer (`--most`)"
+        hint = "shorten the prompt, or write fewer (`--max-tokens`)"
         raise UserError(what, where="generate", hint=hint)
 
 

@@ -49,8 +49,8 @@ def family_distances(languages: Mapping[str, Ancestry]) -> Distances:
         shared[lang], share, at = {}, 1.0, lang
         while at is not None:
             shared[lang][at] = share
-            share *= 1.0 - languages[at].distance
-            at = languages[at].mother
+            share *= 1.0 - languages[at].divergence
+            at = languages[at].parent
 
     def apart(one: Mapping[str, float], other: Mapping[str, float]) -> float:
         return 1.0 - max((one[lang] * other[lang] for lang in one if lang in other), default=0.0)

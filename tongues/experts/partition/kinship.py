@@ -61,7 +61,7 @@ def kinship_distances(
     if there[least] < _LEAST:
         what = f"`{least}` has {there[least]} windows of {context} tokens; kinship needs {_LEAST}"
         hint = "lower `train.context`, give it more text, or divide by `typology` or `topics`"
-        raise UserError(what, where="experts.divisions", hint=hint)
+        raise UserError(what, where="experts.partitions", hint=hint)
     windows = min(windows, there[least])
     processor = set_up("float32", torch.get_num_threads())
     model = load_model(model_folder)
@@ -99,7 +99,7 @@ def gradient_distances(languages: Sequence[str], halves: np.ndarray) -> Distance
         if length <= 0:
             what = f"`{lang}`: too few windows to know a gradient from noise"
             hint = "give it more text, or divide by `typology` or `topics`"
-            raise UserError(what, where="experts.divisions", hint=hint)
+            raise UserError(what, where="experts.partitions", hint=hint)
     mean = (first + second) / 2
     cosine = (mean @ mean.T) / np.sqrt(np.outer(lengths, lengths))
     return named(languages, np.clip(1 - cosine, 0.0, 2.0))

@@ -175,7 +175,7 @@ class _Kinship(Method[Parts]):
         if source.base is None:
             what = "kinship is read off the model that all experts branch from"
             hint = "name it by `train.base`, or divide otherwise"
-            raise UserError(what, where="experts.divisions", hint=hint)
+            raise UserError(what, where="experts.partitions", hint=hint)
         distances, notes = kinship_distances(
             model_folder(source.base),
             source.tokens,
@@ -328,9 +328,9 @@ def language_distances(
     languages = recipe.text.languages
     if file:
         return read_distances(Path(file), languages)
-    made = recipe.text.made
+    made = recipe.text.synthetic
     if made and set(languages) <= made.languages.keys():
-        return family_distances(made.languages), ("made languages, by how far they drifted",)
+        return family_distances(made.languages), ("synthetic languages, by how far they drifted",)
     return typology_distances(languages, preset)
 
 

@@ -45,7 +45,7 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
         spent = f"{run} experts run for a token, {time} of processor time, {memory} of weights"
         topics["Cost"] = [f"`{top.name}`: {spent}."]
     topics["Forgotten"] = []
-    for name in ("dense", *experts.divisions):
+    for name in ("dense", *experts.partitions):
         if experts.cells(name):
             count, of_all, by_perplexity, by_loss = forgotten(experts, name)
             mean = f", on average by {by_perplexity} of perplexity ({by_loss} {_UNIT})"

@@ -117,7 +117,7 @@ def _unlearned(experts: MeasuredExperts) -> Figure | None:
     """What became of languages that an expert did not learn, against how frequent they were."""
     each: dict[tuple[str, str], list[float]] = {}
     for rise in experts.rises:
-        if rise.division in experts.divisions and not rise.learned:
+        if rise.division in experts.partitions and not rise.learned:
             each.setdefault((rise.division, rise.lang), []).append(rise.rise)
     rows: list[Row] = [
         {"language": lang, "series": name, "value": fmean(rises)}

@@ -114,7 +114,7 @@ class MeasuredExperts:
     dense: Setting | None  # the one model trained on the text of all languages
     languages: Sequence[str]
     references: Sequence[str]  # what experts are compared with, the stronger first
-    divisions: Sequence[str]  # but for the dense one
+    partitions: Sequence[str]  # but for the dense one
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Self:
@@ -134,17 +134,17 @@ class MeasuredExperts:
             dense=dense,
             languages=list(settings[0].losses),
             references=["dense", "base"] if dense else ["base"],
-            divisions=[name for name in names if name not in ("base", "dense")],
+            partitions=[name for name in names if name not in ("base", "dense")],
         )
 
     @property
     def colours(self) -> list[str]:
         """What a colour stands for in every figure."""
-        return ["base", "dense", *self.divisions]
+        return ["base", "dense", *self.partitions]
 
     def usable(self, division: str = "") -> list[Setting]:
         """Settings of experts, or of a division, for every language; no baselines."""
-        divisions = [division] if division else self.divisions
+        divisions = [division] if division else self.partitions
         there = (each for each in self.settings if each.division in divisions)
         return [each for each in there if each.whole and not each.baseline]
 
@@ -171,7 +171,7 @@ class MeasuredExperts:
     @property
     def best_of_each(self) -> dict[str, Setting]:
         """The best setting of every division of experts."""
-        each = {name: self.best(self.usable(name)) for name in self.divisions}
+        each = {name: self.best(self.usable(name)) for name in self.partitions}
         return {name: setting for name, setting in each.items() if setting}
 
     def own_setting(self, division: str, lang: str) -> Setting | None:

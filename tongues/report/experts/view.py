@@ -57,7 +57,7 @@ def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
         blocks.append(b.Section(place, title, [b.Paragraph(about, "quiet"), table]))
         blocks += [figures[name] for name in _FIGURES.get(title, ()) if name in figures]
         blocks += _routed(experts) if first else ()
-    counts = {"language": len(experts.languages), "ensemble": len(experts.divisions)}
+    counts = {"language": len(experts.languages), "ensemble": len(experts.partitions)}
     counts["random seed"] = max(
         len(of.of_members) for each in experts.settings for of in each.losses.values()
     )
@@ -89,7 +89,7 @@ def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
         tables[_GROWTH] = _growth_table(experts, growth)
     tables[_LANGUAGES] = _language_table(experts)
     if experts.scores.cells:
-        names = [name for name in ("dense", *experts.divisions) if experts.cells(name)]
+        names = [name for name in ("dense", *experts.partitions) if experts.cells(name)]
         heads = ("became worse", "share", "mean rise of perplexity", "mean rise of loss")
         rows = [[name, *forgotten(experts, name)] for name in names]
         tables[_FORGETTING] = b.Table(["division", *heads], rows)
@@ -129,7 +129,7 @@ def _language_table(experts: MeasuredExperts) -> b.Table:
     for lang in experts.languages:
         losses = [each.losses[lang].nats_per_token for each in columns.values()]
         best = experts.best(experts.scored(lang, experts.colours), lang)
-        own = experts.best(experts.scored(lang, experts.divisions), lang)
+        own = experts.best(experts.scored(lang, experts.partitions), lang)
         cells = [b.Cell(nats(loss), loss, strong=loss == min(losses)) for loss in losses]
         parts = b.Cell(str(best.k), best.k, beside=best.division) if best else None
         change = _difference(own.difference(other, lang) if own else None)

@@ -38,7 +38,7 @@ __all__ = ["spelling", "tokenizer_blocks", "tokenizer_numbers", "write_tokenizer
 _SCRIPTS = 14  # shown
 _ROW = 22  # pixels of a dot
 _COLOURS = 7  # languages that colours tell apart
-_HINT = "Name text by `--on RECIPE` or `--on corpus/NAME` to see what it makes of languages."
+_HINT = "Name text by `--text RECIPE` or `--text corpus/NAME` to see what it makes of languages."
 
 
 def write_tokenizer_report(

@@ -94,7 +94,7 @@ def advise_run(
     """Lay out the options for the real budget by what is believed, and recommend one."""
     assert recipe.pilot
     points = first_guess(recipe, means, settled)
-    keep = KEPT if recipe.pilot.keep is None else recipe.pilot.keep
+    keep = KEPT if recipe.pilot.max_forgetting is None else recipe.pilot.max_forgetting
     bases = (settled.base,) if settled.base else ()
     question = Question(flops=means.real, params=settled.params, bases=bases, keep=keep)
     plan, kept = _plan(means, recipe, question, beliefs, points)

@@ -26,7 +26,8 @@ _WINDOW, _WIDE = 4.0, 8.0  # times the real run's tokens per parameter, once set
 _LARGEST = 1 / 6  # of all a pilot may cost, for one run: a law takes several
 _LEAST = 1 / 400  # a run that is cheaper costs more in starting than it tells
 _MOST_EPOCHS = 1.0  # times the text is read: a law of unseen text is learned from unseen text
-_SET = ("mixture", "replay", "hold", "run", "evaluate")  # of its runs, by the pilot itself
+# Set by the pilot itself, for its runs.
+_SET = ("mixture", "replay", "max_forgetting", "run", "eval_languages")
 _BUDGET: TypeAdapter[Budget] = TypeAdapter(Budget)
 
 
@@ -75,7 +76,7 @@ def means_of(
         raise UserError(
             f"a pilot sets {', '.join(_SET)} of its runs and of the real one itself",
             where=f"train.{taken[0]}",
-            hint="take it out; `pilot.source`, `pilot.target` and `pilot.keep` say what is wanted",
+            hint="take it out; a pilot has `source`, `target` and `max_forgetting` of its own",
         )
     if shape is None and budget.unit != "FLOPs":
         raise UserError(
@@ -124,8 +125,15 @@ def _of_shape(recipe: Recipe, means: PilotBudget, shape: str, seed: int) -> Iter
             "seeds": [seed],
         }
     )
-    settings = {"mixture": {}, "replay": {}, "hold": {}, "base": None, "targets": [], "run": None}
-    settings |= {"evaluate": [], "evaluations": 1, "batch": _batch(recipe, means, shape)}
+    settings = {
+        "mixture": {},
+        "replay": {},
+        "max_forgetting": {},
+        "base": None,
+        "targets": [],
+        "run": None,
+    }
+    settings |= {"eval_languages": [], "num_evals": 1, "batch": _batch(recipe, means, shape)}
     settings["micro_batch"] = None  # meant for the real run's memory
     train = recipe.train.model_copy(update=settings)
     model = recipe.model.model_copy(update={"shape": None})

@@ -116,12 +116,12 @@ def real_recipe(pilot: PilotState) -> tuple[Recipe, list[str]]:
         "mixture": {wanted.target: 1.0},
         "budget": f"{round(taken.flops / (6.0 * (params if of_base else count)))} tokens",
         "run": f"{recipe.name}-real",
-        "evaluate": [wanted.target],
+        "eval_languages": [wanted.target],
         "base": None,
     }
     if taken.way.strategy == "cpt":
         train["replay"] = {wanted.source: taken.way.replay} if taken.way.replay else {}
-        train["evaluate"] = [wanted.target, wanted.source]
+        train["eval_languages"] = [wanted.target, wanted.source]
         model = recipe.train.base_model or PLACEHOLDER_BASE
         train["base"] = {"model": model, "languages": [wanted.source]}
         if recipe.train.base is None:

@@ -59,7 +59,7 @@ def fit_scorer(
         expected = _gradients(own, windows, "eager")
     except _UNABLE as error:
         what = f"transformers cannot train this model so: {error}"
-        hint = "try `documents: joined`, or take another base"
+        hint = "try `cross_document_attention: true`, or take another base"
         raise UserError(what, where="train", hint=hint) from None
     if not expected.isfinite().all():
         what = "its weights give no number for a loss or a gradient"
@@ -156,5 +156,5 @@ def _keeps_apart(model: PreTrainedModel, tokens: Tensor, end_id: int) -> None:
     )
     if not torch.equal(before[:, begins:], after[:, begins:]):
         what = f"documents cannot be kept apart in a model of the kind `{model.config.model_type}`"
-        hint = "transformers lets them see one another there; set `documents: joined`"
+        hint = "transformers lets them see one another there; set `cross_document_attention: true`"
         raise UserError(what, where="train.documents", hint=hint)

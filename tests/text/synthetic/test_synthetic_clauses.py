@@ -1,4 +1,4 @@
-"""The made text has the structure that makes it worth learning."""
+"""The synthetic text has the structure that makes it worth learning."""
 
 import re
 from collections import Counter
@@ -6,10 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tongues.text.made import Drift, World, documents, make_family
-from tongues.text.made.clauses import DOCUMENTS_PER_BLOCK, Clauses, make_block, stem_counts
-from tongues.text.made.forms import NAME, NOUN, PRONOUN, VERB, Slot
-from tongues.text.made.world import COPULA, HAVE
+from tongues.text.synthetic import Drift, World, documents, make_family
+from tongues.text.synthetic.clauses import DOCUMENTS_PER_BLOCK, Clauses, make_block, stem_counts
+from tongues.text.synthetic.forms import NAME, NOUN, PRONOUN, VERB, Slot
+from tongues.text.synthetic.world import COPULA, HAVE
 
 WORLD = World.of(3)
 

@@ -1,4 +1,4 @@
-"""Sounds of made languages: how words are built, how sounds change, in which letters they stand."""
+"""Sounds of synthetic languages: how words are built, how sounds change, and their script."""
 
 import re
 from collections.abc import Iterable, Sequence

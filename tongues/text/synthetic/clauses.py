@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from tongues.text.made import forms as f
-from tongues.text.made.forms import CLASSES, Case, Mark, Particle, Slot, Tense
-from tongues.text.made.world import COPULA, HAVE, LIVE, LOVE, TOPICS, World
+from tongues.text.synthetic import forms as f
+from tongues.text.synthetic.forms import CLASSES, Case, Mark, Particle, Slot, Tense
+from tongues.text.synthetic.world import COPULA, HAVE, LIVE, LOVE, TOPICS, World
 
 __all__ = ["DOCUMENTS_PER_BLOCK", "Clauses", "form_counts", "make_block", "stem_counts"]
 

@@ -1,4 +1,4 @@
-"""Families of made languages: how daughters drift from their mothers, and how near they stay."""
+"""Families of synthetic languages: how children drift from their parents."""
 
 import re
 from collections.abc import Mapping
@@ -8,63 +8,63 @@ from zlib import crc32
 import numpy as np
 
 from tongues.errors import UserError, nearest
-from tongues.text.made.clauses import form_counts, stem_counts
-from tongues.text.made.forms import CLASSES, NAME, STEMS
-from tongues.text.made.language import AFFIXES, GENDERS, MARKINGS, ORDERS, Language
-from tongues.text.made.sounds import SCRIPTS, draw_changes, draw_phonology
-from tongues.text.made.world import World
+from tongues.text.synthetic.clauses import form_counts, stem_counts
+from tongues.text.synthetic.forms import CLASSES, NAME, STEMS
+from tongues.text.synthetic.language import AFFIXES, GENDERS, MARKINGS, ORDERS, Language
+from tongues.text.synthetic.sounds import SCRIPTS, draw_changes, draw_phonology
+from tongues.text.synthetic.world import World
 
 __all__ = ["NEW_SCRIPT_FROM", "Drift", "make_family", "shared_order", "shared_words"]
 
 NEW_SCRIPT_FROM = 0.6
-_CHANGES = 12  # sound changes a daughter may undergo
+_CHANGES = 12  # sound changes a child may undergo
 _RUN = 16  # stems of like frequency among which the replaced ones are evenly spread
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Where a language comes from: its mother's tag, and how far it drifted, from 0 to 1.
+    """Where a language comes from: its parent's tag, and how far it drifted, from 0 to 1.
 
-    At distance d the share 1 - (1 - d)² of the names, nouns, verbs, adjectives and adverbs is
+    At divergence d the share 1 - (1 - d)² of the names, nouns, verbs, adjectives and adverbs is
     replaced. Grammar is slower: the share d² of the particles, pronouns, affixes, orders,
     markings and of twelve possible sound changes. From `NEW_SCRIPT_FROM` on the language is
-    written in another script. A language without a mother is a root.
+    written in another script. A language without a parent is a root.
     """
 
-    mother: str | None = None
-    distance: float = 0.0
+    parent: str | None = None
+    divergence: float = 0.0
 
 
 def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[str, Language]:
     """Make one language per tag (`qaa` to `qtz`).
 
     A language depends on the world, the seed, its tag and its ancestors alone, and what a
-    small distance changes a larger one changes too.
+    small divergence changes a larger one changes too.
     """
     for tag, drift in drifts.items():
-        mother, distance = drift.mother, drift.distance
+        parent, divergence = drift.parent, drift.divergence
         if not re.fullmatch(r"q[a-t][a-z]", tag):
             hint = "take one of `qaa` to `qtz`"
-            raise UserError(f"`{tag}` is no tag for a made language", hint=hint)
-        if not 0 <= distance <= 1:
-            raise UserError(f"distance {distance} is not between 0 and 1", where=tag)
-        if mother is None and distance > 0:
-            raise UserError("a distance without a mother to be distant from", where=tag)
-        if mother is not None and mother not in drifts:
-            hint = nearest(mother, drifts)
-            raise UserError(f"there is no mother `{mother}`", where=tag, hint=hint)
+            raise UserError(f"`{tag}` is no tag for a synthetic language", hint=hint)
+        if not 0 <= divergence <= 1:
+            raise UserError(f"divergence {divergence} is not between 0 and 1", where=tag)
+        if parent is None and divergence > 0:
+            raise UserError("a divergence without a parent to be distant from", where=tag)
+        if parent is not None and parent not in drifts:
+            hint = nearest(parent, drifts)
+            raise UserError(f"there is no parent `{parent}`", where=tag, hint=hint)
     family: dict[str, Language] = {}
 
     def make(tag: str, below: tuple[str, ...]) -> Language:
         if tag in below:
             circle = " → ".join((*below[below.index(tag) :], tag))
             raise UserError(f"languages descend from themselves: {circle}", where=tag)
-        mother, distance = drifts[tag].mother, drifts[tag].distance
+        parent, divergence = drifts[tag].parent, drifts[tag].divergence
         if tag not in family:
-            if mother is None:
+            if parent is None:
                 family[tag] = _root(world, tag, seed)
             else:
-                family[tag] = _daughter(make(mother, (*below, tag)), tag, distance, seed)
+                family[tag] = _child(make(parent, (*below, tag)), tag, divergence, seed)
         return family[tag]
 
     return {tag: make(tag, ()) for tag in drifts}
@@ -93,8 +93,8 @@ def _root(world: World, tag: str, seed: int) -> Language:
     coin = _stream(seed, tag, "orders")
     return Language(
         tag=tag,
-        mother=None,
-        distance=0.0,
+        parent=None,
+        divergence=0.0,
         world=world,
         script=SCRIPTS[_stream(seed, tag, "script").integers(len(SCRIPTS))].name,
         phonology=phonology,
@@ -106,9 +106,9 @@ def _root(world: World, tag: str, seed: int) -> Language:
     )
 
 
-def _daughter(mother: Language, tag: str, distance: float, seed: int) -> Language:
-    slow, world, sounds = distance * distance, mother.world, mother.phonology
-    stems, affixes = mother.stems, mother.affixes
+def _child(parent: Language, tag: str, divergence: float, seed: int) -> Language:
+    slow, world, sounds = divergence * divergence, parent.world, parent.phonology
+    stems, affixes = parent.stems, parent.affixes
     coined = sounds.coin(_stream(seed, tag, "stems"), _lengths(world), stems)
     coined_affixes = sounds.coin_affixes(_stream(seed, tag, "affixes"), len(AFFIXES), affixes)
 
@@ -128,23 +128,23 @@ def _daughter(mother: Language, tag: str, distance: float, seed: int) -> Languag
     grammatical = np.arange(STEMS) < NAME.first_stem
     rank = np.lexsort((-stem_counts(world), ~grammatical)).argsort()
     late = _thresholds(_stream(seed, tag, "stem thresholds"), STEMS, _RUN)[rank]
-    replaced = late < np.where(grammatical, slow, 1 - (1 - distance) ** 2)
+    replaced = late < np.where(grammatical, slow, 1 - (1 - divergence) ** 2)
 
-    scripts = [script.name for script in SCRIPTS if script.name != mother.script]
+    scripts = [script.name for script in SCRIPTS if script.name != parent.script]
     script = scripts[_stream(seed, tag, "script").integers(len(scripts))]
     return Language(
         tag=tag,
-        mother=mother.tag,
-        distance=distance,
+        parent=parent.tag,
+        divergence=divergence,
         world=world,
-        script=script if distance >= NEW_SCRIPT_FROM else mother.script,
+        script=script if divergence >= NEW_SCRIPT_FROM else parent.script,
         phonology=sounds,
         # New words come in after the sound changes.
         stems=_replace(stems, coined, replaced.tolist()),
         affixes=_replace(affixes, coined_affixes, drifted("affix thresholds", len(AFFIXES))),
-        orders=flipped(mother.orders, "order thresholds"),
-        markings=flipped(mother.markings, "marking thresholds"),
-        genders=mother.genders,
+        orders=flipped(parent.orders, "order thresholds"),
+        markings=flipped(parent.markings, "marking thresholds"),
+        genders=parent.genders,
     )
 
 

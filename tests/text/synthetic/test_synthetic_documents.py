@@ -3,7 +3,7 @@ import itertools
 import pytest
 
 from tongues.errors import UserError
-from tongues.text.made import Drift, World, documents, make_family, parallel
+from tongues.text.synthetic import Drift, World, documents, make_family, parallel
 
 FAMILY = make_family(
     World.of(7), {"qaa": Drift(), "qab": Drift("qaa", 0.15), "qac": Drift("qaa", 0.8)}, 3
@@ -48,9 +48,9 @@ def test_translations_share_their_group_and_nothing_else_does():
 
 
 def test_translations_have_the_same_sentences():
-    for mother, daughter, _ in parallel(list(FAMILY.values()), 0, 50):
-        assert mother.text.count(".") == daughter.text.count(".")
-        assert mother.text.count("\n") == daughter.text.count("\n")
+    for parent, child, _ in parallel(list(FAMILY.values()), 0, 50):
+        assert parent.text.count(".") == child.text.count(".")
+        assert parent.text.count("\n") == child.text.count("\n")
 
 
 def test_text_is_tidy():

@@ -1,6 +1,6 @@
-"""How fast made text is written, what the dial of relatedness does, and how much there is to learn.
+"""Synthetic text: how fast it is written, what divergence does, how much there is to learn.
 
-Run `python benchmarks/made_text.py`; the same lines go to `made_text.txt` beside this file.
+Run `python benchmarks/synthetic_text.py`; the same lines go to `synthetic_text.txt`.
 """
 
 import lzma
@@ -15,7 +15,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tongues.text.made import (
+from tongues.text.synthetic import (
     Drift,
     Language,
     World,
@@ -47,21 +47,21 @@ def _rate(language: Language) -> float:
 
 
 def relatedness() -> list[str]:
-    """Measure what mother and daughter share at each distance, over seeds."""
+    """Measure what parent and child share at each divergence, over seeds."""
     lines = [
-        f"shared with the mother, mean ± standard deviation over {len(SEEDS)} families",
-        "distance  words          order          same script",
+        f"shared with the parent, mean ± standard deviation over {len(SEEDS)} families",
+        "divergence  words          order          same script",
     ]
     worlds = [World.of(seed) for seed in SEEDS]
-    for distance in DISTANCES:
-        drifts = {"qaa": Drift(), "qab": Drift("qaa", distance)}
+    for divergence in DISTANCES:
+        drifts = {"qaa": Drift(), "qab": Drift("qaa", divergence)}
         pairs = [tuple(make_family(world, drifts, world.seed).values()) for world in worlds]
         words, orders = (
             np.array([share(a, b) for a, b in pairs]) for share in (shared_words, shared_order)
         )
         script = np.mean([a.script == b.script for a, b in pairs])
         lines.append(
-            f"{distance:8.2f}  {words.mean():.3f} ± {words.std(ddof=1):.3f}"
+            f"{divergence:8.2f}  {words.mean():.3f} ± {words.std(ddof=1):.3f}"
             f"  {orders.mean():.3f} ± {orders.std(ddof=1):.3f}  {script:.1f}"
         )
     return lines
@@ -125,7 +125,7 @@ def _bits_per_word(seen: list[list[str]], unseen: list[list[str]]) -> tuple[floa
 
 def main() -> None:
     """Print all tables and write them beside this file."""
-    parts = [[f"made text, {date.today()}"], speed(), relatedness(), structure()]
+    parts = [[f"synthetic text, {date.today()}"], speed(), relatedness(), structure()]
     text = "\n\n".join("\n".join(part) for part in parts) + "\n"
     print(text, end="")
     Path(__file__).with_suffix(".txt").write_text(text, encoding="utf-8")

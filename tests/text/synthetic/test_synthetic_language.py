@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tongues.text.made import Drift, Language, World, make_family
-from tongues.text.made.clauses import Clauses
-from tongues.text.made.forms import NOUN, PARTICLE, VERB, Case, Mark, Particle, Slot, Tense
-from tongues.text.made.language import MARKINGS, ORDERS
+from tongues.text.synthetic import Drift, Language, World, make_family
+from tongues.text.synthetic.clauses import Clauses
+from tongues.text.synthetic.forms import NOUN, PARTICLE, VERB, Case, Mark, Particle, Slot, Tense
+from tongues.text.synthetic.language import MARKINGS, ORDERS
 
 LANGUAGE = make_family(World.of(2), {"qaa": Drift()}, 1)["qaa"]
 

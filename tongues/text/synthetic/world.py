@@ -1,11 +1,11 @@
-"""The one made-up world that every made language speaks about: kinds, doings, names and facts."""
+"""The one made-up world of all synthetic languages: kinds, events, names and facts."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from tongues.text.made.forms import ADJECTIVE, ADPOSITIONS, ADVERB, CLASSES, NAME, NOUN, VERB
+from tongues.text.synthetic.forms import ADJECTIVE, ADPOSITIONS, ADVERB, CLASSES, NAME, NOUN, VERB
 
 __all__ = ["COPULA", "HAVE", "LIVE", "LOVE", "PLACES", "TOPICS", "World"]
 

@@ -4,28 +4,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tongues.errors import UserError
-from tongues.text.made import Drift, Language, World, make_family, shared_order, shared_words
+from tongues.text.synthetic import Drift, Language, World, make_family, shared_order, shared_words
 
 WORLD = World.of(5)
 GRID = (0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.8, 1.0)
 
 
-def pair(distance: float, seed: int = 1) -> tuple[Language, Language]:
-    family = make_family(WORLD, {"qaa": Drift(), "qab": Drift("qaa", distance)}, seed)
+def pair(divergence: float, seed: int = 1) -> tuple[Language, Language]:
+    family = make_family(WORLD, {"qaa": Drift(), "qab": Drift("qaa", divergence)}, seed)
     return family["qaa"], family["qab"]
 
 
 def test_no_distance_is_the_same_language():
-    mother, daughter = pair(0.0)
-    assert daughter.forms == mother.forms
-    assert np.array_equal(daughter.columns, mother.columns)
-    assert np.array_equal(daughter.features, mother.features)
-    assert shared_words(mother, daughter) == shared_order(mother, daughter) == 1.0
+    parent, child = pair(0.0)
+    assert child.forms == parent.forms
+    assert np.array_equal(child.columns, parent.columns)
+    assert np.array_equal(child.features, parent.features)
+    assert shared_words(parent, child) == shared_order(parent, child) == 1.0
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_more_distance_never_brings_languages_nearer(seed: int):
-    pairs = [pair(distance, seed) for distance in GRID]
+    pairs = [pair(divergence, seed) for divergence in GRID]
     words = [shared_words(*both) for both in pairs]
     orders = [shared_order(*both) for both in pairs]
     assert all(np.diff(words) <= 0)
@@ -39,23 +39,23 @@ def test_more_distance_never_brings_languages_nearer(seed: int):
 def test_what_a_small_distance_replaces_a_larger_one_replaces_too(
     first: float, second: float, seed: int
 ):
-    (mother, near), (_, far) = pair(min(first, second), seed), pair(max(first, second), seed)
-    for kept_near, kept_far, old in zip(near.stems, far.stems, mother.stems, strict=True):
+    (parent, near), (_, far) = pair(min(first, second), seed), pair(max(first, second), seed)
+    for kept_near, kept_far, old in zip(near.stems, far.stems, parent.stems, strict=True):
         assert kept_far != old or kept_near == old
-    moved_near = np.array(near.markings) != np.array(mother.markings)
-    moved_far = np.array(far.markings) != np.array(mother.markings)
+    moved_near = np.array(near.markings) != np.array(parent.markings)
+    moved_far = np.array(far.markings) != np.array(parent.markings)
     assert not np.any(moved_near & ~moved_far)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_near_daughters_share_most_words_and_far_ones_hardly_any(seed: int):
-    mother, near = pair(0.15, seed)
-    assert 0.72 < shared_words(mother, near) < 0.88
-    assert near.script == mother.script
-    mother, far = pair(0.8, seed)
-    assert shared_words(mother, far) < 0.05
-    assert shared_order(mother, far) < 0.5
-    assert far.script != mother.script
+    parent, near = pair(0.15, seed)
+    assert 0.72 < shared_words(parent, near) < 0.88
+    assert near.script == parent.script
+    parent, far = pair(0.8, seed)
+    assert shared_words(parent, far) < 0.05
+    assert shared_order(parent, far) < 0.5
+    assert far.script != parent.script
 
 
 def test_roots_of_one_world_are_strangers():
@@ -83,20 +83,20 @@ def test_a_language_does_not_depend_on_its_sisters():
 def test_a_granddaughter_is_nearest_to_her_mother():
     drifts = {"qaa": Drift(), "qab": Drift("qaa", 0.25), "qac": Drift("qab", 0.25)}
     family = make_family(WORLD, drifts, 2)
-    root, mother, daughter = family.values()
-    assert daughter.mother == "qab"
-    assert daughter.distance == 0.25
-    assert shared_words(mother, daughter) > shared_words(root, daughter) > 0.2
+    root, parent, child = family.values()
+    assert child.parent == "qab"
+    assert child.divergence == 0.25
+    assert shared_words(parent, child) > shared_words(root, child) > 0.2
 
 
 def test_features_are_named_and_true_to_the_language():
-    mother, far = pair(0.8)
-    assert mother.features.shape == far.features.shape == (len(Language.FEATURES),)
+    parent, far = pair(0.8)
+    assert parent.features.shape == far.features.shape == (len(Language.FEATURES),)
     assert len(set(Language.FEATURES)) == len(Language.FEATURES)
     named = dict(zip(Language.FEATURES, far.features, strict=True))
     assert named[f"script: {far.script}"] == 1
     assert sum(value for name, value in named.items() if name.startswith("script")) == 1
-    assert not np.array_equal(mother.features, far.features)
+    assert not np.array_equal(parent.features, far.features)
 
 
 @pytest.mark.parametrize("tag", ["en", "qua", "qa", "QAA", "qaaa", "qa1", "zzz", ""])
@@ -105,10 +105,10 @@ def test_only_private_tags_are_taken(tag: str):
         make_family(WORLD, {tag: Drift()}, 1)
 
 
-@pytest.mark.parametrize("distance", [-0.1, 1.1, float("nan")])
-def test_distances_outside_the_dial_are_refused(distance: float):
+@pytest.mark.parametrize("divergence", [-0.1, 1.1, float("nan")])
+def test_distances_outside_the_dial_are_refused(divergence: float):
     with pytest.raises(UserError, match="between 0 and 1"):
-        pair(distance)
+        pair(divergence)
 
 
 def test_an_unknown_mother_is_refused_with_the_nearest_known():
@@ -125,5 +125,5 @@ def test_a_circle_of_mothers_is_refused():
 
 
 def test_a_root_has_no_distance():
-    with pytest.raises(UserError, match="without a mother"):
-        make_family(WORLD, {"qaa": Drift(distance=0.2)}, 1)
+    with pytest.raises(UserError, match="without a parent"):
+        make_family(WORLD, {"qaa": Drift(divergence=0.2)}, 1)

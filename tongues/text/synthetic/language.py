@@ -1,4 +1,4 @@
-"""A made language: its words, affixes, word order and letters, and how it says documents."""
+"""A synthetic language: its words, affixes, word order and letters, and how it says documents."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.text.document import Document
-from tongues.text.made import forms as f
-from tongues.text.made.clauses import DOCUMENTS_PER_BLOCK, Clauses, make_block
-from tongues.text.made.forms import CLASSES, Case, Group, Mark, Particle, Slot, Tense
-from tongues.text.made.sounds import SCRIPTS, Phonology
-from tongues.text.made.world import World
+from tongues.text.synthetic import forms as f
+from tongues.text.synthetic.clauses import DOCUMENTS_PER_BLOCK, Clauses, make_block
+from tongues.text.synthetic.forms import CLASSES, Case, Group, Mark, Particle, Slot, Tense
+from tongues.text.synthetic.sounds import SCRIPTS, Phonology
+from tongues.text.synthetic.world import World
 
 __all__ = ["AFFIXES", "GENDERS", "MARKINGS", "ORDERS", "Language", "documents", "parallel"]
 
@@ -49,8 +49,8 @@ class Language:
     """
 
     tag: str
-    mother: str | None
-    distance: float
+    parent: str | None
+    divergence: float
     world: World
     script: str
     phonology: Phonology

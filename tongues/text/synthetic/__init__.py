@@ -1,0 +1,8 @@
+"""Families of small synthetic languages that speak about one made-up world."""
+
+from tongues.text.synthetic.family import Drift, make_family, shared_order, shared_words
+from tongues.text.synthetic.language import Language, documents, parallel
+from tongues.text.synthetic.world import World
+
+__all__ = ["Drift", "Language", "World", "documents", "make_family", "parallel"]
+__all__ += ["shared_order", "shared_words"]
