@@ -1,16 +1,22 @@
-"""Machines: accelerators with their speed, memory and price, and this machine."""
+"""Machines: accelerators with their speed, memory, power and price, and this machine."""
 
+import csv
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
 
 from tongues.errors import UserError, nearest
 
-__all__ = ["GPUS", "PRICED", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu", "this_machine"]
+__all__ = ["GPUS", "USUAL_MFU", "Cluster", "Gpu", "Machine", "find_gpu", "read_prices"]
+__all__ += ["this_machine"]
 
-PRICED = "June 2025"  # when the prices below were what renting on demand cost, roughly
+_PRICED = "June 2025, on demand, roughly"
 USUAL_MFU = 0.4  # share of the peak that a well-kept training run of a decoder reaches
+# times what the accelerators draw: hosts, network and cooling (a DGX H100 is rated at 10.2 kW for
+# 5.6 kW of GPUs, and draws less)
+_OVERHEAD = 1.5
 _NO_BFLOAT16 = ("v100",)
 
 
@@ -21,25 +27,27 @@ class Gpu:
     name: str
     peak: float  # dense bfloat16 operations a second, as its maker states them
     memory: float  # bytes
-    price: float  # US$ an hour, assumed
+    price: float  # US$ an hour
+    watts: float  # at full load, as its maker states them
+    priced: str = _PRICED  # when, and where the price is from
 
 
 GPUS = {
-    name: Gpu(name, peak, gigabytes * 1e9, price)
-    for name, peak, gigabytes, price in (
-        ("v100", 125e12, 32, 0.60),  # float16: it has no bfloat16
-        ("a100-40", 312e12, 40, 1.20),
-        ("a100", 312e12, 80, 1.60),
-        ("a6000", 155e12, 48, 0.50),
-        ("rtx4090", 165e12, 24, 0.40),
-        ("rtx6000ada", 364e12, 48, 0.80),
-        ("l40s", 362e12, 48, 0.90),
-        ("h100", 989e12, 80, 2.50),
-        ("h200", 989e12, 141, 3.20),
-        ("gh200", 989e12, 96, 2.00),
-        ("b200", 2250e12, 192, 5.00),
-        ("mi250x", 383e12, 128, 1.20),
-        ("mi300x", 1307e12, 192, 2.20),
+    name: Gpu(name, peak, gigabytes * 1e9, price, watts)
+    for name, peak, gigabytes, price, watts in (
+        ("v100", 125e12, 32, 0.60, 300),  # float16: it has no bfloat16
+        ("a100-40", 312e12, 40, 1.20, 400),
+        ("a100", 312e12, 80, 1.60, 400),
+        ("a6000", 155e12, 48, 0.50, 300),
+        ("rtx4090", 165e12, 24, 0.40, 450),
+        ("rtx6000ada", 364e12, 48, 0.80, 300),
+        ("l40s", 362e12, 48, 0.90, 350),
+        ("h100", 989e12, 80, 2.50, 700),
+        ("h200", 989e12, 141, 3.20, 700),
+        ("gh200", 989e12, 96, 2.00, 900),
+        ("b200", 2250e12, 192, 5.00, 1000),
+        ("mi250x", 383e12, 128, 1.20, 560),
+        ("mi300x", 1307e12, 192, 2.20, 750),
     )
 }
 
@@ -71,6 +79,7 @@ class Cluster:
     count: int
     mfu: float  # model FLOPs utilisation, 0 to 1
     price: float  # US$ an hour and accelerator
+    grid: float = 445.0  # g of CO₂ a kWh: the world's average of 2024 (IEA, Electricity 2025)
 
     @property
     def machine(self) -> Machine:
@@ -89,16 +98,47 @@ class Cluster:
         """The price of all of it for a number of hours, in US$."""
         return self.count * self.price * hours
 
+    def energy(self, hours: float) -> float:
+        """The kWh of all of it for a number of hours, the building's share included."""
+        return _OVERHEAD * self.count * self.gpu.watts * hours / 1000
+
     def hours_for(self, cost: float) -> float:
         """The hours that an amount of US$ pays."""
         return cost / self.cost(1)
 
 
-def find_gpu(name: str) -> Gpu:
+def find_gpu(name: str, gpus: Mapping[str, Gpu] | None = None) -> Gpu:
     """The accelerator of that name, or a UserError with the nearest one."""
-    if name.lower() not in GPUS:
-        raise UserError(f"no GPU is called `{name}`", where="--gpu", hint=nearest(name, GPUS))
-    return GPUS[name.lower()]
+    known = GPUS if gpus is None else gpus
+    if name.lower() not in known:
+        raise UserError(f"no GPU is called `{name}`", where="--gpu", hint=nearest(name, known))
+    return known[name.lower()]
+
+
+def read_prices(path: Path) -> dict[str, Gpu]:
+    """The accelerators with the prices of a CSV file: columns `gpu`, `price` and `date`.
+
+    New accelerators have `tflops` (dense bfloat16), `gigabytes` and `watts` too.
+    """
+    gpus, where = dict(GPUS), str(path)
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read ({error})", where=where) from None
+    for row in rows:
+        name = (row.get("gpu") or "").strip().lower()
+        try:
+            price, known = float(row["price"]), gpus.get(name)
+            if known is None:
+                peak, memory, watts = (float(row[n]) for n in ("tflops", "gigabytes", "watts"))
+                known = Gpu(name, peak * 1e12, memory * 1e9, price, watts)
+            if not (name and price > 0):
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            hint = "columns gpu, price and date; a new GPU has tflops, gigabytes and watts too"
+            raise UserError(f"no price of `{name}` can be read", where=where, hint=hint) from None
+        gpus[name] = replace(known, price=price, priced=row.get("date") or path.name)
+    return gpus
 
 
 def this_machine() -> Machine:

@@ -22,7 +22,9 @@ def test_a_table_an_advice_and_what_to_doubt() -> None:
     assert done.exit_code == 0
     assert "324M" in done.stdout and "514B" in done.stdout
     assert "advice: Train from scratch" in done.stdout
-    assert "(rounded)" in done.stderr and "→ add `--write" in done.stderr
+    assert done.stderr.count("caveat:") <= 5 and "`--write recipe.yaml`" in done.stderr
+    words = ("--law", "zheng2024-scratch", "--flops", "1e21", "--gpu", "h100", "--verbose")
+    assert "(rounded)" not in done.stderr and "(rounded)" in run(*words).stderr
 
 
 def test_json_alone_on_standard_output() -> None:
@@ -34,10 +36,10 @@ def test_json_alone_on_standard_output() -> None:
 
 def test_the_advice_as_a_recipe(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
-    done = run("--law", "hoffmann2022", "--flops", "1e14", "--write", path)
+    done = run("--law", "hoffmann2022", "--flops", "1e15", "--write", path)
     assert done.exit_code == 0 and f"→ tongues check {path}" in done.stderr
     assert check_recipe(load_recipe(path), tmp_path).runs
-    again = run("--law", "hoffmann2022", "--flops", "1e14", "--write", path)
+    again = run("--law", "hoffmann2022", "--flops", "1e15", "--write", path)
     assert isinstance(again.exception, UserError)
 
 
@@ -54,7 +56,7 @@ def test_a_recipe_for_gpus_is_checked_for_them(tmp_path: Path) -> None:
 
 
 def test_a_recipe_to_take_from_needs_one_to_write() -> None:
-    done = run("--law", "hoffmann2022", "--flops", "1e14", "--for", "one.yaml")
+    done = run("--law", "hoffmann2022", "--flops", "1e15", "--for", "one.yaml")
     assert isinstance(done.exception, UserError) and "--write" in str(done.exception)
 
 

@@ -1,9 +1,10 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tongues.errors import UserError
+from tongues.errors import Caution, UserError
 from tongues.laws import Law, preset
 from tongues.plan.laws import Known, gather_laws, read_laws
 
@@ -101,13 +102,29 @@ def test_a_misspelt_law_or_file_names_the_nearest(tmp_path: Path) -> None:
         read_laws([str(tmp_path / "laws.json")])
 
 
-def test_two_laws_for_one_purpose_are_refused() -> None:
+def test_several_laws_of_one_strategy_and_one_of_forgetting() -> None:
+    laws = read_laws(["hoffmann2022", "besiroglu2024"])
+    assert [one.name for one in laws.all("scratch")] == ["hoffmann2022", "besiroglu2024"]
+    both = [Known(name, FORGETTING, "") for name in "ab"]
     with pytest.raises(UserError, match="two_laws"):
-        read_laws(["hoffmann2022", "besiroglu2024"])
+        gather_laws([*laws.known, *both])
+
+
+def test_a_law_that_is_not_pinned_down_gives_way_to_one_that_is() -> None:
+    loose = Known(
+        "loose", replace(preset("hoffmann2022"), warnings=(Caution("at_bound", ""),)), "scratch"
+    )
+    known = Known("known", preset("besiroglu2024"), "scratch")
+    assert gather_laws([loose, known]).all("scratch") == (known,)
+    assert gather_laws([loose]).all("scratch") == (loose,)
+
+
+def test_without_any_law_the_published_pair_is_taken() -> None:
+    assert [one.role for one in read_laws(()).known] == ["scratch", "cpt"]
 
 
 def test_forgetting_alone_plans_nothing() -> None:
-    with pytest.raises(UserError, match="what a model learns"):
+    with pytest.raises(UserError, match="predicts what a model learns"):
         gather_laws([Known("forget", FORGETTING, "")])
 
 

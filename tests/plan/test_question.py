@@ -6,15 +6,9 @@ from hypothesis import strategies as st
 
 from tongues.errors import UserError
 from tongues.hardware import GPUS, Cluster, find_gpu
-from tongues.plan.question import (
-    BaseCheckpoint,
-    Question,
-    ask,
-    read_base,
-    read_count,
-    read_number,
-    read_shares,
-)
+from tongues.plan.amounts import read_count, read_number, read_shares
+from tongues.plan.bases import BaseCheckpoint, read_base
+from tongues.plan.question import Question, ask
 
 
 @pytest.mark.parametrize(
@@ -85,7 +79,7 @@ def test_replay_is_a_share_below_all(text: str) -> None:
         read_shares(text, "--replay")
 
 
-@pytest.mark.parametrize("text", ["llama", "=8B@15T", "llama=8B", "llama=8B@0", "llama=big@15T"])
+@pytest.mark.parametrize("text", ["llama", "=8B@15T", "llama=@1T", "llama=8B@0", "llama=big@15T"])
 def test_a_base_has_name_size_and_tokens(text: str) -> None:
     with pytest.raises(UserError, match="--base"):
         read_base(text)
@@ -127,11 +121,11 @@ def test_size_and_tokens_settle_the_compute() -> None:
         ({"flops": "1e21", "cost": "5", "gpu": "h100"}, "two_budgets"),
         ({"flops": "1e21", "params": "1B", "tokens": "1B"}, "leave one of the three out"),
         ({"target_loss": "2", "params": "1B", "tokens": "1B"}, "leave one of the three out"),
-        ({"hours": "72"}, "without `--gpu`"),
-        ({"cost": "5000"}, "without `--gpu`"),
-        ({"flops": "1e21", "price": "2"}, "--price says nothing"),
+        ({"hours": "72"}, "needs `--gpu`"),
+        ({"cost": "5000"}, "needs `--gpu`"),
+        ({"flops": "1e21", "price": "2"}, "--price needs `--gpu`"),
         ({"flops": "1e21", "gpu": "h1000"}, "did you mean `h100`?"),
-        ({"flops": "1e21", "gpu": "h100", "gpus": "1.5"}, "no whole number"),
+        ({"flops": "1e21", "gpu": "h100", "gpus": "1.5"}, "not a whole number"),
         ({"flops": "1e21", "gpu": "h100", "gpus": "0"}, "--gpus"),
         ({"flops": "1e21", "gpu": "h100", "mfu": "40"}, "--mfu"),
         ({"flops": "1e21", "gpu": "h100", "price": "-2"}, "--price"),

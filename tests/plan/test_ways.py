@@ -7,7 +7,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tongues.laws import PRESETS, Law, allocate, preset
-from tongues.plan.question import BaseCheckpoint
+from tongues.plan.bases import BaseCheckpoint
+from tongues.plan.laws import Known
 from tongues.plan.ways import Repeats, Way, filled_by, first_reached, minimise, reached_in_draws
 
 SPLIT = [name for name in PRESETS if allocate(preset(name))]
@@ -17,13 +18,17 @@ def of(unique: float) -> Repeats | None:
     return None if math.isinf(unique) else Repeats(unique, R_D=15.39, R_N=5.31)
 
 
+def known(*laws: Law) -> tuple[Known, ...]:
+    return tuple(Known(f"law {i}", law, "scratch") for i, law in enumerate(laws))
+
+
 def way_of(
     law: Law,
     params: float | None = None,
     tokens: float | None = None,
     unique: float = math.inf,
 ) -> Way:
-    return Way("one", "scratch", "law", law, params=params, tokens=tokens, repeats=of(unique))
+    return Way("one", "scratch", known(law), params=params, tokens=tokens, repeats=of(unique))
 
 
 def chinchilla(**params: float) -> Law:
@@ -82,7 +87,7 @@ def test_the_compute_of_a_loss_gives_that_loss(
     unique: float,
 ) -> None:
     law = chinchilla(alpha=alpha, beta=beta)
-    way = Way("one", "cpt", "law", law, replay=replay, params=params, repeats=of(unique))
+    way = Way("one", "cpt", known(law), replay=replay, params=params, repeats=of(unique))
     loss = float(way.loss(np.array(10**exponent)))
     assume(math.isfinite(loss))  # a best size lies within those considered
     flops = way.compute(loss)
@@ -96,7 +101,7 @@ def test_a_loss_below_the_floor_takes_endless_compute() -> None:
 
 
 def test_replay_leaves_the_rest_to_the_target() -> None:
-    plain, mixed = (Way("a", "cpt", "law", chinchilla(), replay=r) for r in (0.0, 0.2))
+    plain, mixed = (Way("a", "cpt", known(chinchilla()), replay=r) for r in (0.0, 0.2))
     flops = np.array(1e21)
     assert mixed.loss(flops) == pytest.approx(plain.loss(0.8 * flops))
     N, D = mixed.sizes(flops)
@@ -163,7 +168,7 @@ def test_text_that_is_not_read_again_changes_nothing_for_a_base(
     base: BaseCheckpoint | None,
 ) -> None:
     params = base.params if base else 8e9
-    plenty = Way("a", "cpt", "law", chinchilla(), base=base, params=params)
+    plenty = Way("a", "cpt", known(chinchilla()), base=base, params=params)
     limited = replace(plenty, repeats=of(1e9))
     flops = np.array(6 * 8e9 * 0.9e9)
     assert float(limited.loss(flops)) == pytest.approx(float(plenty.loss(flops)), rel=1e-12)
@@ -172,23 +177,58 @@ def test_text_that_is_not_read_again_changes_nothing_for_a_base(
 
 def test_sizes_do_not_run_away_where_text_is_short() -> None:
     law = replace(chinchilla(), range={"N": (1e8, 2e9)})
-    way = Way("a", "cpt", "law", law, repeats=of(1e6))
+    way = Way("a", "cpt", known(law), repeats=of(1e6))
     assert float(way.sizes(np.array(1e24))[0]) == pytest.approx(2e11)
 
 
-def test_repeats_in_draws_are_those_of_each_draw() -> None:
-    B, R_D = np.array([500.0, 700.0]), np.array([5.0, 15.0])
+def test_draws_of_repeated_text_are_those_of_what_it_is_worth() -> None:
     point = chinchilla().params
-    draws = {name: np.full(2, value) for name, value in point.items()} | {"B": B}
-    rule = Repeats(1e9, 15.39, 5.31, draws={"R_D": R_D})
-    way = Way("a", "scratch", "law", Law("chinchilla", point, draws=draws), repeats=rule)
-    N, D = way.sizes(np.array(1e21))
-    found = way.loss_draws(np.array(1e21))
-    for i in range(2):
-        one = Law("data-constrained", point | {"B": B[i], "R_D": R_D[i], "R_N": 5.31}).loss(
-            N, D, U=1e9
-        )
-        assert found[i] == pytest.approx(float(one), rel=1e-7)
+    draws = {name: np.full(2, value) for name, value in point.items()}
+    law = Law("chinchilla", point, draws=draws | {"B": np.array([500.0, 700.0])})
+    way = Way("a", "cpt", known(law), params=1e8, repeats=of(1e9))  # the base fills its size
+    flops = np.array(6 * 1e8 * 4e9)
+    worth = 1e9 * (1 + 15.39 * (1 - math.exp(-3 / 15.39)))
+    exact = [float(chinchilla(B=B).loss(1e8, worth)) for B in (500.0, 700.0)]
+    assert way.loss_draws(flops) == pytest.approx(exact, rel=1e-9)
+
+
+def test_several_laws_are_one_forecast_and_their_spread() -> None:
+    first, second = chinchilla(), chinchilla(B=900)
+    way = Way("a", "scratch", known(first, second), params=1e9)
+    flops = np.geomspace(1e19, 1e21, 3)
+    D = flops / 6e9
+    product = first.loss(1e9, D) * second.loss(1e9, D)
+    assert way.loss(flops) == pytest.approx(np.sqrt(product))
+    draws = way.loss_draws(np.array(1e20))
+    alone = [way_of(law, params=1e9).loss_draws(np.array(1e20)) for law in (first, second)]
+    assert len(draws) == sum(map(len, alone))
+    assert draws.std() > max(one.std() for one in alone)
+
+
+def test_a_printed_law_is_not_exact() -> None:
+    low, high = np.percentile(way_of(chinchilla()).loss_draws(np.array(1e20)), (2.5, 97.5))
+    point = float(way_of(chinchilla()).loss(np.array(1e20)))
+    assert 0.03 < high / point - 1 < 0.12
+    assert 0.03 < 1 - low / point < 0.12
+
+
+def test_a_settled_ratio() -> None:
+    way = Way("a", "scratch", known(chinchilla()), ratio=20.0)
+    N, D = way.sizes(np.array(1.2e20))
+    assert (pytest.approx(1e9), pytest.approx(2e10)) == (N, D)
+    base = Way("a", "cpt", known(chinchilla()), params=1e9, ratio=5.0)
+    N, D = base.sizes(np.array(6e20))
+    assert (pytest.approx(1e9), pytest.approx(5e9)) == (N, D)
+
+
+def test_text_ends_what_may_be_read() -> None:
+    rule = Repeats(1e9, 15.39, 5.31, most=4.0)
+    base = Way("a", "cpt", known(chinchilla()), params=1e9, replay=0.2, repeats=rule)
+    assert base.most_flops() == pytest.approx(6 * 1e9 * 4e9 / 0.8)
+    free = Way("a", "scratch", known(chinchilla()), repeats=rule)
+    N, D = free.sizes(np.array(1e22))
+    assert (pytest.approx(1e22 / 6 / 4e9), pytest.approx(4e9)) == (N, D)
+    assert free.most_flops() == math.inf
 
 
 def test_a_law_without_a_best_size_has_none() -> None:

@@ -9,7 +9,7 @@ from tongues.errors import UserError
 from tongues.hardware import GPUS, Machine
 from tongues.laws import Law, preset
 from tongues.models import find_shape, of_shape
-from tongues.plan import Known, Plan, ask, gather_laws, make_plan, write_recipe
+from tongues.plan import Known, Plan, ask, gather_laws, make_plan, read_laws, write_recipe
 from tongues.recipe import Train, load_recipe
 from tongues.runs import write_run
 from tongues.train.rules import batch_by_size
@@ -167,17 +167,23 @@ def test_a_short_run_gets_a_smaller_batch(tmp_path: Path) -> None:
 
 def test_the_advised_replay_is_written(tmp_path: Path) -> None:
     plan = plan_of(CPT, flops="1e13")
-    assert "5 to 30 %" in plan.recommendation.replay
+    assert "25% is the median" in plan.recommendation.replay
     settings, _ = written(plan, tmp_path / "advised.yaml")
-    assert settings.replay == {"qaa": 0.1}
+    assert settings.replay == {"qaa": 0.25}
     none, _ = written(plan_of(CPT, flops="1e13", replay="0"), tmp_path / "none.yaml")
     assert none.replay == {}
 
 
 @pytest.mark.parametrize("params", ["1T", "1k"])
 def test_a_size_far_from_every_shape_is_refused(tmp_path: Path, params: str) -> None:
-    plan = plan_of(preset("hoffmann2022"), flops="1e21", params=params)
+    plan = plan_of(SCRATCH, flops="1e21", params=params)
     with pytest.raises(UserError, match="no_such_shape"):
+        write_recipe(plan, tmp_path / "new.yaml")
+
+
+def test_what_is_not_decided_is_not_written(tmp_path: Path) -> None:
+    plan = make_plan(read_laws(()), ask(flops="1e20"))
+    with pytest.raises(UserError, match="not_decided"):
         write_recipe(plan, tmp_path / "new.yaml")
 
 

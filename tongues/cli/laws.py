@@ -95,27 +95,40 @@ def fit(
 @click.option("--gpus", metavar="COUNT", help="How many of them (1).")
 @click.option("--mfu", metavar="SHARE", help="Share of their peak speed that is reached (0.4).")
 @click.option("--price", metavar="US$", help="Of one GPU and hour.")
+@click.option("--prices", metavar="FILE", help="CSV of GPUs: gpu, price, date.")
+@click.option("--grid", metavar="G/KWH", help="Grams of CO₂ a kWh (445).")
 @click.option("--params", metavar="COUNT", help="Parameters, where settled, such as 1.4B.")
 @click.option("--tokens", metavar="COUNT", help="Tokens, where settled, such as 30B.")
+@click.option("--ratio", metavar="NUMBER", help="Tokens per parameter, where settled.")
 @click.option(
     "--base",
     "bases",
     multiple=True,
-    metavar="NAME=PARAMS@TOKENS",
-    help="A checkpoint to continue from, such as llama=8B@15T. Repeatable.",
+    metavar="BASE",
+    help="A model to continue from: a hub id, a folder, or llama=8B@15T. Repeatable.",
 )
 @click.option("--available-tokens", metavar="COUNT", help="Different text there is, in tokens.")
+@click.option("--available-text", metavar="SIZE|PATH", help="The same as 3GB, a file or folder.")
+@click.option("--language", metavar="LANG", help="Of that text, such as sw.")
+@click.option("--bytes-per-token", metavar="NUMBER", help="Of that text, where known.")
 @click.option("--replay", metavar="SHARES", help="Source text to mix in, such as 0,5%,20%.")
-@click.option("--keep", metavar="SHARE", help="Highest rise of the base's own loss, such as 1%.")
+@click.option("--max-forgetting", metavar="SHARE", help="Highest rise of the base's own loss: 1%.")
 @click.option("--source-loss", metavar="LOSS", help="The base's loss on its own language.")
+@click.option("--base-loss", metavar="LOSS", help="Its loss on the target before training.")
 @click.option("--write", type=options.PATH, help="Write the advice as recipe.")
 @click.option("--for", "like", type=options.PATH, help="Recipe whose text --write takes.")
+@click.option("--verbose", is_flag=True, help="Every caveat.")
 @options.figures
 @options.as_json
 def plan(
-    laws: tuple[str, ...], write: Path | None, figures: Path | None, as_json: bool, **keywords: Any
+    laws: tuple[str, ...],
+    write: Path | None,
+    verbose: bool,
+    figures: Path | None,
+    as_json: bool,
+    **keywords: Any,
 ) -> None:
-    """Tell how large a model to train, on how much, from which base, and at what price."""
+    """Plan what to train: how large, on how much, from which base, and at what price."""
     options.one_thread()
     import tongues
     from tongues.terminal import hint, print_json, print_table, say
@@ -133,13 +146,12 @@ def plan(
     click.echo("")
     for sentence in made.sentences():
         click.echo(sentence)
-    for caution in made.warnings:
-        say(str(caution))
+    shown = made.warnings if verbose else made.caveats
+    for caution in shown:
+        say(f"caveat: {caution}")
     if write:
         cluster = made.question.cluster
         where = f" --gpu {cluster.gpu.name} --gpus {cluster.count}" if cluster else ""
         hint(f"tongues check {write}{where}")
-    elif made.recommendation.option.params:
-        hint("add `--write recipe.yaml` for a recipe of this advice")
-    else:
-        hint("add a law by size, such as `--law zheng2024-scratch`, to learn how large a model")
+    elif more := len(made.warnings) - len(shown):
+        hint(f"{more} more caveats: `--verbose`; `--write recipe.yaml` for a recipe of this advice")

@@ -1,9 +1,11 @@
 """What to train for a budget: how large, on how much, from which base, and at what price."""
 
+from tongues.plan.bases import BaseCheckpoint
 from tongues.plan.laws import Known, LawsInHand, gather_laws, read_laws
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan, make_plan
-from tongues.plan.question import BaseCheckpoint, Question, ask
+from tongues.plan.published import Project, published_projects
+from tongues.plan.question import Question, ask
 from tongues.plan.recommend import FlatRange, Recommendation
 from tongues.plan.written import write_recipe
 
@@ -14,11 +16,13 @@ __all__ = [
     "LawsInHand",
     "Option",
     "Plan",
+    "Project",
     "Question",
     "Recommendation",
     "ask",
     "gather_laws",
     "make_plan",
+    "published_projects",
     "read_laws",
     "write_recipe",
 ]

@@ -1,6 +1,7 @@
 """The figures of a plan: its options side by side, the range that does not matter, and replay."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,7 @@ _ROW = 58  # pixels of an option
 _WIDE = 424  # pixels a name may take
 _AROUND = 6.0  # how far past the flat range sizes are drawn
 _POINTS = 61
+_SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5)  # of replay
 _ENDLESS = 10.0  # times a value, where the bar of an interval without an end is cut
 _BEFORE = " Dashed: the loss on the base language before the first step."
 
@@ -153,22 +155,18 @@ def _flat_range(plan: Plan) -> Figure | None:
 
 def _replay(plan: Plan) -> Figure | None:
     """The loss on the base language against that on the target, along the shares of replay."""
-    known = [option for option in plan.options if option.source_loss is not None]
-    if len({option.way.replay for option in known}) < 2:
+    forgetting, options = plan.laws.find("forgetting"), (plan.recommendation.option, *plan.options)
+    taken = next((one for one in options if one.source_loss is not None), None)
+    if forgetting is None or taken is None or taken.tokens is None:
         return None
-    rows: list[Row] = [
-        {
-            "option": option.name,
-            "way": f"{option.way.law_name} {option.way.base.name if option.way.base else ''}",
-            "replay": option.way.replay,
-            "text": f"{option.way.replay * 100:.3g} %",
-            "loss": option.loss,
-            "source_loss": option.source_loss,
-            "taken": option is plan.recommendation.option,
-        }
-        for option in known
-    ]
     start = starting_loss(plan.laws, plan.question)
+    rows: list[Row] = []
+    for share in sorted({*_SHARES, taken.way.replay}):
+        way = replace(taken.way, replay=share)
+        source = forgetting.law.loss(D=taken.tokens, r=share, S=start or math.nan)
+        loss = float(way.loss(np.array(taken.flops)))
+        row: Row = {"replay": share, "text": f"{share * 100:.3g} %", "loss": loss}
+        rows.append(row | {"source_loss": float(source), "taken": share == taken.way.replay})
     levels = [row["source_loss"] for row in rows] + ([start] if start else [])
     title = "Loss on the {} language (nats per token)"
     x = linear("loss", title.format("target"), [row["loss"] for row in rows], room=0.1)
@@ -176,15 +174,15 @@ def _replay(plan: Plan) -> Figure | None:
     drawn = panel(
         "Each dot a share of replay",
         rule(y=y, at=start or None),
-        line(rows, x, y, by="way", width=1.2, order="replay", style="quiet"),
+        line(rows, x, y, width=1.2, order="replay", style="quiet"),
         dots(rows, x, y, style="quiet"),
         dots([row for row in rows if row["taken"]], x, y, size=130, style="step"),
         *words(rows, x, y, align="left", dx=8, dy=-6),
         height=300,
     )
     caption = (
-        "Left is better for the target language, down for the base language; a line joins the "
-        f"shares of one way, the large dot is recommended.{_BEFORE if start else ''}"
+        "Left is better for the target language, down for the base language; "
+        f"the large dot is recommended.{_BEFORE if start else ''}"
     )
     title = "What replay keeps and what it costs"
     return Figure("replay", title, caption, (drawn,), tuple(rows))

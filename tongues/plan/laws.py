@@ -1,4 +1,4 @@
-"""The laws a plan stands on: by name or from files, and what each of them is good for."""
+"""The laws of a plan: by name or from files, what each is good for, and which may be compared."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,49 +7,60 @@ from pathlib import Path
 from tongues.errors import Caution, UserError, nearest
 from tongues.laws import PRESETS, Law, preset, read_laws_file
 
-__all__ = ["Known", "LawsInHand", "gather_laws", "of_compute", "read_laws"]
+__all__ = ["Known", "LawsInHand", "gather_laws", "of_compute", "published_law", "read_laws"]
 
-_PURPOSES = {
-    "scratch": "training from scratch, by size and tokens",
-    "cpt": "continued training, by size and tokens",
-    "scratch by compute": "training from scratch, by compute",
-    "cpt by compute": "continued training, by compute",
-    "repetition": "the value of repeated text",
-    "forgetting": "forgetting",
-}
+_ALONE = {"repetition": "the value of repeated text", "forgetting": "forgetting"}
 _STRATEGIES = ("scratch", "cpt")
+_DEFAULT = ("zheng2024-scratch", "zheng2024-cpt")  # the only published pair of one study
+_CONTRADICTS = "contradicts_savings"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A law, what people call it, and which way of training it speaks of."""
+    """A law, what people call it, and which way of training it describes."""
 
     name: str
     law: Law
-    strategy: str  # scratch or cpt; "" where it speaks of both
+    strategy: str  # scratch or cpt; "" where it is of both
 
     @property
     def role(self) -> str:
         """What it is good for: `scratch`, `cpt`, by size or `by compute`, or its form's role."""
         role = self.law.equation.role
-        if role in ("repetition", "forgetting"):
+        if role in _ALONE:
             return role
         return f"{self.strategy} by compute" if of_compute(self.law) else self.strategy
+
+    @property
+    def study(self) -> str:
+        """Whose runs it was fitted on: a publication, or "" for one's own."""
+        return self.law.source.split(",")[0]
+
+    @property
+    def contradiction(self) -> str:
+        """What its own source says against it; empty where there is nothing."""
+        found = any(caution.code == _CONTRADICTS for caution in self.law.warnings)
+        return f"`{self.name}` contradicts the savings that its authors report" if found else ""
 
 
 @dataclass(frozen=True, slots=True)
 class LawsInHand:
-    """The laws by role, in the order given."""
+    """The laws in the order given; several of one strategy are one forecast and its spread."""
 
     known: tuple[Known, ...]
 
+    def all(self, role: str) -> tuple[Known, ...]:
+        """Every law of that role that its runs pin down; all of them where none is."""
+        of_role = tuple(one for one in self.known if one.role == role)
+        return tuple(one for one in of_role if not one.law.loose) or of_role
+
     def find(self, role: str) -> Known | None:
-        """The law of that role, if there is one."""
-        return next((one for one in self.known if one.role == role), None)
+        """The first law of that role, if there is one."""
+        return next(iter(self.all(role)), None)
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Why to doubt each law, its name before the sentence."""
+        """The caveats of each law, its name before the sentence."""
         return tuple(
             Caution(caution.code, f"{one.name}: {caution.sentence}")
             for one in self.known
@@ -62,32 +73,36 @@ def of_compute(law: Law) -> bool:
     return law.equation.role == "compute"
 
 
+def published_law(name: str) -> Known:
+    """A law from print."""
+    law = preset(name)
+    return Known(name, law, _strategy(law, name))
+
+
 def gather_laws(known: Iterable[Known]) -> LawsInHand:
-    """The laws by what they are good for; two for one purpose are refused."""
-    seen: dict[str, Known] = {}
-    for one in known:
-        if one.role in seen:
-            what = f"`{seen[one.role].name}` and `{one.name}` both speak of {_PURPOSES[one.role]}"
-            hint = "give one law for each purpose"
-            raise UserError(what, where="--law", hint=hint, code="two_laws")
-        seen[one.role] = one
+    """The laws; two of repeated text or of forgetting are refused."""
+    gathered, seen = tuple(known), dict[str, str]()
+    for one in gathered:
+        if one.role in _ALONE and one.role in seen:
+            what = f"`{seen[one.role]}` and `{one.name}` are both laws of {_ALONE[one.role]}"
+            raise UserError(what, where="--law", hint="give one of them", code="two_laws")
+        seen[one.role] = one.name
     if not set(seen) - {"forgetting"}:
         hint = "give one, such as `--law hoffmann2022`, or fit your own by `tongues fit`"
-        raise UserError("no law tells what a model learns", where="--law", hint=hint)
-    return LawsInHand(tuple(seen.values()))
+        raise UserError("no law here predicts what a model learns", where="--law", hint=hint)
+    return LawsInHand(gathered)
 
 
 def read_laws(given: Sequence[Law | Path | str], target: str | None = None) -> LawsInHand:
     """The laws of `--law`: names of published ones, files that `tongues fit` wrote, and laws.
 
-    `target` chooses among the languages of a file, and of the laws.
+    `target` chooses among the languages of a file, and of the laws. Without any, published ones.
     """
     known: list[Known] = []
-    for word in (one for one in given if not isinstance(one, Law)):
+    for word in [one for one in given if not isinstance(one, Law)] if given else _DEFAULT:
         path = Path(word)
         if word in PRESETS:
-            law = preset(str(word))
-            known.append(Known(str(word), law, _strategy(law, str(word))))
+            known.append(published_law(str(word)))
         elif path.is_file():
             known += _of_one_language(read_laws_file(path), str(word), path.name, target)
         elif path.suffix or len(path.parts) > 1:
@@ -102,7 +117,7 @@ def read_laws(given: Sequence[Law | Path | str], target: str | None = None) -> L
 
 
 def _of_one_language(laws: Sequence[Law], where: str, name: str, target: str | None) -> list[Known]:
-    """The laws of one language; those without a language speak of all."""
+    """The laws of one language; those without a language are of all."""
     languages = sorted({law.target for law in laws if law.target})
     if target is None and len(languages) > 1:
         hint = f"choose one by `--target`: {', '.join(languages)}"
@@ -118,10 +133,10 @@ def _of_one_language(laws: Sequence[Law], where: str, name: str, target: str | N
 
 def _strategy(law: Law, where: str) -> str:
     """What the law itself says, else its form."""
-    if law.equation.role in ("repetition", "forgetting"):
+    if law.equation.role in _ALONE:
         return ""
     strategy = "scratch" if law.strategy == "source" else law.strategy  # both from random weights
     if strategy and strategy not in _STRATEGIES:
-        what = f"`{strategy}` is no strategy of its {law.form} law"
+        what = f"`{strategy}` is not a strategy of its {law.form} law"
         raise UserError(what, where=where, hint=nearest(strategy, _STRATEGIES))
     return strategy or law.equation.strategy or "scratch"

@@ -1,32 +1,38 @@
-"""The options side by side: what comes of spending the budget in each way."""
+"""The options side by side: what comes of spending the budget in each way, and which can be run."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from tongues.errors import Caution
 from tongues.laws import allocate
 from tongues.laws.uncertainty import percentiles
 from tongues.plan.laws import LawsInHand
 from tongues.plan.question import Question
 from tongues.plan.strategies import comparison, starting_loss
 from tongues.plan.ways import Way
-from tongues.quantities import show_count
+from tongues.quantities import show_bytes, show_count
 from tongues.train.rules import least_bytes
 
-__all__ = ["MANY_EPOCHS", "SLACK", "Option", "lay_out"]
+__all__ = ["FLAT", "SLACK", "Layout", "Option", "obstacle"]
 
 Ends = tuple[float, float]
-MANY_EPOCHS = 4.0  # up to here a repeat is worth nearly as much as unseen text
+FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more beyond runs
 _NOTABLE = 1.001  # a loss this many times higher is worth a word
 SLACK = 1.01  # of a range's ends, which are measured numbers themselves
 _VARIABLES = {"N": "parameters", "D": "tokens", "D/N": "tokens per parameter", "C": "FLOPs"}
+_GUESSING = math.log(100_000)  # nats per token of guessing among more tokens than most have
+_LONGEST = 8766.0  # hours: a year
+_USUAL_HOURS = 720.0  # a month
+_ENDLESS = 1e40  # FLOPs; what is not reached by these is not reached
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way of spending the budget. None stands for what its law cannot tell.
+    """One way of spending the budget. None where its law does not say.
 
     params, tokens: N, and D with its replay; tokens_target: those of the target language.
     params_interval: 95 % of the best size, where size was chosen for a given compute.
@@ -36,10 +42,11 @@ class Option:
     loss, interval: nats per token on the target language; 95 %, where the compute is given.
     source_loss: nats per token on the source language in the end.
     epochs: how often the target text is read.
-    hours, cost: of all GPUs together; US$.
+    hours, cost, energy, carbon: of all GPUs together; US$, kWh, kg of CO₂.
     memory_per_gpu: bytes, about.
     compute_saved: share of the FLOPs that training from scratch takes to the same loss.
-    beyond: how many times past its law's range each variable lies; None where no range is known.
+    beyond: how many times past its law's range each variable is; None where no range is known.
+    early: whether it stops before the budget is spent, since more would gain next to nothing.
     """
 
     way: Way
@@ -55,16 +62,19 @@ class Option:
     epochs: float | None
     hours: float | None
     cost: float | None
+    energy: float | None
+    carbon: float | None
     memory_per_gpu: float | None
     compute_saved: float | None
     compute_saved_interval: Ends | None
     beyond: dict[str, float] | None
     notes: tuple[str, ...]
+    early: bool = False
 
     @property
     def name(self) -> str:
         """As in `cpt from llama, 5% replay`."""
-        return self.way.name
+        return f"{self.way.name}, stopped early" if self.early else self.way.name
 
     @property
     def base(self) -> str:
@@ -73,7 +83,7 @@ class Option:
 
     @property
     def projection(self) -> bool | None:
-        """Whether it lies beyond what its law was fitted on; None where that is not known."""
+        """Whether it is beyond what its law was fitted on; None where that is not known."""
         return None if self.beyond is None else bool(self.beyond)
 
     @property
@@ -97,121 +107,186 @@ class Option:
             "name": self.name,
             "strategy": self.way.strategy,
             "law": self.way.law_name,
-            "base": base and {"name": base.name, "params": base.params, "tokens": base.tokens},
+            "base": base and {n: _plain(getattr(base, n)) for n in ("name", "params", "tokens")},
             "replay": self.way.replay,
+            "replay_likely": advice and advice.likely,
             "replay_interval": _plain(advice and advice.interval),
             "projection": self.projection,
             **{name: _plain(getattr(self, name)) for name in names},
         }
 
 
-def lay_out(ways: list[Way], laws: LawsInHand, question: Question) -> list[Option]:
-    """An option for every way that has one: a best or settled size, a loss it can reach."""
-    options: list[Option] = []
-    for way in ways:
-        own = question.scratch_flops if way.strategy == "scratch" else None
-        flops = own or question.flops or way.compute(question.target_loss or math.nan)
-        if math.isfinite(flops) and np.isfinite(way.loss(np.array(flops))):
-            options.append(_option(way, flops, ways, laws, question))
-    return options
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What options are laid out from; `ways` are all there are."""
+
+    ways: Sequence[Way]
+    laws: LawsInHand
+    question: Question
+
+    def options(self) -> tuple[list[Option], list[Caution]]:
+        """An option for every way that can be taken, and why the others cannot."""
+        options: list[Option] = []
+        left_out: list[Caution] = []
+        for way in self.ways:
+            option = self._full(way)
+            found = option if isinstance(option, Caution) else obstacle(option, self.question)
+            if found and found.code == "out_of_memory" and not (way.settled or way.of_compute):
+                option = self._full(replace(way, params=self.largest()))
+                found = option if isinstance(option, Caution) else obstacle(option, self.question)
+            if isinstance(option, Option) and found is None:
+                options.append(option)
+            elif found and (not way.replay or way.base or way.advice):
+                left_out.append(found)
+        return options, list(dict.fromkeys(left_out))
+
+    def _full(self, way: Way) -> Option | Caution:
+        """The option that spends all of the budget that the text allows, or why there is none."""
+        asked, name = self.question, f"`{way.name}`"
+        if way.law.loose:
+            reasons = "; ".join(dict.fromkeys(caution.sentence for caution in way.law.loose))
+            what = f"{name}: the runs behind `{way.law_name}` do not pin it down ({reasons})"
+            return Caution("not_pinned_down", what)
+        own = asked.scratch_flops if way.strategy == "scratch" else None
+        flops, most = own or asked.flops or way.compute(asked.target_loss or math.nan), math.inf
+        if way.repeats:
+            most = way.most_flops()
+            if flops > most and (asked.target_loss is not None or asked.tokens is not None):
+                what = f"{name}: it takes more than {way.repeats.most:.3g} epochs of "
+                what += f"{show_count(way.unique)} tokens of text, and more are not known to help"
+                return Caution("too_many_epochs", what)
+        floor = math.nan if asked.target_loss is None else float(way.loss(np.array(_ENDLESS)))
+        if math.isinf(flops):
+            what = f"{name}: no compute reaches a loss of {asked.target_loss:g}; its law goes no "
+            return Caution("loss_out_of_reach", f"{what}lower than {floor:.4g}")
+        flops = min(flops, most)
+        tokens = float(way.sizes(np.array(flops))[1])
+        if tokens >= way.most_tokens and not way.settled:  # a larger model gains next to nothing
+            flops = min(flops, way.compute(float(way.loss(np.array(flops))) * (1.0 + FLAT)))
+        if not np.isfinite(way.loss(np.array(flops))):
+            what = f"{name}: by the law `{way.law_name}` no size is the best: the further from the "
+            return Caution("no_interior_optimum", what + "usual, the better, as no run confirms")
+        return self.option(way, flops)
+
+    def largest(self) -> float:
+        """The parameters that the GPUs can train, to three digits."""
+        cluster = self.question.cluster
+        sizes = np.geomspace(1e6, 1e12, 1201)
+        if cluster is None:
+            return float(sizes[-1])
+        fits = [N for N in sizes if least_bytes(N, cluster.count) <= cluster.gpu.memory]
+        return float(f"{max(fits, default=sizes[0]):.3g}")
+
+    def option(self, way: Way, budget: float, *, early: bool = False) -> Option:
+        """What comes of spending so much in one way."""
+        question, at = self.question, np.array(budget)
+        N, D = (_plain(float(value)) for value in way.sizes(at))
+        flops = budget if N is None or D is None else 6.0 * N * D
+        loss, target = float(way.loss(at)), None if D is None else (1.0 - way.replay) * D
+        spends = question.flops is not None
+        draws = way.loss_draws(at) if spends else None
+        needed = None if spends else way.compute_draws(loss, near=flops)
+        paired = (draws, np.full(len(draws), flops)) if draws is not None else None
+        paired = (np.full(len(needed), loss), needed) if needed is not None else paired
+        saved, saved_interval = self._saving(way, flops, loss, paired)
+        epochs = None if target is None or math.isinf(way.unique) else target / way.unique
+        free = spends and not way.settled and (epochs or 0) <= 1 and bool(way.law.draws)
+        best = allocate(way.law) if free else None
+        forgetting, before = self.laws.find("forgetting"), starting_loss(self.laws, question)
+        source_loss = None
+        if forgetting and before is not None and D is not None and way.strategy == "cpt":
+            source_loss = float(forgetting.law.loss(D=D, r=way.replay, S=before))
+        cluster = question.cluster
+        hours = cluster.hours(flops) if cluster else None
+        energy = cluster.energy(hours) if cluster and hours is not None else None
+        return Option(
+            way=way,
+            params=N,
+            params_interval=best.sizes_interval((1.0 - way.replay) * budget)[0]
+            if best and best.draws
+            else None,
+            tokens=D,
+            tokens_target=target,
+            flops=flops,
+            flops_interval=_interval(needed),
+            loss=loss,
+            interval=_interval(draws),
+            source_loss=source_loss,
+            epochs=epochs,
+            hours=hours,
+            cost=cluster.cost(hours) if cluster and hours is not None else None,
+            energy=energy,
+            carbon=energy * cluster.grid / 1000 if cluster and energy is not None else None,
+            memory_per_gpu=least_bytes(N, cluster.count if cluster else 1) if N else None,
+            compute_saved=saved,
+            compute_saved_interval=saved_interval,
+            beyond=_beyond(way, N, target, flops),
+            notes=tuple(_notes(way, at, flops, loss)),
+            early=early,
+        )
+
+    def _saving(
+        self, way: Way, flops: float, loss: float, paired: tuple[np.ndarray, np.ndarray] | None
+    ) -> tuple[float | None, Ends | None]:
+        """The share saved against training from scratch to the same loss, by inverting its law.
+
+        Its interval pairs the draws of the two laws by their number: `paired` are loss and compute
+        of the way's own.
+        """
+        scratch = comparison(way, self.ways)
+        if scratch is None or scratch.law.loose:
+            return None, None
+        instead = scratch.compute(loss)
+        if math.isinf(instead):
+            return None, None
+        share = 1.0 - flops / instead
+        if paired is None:
+            return share, None
+        losses, spent = paired
+        in_draws = scratch.compute_draws(losses, near=instead)
+        with np.errstate(invalid="ignore"):  # where neither ever gets there
+            return share, _interval(1.0 - spent[: len(in_draws)] / in_draws)
 
 
-def _option(
-    way: Way, budget: float, ways: list[Way], laws: LawsInHand, question: Question
-) -> Option:
-    at = np.array(budget)
-    N, D = (_plain(float(value)) for value in way.sizes(at))
-    flops = budget if N is None or D is None else 6.0 * N * D
-    loss, target = float(way.loss(at)), None if D is None else (1.0 - way.replay) * D
-    draws = way.loss_draws(at) if way.law.draws and question.flops else None
-    needed = way.compute_draws(loss, near=flops) if way.law.draws and not question.flops else None
-    paired = None if draws is None else (draws, np.full(len(draws), flops))
-    paired = paired if needed is None else (np.full(len(needed), loss), needed)
-    saved, saved_interval, notes = _saving(way, flops, loss, ways, paired)
-    epochs = None if target is None or math.isinf(way.unique) else target / way.unique
-    best = (
-        allocate(way.law) if draws is not None and not way.settled and (epochs or 0) <= 1 else None
-    )
-    forgetting, before = laws.find("forgetting"), starting_loss(laws, question)
-    source_loss = None
-    if forgetting and before is not None and D is not None and way.strategy == "cpt":
-        source_loss = float(forgetting.law.loss(D=D, r=way.replay, S=before))
-    cluster = question.cluster
-    hours = cluster.hours(flops) if cluster else None
-    return Option(
-        way=way,
-        params=N,
-        params_interval=best.sizes_interval((1.0 - way.replay) * budget)[0]
-        if best and best.draws
-        else None,
-        tokens=D,
-        tokens_target=target,
-        flops=flops,
-        flops_interval=_interval(needed),
-        loss=loss,
-        interval=_interval(draws),
-        source_loss=source_loss,
-        epochs=epochs,
-        hours=hours,
-        cost=cluster.cost(hours) if cluster and hours is not None else None,
-        memory_per_gpu=least_bytes(N, cluster.count if cluster else 1) if N else None,
-        compute_saved=saved,
-        compute_saved_interval=saved_interval,
-        beyond=_beyond(way, N, target, flops),
-        notes=(*notes, *_notes(way, at, flops, loss, epochs)),
-    )
+def obstacle(option: Option, question: Question) -> Caution | None:
+    """Why an option cannot be run, or is worth nothing; None where it can and is."""
+    name, cluster, needed = f"`{option.name}`", question.cluster, option.memory_per_gpu
+    if cluster and needed and option.params and needed > cluster.gpu.memory:
+        what = f"{name}: {show_count(option.params)} parameters need about {show_bytes(needed)} on "
+        what += f"each of {cluster.count}; one {cluster.gpu.name} has "
+        return Caution("out_of_memory", what + show_bytes(cluster.gpu.memory))
+    if cluster and option.hours and option.hours > _LONGEST:
+        count = math.ceil(cluster.count * option.hours / _USUAL_HOURS)
+        what = f"{name}: {option.hours / _LONGEST:,.3g} years on {cluster.count} {cluster.gpu.name}"
+        return Caution("too_long", f"{what}; a month takes {count:,} of them")
+    if option.loss > _GUESSING:
+        what = f"{name}: a loss of {option.loss:.4g} is more than guessing among 100,000 tokens "
+        return Caution(
+            "worse_than_guessing", what + "has; this law does not cover so little compute"
+        )
+    own = question.base_loss
+    if own is not None and option.way.strategy == "cpt" and option.loss >= own:
+        what = f"{name}: a loss of {option.loss:.4g} is no better than the base's own "
+        return Caution("above_base", f"{what}{own:.4g} before any training")
+    return None
 
 
-def _saving(
-    way: Way,
-    flops: float,
-    loss: float,
-    ways: list[Way],
-    paired: tuple[np.ndarray, np.ndarray] | None,
-) -> tuple[float | None, Ends | None, tuple[str, ...]]:
-    """The share saved against training from scratch to the same loss, found by inverting its law.
-
-    Its interval pairs the draws of the two laws by their number: `paired` are loss and compute of
-    the way's own.
-    """
-    scratch = comparison(way, ways)
-    if scratch is None:
-        return None, None, ()
-    instead = scratch.compute(loss)
-    if math.isinf(instead):
-        return None, None, ("training from scratch never gets as low",)
-    share = 1.0 - flops / instead
-    if paired is None or not scratch.law.draws:
-        return share, None, ()
-    losses, spent = paired
-    instead_in_draws = scratch.compute_draws(losses, near=instead)
-    with np.errstate(invalid="ignore"):  # where neither ever gets there
-        return share, _interval(1.0 - spent[: len(instead_in_draws)] / instead_in_draws), ()
-
-
-def _notes(
-    way: Way, budget: np.ndarray, flops: float, loss: float, epochs: float | None
-) -> list[str]:
-    """Where settled numbers are not the best ones, and what text read many times costs."""
+def _notes(way: Way, budget: np.ndarray, flops: float, loss: float) -> list[str]:
+    """Where settled numbers are not the best ones."""
     notes: list[str] = []
     if flops < 0.99 * budget:
         notes.append(f"the settled tokens take {flops / budget:.0%} of the budget")
-    if way.params is not None and way.tokens is None and not way.base:
-        free = replace(way, params=None)
+    if (way.params is not None and way.tokens is None and not way.base) or way.ratio:
+        free = replace(way, params=way.base.params if way.base else None, ratio=None)
         N, best = float(free.sizes(budget)[0]), float(free.loss(budget))
         if best <= loss / _NOTABLE:
             what = f"for these FLOPs {show_count(N)} parameters are best, with a loss of {best:.4g}"
             notes.append(what)
-    if epochs is not None and epochs > MANY_EPOCHS:
-        best = float(replace(way, repeats=None).loss(budget))
-        what = f"text is what it lacks: it is read {epochs:.3g} times"
-        more = f"; with enough different text the same FLOPs reach a loss of {best:.4g}"
-        notes.append(what + ("" if math.isnan(best) else more))
     return notes
 
 
 def _beyond(way: Way, N: float | None, D: float | None, flops: float) -> dict[str, float] | None:
-    """How many times past the end of its range each variable lies."""
+    """How many times past the end of its range each variable is."""
     if not way.law.range:
         return None
     at = {"N": N, "D": D, "D/N": D / N if N and D else None, "C": (1.0 - way.replay) * flops}

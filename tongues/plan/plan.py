@@ -1,4 +1,4 @@
-"""A plan: the options that the laws in hand lay out for a question, and which one to take.
+"""A plan: the options that laws lay out for a question, and which one to take.
 
 It prints in a few lines, and shows itself in a notebook as a table.
 """
@@ -9,34 +9,68 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-import numpy as np
-
 from tongues.errors import Caution, UserError, nearest
 from tongues.frames import html_table, text_table, to_frame
 from tongues.pages import chart_of
 from tongues.plan.laws import LawsInHand
-from tongues.plan.options import MANY_EPOCHS, SLACK, Option, lay_out
+from tongues.plan.options import FLAT, SLACK, Layout, Option
+from tongues.plan.published import Project, published_projects
 from tongues.plan.question import Question
-from tongues.plan.recommend import FLAT, Recommendation, recommend
-from tongues.plan.strategies import doubts, starting_loss, ways_of
-from tongues.plan.ways import Way
+from tongues.plan.recommend import Recommendation, recommend
+from tongues.plan.strategies import doubts, ways_of
 from tongues.quantities import show_bytes, show_count
 
 __all__ = ["Plan", "make_plan"]
 
-_GUESSING = math.log(100_000)  # nats per token of guessing among more pieces than most have
-_ENDLESS = 1e40  # FLOPs; what is not reached by these is not reached
+_CAVEATS = 5  # shown without `verbose`
+_PROJECTS = 3
+_LEFT_OUT = 3
+_LARGER = 1.5  # times the base's parameters, from where another is worth a look
+_UNSPENT = 0.9  # of the budget; from there on the rest is worth a line
+_PILOT = 0.01  # of the compute, as `pilot.share` has it
+# What can change the decision, the gravest first; other cautions are shown on request.
+_DECISIVE = (
+    "no_replay",
+    "few_runs",
+    "bytes_per_token",
+    "no_interior_optimum",
+    "source_loss_missing",
+    "source_loss_assumed",
+    "projection",
+    "borrowed_cpt",
+    "base_presumed",
+    "bases_unused",
+    "borrowed_repeats",
+    "available_unused",
+    "negative_saving",
+    "no_forgetting_law",
+    "disputed",
+)
+_HINTS = {
+    "not_pinned_down": "train more runs, of other sizes and budgets, and fit again",
+    "loss_out_of_reach": "ask for a higher loss, or find more text",
+    "too_many_epochs": "ask for fewer tokens, or find more text",
+    "out_of_memory": "take a smaller size, or more or larger GPUs",
+    "too_long": "give more GPUs by `--gpus`, or a smaller budget",
+    "worse_than_guessing": "give more compute, or laws of runs as small as this one",
+    "above_base": "give more compute, or leave the base as it is",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was asked, by which laws, the options, the one to take, and what to doubt."""
+    """What was asked, by which laws, the options, the one to take, and the caveats.
+
+    left_out: why other ways cannot be taken. largest: parameters that the GPUs can train.
+    """
 
     question: Question
     laws: LawsInHand
     options: tuple[Option, ...]
     recommendation: Recommendation
+    left_out: tuple[Caution, ...]
     warnings: tuple[Caution, ...]
+    largest: float
 
     def __str__(self) -> str:
         """The options in a table, and the advice."""
@@ -45,19 +79,31 @@ class Plan:
     __repr__ = __str__
 
     def summary(self) -> str:
-        """All that `tongues plan` prints: the options, the advice, and every reason to doubt it."""
-        return "\n".join([text_table(self.rows()), "", *self.sentences(), *map(str, self.warnings)])
+        """All that `tongues plan --verbose` prints."""
+        lines = [*self.sentences(), *map(str, self.left_out), *map(str, self.warnings)]
+        return "\n".join([text_table(self.rows()), "", *lines])
+
+    @property
+    def caveats(self) -> tuple[Caution, ...]:
+        """The gravest of the warnings that could change the decision."""
+        able = [caution for caution in self.warnings if caution.code in _DECISIVE]
+        return tuple(sorted(able, key=lambda one: _DECISIVE.index(one.code))[:_CAVEATS])
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text an option; columns that no option fills are left out."""
-        rows = [_row(option, option is self.recommendation.option) for option in self.options]
+        mark = "→" if self.recommendation.decided else "?"
+        taken = self.recommendation.option
+        rows = [
+            {"": mark if one is taken else " "} | _row(one, self.question) for one in self.options
+        ]
         filled = [column for column in rows[0] if any(row[column] for row in rows)]
         return [{column: row[column] for column in filled} for row in rows]
 
     def sentences(self) -> list[str]:
-        """The advice, how sure it is and what does not matter: a title and a sentence each."""
-        taken = self.recommendation
-        lines = [f"advice: {taken.why}", f"how sure: {taken.sure}"]
+        """The advice, how sure it is, replay, and what published projects did: a line each."""
+        taken, option = self.recommendation, self.recommendation.option
+        lines = [f"advice: {taken.why}"]
+        lines += [f"how sure: {taken.sure}"] if taken.sure else []
         if taken.flat_range:
             (least, most), (fewest, longest) = taken.flat_range.params, taken.flat_range.tokens
             lines.append(
@@ -65,10 +111,16 @@ class Plan:
                 f"tokens to {show_count(most)} on {show_count(fewest)}, the same FLOPs come within "
                 f"{FLAT:.1%} of that loss; a smaller model is cheaper to use."
             )
+        lines += _unspent(option, self)
         if taken.replay:
             lines.append(f"replay: {taken.replay}")
-        shown = [one for one in self.options if not one.way.replay or one is taken.option]
-        return lines + [f"note: {one.name}: {note}." for one in shown for note in one.notes]
+        if taken.verdict:
+            lines += [f"published: {one}" for one in taken.verdict.nearest[:_PROJECTS]]
+        if not taken.decided or taken.by == "published":
+            lines.append(_pilot(option, self.question))
+        shown = [one for one in self.options if one is option or not one.way.replay]
+        lines += [f"note: {one.name}: {note}." for one in shown for note in one.notes]
+        return lines + [f"left out: {one.sentence}." for one in self.left_out[:_LEFT_OUT]]
 
     def to_frame(self) -> Any:
         """A row an option with its numbers, as a data frame of pandas or polars."""
@@ -102,133 +154,115 @@ class Plan:
             "budget": self.question.to_json(),
             "options": [option.to_json() for option in self.options],
             "recommendation": self.recommendation.to_json(),
+            "left_out": [asdict(caution) for caution in self.left_out],
             "warnings": [asdict(caution) for caution in self.warnings],
         }
 
 
-def make_plan(laws: LawsInHand, question: Question) -> Plan:
-    """Lay out every way of spending the budget, and recommend one.
+def make_plan(
+    laws: LawsInHand, question: Question, projects: Sequence[Project] | None = None
+) -> Plan:
+    """Lay out every way of spending the budget that can be taken, and recommend one.
 
-    A UserError when no law has an option: none reaches the loss, or none has a best size.
+    projects: what others did; the table that comes with the package by default. A UserError where
+    no way can be taken.
     """
-    every = ways_of(laws, question)
-    options = lay_out([way for way in every if not way.law.loose], laws, question)
-    with_option = {option.way for option in options}
-    missing = [_no_option(w, question) for w in every if w not in with_option and not w.replay]
+    projects = published_projects() if projects is None else projects
+    ways, refused = ways_of(laws, question, projects)
+    layout = Layout(ways, laws, question)
+    options, left_out = layout.options()
+    left_out = [*left_out, *refused]
     if not options:
-        first = missing[0]
-        where, hint = "", "give a size by --params, or a base by --base"
-        if first.code == "not_pinned_down":
-            where, hint = "--law", "train more runs, of other sizes and budgets, and fit again"
-        elif question.target_loss is not None:
-            more = "" if math.isinf(question.available) else ", or find more text"
-            hint = f"ask for a higher loss{more}"
-        raise UserError(first.sentence, where=where, code=first.code, hint=hint)
-    taken = recommend(options, question, starting_loss(laws, question))
+        first, *others = left_out
+        hint = _HINTS.get(first.code, "give a size by --params, or a base by --base")
+        what = "; ".join([first.sentence, *(one.sentence for one in others[: _LEFT_OUT - 1])])
+        where = "--law" if first.code == "not_pinned_down" else ""
+        raise UserError(what, where=where, code=first.code, hint=hint)
+    taken, every = recommend(layout, options, projects)
     cautions = (
         *question.warnings,
         *laws.cautions,
         *doubts(laws, question),
-        *missing,
-        *_about_options(options, question),
-        *_about_taken(options, taken, laws),
+        *_about_options(every, projects),
+        *_about_taken(taken, laws),
     )
-    return Plan(question, laws, tuple(options), taken, tuple(dict.fromkeys(cautions)))
-
-
-def _no_option(way: Way, question: Question) -> Caution:
-    """Why a way has no option."""
-    if way.law.loose:
-        reasons = "; ".join(dict.fromkeys(caution.sentence for caution in way.law.loose))
-        what = f"the runs behind `{way.law_name}` do not pin it down, so it is left out ({reasons})"
-        return Caution("not_pinned_down", what)
-    floor = math.nan if question.target_loss is None else float(way.loss(np.array(_ENDLESS)))
-    if math.isfinite(floor):
-        on = "" if math.isinf(way.unique) else f" on {show_count(way.unique)} tokens of text"
-        what = f"no compute reaches a loss of {question.target_loss:g} by `{way.name}`: its law "
-        return Caution("loss_out_of_reach", f"{what}goes no lower than {floor:.4g}{on}")
-    what = (
-        f"by the law `{way.law_name}` no size is the best for `{way.name}`: the further from the "
+    return Plan(
+        question,
+        laws,
+        every,
+        taken,
+        tuple(left_out),
+        tuple(dict.fromkeys(cautions)),
+        layout.largest(),
     )
-    return Caution("no_interior_optimum", what + "usual, the better, which no run bears out")
 
 
-def _about_options(options: Sequence[Option], question: Question) -> Iterator[Caution]:
-    """What to doubt in the options, told once a law or way."""
-    cluster = question.cluster
+def _about_options(options: Sequence[Option], projects: Sequence[Project]) -> Iterator[Caution]:
+    """The caveats of the options, each once for a law or way."""
     for option in reversed({option.way.key: option for option in reversed(options)}.values()):
-        name = option.name
+        name, repeats = f"`{option.name}`", option.way.repeats
         if option.compute_saved is not None and option.compute_saved < 0:
             yield Caution(
                 "negative_saving",
-                f"by these laws `{name}` costs more than training from scratch, {option.flops:.3g} "
+                f"by these laws {name} costs more than training from scratch, {option.flops:.3g} "
                 f"FLOPs against {option.flops_from_scratch:.3g} for the same loss of "
                 f"{option.loss:.4g}",
             )
-        repeats, epochs = option.way.repeats, option.epochs or 0.0
-        if repeats and repeats.borrowed and epochs > 1:
+        if repeats and repeats.borrowed and (option.epochs or 0.0) > 1:
             what = f"what a repeat of text is worth is taken from {repeats.borrowed} (English), "
-            yield Caution("borrowed_repeats", what + "since no law in hand tells")
-        if epochs > MANY_EPOCHS:
-            enough = option.way.compute(option.loss * (1.0 + FLAT))
-            yield Caution(
-                "many_epochs",
-                f"`{name}` reads its text {epochs:,.4g} times, and each time teaches less than the "
-                f"one before; {enough:.3g} FLOPs come within {FLAT:.1%} of its loss, so that "
-                f"{option.flops / enough:,.3g} times as much is hardly worth its price",
-            )
-        if option.loss > _GUESSING:
-            what = f"`{name}`: a loss of {option.loss:.4g} is more than blind guessing among "
-            what += "100,000 pieces has; this law does not reach down to so little compute"
-            yield Caution("worse_than_guessing", what)
+            yield Caution("borrowed_repeats", what + "since no law here has it")
         if option.farthest:
-            yield Caution(
-                "projection", f"`{name}` lies {option.farthest}: a projection, no prediction"
-            )
-        needed = option.memory_per_gpu
-        if cluster and needed and option.params and needed > cluster.gpu.memory:
-            each = f"{show_bytes(needed)} on each of {cluster.count}"
-            what = f"`{name}`: {show_count(option.params)} parameters need about {each}; one "
-            what += f"{cluster.gpu.name} has {show_bytes(cluster.gpu.memory)}: take more of them"
-            yield Caution("out_of_memory", what)
+            yield Caution("projection", f"{name} is a projection, {option.farthest}")
+        if option.way.base and not option.way.replay and not option.way.advice:
+            without = [p for p in projects if p.method != "scratch" and p.replay == 0]
+            fell = "; ".join(f"{p.project} {p.english:+g}" for p in without if p.english)
+            what = f"{name} replays nothing, and published projects that did lost English ({fell} "
+            yield Caution("no_replay", what + "points)")
     unknown = dict.fromkeys(f"`{o.way.law_name}`" for o in options if o.projection is None)
     if unknown:
-        what = f"{', '.join(unknown)}: on what sizes and tokens it was fitted is not recorded, so "
-        yield Caution(
-            "range_unknown", what + "whether this is a projection beyond them cannot be told"
-        )
+        what = f"{', '.join(unknown)}: the sizes and tokens it was fitted on are not recorded, so "
+        yield Caution("range_unknown", what + "whether this is a projection is not known")
 
 
-def _about_taken(
-    options: Sequence[Option], taken: Recommendation, laws: LawsInHand
-) -> Iterator[Caution]:
-    """Laws by size and by compute that differ or mix; a far source loss; repeats that decide."""
+def _about_taken(taken: Recommendation, laws: LawsInHand) -> Iterator[Caution]:
+    """A source loss far beyond what its law was fitted on."""
     option, forgetting = taken.option, laws.find("forgetting")
-    other = [o for o in options if o.way.of_compute != option.way.of_compute]
-    if len({option.way.strategy for option in other}) == 1:
-        what = "laws by size and laws by compute stand side by side; they were fitted apart, and "
-        yield Caution("two_kinds", what + "their losses need not agree")
-    elif taken.rival:
-        kind = "compute" if taken.rival.way.of_compute else "size"
-        what = f"the laws by {kind} take `{taken.rival.name}` instead: these laws contradict each "
-        yield Caution("laws_disagree", what + "other")
     if forgetting and option.source_loss is not None and option.tokens is not None:
         low, high = forgetting.law.range.get("D", (0.0, math.inf))
         factor = max(option.tokens / high, low / option.tokens)
         if factor > SLACK:
-            what = f"the source loss of `{option.name}` lies {factor:.3g} times beyond what "
-            what += f"`{forgetting.name}` was fitted on in tokens: a projection, no prediction"
-            yield Caution("projection", what)
-    if taken.repeats_decide:
-        yield Caution(
-            "repeats_decide",
-            "with enough different text a worse option would be as good as the best, or "
-            "better; the rule for repeated text decides: its numbers are of training from "
-            "scratch, and a base's parameters count as filled by its own text",
-        )
+            what = f"the source loss of `{option.name}` is {factor:.3g} times beyond what "
+            yield Caution("projection", f"{what}`{forgetting.name}` was fitted on in tokens")
 
 
-def _row(option: Option, taken: bool) -> dict[str, str]:
+def _unspent(option: Option, plan: Plan) -> list[str]:
+    """What is left of the budget where the text ends first, and what would use it."""
+    budget = plan.question.flops
+    if not budget or option.flops > _UNSPENT * budget or not (option.epochs and option.tokens):
+        return []
+    what = f"unspent: {1.0 - option.flops / budget:.0%} of the budget, since the text is short: "
+    what += f"{show_count(option.way.unique)} tokens, read {option.epochs:.3g} times, and more "
+    what += "epochs are not known to help."
+    most = min(budget / 6.0 / option.tokens, plan.largest)
+    if option.way.base and most > _LARGER * option.way.base.params:
+        what += f" More text, or a base of up to {show_count(most)} parameters, would use it."
+    return [what]
+
+
+def _pilot(option: Option, question: Question) -> str:
+    """What would decide, and what it costs."""
+    flops = _PILOT * (question.flops or option.flops)
+    cost = ""
+    if cluster := question.cluster:
+        hours = cluster.hours(flops)
+        cost = f", {hours:.2g} h and {cluster.cost(hours):,.2g} US$"
+    return (
+        f"to be sure: small runs of both ways on your own text and tokenizer, {flops:.2g} FLOPs"
+        f"{cost}: a recipe with `pilot: {{source: …, target: …}}`, and `tongues study`."
+    )
+
+
+def _row(option: Option, question: Question) -> dict[str, str]:
     loss, flops, saved = f"{option.loss:.4g}", f"{option.flops:.3g}", option.compute_saved
     if ends := option.interval:
         loss += f" [{ends[0]:.4g}, {ends[1]:.4g}]"
@@ -239,21 +273,21 @@ def _row(option: Option, taken: bool) -> dict[str, str]:
         shown = f"none, {1 - saved:.3g} times as much"
     elif ends := option.compute_saved_interval:
         shown += f" [{ends[0]:.0%}, {ends[1]:.0%}]"
-    hours, cost = (
+    hours, cost, energy = (
         "" if amount is None else f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
-        for amount in (option.hours, option.cost)
+        for amount in (option.hours, option.cost, option.energy)
     )
     return {
-        "": "→" if taken else " ",
         "option": option.name,
         "parameters": "" if option.params is None else show_count(option.params),
         "tokens": "" if option.tokens is None else show_count(option.tokens),
+        "epochs": "" if option.epochs is None else f"{option.epochs:,.3g}",
         "loss": loss,
         "source loss": "" if option.source_loss is None else f"{option.source_loss:.4g}",
-        "FLOPs": flops,
-        "epochs": "" if option.epochs is None else f"{option.epochs:,.4g}",
+        "FLOPs": "" if question.cluster and question.flops else flops,
         "hours": hours,
         "US$": cost,
+        "kWh": energy,
         "memory/GPU": "" if option.memory_per_gpu is None else show_bytes(option.memory_per_gpu),
         "compute saved": shown,
         "projection": "yes" if option.projection else "",

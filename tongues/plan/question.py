@@ -1,108 +1,24 @@
-"""What is asked: the compute to spend or the loss to reach, and what is fixed beforehand.
-
-Amounts come as people write them behind an option: `1.4B`, `1e21`, `5%`, `llama=8B@15T`.
-"""
+"""What is asked: the compute to spend or the loss to reach, and what is fixed beforehand."""
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tongues.errors import Caution, UserError
-from tongues.hardware import PRICED, USUAL_MFU, Cluster, find_gpu
-from tongues.quantities import show_count
+from tongues.hardware import USUAL_MFU, Cluster, find_gpu, read_prices
+from tongues.plan.amounts import read_bytes, read_count, read_number, read_share, read_shares
+from tongues.plan.bases import BaseCheckpoint, bytes_per_token, read_base, sample_tokens
+from tongues.quantities import show_bytes, show_count
 
-__all__ = [
-    "USUAL_RATIO",
-    "BaseCheckpoint",
-    "Question",
-    "ask",
-    "read_base",
-    "read_count",
-    "read_number",
-    "read_share",
-    "read_shares",
-]
+__all__ = ["USUAL_RATIO", "Question", "ask"]
 
 USUAL_RATIO = 20.0  # tokens per parameter of the bases that laws of continued training know
-_COUNT = re.compile(r"^(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?([kMBGT]?)$")
-_SCALE = {"": 0, "k": 3, "M": 6, "B": 9, "G": 9, "T": 12}
 _LEAST = 1e6  # FLOPs; less than this trains nothing
 _LEAST_TEXT = 1e4  # tokens; no law of repeats was fitted on anywhere near as few
 _WAYS = "`--flops 1e21`, `--gpus 8 --gpu h100 --hours 72`, `--cost 5000 --gpu h100`"
-
-
-@dataclass(frozen=True, slots=True)
-class BaseCheckpoint:
-    """A checkpoint that training may continue from: its parameters, and the tokens it has read."""
-
-    name: str
-    params: float
-    tokens: float
-
-    @property
-    def ratio(self) -> float:
-        """Tokens it has read per parameter."""
-        return self.tokens / self.params
-
-
-def _value(text: str) -> float:
-    """A number; 40% is 0.4, and what is no number is NaN."""
-    try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        return math.nan
-
-
-def read_number(text: str, flag: str, most: float = math.inf) -> float:
-    """A number above 0; `flag` names the option in the UserError. 40% is 0.4."""
-    number = _value(text)
-    if not 0 < number <= most or math.isinf(number):
-        bound = "" if math.isinf(most) else f" and at most {most:g}"
-        raise UserError(f"`{text}` is no number above 0{bound}", where=flag)
-    return number
-
-
-def read_count(text: str, flag: str) -> float:
-    """A count above 0, which `k`, `M`, `B` (or `G`) and `T` scale."""
-    match = _COUNT.match(text.strip())
-    if match is None:
-        hint, bare = "write it like `1.4B`, `30M` or `1e21`", re.sub(r"[\s,]", "", text)
-        letter = bare[-1:].upper()  # of its scale, in the case that is read
-        if bare and _COUNT.match(scaled := bare[:-1] + {"K": "k"}.get(letter, letter)):
-            hint = f"did you mean `{scaled}`?"
-        raise UserError(f"`{text}` is no count", where=flag, hint=hint)
-    digits, exponent, letter = match.groups()
-    power = int(exponent or 0) + _SCALE[letter]
-    number = float(f"{digits.replace('_', '')}e{power}")  # read once: 1.4B is 1.4e9 to the last bit
-    if not 0 < number < math.inf:
-        raise UserError(f"`{text}` is not more than nothing, or more than can be", where=flag)
-    return number
-
-
-def read_share(text: str, flag: str) -> float:
-    """A share of at least 0 and below 1; 5% is 0.05."""
-    if not 0 <= (number := _value(text)) < 1:
-        hint = "write a share like `5%`, and several like `0,5%,20%`"
-        raise UserError(f"`{text}` is no share from 0 to below 100%", where=flag, hint=hint)
-    return number
-
-
-def read_shares(text: str, flag: str) -> tuple[float, ...]:
-    """Shares of at least 0 and below 1, in rising order: `0,5%,0.2`."""
-    return tuple(sorted({read_share(part.strip(), flag) for part in text.split(",")}))
-
-
-def read_base(text: str) -> BaseCheckpoint:
-    """A checkpoint written `NAME=PARAMS@TOKENS`."""
-    name, equals, sizes = text.rpartition("=")
-    params, at, tokens = sizes.partition("@")
-    if not (name.strip() and equals and at):
-        hint = "write `NAME=PARAMS@TOKENS`, such as `--base llama=8B@15T`"
-        raise UserError(f"`{text}` is no checkpoint", where="--base", hint=hint)
-    return BaseCheckpoint(name.strip(), read_count(params, "--base"), read_count(tokens, "--base"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +30,15 @@ class Question:
         make it another number by that rule; None: `flops`.
     target_loss: nats per token to reach with as few operations as possible.
     params, tokens: N or D that are settled already; with both, `flops` follows from them.
+    ratio: tokens per parameter, where that is settled.
     bases: checkpoints that training may continue from.
     available: tokens of different text in the target language; infinite when nobody counted.
+    text: the same in bytes; a base's tokenizer and `language` make tokens of it.
+    bytes_per_token: of that text, where it is known.
     replay: shares of source-language text to set out; none given leaves it to the planner.
-    keep: rise of the base's loss on its own language that is allowed, 0.01 for 1 %; None: no
-        share of replay is sought for it.
-    source_loss: the base's loss on its own language, nats per token.
+    max_forgetting: rise of the base's loss on its own language that is allowed, 0.01 for 1 %.
+    source_loss: the base's loss on its own language; base_loss: on the target, before training;
+        both in nats per token.
     cluster: what trains; None leaves hours and costs open.
     warnings: what had to be assumed.
     """
@@ -129,11 +48,16 @@ class Question:
     target_loss: float | None = None
     params: float | None = None
     tokens: float | None = None
+    ratio: float | None = None
     bases: tuple[BaseCheckpoint, ...] = ()
     available: float = math.inf
+    text: float | None = None
+    language: str = ""
+    bytes_per_token: float | None = None
     replay: tuple[float, ...] = ()
-    keep: float | None = None
+    max_forgetting: float | None = None
     source_loss: float | None = None
+    base_loss: float | None = None
     cluster: Cluster | None = None
     warnings: tuple[Caution, ...] = ()
 
@@ -142,6 +66,12 @@ class Question:
         if (self.flops is None) == (self.target_loss is None):
             raise ValueError("a question has either flops or a target_loss")
 
+    def unique(self, base: BaseCheckpoint | None) -> float:
+        """Tokens of different text there are, by the base's tokenizer or a new one."""
+        if self.text is None:
+            return self.available
+        return self.text / (self.bytes_per_token or bytes_per_token(self.language, base)[0])
+
     def to_json(self) -> dict[str, Any]:
         """The question as plain numbers; hours and costs where the compute is known."""
         plain: dict[str, Any] = {
@@ -149,13 +79,18 @@ class Question:
             "target_loss": self.target_loss,
             "params": self.params,
             "tokens": self.tokens,
+            "ratio": self.ratio,
             "available_tokens": None if math.isinf(self.available) else self.available,
-            "keep": self.keep,
+            "available_text": self.text,
+            "language": self.language or None,
+            "max_forgetting": self.max_forgetting,
             "source_loss": self.source_loss,
+            "base_loss": self.base_loss,
         }
         if cluster := self.cluster:
             plain |= {"gpu": cluster.gpu.name, "gpus": cluster.count, "mfu": cluster.mfu}
             plain |= {"peak_flops": cluster.gpu.peak, "price": cluster.price}
+            plain |= {"priced": cluster.gpu.priced, "grid": cluster.grid}
             if self.flops:
                 hours = cluster.hours(self.flops)
                 plain |= {"hours": hours, "cost": cluster.cost(hours)}
@@ -164,23 +99,29 @@ class Question:
 
 _READERS: Mapping[str, Callable[[str, str], float]] = {
     **dict.fromkeys(("flops", "params", "tokens", "cost", "gpus", "available_tokens"), read_count),
-    **dict.fromkeys(("hours", "target_loss", "source_loss", "price"), read_number),
+    **dict.fromkeys(("hours", "target_loss", "source_loss", "base_loss", "price"), read_number),
+    **dict.fromkeys(("ratio", "bytes_per_token", "grid"), read_number),
     "mfu": partial(read_number, most=1),
-    "keep": read_share,
+    "max_forgetting": read_share,
 }
 
 
 def ask(
     *,
     gpu: str | None = None,
+    prices: str | None = None,
     bases: Sequence[str] = (),
+    available_text: str | None = None,
+    language: str | None = None,
     replay: str | None = None,
     **words: str | float | None,
 ) -> Question:
     """The question from what a user typed behind each option; a UserError names a wrong one.
 
-    words: flops, hours, cost, target_loss, params, tokens, gpus, mfu, price, available_tokens,
-        keep and source_loss, as of `tongues plan`.
+    prices: a CSV file of accelerators and their prices.
+    words: flops, hours, cost, target_loss, params, tokens, ratio, gpus, mfu, price, grid,
+        available_tokens, bytes_per_token, max_forgetting, source_loss and base_loss, as of
+        `tongues plan`.
     """
     flags = {
         name: f"--{name.replace('_', '-')}" for name, word in words.items() if word is not None
@@ -198,10 +139,13 @@ def ask(
     if budgets and compute is not None:
         what = f"--params and --tokens settle the compute, and so does {budgets[0]}"
         raise UserError(what, code="two_budgets", hint="leave one of the three out")
-    unused = [flags[n] for n in ("gpus", "mfu", "price", "hours", "cost") if n in flags]
+    if "ratio" in flags and (N is not None or D is not None):
+        what = "--ratio settles both size and tokens"
+        raise UserError(what, where="--ratio", hint="leave out --params and --tokens")
+    unused = [flags[n] for n in ("gpus", "mfu", "price", "hours", "cost", "grid") if n in flags]
     if gpu is None and unused:
-        raise UserError(f"{unused[0]} says nothing without `--gpu`", hint="such as `--gpu h100`")
-    cluster, assumed = _cluster(gpu, given) if gpu else (None, ())
+        raise UserError(f"{unused[0]} needs `--gpu`", hint="such as `--gpu h100`")
+    cluster, assumed = _cluster(gpu, given, prices) if gpu else (None, ())
     compute = given.get("flops", compute)
     if cluster and "hours" in given:
         compute = cluster.flops(given["hours"])
@@ -209,45 +153,87 @@ def ask(
         compute = cluster.flops(cluster.hours_for(given["cost"]))
     if compute is not None and compute < _LEAST:
         raise UserError(f"{show_count(compute)} FLOPs train nothing", code="too_little")
-    available = given.get("available_tokens", math.inf)
-    if available < _LEAST_TEXT:
-        raise UserError(
-            f"`{words['available_tokens']}` is too little text: no law knows what so few tokens "
-            "teach",
-            where="--available-tokens",
-            code="too_little_text",
-            hint="count tokens, not documents; `100M` stands for a hundred million",
-        )
     named = tuple(read_base(text) for text in bases)
     if len({base.name for base in named}) < len(named):
         raise UserError("two checkpoints have one name", where="--base")
-    return Question(
+    size, per_token, counted = _text(available_text, language, given, named)
+    question = Question(
         flops=compute,
         target_loss=given.get("target_loss"),
         params=N,
         tokens=D,
+        ratio=given.get("ratio"),
         bases=named,
-        available=available,
+        available=given.get("available_tokens", math.inf),
+        text=size,
+        language=language or "",
+        bytes_per_token=per_token,
         replay=() if replay is None else read_shares(replay, "--replay"),
-        keep=given.get("keep"),
+        max_forgetting=given.get("max_forgetting"),
         source_loss=given.get("source_loss"),
+        base_loss=given.get("base_loss"),
         cluster=cluster,
-        warnings=assumed,
+        warnings=(*assumed, *counted),
     )
+    if question.unique(named[0] if named else None) < _LEAST_TEXT:
+        raise UserError(
+            f"`{words.get('available_tokens') or available_text}` is too little text: no law knows "
+            "what that few tokens teach",
+            where="--available-text" if size else "--available-tokens",
+            code="too_little_text",
+            hint="count tokens, not documents; `100M` is a hundred million",
+        )
+    return question
 
 
-def _cluster(gpu: str, given: Mapping[str, float]) -> tuple[Cluster, tuple[Caution, ...]]:
+def _text(
+    available: str | None,
+    language: str | None,
+    given: Mapping[str, float],
+    bases: Sequence[BaseCheckpoint],
+) -> tuple[float | None, float | None, tuple[Caution, ...]]:
+    """The text in bytes, its bytes per token where they do not depend on the base, and remarks."""
+    flag, per_token = "--available-text", given.get("bytes_per_token")
+    if available is None:
+        if per_token is not None:
+            raise UserError("--bytes-per-token needs `--available-text`", hint="such as `3GB`")
+        return None, None, ()
+    if "available_tokens" in given:
+        what = "--available-text and --available-tokens at once"
+        raise UserError(what, code="two_texts", hint="keep one of them")
+    amount, base = read_bytes(available, flag), bases[0] if bases else None
+    whose = "as given"
+    if isinstance(amount, Path):
+        amount, measured = sample_tokens(amount, base)
+        if per_token is None and not math.isnan(measured):
+            per_token, whose = measured, f"the tokenizer of `{base.name if base else ''}`, measured"
+    if per_token is None:
+        if not language:
+            hint = "add `--language sw` or `--bytes-per-token 3.5`"
+            raise UserError("bytes become tokens by a language", where=flag, hint=hint)
+        each, whose = bytes_per_token(language, base)
+    else:
+        each = per_token
+    what = f"{show_bytes(amount)} are {show_count(amount / each)} tokens of {each:.3g} bytes "
+    return amount, per_token, (Caution("bytes_per_token", f"{what}({whose})"),)
+
+
+def _cluster(
+    gpu: str, given: Mapping[str, float], prices: str | None
+) -> tuple[Cluster, tuple[Caution, ...]]:
     """The machine, and what was assumed about it."""
-    kind, count, assumed = find_gpu(gpu), given.get("gpus", 1.0), list[Caution]()
+    known = None if prices is None else read_prices(Path(prices))
+    kind, count, assumed = find_gpu(gpu, known), given.get("gpus", 1.0), list[Caution]()
     if count != round(count):
-        raise UserError(f"`{count:g}` is no whole number", where="--gpus")
+        raise UserError(f"`{count:g}` is not a whole number", where="--gpus")
     if "mfu" not in given:
         what = f"assumed: training reaches {USUAL_MFU:.0%} of the GPU's peak speed; hours and "
         what += "costs change in proportion, so measure yours and give it with --mfu"
         assumed.append(Caution("assumed_mfu", what))
     if "price" not in given:
-        what = f"assumed: one {kind.name} costs ${kind.price:.2f} an hour (renting on demand, "
-        what += f"{PRICED}, roughly); give your own with --price"
+        what = f"assumed: one {kind.name} costs ${kind.price:.2f} an hour ({kind.priced}); give "
+        what += "your own with --price or --prices"
         assumed.append(Caution("assumed_price", what))
     mfu, price = given.get("mfu", USUAL_MFU), given.get("price", kind.price)
-    return Cluster(kind, round(count), mfu, price), tuple(assumed)
+    grid = {"grid": given["grid"]} if "grid" in given else {}
+    return Cluster(kind, round(count), mfu, price, **grid), tuple(assumed)

@@ -1,42 +1,40 @@
-"""Which option to take, why, how sure that is, and within what range it does not matter."""
+"""Which option to take, why, how sure that is, and within what range it does not matter.
+
+The rule, in order. What cannot be run has been left out. Laws that contradict each other or their
+source, or that are of another kind of base, do not decide between training from scratch and
+continuing; then published measurements do, if they agree. Among the options of the way decided on,
+the cheapest whose loss is within `FLAT` of the lowest is taken.
+"""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tongues.plan.options import Option
+from tongues.plan.options import FLAT, Layout, Option
+from tongues.plan.published import Project, Verdict, usual_replay, verdict
 from tongues.plan.question import Question
+from tongues.plan.strategies import KEPT, far_base, starting_loss
 from tongues.plan.ways import first_reached
 from tongues.quantities import show_count
 
-__all__ = ["ADVISED_REPLAY", "FLAT", "KEPT", "FlatRange", "Recommendation", "recommend"]
+__all__ = ["FlatRange", "Recommendation", "recommend"]
 
-FLAT = 0.005  # a loss this little above the lowest is as good: laws are off by more beyond runs
-KEPT = 0.02  # rise of the source loss that counts as keeping the language where none is given
+_DECIDED = 0.8  # of the draws: from there laws decide between scratch and continuing
+_WORTHWHILE = 0.8  # of the compute: stopping early must save a fifth, or hours are off by more
 _ROUNDING = 1e-6  # of a share, and so of the rise it leads to
-ADVISED_REPLAY = "5 to 30 %"  # by the published study (Zheng et al. 2024)
-_ADVISED_SHARE = 0.1  # of it, where no law says more
 _SMALLER = 1.1  # times, from where a model counts as smaller
 _FAR = math.log(1e4)
 _SURE = 0.95
 _NAMED = 4  # options named in one sentence
 _THIN = "few_runs"  # caution of a law that rests on little
 
-_REPLAY = {
-    "unknown": "No law in hand tells how much of the source language is lost; the published study "
-    f"advises {ADVISED_REPLAY} of source text, at little cost to the target.",
-    "none": "None is needed to keep the source language {within}: {end}.{sure}",
-    "no share": "No share keeps the source language {within}; with {share}, {end}.",
-    "least": "{share} is the smallest share that keeps it {within}: {end}{cost}.{sure}",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class FlatRange:
-    """The sizes whose loss lies within `FLAT` of the lowest for the same FLOPs, and their tokens.
+    """The sizes whose loss is within `FLAT` of the lowest for the same FLOPs, and their tokens.
 
     The smallest size goes with the most tokens.
     """
@@ -55,119 +53,189 @@ class FlatRange:
 class Recommendation:
     """The option to take.
 
-    index: its place among the options. why, sure: in words. share: of the draws in which it is
-    better than every option that is not as good as it; None where the laws have none, or there is
-    nothing to win against. as_good: the others within `FLAT` of the best. replay: what to mix in.
-    replay_share: of source text, for the recipe.
-    rival: what laws of the other kind, by compute or by size, take instead.
-    repeats_decide: whether a worse option would be as good or better, were no text read again.
+    decided: False where neither laws nor published measurements decide; the option is then only
+        the one that the laws put first.
+    by: what decides: `laws` or `published`; empty where nothing does.
+    why, sure: in words. share: of the draws in which it is better than every option that is not as
+    good as it; None where there is nothing to win against. best: the option of the lowest loss.
+    as_good: the others within `FLAT` of it. replay: what to mix in. verdict: what published
+    projects say, where they were asked.
     """
 
     index: int
     option: Option
+    decided: bool
+    by: str
     why: str
     sure: str
     share: float | None
+    best: Option
     as_good: tuple[Option, ...]
     flat_range: FlatRange | None
     replay: str
-    replay_share: float
-    rival: Option | None
-    repeats_decide: bool
+    verdict: Verdict | None
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {
             "option": self.index,
             "name": self.option.name,
+            "decided": self.decided,
+            "by": self.by or None,
             "why": self.why,
             "sure": self.sure,
             "share_of_draws": self.share,
+            "best": self.best.name,
             "as_good": [option.name for option in self.as_good],
             "flat_range": self.flat_range and self.flat_range.to_json(),
             "replay": self.replay or None,
-            "replay_share": self.replay_share,
+            "replay_share": self.option.way.replay,
+            "projects": [str(one) for one in self.verdict.nearest] if self.verdict else [],
         }
 
 
 def recommend(
-    options: Sequence[Option], question: Question, starting: float | None
-) -> Recommendation:
-    """The option of the lowest loss, or of the fewest FLOPs to a target loss.
-
-    Where a smaller model comes within `FLAT` of the lowest loss, the smallest such is taken. Among
-    shares of replay the smallest that keeps the source language is; only laws of one kind are
-    compared where both strategies have one. `starting` is the base's loss on its own language,
-    nats per token.
-    """
+    layout: Layout, options: Sequence[Option], projects: Sequence[Project]
+) -> tuple[Recommendation, tuple[Option, ...]]:
+    """The option to take, and all options: with it where it stops earlier than those laid out."""
+    question, starting = layout.question, starting_loss(layout.laws, layout.question)
     ranked = _ranked(options, question, starting)
-    most, flops = ranked[0].loss * (1.0 + FLAT), np.array(ranked[0].flops)
+    decided, by, reason, judged = _strategy(ranked, question, projects)
+    ranked = [one for one in ranked if by != "published" or one.way.strategy == "cpt"]
+    best, flops = ranked[0], np.array(ranked[0].flops)
+    most = best.loss * (1.0 + FLAT)
     near = [o for o in ranked if (o.loss if question.flops else o.way.loss(flops)) <= most]
-    worse = [option for option in ranked if option not in near]
-    # a projection stands in for nothing but a projection
-    smaller = [
-        option
-        for option in near
-        if option.params and (near[0].params or 0) > option.params * _SMALLER
-        if near[0].projection or not option.projection
-    ]
-    best = near[0]
-    if question.flops:
-        best = min(smaller, key=lambda one: one.params or math.inf, default=best)
-    as_good = tuple(option for option in near if option is not best)
-    others = [option for option in options if option.way.of_compute != best.way.of_compute]
-    rival = None
-    if {one.way.strategy for one in others} == {"scratch", "cpt"}:
-        first = _ranked(others, question, starting)[0]
-        rival = first if first.way.strategy != best.way.strategy else None
-    decide = False
-    if any(option.epochs and option.epochs > 1 for option in ranked):
-        unlimited = [
-            replace(option.way, repeats=None).loss(flops) for option in (ranked[0], *worse)
-        ]
-        decide = any(loss <= unlimited[0] * (1.0 + FLAT) for loss in unlimited[1:])
-    share, sure = _certainty(best, as_good, worse, question, decide)
-    if rival:
-        kind = "compute" if rival.way.of_compute else "size"
-        sure += f" The laws by {kind} take `{rival.name}` instead: the laws contradict each other."
-    unknown = best.way.strategy == "cpt" and best.source_loss is None and not question.replay
+    taken = _cheapest(layout, near, most) if question.flops else best
+    every = list(options)
+    if taken.early:
+        every.insert(1 + next(i for i, o in enumerate(every) if o.way == taken.way), taken)
+    as_good = tuple(o for o in near if o.way != taken.way)
+    worse = [o for o in ranked if o not in near]
+    share, sure = _certainty(taken, as_good, worse, question)
+    taken_at = next(i for i, option in enumerate(every) if option is taken)
     return Recommendation(
-        index=next(i for i, option in enumerate(options) if option is best),
-        option=best,
-        why=_why(best, ranked, question),
-        sure=sure,
+        index=taken_at,
+        option=taken,
+        decided=decided,
+        by=by,
+        why=" ".join(filter(None, (_advice(taken, best, ranked, question, decided), reason))),
+        sure=sure if by != "published" else "",
         share=share,
+        best=best,
         as_good=as_good,
-        flat_range=_flat_range(best),
-        replay=_about_replay(best, options, question, starting),
-        replay_share=_ADVISED_SHARE if unknown else best.way.replay,
-        rival=rival,
-        repeats_decide=decide,
-    )
+        flat_range=_flat_range(taken),
+        replay=_about_replay(taken, question, starting, projects),
+        verdict=judged,
+    ), tuple(every)
 
 
 def _ranked(options: Sequence[Option], question: Question, starting: float | None) -> list[Option]:
     """The best first: the lowest loss, or the fewest FLOPs to a loss.
 
-    Of laws by size, or else by compute, if they speak of both strategies; else of all. Of every way
-    with the smallest share of replay that keeps the source language, or the one that loses least.
+    Of every way with the share of replay that was sought, or the smallest that keeps the source
+    language, or the one that loses least.
     """
-    kinds = ([o for o in options if o.way.of_compute == kind] for kind in (False, True))
     ways: dict[object, list[Option]] = {}
-    both = (like for like in kinds if len({o.way.strategy for o in like}) == 2)
-    for option in next(both, options):
+    for option in options:
         ways.setdefault(option.way.key, []).append(option)
     rivals = []
     for group in ways.values():
+        sought = [option for option in group if option.way.advice]
         rises = {i: r for i, o in enumerate(group) if (r := _rise(o, starting)) is not None}
         kept = [i for i, rise in rises.items() if rise <= _allowed(question)]
-        rivals.append(group[kept[0] if kept else min(rises, key=lambda i: rises[i], default=0)])
+        at = kept[0] if kept else min(rises, key=lambda i: rises[i], default=0)
+        rivals.append(sought[0] if sought else group[at])
     return sorted(rivals, key=lambda one: one.loss if question.flops else one.flops)
+
+
+def _strategy(
+    ranked: Sequence[Option], question: Question, projects: Sequence[Project]
+) -> tuple[bool, str, str, Verdict | None]:
+    """Whether and by what it is decided to continue or not, why in words, and the projects."""
+    first = {option.way.strategy: option for option in reversed(ranked)}
+    judged = _judge(first["cpt"], question, projects) if "cpt" in first else None
+    base = (first["cpt"].way.base or next(iter(question.bases), None)) if "cpt" in first else None
+    if base and question.language in base.languages and question.base_loss is None:
+        what = f"`{base.name}` knows `{question.language}` already, and projects that continued on "
+        what += "a language their base knew gained little or lost: measure the base first, and "
+        return False, "", f"{what}give its loss on your text by --base-loss.", judged
+    if len(first) == 1:
+        if judged and (ranked[0].tokens or 0.0) > judged.overtaken[1]:
+            return False, "", f"{judged.why[0].upper()}{judged.why[1:]}.", judged
+        return True, "laws", "", None
+    scratch, cpt = first["scratch"], first["cpt"]
+    conflict = _conflict(scratch, cpt)
+    share = float(_wins(cpt, [scratch], question)[0].mean())
+    alike = abs(math.log(scratch.loss / cpt.loss)) <= FLAT and question.flops is not None
+    if not conflict and (alike or max(share, 1.0 - share) >= _DECIDED):
+        return True, "laws", "", None
+    if not conflict:
+        conflict = f"continuing ends lower in {share:.0%} of their draws"
+    if judged and judged.continues:
+        return True, "published", f"The laws do not decide: {conflict}. {judged.why}.", judged
+    what = f" Published projects do not either: {judged.why}." if judged else ""
+    return False, "", f"{conflict[0].upper()}{conflict[1:]}.{what}", judged
+
+
+def _judge(cpt: Option, question: Question, projects: Sequence[Project]) -> Verdict | None:
+    """What published projects say about an option, with the first base where its law knows none."""
+    base = cpt.way.base or next(iter(question.bases), None)
+    if base is None or cpt.way.strategy == "scratch":
+        return None
+    return verdict(projects, base.params, cpt.tokens or cpt.flops / (6.0 * base.params))
+
+
+def _conflict(scratch: Option, cpt: Option) -> str:
+    """Why two laws must not be compared; empty where they may."""
+    laws = (*scratch.way.laws, *cpt.way.laws)
+    reasons = [one.contradiction for one in laws if one.contradiction]
+    if len({one.study for one in laws}) > 1:
+        names = " and ".join(f"`{one.name}`" for one in laws)
+        reasons.append(f"{names} are of different text and tokenizers")
+    if scratch.way.of_compute != cpt.way.of_compute:
+        reasons.append("one law is of size and tokens, the other of compute alone")
+    if cpt.way.base and far_base(cpt.way.base):
+        reasons.append(far_base(cpt.way.base))
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _wins(best: Option, others: Sequence[Option], question: Question) -> np.ndarray:
+    """Whether the best is better, for each of the others and each draw."""
+    draws = [
+        option.way.loss_draws(np.array(option.flops))
+        if question.target_loss is None
+        else option.way.compute_draws(question.target_loss, near=option.flops)
+        for option in (best, *others)
+    ]
+    count = max(map(len, draws))
+    own, rest = np.resize(draws[0], count), np.stack([np.resize(d, count) for d in draws[1:]])
+    return np.isfinite(own) & (own <= rest)  # what never gets there does not win
+
+
+def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
+    """The cheapest way to a loss of at most `most`, and of those alike the smallest model.
+
+    A projection replaces nothing but a projection.
+    """
+    candidates: list[Option] = []
+    for option in near:
+        enough = option.way.compute(most)
+        if enough < _WORTHWHILE * option.flops:
+            option = layout.option(option.way, enough, early=True)
+        candidates.append(option)
+    best = candidates[0]
+    candidates = [o for o in candidates if near[0].projection or not o.projection or o is best]
+    least = min(option.flops for option in candidates) / _WORTHWHILE
+    alike = [option for option in candidates if option.flops <= least]
+    smallest = min(alike, key=lambda one: one.params or math.inf)
+    if best in alike and (best.params or 0) <= (smallest.params or math.inf) * _SMALLER:
+        return best
+    return smallest
 
 
 def _allowed(question: Question) -> float:
     """The rise of the source loss that counts as keeping the language."""
-    return (KEPT if question.keep is None else question.keep) + _ROUNDING
+    return (KEPT if question.max_forgetting is None else question.max_forgetting) + _ROUNDING
 
 
 def _rise(option: Option, starting: float | None) -> float | None:
@@ -177,91 +245,71 @@ def _rise(option: Option, starting: float | None) -> float | None:
     return option.source_loss / starting - 1.0
 
 
-def _why(best: Option, ranked: Sequence[Option], question: Question) -> str:
-    first, others, way = ranked[0], [one for one in ranked if one is not best], best.way
-    start = f"Continue from {f'`{way.base.name}`' if way.base else 'a base'}"
-    parts = ["Train from scratch" if way.strategy == "scratch" else start]
-    parts += [f" with {way.replay * 100:g}% replay"] if way.replay else []
-    if best.params and best.tokens:
-        parts.append(f", {show_count(best.params)} parameters on {show_count(best.tokens)} tokens")
+def _advice(
+    taken: Option, best: Option, ranked: Sequence[Option], question: Question, decided: bool
+) -> str:
+    way, others = taken.way, [one for one in ranked if one.way != taken.way]
+    base = f"Continue from {f'`{way.base.name}`' if way.base else 'a base'}"
+    parts = ["Train from scratch" if way.strategy == "scratch" else base]
+    parts = parts if decided else [f"Not decided by these laws, which put `{taken.name}` first"]
+    parts += [f" with {way.replay * 100:g}% replay"] if way.replay and decided else []
+    if taken.params and taken.tokens:
+        parts.append(
+            f", {show_count(taken.params)} parameters on {show_count(taken.tokens)} tokens"
+        )
+    if taken.epochs and taken.epochs > 1:
+        parts.append(f" ({taken.epochs:.3g} epochs)")
     if question.target_loss is not None:
-        parts.append(f": {best.flops:.3g} FLOPs reach a loss of {question.target_loss:g}")
+        parts.append(f": {taken.flops:.3g} FLOPs reach a loss of {question.target_loss:g}")
         parts += [f", {o.flops:.3g} would by `{o.name}`" for o in others[:1]]
     else:
-        parts.append(f": a loss of {best.loss:.4g} nats per token")
+        parts.append(f": a loss of {taken.loss:.4g} nats per token")
         for other in others[:1]:
-            alike = abs(other.flops / best.flops - 1.0) < 0.01
+            alike = abs(other.flops / taken.flops - 1.0) < 0.01
             flops = "the same" if alike else f"{other.flops:.3g}"
             parts.append(f", against {other.loss:.4g} by `{other.name}` for {flops} FLOPs")
     parts.append(".")
-    if first is not best:
-        more = f"{best.loss / first.loss - 1.0:.2%} more, which hardly matters"
-        parts.append(f" That is {more}, and a smaller model is cheaper to use.")
-    if best.compute_saved is not None and best.compute_saved > 0:
-        ends, needed = best.compute_saved_interval, best.flops_from_scratch
+    if taken is not best and question.flops:
+        more = best.flops / taken.flops
+        what = f"costs {more:.2g} times as much" if more > 1.01 else "takes a larger model"
+        parts.append(f" The lowest loss, {best.loss:.4g} by `{best.name}`, {what}")
+        parts.append(f" for {1.0 - best.loss / taken.loss:.2%} less.")
+    if taken.compute_saved is not None and taken.compute_saved > 0 and decided:
+        ends, needed = taken.compute_saved_interval, taken.flops_from_scratch
         between = f"(95 %: {ends[0]:.0%} to {ends[1]:.0%}) " if ends else ""
         parts.append(f" From scratch the same loss takes {needed:.3g} FLOPs, so that ")
-        parts.append(f"{best.compute_saved:.0%} {between}is saved.")
-    if not others and not way.settled and best.params:
-        parts.append(" Of all sizes this one learns most from that compute.")
+        parts.append(f"{taken.compute_saved:.0%} {between}is saved.")
     return "".join(parts)
 
 
 def _certainty(
-    best: Option,
-    as_good: Sequence[Option],
-    worse: Sequence[Option],
-    question: Question,
-    repeats_decide: bool,
+    taken: Option, as_good: Sequence[Option], worse: Sequence[Option], question: Question
 ) -> tuple[float | None, str]:
-    """The share of draws in which the best beats all of the worse, and how sure that is in words.
-
-    The share is None without draws, or without a worse one.
-    """
-    way, share, parts = best.way, None, []
+    """The share of draws in which the option beats all of the worse, and how sure that is."""
+    way, share, parts = taken.way, None, []
     thin = "; ".join(dict.fromkeys(c.sentence for c in way.law.warnings if c.code == _THIN))
-    doubts = [f"the law `{way.law_name}` is shaky ({thin})"] if thin else []
-    doubts += ["the rule for repeated text decides, which no share counts"] * repeats_decide
-    if doubts:
-        parts.append(f"less than it looks: {', and '.join(doubts)}")
+    parts += [f"less than it looks: the law `{way.law_name}` is shaky ({thin})"] if thin else []
     if as_good:
-        names = _listed([one.name for one in (best, *as_good)])
+        names = _listed([one.name for one in (taken, *as_good)])
         parts.append(f"{names} come within {FLAT:.1%}: it hardly matters which")
-    if worse and all(option.way.law.draws for option in (best, *worse)):
-        draws = [
-            option.way.loss_draws(np.array(option.flops))
-            if question.target_loss is None
-            else option.way.compute_draws(question.target_loss, near=option.flops)
-            for option in (best, *worse)
-        ]
-        count = min(len(values) for values in draws)
-        own, others = draws[0][:count], np.stack([values[:count] for values in draws[1:]])
-        wins = np.isfinite(own) & (own <= others)  # what never gets there does not win
+    if worse:
+        wins = _wins(taken, worse, question)
         share = float(wins.all(0).mean())
-        fits = f"{len(next(iter(way.law.draws.values()))):,} resampled fits"
-        unclear = {
-            o.name: p for o, p in zip(worse, wins.mean(1).tolist(), strict=True) if p < _SURE
-        }
+        unclear = {o.name: p for o, p in zip(worse, wins.mean(1), strict=True) if p < _SURE}
         if unclear:
-            nearest = "against the nearest of them " if len(unclear) > 1 else ""
-            parts.append(
-                f"`{best.name}` cannot be told apart from {_listed(list(unclear))}: {nearest}"
-                f"it comes out better in {min(unclear.values()):.1%} of {fits}"
-            )
+            closest = "against the closest of them " if len(unclear) > 1 else ""
+            what = f"there is no significant difference from {_listed(list(unclear))}: {closest}"
+            parts.append(f"{what}`{taken.name}` is better in {min(unclear.values()):.1%} of draws")
         else:
             rest = f"`{worse[0].name}`" if len(worse) == 1 else "each of the others"
-            parts.append(f"in {share:.1%} of {fits} `{best.name}` comes out better than {rest}")
-    elif worse:
-        rest = "for the others it is " if as_good else ""
-        parts.append(f"{rest}not known: the laws have no intervals")
+            parts.append(f"in {share:.1%} of draws `{taken.name}` is better than {rest}")
     elif not as_good:
-        none = "" if way.law.draws else ", and the law has no intervals"
-        parts.append(f"there is no other option to weigh it against{none}")
-    if best.params_interval:
-        low, high = (show_count(end) for end in best.params_interval)
-        parts.append(f"the best size lies between {low} and {high} (95 %)")
-    if best.farthest:
-        parts.append(f"it is a projection, {best.farthest}")
+        parts.append("there is no other option to weigh it against")
+    if taken.params_interval:
+        low, high = (show_count(end) for end in taken.params_interval)
+        parts.append(f"the best size is between {low} and {high} (95 %)")
+    if taken.farthest:
+        parts.append(f"it is a projection, {taken.farthest}")
     return share, " ".join(f"{part[0].upper()}{part[1:]}." for part in parts)
 
 
@@ -273,30 +321,34 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _about_replay(
-    best: Option, options: Sequence[Option], question: Question, starting: float | None
+    taken: Option, question: Question, starting: float | None, projects: Sequence[Project]
 ) -> str:
     """What share of source text to mix in, and why."""
-    way, change = best.way, _rise(best, starting)
+    way, change = taken.way, _rise(taken, starting)
     if way.strategy == "scratch":
         return ""
     if change is None:
-        return _REPLAY["unknown"]
-    kept, sure, cost = change <= _allowed(question), "", ""
-    if way.advice and way.advice.interval is None:
-        sure = " How sure that share is, is not known: the law has no intervals."
-    elif way.advice and way.advice.interval:
-        low, high = way.advice.interval
-        sure = f" It lies between {low * 100:.2g}% and {high * 100:.2g}% (95 %)."
-        if math.isinf(high):
-            sure = f" It may be as little as {low * 100:.2g}%, and no share may suffice (95 %)."
-    without = [one for one in options if not one.way.replay and one.way.key == way.key]
-    if way.replay and without:
-        cost = f", and the target loss is {best.loss:.4g} instead of {without[0].loss:.4g}"
-    case = "no share" if not kept else "least" if way.replay else "none"
-    end = f"the source loss goes from {starting:.3f} to {best.source_loss:.3f} ({change:+.1%})"
+        share, replayed = usual_replay(projects)
+        english = sorted(p.english for p in replayed if p.english is not None)
+        what = f"no law here measures forgetting. {share:.0%} is the median of {len(replayed)} "
+        what += f"published projects that replayed; their English changed by {english[0]:+.0f} to "
+        what += f"{english[-1]:+.0f} points (median {english[len(english) // 2]:+.0f})"
+        if question.max_forgetting is not None:
+            what += f". Whether it keeps {question.max_forgetting * 100:g}% only runs at two "
+            what += "shares can tell: fit `--law forgetting` to them"
+        return f"{what}."
     within = f"within {(_allowed(question) - _ROUNDING) * 100:g}%"
-    share = f"{way.replay * 100:g}%"
-    return _REPLAY[case].format(within=within, end=end, share=share, cost=cost, sure=sure)
+    end = f"the source loss goes from {starting:.3f} to {taken.source_loss:.3f} ({change:+.1%})"
+    if change > _allowed(question):
+        return f"{way.replay * 100:g}% does not keep the source language {within}: {end}."
+    advice = way.advice
+    if advice is None:
+        return f"{way.replay * 100:g}% keeps the source language {within}: {end}."
+    likely = "" if advice.likely is None else f" with a probability of {advice.likely:.0%}"
+    none = f"none is needed to keep the source language {within}{likely}"
+    least = f"{way.replay * 100:g}% is the smallest share that keeps it {within}{likely}"
+    outside = " It is outside the shares that the law was fitted on." if advice.outside else ""
+    return f"{least if way.replay else none}: {end}.{outside}"
 
 
 def _flat_range(option: Option) -> FlatRange | None:

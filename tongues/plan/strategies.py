@@ -1,4 +1,4 @@
-"""Which ways the laws in hand speak of: from scratch, and continued from each base."""
+"""The ways of training that the laws describe: from scratch, and continued from each base."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,115 +7,155 @@ from dataclasses import replace
 import numpy as np
 
 from tongues.errors import Caution, UserError
-from tongues.laws import preset
-from tongues.laws.inverse import LeastReplay, find_replay
-from tongues.plan.laws import LawsInHand, of_compute
+from tongues.laws import Law, preset
+from tongues.laws.uncertainty import percentiles
+from tongues.plan.bases import BaseCheckpoint
+from tongues.plan.laws import Known, LawsInHand, of_compute, published_law
+from tongues.plan.published import Project, usual_replay
 from tongues.plan.question import USUAL_RATIO, Question
-from tongues.plan.ways import Repeats, Way, without_repeats
+from tongues.plan.ways import Repeats, ReplayAdvice, Way, without_repeats
 
-__all__ = ["comparison", "doubts", "starting_loss", "ways_of"]
+__all__ = ["KEPT", "LIKELY", "comparison", "doubts", "far_base", "starting_loss", "ways_of"]
 
-_BORROWED = "muennighoff2023"  # whose value of repeats is used where no law in hand has one
-_REPLAY = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5)
+KEPT = 0.02  # rise of the source loss that counts as keeping the language where none is given
+LIKELY = 0.9  # probability with which a share of replay must keep it
+_BORROWED = "muennighoff2023"  # whose value of repeats is used where no law here has one
+_BORROWED_CPT = "zheng2024-cpt"
+# Epochs after which repeats no longer help: from scratch they are worth little after 16
+# (Muennighoff et al. 2023), best are 15 to 20 in mixtures (arXiv 2605.12715); of the published
+# projects that continued a base none read its text more than 5 times and gained by it.
+_MOST_EPOCHS = {"scratch": 16.0, "cpt": 5.0}
+_MOST_REPLAY = 0.95
 _FAR = 2.0  # times the usual ratio beyond which a base is another kind of base
-_ROUNDS = 50
+_ROUNDS = 20
 _CLOSE = 1e-6
-_DIGITS = 2  # of a share, which is rounded up to them
 
 
-def ways_of(laws: LawsInHand, question: Question) -> list[Way]:
-    """Every way of the laws in hand, continued ones from every base and at every replay share.
+def ways_of(
+    laws: LawsInHand, question: Question, projects: Sequence[Project]
+) -> tuple[list[Way], list[Caution]]:
+    """Every way that the laws describe, continued ones from every base and with shares of replay.
 
-    A UserError when a share is sought that keeps the source language, and there is none.
+    And why bases are left out: no share keeps the source language. A UserError where that is all.
     """
-    ways = list(_plain_ways(laws, question))
-    shares = question.replay or (_REPLAY if laws.find("forgetting") else (0.0,))
-    kept = {} if question.keep is None else _shares_to_keep(ways, laws, question, question.keep)
-    every: list[Way] = []
-    for way in ways:
+    forgetting, starting = laws.find("forgetting"), starting_loss(laws, question)
+    ways: list[Way] = []
+    refusals: list[UserError] = []
+    for way in _plain_ways(laws, question):
         if way.strategy == "scratch":
-            every.append(way)
+            ways.append(way)
             continue
-        advice = kept.get(way.name)
-        wanted: set[float] = {*shares} | ({advice.share} if advice else set())
-        for share in sorted(wanted):
+        shares: dict[float, ReplayAdvice | None] = dict.fromkeys(question.replay)
+        if forgetting and starting is not None and not way.of_compute:
+            try:
+                advice = _share_to_keep(way, forgetting.law, starting, question)
+                shares = {0.0: None} | shares | {advice.share: advice}
+            except UserError as error:
+                refusals.append(error)
+                if question.max_forgetting is not None:
+                    continue
+        if not shares:
+            usual = way.base or question.max_forgetting is not None
+            shares[usual_replay(projects)[0] if usual else 0.0] = None
+        for share, advice in sorted(shares.items()):
             name = f"{way.name}, {share * 100:g}% replay" if share else way.name
-            sought = advice if advice and advice.share == share else None
-            every.append(replace(way, name=name, replay=share, advice=sought))
-    return every
+            ways.append(replace(way, name=name, replay=share, advice=advice))
+    if refusals and not any(way.strategy == "cpt" for way in ways):
+        raise refusals[0]
+    left = [Caution(error.code, error.what) for error in refusals]
+    return ways, left if question.max_forgetting is not None else []
 
 
 def _plain_ways(laws: LawsInHand, question: Question) -> Iterator[Way]:
     """Every way without replay."""
-    repetition, scratch, cpt = (laws.find(role) for role in ("repetition", "scratch", "cpt"))
-    unseen = scratch.law if scratch else without_repeats(repetition.law) if repetition else None
-    repeats = None
-    if not math.isinf(question.available):
-        law = repetition.law if repetition else preset(_BORROWED)
-        repeats = Repeats(
-            unique=question.available,
-            R_D=law.params["R_D"],
-            R_N=law.params["R_N"],
-            draws={name: law.draws[name] for name in ("R_D", "R_N") if name in law.draws},
-            fallback=unseen or without_repeats(law),
-            borrowed="" if repetition else _BORROWED,
-        )
-    settled = {"params": question.params, "tokens": question.tokens, "repeats": repeats}
-    if unseen and (known := scratch or repetition):
-        yield Way("scratch", "scratch", known.name, unseen, **settled)
-    if known := laws.find("scratch by compute"):
-        yield Way("scratch, by compute alone", "scratch", known.name, known.law)
+    scratch, cpt = laws.all("scratch"), laws.all("cpt")
+    by_compute = {name: laws.all(f"{name} by compute") for name in ("scratch", "cpt")}
+    repetition = laws.find("repetition")
+    if repetition and not scratch:
+        unseen = replace(repetition, law=without_repeats(repetition.law), strategy="scratch")
+        scratch = (unseen,)
+    if question.bases and not cpt and not by_compute["cpt"]:
+        cpt = (published_law(_BORROWED_CPT),)
+    free = question.params is None and question.tokens is None and question.ratio is None
+    if scratch:
+        others = by_compute["scratch"] if free else ()
+        repeats = _repeats(repetition, scratch[0].law, question, None, "scratch")
+        way = Way("scratch", "scratch", (*scratch, *others), params=question.params)
+        yield replace(way, tokens=question.tokens, ratio=question.ratio, repeats=repeats)
+    elif by_compute["scratch"]:
+        yield Way("scratch, by compute alone", "scratch", by_compute["scratch"])
+    fallback = (scratch or cpt or (None,))[0]
     if cpt:
-        way = Way("cpt", "cpt", cpt.name, cpt.law, **settled)
-        for base in question.bases:
-            yield replace(way, name=f"cpt from {base.name}", base=base, params=base.params)
-        if not question.bases:
+        for base in question.bases or (None,):
+            others = by_compute["cpt"] if free and base is None else ()
+            law = fallback.law if fallback else None
+            repeats = _repeats(repetition, law, question, base, "cpt")
+            way = Way("cpt", "cpt", (*cpt, *others), params=question.params, repeats=repeats)
+            way = replace(way, tokens=question.tokens, ratio=question.ratio)
+            if base:
+                way = replace(way, name=f"cpt from {base.name}", base=base, params=base.params)
             yield way
-    if known := laws.find("cpt by compute"):
-        yield Way("cpt, by compute alone", "cpt", known.name, known.law)
+    elif by_compute["cpt"]:
+        yield Way("cpt, by compute alone", "cpt", by_compute["cpt"])
 
 
-def comparison(way: Way, ways: list[Way]) -> Way | None:
+def _repeats(
+    repetition: Known | None,
+    fallback: Law | None,
+    question: Question,
+    base: BaseCheckpoint | None,
+    strategy: str,
+) -> Repeats | None:
+    unique = question.unique(base)
+    if math.isinf(unique):
+        return None
+    law = repetition.law if repetition else preset(_BORROWED)
+    return Repeats(
+        unique=unique,
+        R_D=law.params["R_D"],
+        R_N=law.params["R_N"],
+        most=_MOST_EPOCHS[strategy],
+        fallback=fallback,
+        borrowed="" if repetition else _BORROWED,
+    )
+
+
+def comparison(way: Way, ways: Sequence[Way]) -> Way | None:
     """What a continued way is measured against: training from scratch, at its best sizes.
 
     At the same size where that was settled for both; a base's size is no such choice.
     """
     scratch = [one for one in ways if one.strategy == "scratch"]
-    like = [one for one in scratch if one.of_compute == way.of_compute] or scratch
-    if way.strategy == "scratch" or not like:
+    if way.strategy == "scratch" or not scratch:
         return None
-    return replace(like[0], params=None if way.base else like[0].params, tokens=None)
+    return replace(scratch[0], params=None if way.base else scratch[0].params, tokens=None)
 
 
 def doubts(laws: LawsInHand, question: Question) -> Iterator[Caution]:
     """What about the laws and bases together a reader must know."""
     by_size, by_compute = laws.find("cpt"), laws.find("cpt by compute")
     forgetting = laws.find("forgetting")
-    if question.bases and not by_size:
-        what = "no law of continued training is in hand"
-        if by_compute:
-            what = f"`{by_compute.name}` knows compute alone, not the size of a base"
-        yield Caution("bases_unused", f"{what}; give a `cpt` law by `--law` to weigh the bases")
+    if question.bases and by_compute and not by_size:
+        what = f"`{by_compute.name}` knows compute alone, not the size of a base; give a `cpt` law "
+        yield Caution("bases_unused", what + "by `--law` to weigh the bases")
+    if question.bases and not by_size and not by_compute:
+        what = f"no law of continued training was given, so `{_BORROWED_CPT}` is taken; it is of "
+        yield Caution("borrowed_cpt", what + "other text and another tokenizer")
     for known in laws.known:
-        if of_compute(known.law) and not math.isinf(question.available):
+        if of_compute(known.law) and not math.isinf(question.unique(None)):
             what = f"`{known.name}` knows compute alone and not how often text is read; "
-            yield Caution("available_unused", what + "--available-tokens changes nothing about it")
+            yield Caution("available_unused", what + "the available text changes nothing about it")
     if (by_size or by_compute) and not (by_size and question.bases):
         yield Caution(
             "base_presumed",
             "continued training presumes a base of that very size, trained on the source language; "
             "what the base cost is not counted. Name those you may start from by --base",
         )
-    for base in question.bases if by_size else ():
-        if base.ratio > _FAR * USUAL_RATIO:
-            yield Caution(
-                "overtrained_base",
-                f"`{base.name}` has read {base.ratio:,.0f} tokens per parameter; laws of continued "
-                f"training are fitted on bases at about {USUAL_RATIO:.0f}, and how one this far "
-                "beyond learns another language is not known",
-            )
+    for base in question.bases:
+        if far_base(base):
+            yield Caution("overtrained_base", far_base(base))
     if question.replay and not forgetting:
-        what = "what replay keeps of the source language is not told: no forgetting law is in hand"
+        what = "what replay keeps of the source language is not known without a forgetting law"
         yield Caution("no_forgetting_law", what)
     if forgetting and (by_size or by_compute) and not question.source_loss:
         middle = starting_loss(laws, question)
@@ -126,8 +166,18 @@ def doubts(laws: LawsInHand, question: Question) -> Iterator[Caution]:
                 "middle of what the forgetting law was fitted on; give yours by --source-loss",
             )
         else:
-            what = "what replay keeps is not told: give the base's loss on its own language by "
+            what = "what replay keeps is not known: give the base's loss on its own language by "
             yield Caution("source_loss_missing", what + "--source-loss")
+
+
+def far_base(base: BaseCheckpoint) -> str:
+    """Why laws of continued training do not apply to a base; empty where they may."""
+    if not base.ratio > _FAR * USUAL_RATIO:
+        return ""
+    return (
+        f"`{base.name}` has read {base.ratio:,.0f} tokens per parameter, and laws of continued "
+        f"training are fitted on bases at about {USUAL_RATIO:.0f}"
+    )
 
 
 def starting_loss(laws: LawsInHand, question: Question) -> float | None:
@@ -139,50 +189,47 @@ def starting_loss(laws: LawsInHand, question: Question) -> float | None:
     return math.sqrt(low * high)
 
 
-def _shares_to_keep(
-    ways: Sequence[Way], laws: LawsInHand, question: Question, tolerance: float
-) -> dict[str, LeastReplay]:
-    """For each continued way, by its name, the least share that keeps the source language.
+def _share_to_keep(way: Way, law: Law, starting: float, question: Question) -> ReplayAdvice:
+    """The least share of replay with which a way keeps the source language, in steps of 0.1 %.
 
-    Ways that no share keeps are left out; a UserError when none is left, or what is missing.
+    With a probability of `LIKELY` over the law's draws. The run's tokens depend on the share.
     """
-    known, starting = laws.find("forgetting"), starting_loss(laws, question)
-    continued = [way for way in ways if way.strategy == "cpt" and not way.of_compute]
-    if known is None:
-        what, code = "no law in hand tells what replay keeps", "no_forgetting_law"
-        hint = "fit one to your runs by `tongues fit --law forgetting`, and give it by `--law`"
-        raise UserError(what, where="--keep", hint=hint, code=code)
-    if starting is None:
-        what, code = "the base's loss on its own language is not known", "source_loss_missing"
-        raise UserError(what, where="--keep", hint="give it by --source-loss", code=code)
-    if not continued:
-        what = "no law by size and tokens tells of continued training"
-        raise UserError(what, where="--keep", hint="give a `cpt` law by `--law`", code="no_cpt_law")
-    kept: dict[str, LeastReplay] = {}
-    refusals: list[UserError] = []
-    for way in continued:
-        advice = LeastReplay(0.0, None)
-        try:
-            for _ in range(_ROUNDS):  # the run's tokens themselves depend on the share
-                mixed = replace(way, replay=advice.share)
-                budget = question.flops or mixed.compute(question.target_loss or math.nan)
-                tokens = float(mixed.sizes(np.array(budget))[1])
-                if not math.isfinite(tokens):
-                    what = f"`{way.name}` does not get there with {advice.share * 100:.2g}% of "
-                    hint = "ask for a higher loss"
-                    raise UserError(what + "replay", hint=hint, code="loss_out_of_reach")
-                before, advice = advice, find_replay(known.law, tolerance, tokens, starting)
-                if abs(advice.share - before.share) <= _CLOSE:
-                    break
-        except UserError as error:
-            refusals.append(error)
-            continue
-        if advice.share:  # rounded up: 7.31 % is 7.4 %
-            step = 10.0 ** (math.floor(math.log10(advice.share)) + 1 - _DIGITS)
-            share = f"{math.ceil(advice.share / step - _CLOSE) * step:.{_DIGITS}g}"
-            advice = replace(advice, share=float(share))
-        kept[way.name] = advice
-    if not kept:
-        first = refusals[0]
-        raise UserError(first.what, where="--keep", hint=first.hint, code=first.code)
-    return kept
+    tolerance = KEPT if question.max_forgetting is None else question.max_forgetting
+    level, where = (1.0 + tolerance) * starting, "--max-forgetting"
+    share, advice = 0.0, ReplayAdvice(0.0, None, None, outside=False)
+    grid = np.linspace(0.0, _MOST_REPLAY, round(_MOST_REPLAY * 1000) + 1)
+    for _ in range(_ROUNDS):
+        mixed = replace(way, replay=share)
+        budget = question.flops or mixed.compute(question.target_loss or math.nan)
+        tokens = float(mixed.sizes(np.array(min(budget, mixed.most_flops())))[1])
+        if not math.isfinite(tokens):
+            what = f"`{way.name}` does not get there with {share * 100:.2g}% of replay"
+            hint = "ask for a higher loss"
+            raise UserError(what, where=where, hint=hint, code="loss_out_of_reach")
+        at = {"D": np.full_like(grid, tokens), "r": grid, "S": np.full_like(grid, starting)}
+        losses = law.loss_draws(**at) if law.draws else law.loss(**at)[None]
+        kept = losses <= level
+        likely = kept.mean(0)
+        enough = likely >= (LIKELY if law.draws else 1.0)
+        if not enough.any():
+            best = int(np.argmax(likely))
+            with_best = f"; {grid[best]:.0%} does in {likely[best]:.0%} of the law's draws"
+            raise UserError(
+                f"`{way.name}`: no share of replay keeps the source's loss of {starting:.3f} "
+                f"within {tolerance * 100:g}% over {tokens:.3g} tokens by this law with a "
+                f"probability of {LIKELY:.0%}{with_best if law.draws else ''}",
+                where=where,
+                hint="allow a higher rise, or fewer tokens",
+                code="cannot_keep",
+            )
+        index = int(np.argmax(enough))
+        before, share = share, float(f"{grid[index]:.3f}")
+        measured = law.range.get("r", (0.0, 1.0))
+        advice = ReplayAdvice(share, None, None, not measured[0] <= share <= measured[1])
+        if law.draws:
+            low, high = percentiles(np.where(kept.any(1), grid[np.argmax(kept, axis=1)], np.inf))
+            ends = (float(low), float(high))
+            advice = replace(advice, likely=float(likely[index]), interval=ends)
+        if abs(share - before) <= _CLOSE:
+            return advice
+    return advice

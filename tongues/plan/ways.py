@@ -4,27 +4,20 @@ Sizes and losses that have no closed form are searched for: on a grid, then clos
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from tongues.laws import Law, allocate
-from tongues.laws.inverse import LeastReplay
-from tongues.laws.uncertainty import upright
-from tongues.plan.laws import of_compute
-from tongues.plan.question import USUAL_RATIO, BaseCheckpoint
+from tongues.plan.bases import BaseCheckpoint
+from tongues.plan.laws import Known, of_compute
+from tongues.plan.question import USUAL_RATIO
 
-__all__ = [
-    "Repeats",
-    "Way",
-    "filled_by",
-    "first_reached",
-    "minimise",
-    "reached_in_draws",
-    "without_repeats",
-]
+__all__ = ["Repeats", "ReplayAdvice", "Way", "filled_by", "first_reached", "minimise"]
+__all__ += ["reached_in_draws", "without_repeats"]
 
 _SMALLEST = 10.0  # parameters, and tokens, that a search considers
 _LARGEST = 1e13  # parameters that it considers where no range of the law is known
@@ -43,7 +36,6 @@ _SIZES = (math.log(1e-3), math.log(1e30))  # parameters among which the best siz
 _BISECTIONS = 55  # halvings: from these bounds to beyond what rounding shows
 _NUDGE = 1e-4
 
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 
@@ -56,39 +48,26 @@ class Repeats:
 
     unique: U, tokens of different target text there are.
     R_D, R_N: decay of the value of repeats, and of parameters in excess.
-    draws: bootstrap draws of the two, where their law has some.
-    fallback: the law whose optimum stands in where a law has none of its own.
-    borrowed: the published law that the two numbers were taken from, if none in hand tells.
+    most: epochs beyond which nobody has measured that reading again still helps.
+    fallback: the law whose optimum counts where a law has none of its own.
+    borrowed: the published law that the two numbers were taken from, if no law here has them.
     """
 
     unique: float
     R_D: float
     R_N: float
-    draws: Mapping[str, np.ndarray] = field(default_factory=dict)
+    most: float = math.inf
     fallback: Law | None = None
     borrowed: str = ""
 
-    def loss(self, law: Law, N: np.ndarray, D: np.ndarray, full: np.ndarray | float) -> np.ndarray:
-        """The loss of N parameters on D tokens; `full` of them other text has filled already."""
+    def worth(
+        self, law: Law, N: np.ndarray, D: np.ndarray, full: np.ndarray | float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """N' and D'; `full` of the N parameters other text has filled already."""
         own = filled_by(law, self.unique)
         if math.isinf(own) and self.fallback:
             own = filled_by(self.fallback, self.unique)
-        size = _worth(N, np.maximum(own, full), self.R_N)
-        return law.loss(size, _worth(D, self.unique, self.R_D))
-
-    def loss_draws(
-        self, law: Law, N: np.ndarray, D: np.ndarray, full: np.ndarray | float
-    ) -> np.ndarray:
-        """The same for every draw of the law, along a new first axis."""
-        N, D = np.broadcast_arrays(N, D)
-        own = _filled(law, self.unique, in_draws=True)
-        decays = {"R_D": self.R_D, "R_N": self.R_N} | dict(self.draws)
-        decays = {name: np.resize(value, len(own)) for name, value in decays.items()}
-        if self.fallback and np.isinf(own).any():
-            own = np.where(np.isinf(own), filled_by(self.fallback, self.unique), own)
-        of = upright({**law.draws, **decays, "own": own}, N.ndim)
-        size = _worth(N, np.maximum(of["own"], full), of["R_N"])
-        return law.equation.loss(of, {"N": size, "D": _worth(D, self.unique, of["R_D"])})
+        return _worth(N, np.maximum(own, full), self.R_N), _worth(D, self.unique, self.R_D)
 
 
 def without_repeats(law: Law) -> Law:
@@ -103,34 +82,30 @@ def without_repeats(law: Law) -> Law:
     )
 
 
-def filled_by(law: Law, tokens: float) -> float:
-    """The compute-optimal size that goes with so many tokens; infinite where there is none."""
-    return float(_filled(law, tokens, in_draws=False))
-
-
 @lru_cache(maxsize=256)
-def _filled(law: Law, tokens: float, *, in_draws: bool) -> np.ndarray:
-    """The size at which neither more parameters nor more tokens help, their product held."""
-    form, params = law.equation, law.draws if in_draws else law.params
-    shape = np.shape(next(iter(params.values())))
-    low, high = (np.full(shape, end) for end in _SIZES)
+def filled_by(law: Law, tokens: float) -> float:
+    """The compute-optimal size for that many tokens; infinite where there is none.
 
-    def rises(x: np.ndarray) -> np.ndarray:
+    The size at which neither more parameters nor more tokens help, their product held.
+    """
+
+    def rises(x: float) -> bool:
         larger, smaller = (
-            form.loss(params, {"N": np.exp(x + step), "D": tokens * np.exp(-step)})
-            for step in (np.float64(_NUDGE), np.float64(-_NUDGE))
+            float(law.loss(math.exp(x + step), tokens * math.exp(-step)))
+            for step in (_NUDGE, -_NUDGE)
         )
         return larger > smaller
 
-    outside = rises(low) | ~rises(high)
+    low, high = _SIZES
+    if rises(low) or not rises(high):
+        return math.inf
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
-        past = rises(middle)
-        low, high = np.where(past, low, middle), np.where(past, middle, high)
-    return np.where(outside, np.inf, np.exp((low + high) / 2.0))
+        low, high = (low, middle) if rises(middle) else (middle, high)
+    return math.exp((low + high) / 2.0)
 
 
-def _worth(amount: np.ndarray, whole: np.ndarray | float, decay: np.ndarray | float) -> np.ndarray:
+def _worth(amount: np.ndarray, whole: np.ndarray | float, decay: float) -> np.ndarray:
     """What an amount beyond `whole` is still worth; `whole` may be infinite."""
     beyond = np.maximum(amount / whole - 1.0, 0.0)
     bounded = np.where(np.isinf(whole), 0.0, whole)
@@ -138,33 +113,60 @@ def _worth(amount: np.ndarray, whole: np.ndarray | float, decay: np.ndarray | fl
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way of training: a law, from where, with how much replay, and what is settled.
+class ReplayAdvice:
+    """The smallest share of replay that keeps the source language, and how likely it does.
 
-    law: of loss by N and D, none of it read again, or by C alone.
+    likely: the probability that the loss stays within the tolerance; None where the law has no
+    draws. interval: 95 % of the share that is just enough. outside: whether the share is beyond
+    those that the law was fitted on.
+    """
+
+    share: float
+    likely: float | None
+    interval: tuple[float, float] | None
+    outside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of training: its laws, from where, with how much replay, and what is settled.
+
+    laws: of loss by N and D, none of it read again, or by C alone. Several are several opinions:
+        the loss is their geometric mean, and their draws are pooled.
     base: the checkpoint to continue from, which settles N.
     replay: share of the tokens that are source-language text.
     advice: why that share, where it was sought to keep the source language.
     params, tokens: N and D where they are settled; otherwise they follow from the compute.
+    ratio: tokens per parameter, where that is settled.
     repeats: how much different target text there is, and what a repeat is worth; None where there
         is no end of it.
     """
 
     name: str
     strategy: str
-    law_name: str
-    law: Law
+    laws: tuple[Known, ...]
     base: BaseCheckpoint | None = None
     replay: float = 0.0
-    advice: LeastReplay | None = None
+    advice: ReplayAdvice | None = None
     params: float | None = None
     tokens: float | None = None
+    ratio: float | None = None
     repeats: Repeats | None = None
 
     @property
-    def key(self) -> tuple[str, BaseCheckpoint | None, str]:
+    def law(self) -> Law:
+        """The law that chooses its size."""
+        return self.laws[0].law
+
+    @property
+    def law_name(self) -> str:
+        """The names of its laws."""
+        return " and ".join(one.name for one in self.laws)
+
+    @property
+    def key(self) -> tuple[str, BaseCheckpoint | None]:
         """What ways have in common that differ in their share of replay alone."""
-        return self.strategy, self.base, self.law_name
+        return self.strategy, self.base
 
     @property
     def unique(self) -> float:
@@ -179,7 +181,7 @@ class Way:
     @property
     def settled(self) -> bool:
         """Whether its size is given and not chosen."""
-        return self.params is not None or self.tokens is not None
+        return any(one is not None for one in (self.params, self.tokens, self.ratio))
 
     def sizes(self, flops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Parameters and tokens, replay included, that `flops` go into; NaN where unknown.
@@ -191,23 +193,46 @@ class Way:
             return np.full_like(flops, np.nan), np.full_like(flops, np.nan)
         if self.params is not None:
             N = np.full_like(flops, self.params)
-            return N, np.minimum(flops / (6.0 * N), self.tokens or math.inf)
+            most = self.tokens or (self.params * self.ratio if self.ratio else math.inf)
+            return N, np.minimum(flops / (6.0 * N), most)
         if self.tokens is not None:
             return flops / (6.0 * self.tokens), np.full_like(flops, self.tokens)
-        N = self._best_size(flops)
-        return N, flops / (6.0 * N)
+        N = np.sqrt(flops / 6.0 / self.ratio) if self.ratio else self._best_size(flops)
+        D = flops / (6.0 * N)
+        if not self.ratio and self.repeats:  # where the text ends, a larger model takes the rest
+            D = np.minimum(D, self.most_tokens)
+        return flops / (6.0 * D), D
+
+    @property
+    def most_tokens(self) -> float:
+        """The tokens, replay included, after which repeated text is not known to help."""
+        most = self.repeats.most * self.unique if self.repeats else math.inf
+        return most / (1.0 - self.replay)
+
+    def most_flops(self) -> float:
+        """The FLOPs after which repeated text is not known to help."""
+        most = math.inf if self.of_compute else self.most_tokens
+        if self.ratio and self.params is None:
+            return 6.0 * most**2 / self.ratio
+        if self.tokens is not None and self.tokens > most:
+            return 0.0
+        return math.inf if self.params is None else 6.0 * self.params * most
 
     def loss(self, flops: np.ndarray) -> np.ndarray:
         """The loss on the target language, nats per token; NaN where there is no best size."""
-        return self._loss(False, flops, *self.sizes(flops))
-
-    def loss_draws(self, flops: np.ndarray) -> np.ndarray:
-        """The same for every draw of the law, at the sizes of the point estimate."""
-        return self._loss(True, flops, *self.sizes(flops))
+        return self._loss(flops, *self.sizes(flops))
 
     def loss_of(self, N: np.ndarray, D: np.ndarray) -> np.ndarray:
         """The loss of N parameters on D tokens, replay included."""
-        return self._loss(False, 6.0 * N * D, N, D)
+        return self._loss(6.0 * N * D, N, D)
+
+    def loss_draws(self, flops: np.ndarray) -> np.ndarray:
+        """Draws of the loss at the sizes of the point estimate, along a new first axis."""
+        flops = np.asarray(flops, dtype=float)
+        at = self.sizes(flops)
+        return np.concatenate(
+            [_draws(one, self._variables(one.law, flops, *at)) for one in self.laws]
+        )
 
     def compute(self, loss: float) -> float:
         """The fewest FLOPs that reach a loss; infinite where none do."""
@@ -226,18 +251,25 @@ class Way:
         count = min(len(losses), len(level))
         return np.exp(reached_in_draws(losses[:count], grid, level[:count]))
 
-    def _loss(self, in_draws: bool, flops: np.ndarray, N: np.ndarray, D: np.ndarray) -> np.ndarray:
-        law = self.law.loss_draws if in_draws else self.law.loss
-        if self.of_compute:
-            return law(C=(1.0 - self.replay) * flops)
+    def _loss(self, flops: np.ndarray, N: np.ndarray, D: np.ndarray) -> np.ndarray:
+        flops = np.asarray(flops, dtype=float)
+        each = [one.law.loss(**self._variables(one.law, flops, N, D)) for one in self.laws]
+        return each[0] if len(each) == 1 else np.exp(np.mean(np.log(each), axis=0))
+
+    def _variables(
+        self, law: Law, flops: np.ndarray, N: np.ndarray, D: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """What a law takes: compute, or parameters and tokens as far as they teach something."""
+        if of_compute(law):
+            return {"C": (1.0 - self.replay) * flops}
         target = (1.0 - self.replay) * D
-        if self.repeats is None:
-            return law(N, target)
-        # parameters that the base's own text has filled: all, where it is read as it usually is,
-        # as a base that nobody named is presumed to be
-        full = self.base.tokens / USUAL_RATIO if self.base else math.inf
-        rule = self.repeats.loss_draws if in_draws else self.repeats.loss
-        return rule(self.law, N, target, 0.0 if self.strategy == "scratch" else full)
+        if self.repeats is not None:
+            # parameters that the base's own text has filled: all, where it is read as it usually
+            # is, as a base that nobody named is presumed to be
+            read = self.base.tokens / USUAL_RATIO if self.base else math.inf
+            full = 0.0 if self.strategy == "scratch" else math.inf if math.isnan(read) else read
+            N, target = self.repeats.worth(law, N, target, full)
+        return {"N": N, "D": target}
 
     def _best_size(self, flops: np.ndarray) -> np.ndarray:
         """The size that learns most from `flops`; NaN where every larger or smaller one is better.
@@ -256,10 +288,11 @@ class Way:
         if np.all(direct):
             return closed
         C = np.atleast_1d(flops)[:, None]
+        alone = replace(self, laws=self.laws[:1])
 
         def loss(x: np.ndarray) -> np.ndarray:
             N = np.exp(x)
-            return self.loss_of(N, C / (6.0 * N))
+            return alone.loss_of(N, C / (6.0 * N))
 
         low = np.full(len(C), math.log(_SMALLEST))
         high = np.maximum(np.log(np.minimum(C[:, 0] / (6.0 * _SMALLEST), most)), low + 1e-6)
@@ -268,6 +301,20 @@ class Way:
             falling = loss(high[:, None] - _STEP)[:, 0] > loss(high[:, None])[:, 0]
             N = np.where(np.isnan(N) & falling & (np.exp(high) > 0.99 * most), most, N)
         return np.where(direct, closed, N.reshape(np.shape(flops)))
+
+
+_PRINTED = 0.03  # of a printed law's log loss: how far it is off where nobody has its runs
+_DRAWS = 500
+
+
+def _draws(known: Known, variables: dict[str, np.ndarray]) -> np.ndarray:
+    """The law's draws, along a new first axis."""
+    law = known.law
+    if law.draws:
+        return law.loss_draws(**variables)
+    point = law.loss(**variables)
+    noise = np.random.default_rng(zlib.crc32(known.name.encode())).normal(size=_DRAWS)
+    return point * np.exp(_PRINTED * noise).reshape(-1, *[1] * np.ndim(point))
 
 
 def minimise(function: Function, low: np.ndarray, high: np.ndarray) -> np.ndarray:

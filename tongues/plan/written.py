@@ -12,7 +12,7 @@ from tongues.hardware import this_machine
 from tongues.models import Anatomy, Shape, find_shape, of_shape
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
-from tongues.plan.recommend import ADVISED_REPLAY
+from tongues.plan.published import published_projects, usual_replay
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import Ancestry, ModelShape, Recipe, Synthetic, Text, TokenSettings, Train
 from tongues.runs import read_run
@@ -33,7 +33,7 @@ PLACEHOLDER_BASE = "PUT-YOUR-BASE-HERE"
 _STEPS = 100  # fewer steps than this teach little: rather a smaller batch
 _FARTHEST = 4.0  # times the size of the nearest shape that is still of use
 _READINGS = 500  # times that placeholder text is read
-_PLAIN = ("shape", "tokens", "replay")  # remarks that ask nothing of a reader
+_PLAIN = ("shape", "tokens")  # remarks that ask nothing of a reader
 
 _NO_BASE = (
     "Start: `train.base` must name the base, a run of the store or a Hugging Face folder of this "
@@ -61,6 +61,13 @@ def write_recipe(
         hint = "choose another name, or remove it first"
         raise UserError("is there already", where=str(path), hint=hint)
     option = plan.recommendation.option
+    if not plan.recommendation.decided:
+        raise UserError(
+            "these laws do not decide between training from scratch and continuing",
+            where="--write",
+            hint="choose yourself: give only the laws of that way, and --base-loss for a base",
+            code="not_decided",
+        )
     if option.params is None or option.tokens is None:
         raise UserError(
             f"the law of `{option.name}` knows compute alone, so there is no size to write down",
@@ -73,7 +80,9 @@ def write_recipe(
     recipe, remarks = _compose(plan, option, option.params, like, target)
     comment = "\n".join(
         line
-        for sentence in (plan.recommendation.why, plan.recommendation.sure, *remarks.values())
+        for sentence in filter(
+            None, (plan.recommendation.why, plan.recommendation.sure, *remarks.values())
+        )
         for line in textwrap.wrap(sentence, 96, initial_indent="# ", subsequent_indent="#   ")
     )
     out, yaml = io.StringIO(), YAML()
@@ -94,12 +103,13 @@ def _compose(
     remarks["other_size" if far else "shape"] = about_shape
     tokens = int(float(f"{plan.question.tokens or option.flops / (6 * count):.4g}"))
     flops = 6.0 * count * tokens
-    tokens_told = (
+    remarks["tokens"] = (
         f"Tokens: {show_count(tokens)}, which with these parameters takes {flops:.3g} FLOPs."
     )
-    remarks["tokens"] = tokens_told
     learned, others, text = _languages(option, tokens, like, target)
-    share = plan.recommendation.replay_share
+    share, advised = option.way.replay, option.way.strategy == "cpt" and not option.way.base
+    if advised and not plan.question.replay and not option.way.advice:
+        share = usual_replay(published_projects())[0]
     replayed = others[0] if share and others else None
     if option.way.replay and not replayed:
         raise UserError(
@@ -107,14 +117,6 @@ def _compose(
             where="--for",
             hint="add the source language to its `text`, or plan with `--replay 0`",
         )
-    if share and not option.way.replay:
-        remarks["replay"] = f"Replay: {ADVISED_REPLAY} of source text is advised; add its language "
-        remarks["replay"] += "to `text`."
-        if replayed:
-            remarks["replay"] = (
-                f"Replay: {share:.0%} of source text is put in; the published study "
-            )
-            remarks["replay"] += f"advises {ADVISED_REPLAY}."
     if like is None:
         languages = " and ".join(text.languages)
         remarks["placeholder_text"] = _MADE_TEXT.format(languages=languages, target=learned)

@@ -10,7 +10,7 @@ import numpy as np
 from tongues.errors import UserError
 from tongues.models import SHAPES, of_folder, of_shape
 from tongues.plan import BaseCheckpoint, Known, Option, Plan, Question, gather_laws, make_plan
-from tongues.plan.recommend import KEPT
+from tongues.plan.strategies import KEPT
 from tongues.recipe import Recipe
 from tongues.runs import read_run
 from tongues.study.pilot.belief import PilotBelief, Point
@@ -96,7 +96,7 @@ def advise_run(
     points = first_guess(recipe, means, settled)
     keep = KEPT if recipe.pilot.max_forgetting is None else recipe.pilot.max_forgetting
     bases = (settled.base,) if settled.base else ()
-    question = Question(flops=means.real, params=settled.params, bases=bases, keep=keep)
+    question = Question(flops=means.real, params=settled.params, bases=bases, max_forgetting=keep)
     plan, kept = _plan(means, recipe, question, beliefs, points)
     text = means.available.get(recipe.pilot.target, math.inf)
     for _ in range(_ROUNDS):
@@ -141,7 +141,9 @@ def _plan(
     except UserError as error:
         if error.code != "cannot_keep":
             raise
-        return make_plan(laws, replace(question, keep=None, replay=(_SOME_REPLAY,))), False
+        return make_plan(
+            laws, replace(question, max_forgetting=None, replay=(_SOME_REPLAY,))
+        ), False
 
 
 def _points_of(

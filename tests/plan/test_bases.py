@@ -1,0 +1,102 @@
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from tongues.errors import UserError
+from tongues.plan import BaseCheckpoint, ask
+from tongues.plan.bases import bytes_per_token, known_bases, read_base
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_hidden_layers": 16,
+    "vocab_size": 128256,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "intermediate_size": 8192,
+    "tie_word_embeddings": True,
+}
+
+
+def test_a_base_by_its_id_or_short_name() -> None:
+    base = read_base("meta-llama/Llama-3.2-1B")
+    assert (base.params, base.tokens, base.tokenizer) == (1.24e9, 9e12, "llama3")
+    assert "de" in base.languages and "sw" not in base.languages
+    assert read_base("llama-3.2-1b") == base
+    assert read_base("meta-llama/Llama-3.2-1B@1T").tokens == 1e12
+    with pytest.raises(UserError, match=r"did you mean `meta-llama/Llama-3\.2-1B`"):
+        read_base("meta-llama/Llama-3.2-1")
+    assert all(1e8 < one.params < 2e11 for one in known_bases().values())
+
+
+def test_a_base_by_its_size() -> None:
+    assert read_base("llama=8B@15T") == BaseCheckpoint("llama", 8e9, 15e12)
+    unknown = read_base("mine=1B")
+    assert unknown.params == 1e9 and math.isnan(unknown.tokens)
+
+
+def test_a_folder_has_the_parameters_of_its_config(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    base = read_base(f"{tmp_path}@9T")
+    assert base.params == 1_235_814_400  # as its model card has it
+    assert base.tokens == 9e12
+    untied = LLAMA | {"tie_word_embeddings": False}
+    (tmp_path / "config.json").write_text(json.dumps(untied))
+    assert read_base(str(tmp_path)).params == 1_235_814_400 + 128256 * 2048
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    with pytest.raises(UserError, match="no 'hidden_size'"):
+        read_base(str(tmp_path))
+
+
+def test_bytes_become_tokens_by_language_and_tokenizer() -> None:
+    llama, other = read_base("llama-3.2-1b"), BaseCheckpoint("x", 1e9)
+    assert bytes_per_token("sw", llama)[0] == pytest.approx(2.64, abs=0.1)
+    assert bytes_per_token("sw", None)[0] == pytest.approx(4.84, abs=0.01)
+    assert bytes_per_token("sw-KE", other)[0] == pytest.approx(0.55 * 4.84)
+    assert "assumed" in bytes_per_token("sw", other)[1]
+    with pytest.raises(UserError, match="--language"):
+        bytes_per_token("xx", llama)
+
+
+def test_text_in_bytes() -> None:
+    question = ask(flops="1e20", available_text="3GB", language="sw", bases=["llama-3.2-1b"])
+    assert question.unique(question.bases[0]) == pytest.approx(3e9 / 2.64, rel=0.01)
+    assert question.unique(None) == pytest.approx(3e9 / 4.84, rel=0.01)
+    assert "bytes_per_token" in {caution.code for caution in question.warnings}
+    given = ask(flops="1e20", available_text="3 GB", bytes_per_token="4")
+    assert given.unique(None) == pytest.approx(0.75e9)
+
+
+def test_text_in_files_is_counted_by_the_tokenizer_of_the_folder(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / "config.json").write_text(json.dumps(LLAMA))
+    words = Tokenizer(models.WordLevel({"jambo": 0, "dunia": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.save(str(base / "tokenizer.json"))
+    (tmp_path / "text.txt").write_text("jambo dunia\n" * 10_000)
+    asked = {"flops": "1e20", "available_text": str(tmp_path / "text.txt"), "bases": [str(base)]}
+    question = ask(**asked)
+    assert question.unique(question.bases[0]) == pytest.approx(20_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"available_text": "3GB"}, "bytes become tokens by a language"),
+        ({"available_text": "three"}, "neither an amount of text nor a file"),
+        ({"available_text": "3GB", "available_tokens": "1B", "language": "sw"}, "at once"),
+        ({"bytes_per_token": "3"}, "needs `--available-text`"),
+        ({"available_text": "3kB", "language": "sw"}, "too little text"),
+        ({"available_tokens": "3GB"}, "is not a count"),
+    ],
+)
+def test_text_that_cannot_be_counted_is_refused(options: dict[str, str], said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        ask(flops="1e20", **options)
+    assert said in str(refused.value)

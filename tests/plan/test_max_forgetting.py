@@ -1,0 +1,119 @@
+"""`--max-forgetting`: the least replay that keeps the source language."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.plan.test_plan import CPT, FORGET, codes, fitted, laws
+from tongues.errors import UserError
+from tongues.laws import Law
+from tongues.plan import ask, make_plan, write_recipe
+from tongues.recipe import load_recipe
+
+BASES = ("a=1B@20B", "b=2B@40B")
+
+
+def forgetting(spread: float = 0.02, **changed: float) -> Law:
+    random = np.random.default_rng(2)
+    params = FORGET | changed
+    noise = {name: np.exp(spread * random.normal(size=200)) for name in params}
+    draws = {name: value * noise[name] for name, value in params.items()}
+    return Law("forgetting", params, draws=draws, range={"D": (1e9, 1e11), "S": (2.0, 3.0)})
+
+
+def test_each_base_gets_the_share_that_its_own_tokens_need() -> None:
+    known = laws(cpt=fitted("cpt", CPT), forgetting=forgetting())
+    plan = make_plan(known, ask(flops="6e19", bases=BASES, source_loss="2.4", max_forgetting="1%"))
+    sought = [option for option in plan.options if option.way.advice]
+    assert len(sought) == 2
+    for option in sought:
+        at = {"D": option.tokens, "S": 2.4}
+        kept = forgetting().loss_draws(**at, r=option.way.replay) <= 2.4 * 1.01
+        less = forgetting().loss_draws(**at, r=option.way.replay - 0.001) <= 2.4 * 1.01
+        assert kept.mean() >= 0.9 > less.mean()
+        assert option.to_json()["replay_likely"] == pytest.approx(kept.mean())
+        low, high = option.to_json()["replay_interval"]
+        assert low < option.way.replay < high
+    longer, shorter = (option.way.replay for option in sought)
+    assert longer < shorter
+    taken = plan.recommendation
+    assert taken.option in sought
+    assert "within 1% with a probability of 9" in taken.replay
+    assert plan.to_json()["budget"]["max_forgetting"] == 0.01
+
+
+@pytest.mark.parametrize("asked", [{"flops": "6e19"}, {"target_loss": "2.4"}])
+def test_tokens_that_depend_on_the_share_are_those_of_the_share(asked: dict[str, str]) -> None:
+    known = laws(cpt=fitted("cpt", CPT), forgetting=forgetting())
+    plan = make_plan(known, ask(**asked, source_loss="2.4", max_forgetting="0.5%"))
+    option = plan.recommendation.option
+    assert [one.way.replay for one in plan.options] == [0, option.way.replay]
+    at = {"D": option.tokens, "r": option.way.replay, "S": 2.4}
+    kept = forgetting().loss_draws(**at) <= 2.4 * 1.005
+    assert kept.mean() == pytest.approx(0.9, abs=0.02)
+
+
+def test_a_surer_law_needs_less_replay() -> None:
+    shares = []
+    for spread in (0.001, 0.02, 0.05):
+        known = laws(cpt=fitted("cpt", CPT), forgetting=forgetting(spread))
+        asked = ask(flops="6e19", bases=BASES[:1], source_loss="2.4", max_forgetting="1%")
+        shares.append(make_plan(known, asked).recommendation.option.way.replay)
+    assert shares == sorted(shares) and shares[0] < shares[-1]
+
+
+def test_a_base_that_needs_none() -> None:
+    known = laws(cpt=fitted("cpt", CPT), forgetting=forgetting(F=1e15, W=1e-9))
+    asked = ask(flops="6e19", bases=BASES[:1], source_loss="2.4", max_forgetting="1%")
+    plan = make_plan(known, asked)
+    assert plan.recommendation.option.way.replay == 0
+    assert "none is needed" in plan.recommendation.replay
+
+
+def test_a_share_outside_the_measured_ones() -> None:
+    law = forgetting()
+    for measured, said in (((0.0, 0.5), False), ((0.0, 0.01), True)):
+        ranged = replace(law, range=law.range | {"r": measured})
+        asked = ask(flops="6e19", bases=BASES[:1], source_loss="2.4", max_forgetting="1%")
+        plan = make_plan(laws(cpt=fitted("cpt", CPT), forgetting=ranged), asked)
+        assert ("outside the shares" in plan.recommendation.replay) == said
+
+
+def test_replay_without_a_law_of_forgetting_is_that_of_published_projects() -> None:
+    asked = ask(flops="6e19", bases=BASES[:1], max_forgetting="1%")
+    plan = make_plan(laws(cpt=fitted("cpt", CPT)), asked)
+    taken = plan.recommendation
+    assert taken.option.way.replay == 0.25
+    assert "median of" in taken.replay and "only runs at two shares" in taken.replay
+
+
+def test_a_loss_that_is_not_known_is_assumed_or_missing() -> None:
+    for ends, code in (({"S": (2.0, 3.0)}, "source_loss_assumed"), ({}, "source_loss_missing")):
+        law = Law("forgetting", FORGET, range=ends)
+        plan = make_plan(laws(cpt=fitted("cpt", CPT), forgetting=law), ask(flops="6e19"))
+        assert code in codes(plan)
+        assert (plan.options[0].source_loss is not None) == bool(ends)
+
+
+def test_what_cannot_be_kept_is_refused_or_left_out() -> None:
+    hopeless = forgetting(W=5.0, B=1e14)
+    asked = {"flops": "6e19", "bases": BASES[:1], "max_forgetting": "1%", "source_loss": "2.4"}
+    with pytest.raises(UserError) as caught:
+        make_plan(laws(cpt=fitted("cpt", CPT), forgetting=hopeless), ask(**asked))
+    assert (caught.value.code, caught.value.where) == ("cannot_keep", "--max-forgetting")
+    assert caught.value.hint
+    for wrong in ("1.5", "120%", "-1%", "some"):
+        with pytest.raises(UserError, match="is not a share"):
+            ask(flops="1e20", max_forgetting=wrong)
+
+
+def test_the_written_recipe_has_the_share(tmp_path: Path) -> None:
+    known = laws(cpt=fitted("cpt", CPT), forgetting=forgetting(F=1e4, B=1e7))
+    asked = ask(params="100k", tokens="2M", source_loss="2.4", max_forgetting="1%")
+    plan = make_plan(known, asked)
+    assert any("source loss of" in str(caution) for caution in plan.warnings)  # a projection
+    write_recipe(plan, tmp_path / "recipe.yaml")
+    (share,) = load_recipe(tmp_path / "recipe.yaml").train.replay.values()
+    assert share == plan.recommendation.option.way.replay > 0

@@ -1,0 +1,190 @@
+"""The decision rule: what cannot be run is left out, laws that contradict do not decide."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.plan.test_plan import CPT, RANGE, SCRATCH, codes, fitted, laws, printed
+from tongues.errors import Caution, UserError
+from tongues.laws import Law, fit
+from tongues.plan import Project, ask, make_plan, published_projects, read_laws
+
+PAIR = ("zheng2024-scratch", "zheng2024-cpt")
+BOTH = {"scratch": fitted("chinchilla", SCRATCH), "cpt": fitted("cpt", CPT)}
+
+
+def test_laws_that_contradict_their_authors_do_not_decide() -> None:
+    plan = make_plan(printed(*PAIR), ask(flops="1e20"))
+    assert [round(option.loss, 3) for option in plan.options] == [2.123, 2.365]
+    taken = plan.recommendation
+    assert not taken.decided and taken.by == "" and taken.verdict is None
+    assert "contradicts the savings" in taken.why and "Not decided" in taken.why
+    assert [row[""] for row in plan.rows()] == ["?", " "]
+    assert any(line.startswith("to be sure: small runs") for line in plan.sentences())
+
+
+def test_published_projects_decide_where_they_agree() -> None:
+    question = ask(params="8B", tokens="80B", bases=["swiss-ai/Apertus-8B-2509"], language="el")
+    taken = make_plan(read_laws(()), question).recommendation
+    assert taken.decided and taken.by == "published"
+    assert taken.option.way.strategy == "cpt" and taken.option.way.replay == 0.25
+    assert taken.verdict and len(taken.verdict.nearest) >= 3
+    far = ask(params="8B", tokens="3T", bases=["swiss-ai/Apertus-8B-2509"])
+    undecided = make_plan(read_laws(()), far).recommendation
+    assert not undecided.decided and "from scratch was the better one" in undecided.why
+    lonely = make_plan(read_laws(()), question, projects=read_projects_of_scratch()).recommendation
+    assert not lonely.decided
+
+
+def read_projects_of_scratch() -> list[Project]:
+    kept = [one for one in published_projects() if one.method == "scratch"]
+    return [*kept, *(one for one in published_projects() if one.project.startswith("BLUUMI"))]
+
+
+def test_a_base_that_knows_the_language_is_measured_first() -> None:
+    asked = {"params": "8B", "tokens": "50B", "bases": ["meta-llama/Llama-3.1-8B"]}
+    known = make_plan(read_laws(()), ask(**asked, language="de")).recommendation
+    assert not known.decided and "measure the base first" in known.why
+    other = make_plan(read_laws(()), ask(**asked, language="fi")).recommendation
+    assert other.decided and other.by == "published"
+    measured = make_plan(read_laws(()), ask(**asked, language="de", base_loss="4")).recommendation
+    assert measured.decided
+
+
+def test_laws_of_other_text_are_not_compared() -> None:
+    for names in (
+        ("hoffmann2022", "zheng2024-cpt"),
+        ("zheng2024-scratch", "zheng2024-cpt-compute"),
+    ):
+        taken = make_plan(printed(*names), ask(flops="1e20")).recommendation
+        assert not taken.decided
+    alone = make_plan(printed("hoffmann2022"), ask(flops="1e21", bases=["a=1B@20B"]))
+    assert "borrowed_cpt" in codes(alone) and len(alone.options) == 2
+
+
+def test_laws_of_usual_bases_do_not_decide_about_overtrained_ones() -> None:
+    usual = make_plan(laws(**BOTH), ask(flops="1e20", bases=["a=1B@20B"])).recommendation
+    assert usual.decided and usual.by == "laws"
+    far = make_plan(laws(**BOTH), ask(flops="1e20", bases=["a=1B@9T"])).recommendation
+    assert far.by != "laws" and "9,000 tokens per parameter" in far.why
+
+
+def test_two_laws_of_one_strategy_are_one_option_and_its_spread() -> None:
+    names = ("zheng2024-scratch", "zheng2024-scratch-compute")
+    (option,) = make_plan(printed(*names), ask(flops="1e19")).options
+    low, high = option.interval or (9.0, 0.0)
+    assert low < 2.401 < option.loss < 2.676 < high
+    assert option.params  # by the law that knows sizes
+
+
+def test_losses_that_draws_do_not_tell_apart_are_not_decided() -> None:
+    near = SCRATCH | {"gamma": 0.0, "B": 640.0}
+    known = laws(scratch=fitted("chinchilla", SCRATCH, 0.08), cpt=fitted("cpt", near, 0.02))
+    for question in (ask(flops="1e20"), ask(target_loss="2.3")):
+        taken = make_plan(known, question).recommendation
+        assert taken.share is not None and taken.share < 0.8
+        assert not taken.decided and "of their draws" in taken.why
+
+
+def test_where_text_is_short_the_advice_stops_early() -> None:
+    question = ask(flops="1e22", params="1B", available_tokens="20B")
+    plan = make_plan(laws(scratch=fitted("chinchilla", SCRATCH)), question)
+    taken = plan.recommendation
+    full = plan.options[0]
+    assert full.epochs == pytest.approx(16) and full.flops == pytest.approx(6 * 1e9 * 16 * 20e9)
+    assert taken.option.early and taken.option.name.endswith("stopped early")
+    assert taken.option.loss == pytest.approx(full.loss * 1.005, rel=1e-6)
+    assert taken.option.flops < 0.8 * full.flops and taken.best is full
+    assert f"costs {full.flops / taken.option.flops:.2g} times as much" in taken.why
+    assert any("unspent" in line for line in plan.sentences())
+
+
+def test_bases_read_text_no_more_often_than_published_projects() -> None:
+    question = ask(flops="1e22", bases=["a=1B@20B"], available_tokens="1B")
+    plan = make_plan(laws(**BOTH), question)
+    cpt = next(option for option in plan.options if option.base)
+    assert cpt.epochs == pytest.approx(5)
+    assert cpt.tokens == pytest.approx(5e9 / 0.75)
+    (unspent,) = [line for line in plan.sentences() if line.startswith("unspent")]
+    assert "a base of up to" in unspent
+    with pytest.raises(UserError, match="too_many_epochs"):
+        tokens = ask(params="1B", tokens="100B", available_tokens="1B")
+        make_plan(printed("hoffmann2022"), tokens)
+
+
+@pytest.mark.parametrize(
+    ("code", "asked"),
+    [
+        ("out_of_memory", {"params": "8B", "tokens": "100B", "gpu": "rtx4090"}),
+        ("too_long", {"cost": "100000000", "gpu": "h100"}),
+        ("worse_than_guessing", {"flops": "1e13"}),
+        ("loss_out_of_reach", {"target_loss": "1.5"}),
+    ],
+)
+def test_what_cannot_be_run_is_refused_with_the_reason(code: str, asked: dict[str, str]) -> None:
+    with pytest.raises(UserError) as refused:
+        make_plan(printed("hoffmann2022-full"), ask(**asked))
+    assert refused.value.code == code and refused.value.hint
+
+
+def test_the_largest_that_fits_takes_the_place_of_one_that_does_not() -> None:
+    question = ask(flops="1e22", gpu="rtx4090", gpus="500")
+    plan = make_plan(printed("hoffmann2022-full"), question)
+    option = plan.options[0]
+    assert option.memory_per_gpu and option.memory_per_gpu <= 24e9
+    free = make_plan(printed("hoffmann2022-full"), ask(flops="1e22")).options[0]
+    assert (free.params or 0) > 2 * (option.params or 0) and free.loss < option.loss
+
+
+def test_a_base_that_is_better_untouched_is_left_alone() -> None:
+    asked = {"flops": "1e19", "bases": ["huge=70B@15T"], "replay": "0"}
+    plan = make_plan(read_laws(()), ask(**asked))
+    cpt = next(option for option in plan.options if option.base)
+    plan = make_plan(read_laws(()), ask(**asked, base_loss=f"{cpt.loss - 0.1:.3f}"))
+    assert not any(option.base for option in plan.options)
+    assert "above_base" in {caution.code for caution in plan.left_out}
+    plan = make_plan(read_laws(()), ask(**asked, base_loss=f"{cpt.loss + 0.1:.3f}"))
+    assert any(option.base for option in plan.options)
+
+
+def test_a_law_that_its_runs_do_not_pin_down_is_left_out_or_refused() -> None:
+    loose = Caution("at_bound", "alpha stopped at the edge of what is searched, 3")
+    cpt = replace(fitted("cpt", CPT), warnings=(loose,))
+    plan = make_plan(laws(scratch=BOTH["scratch"], cpt=cpt), ask(flops="1e20"))
+    assert [option.name for option in plan.options] == ["scratch"]
+    assert {caution.code for caution in plan.left_out} == {"not_pinned_down"}
+    with pytest.raises(UserError, match="alpha stopped") as caught:
+        make_plan(laws(cpt=cpt), ask(flops="1e20", bases=["a=1B@20B"]))
+    assert (caught.value.code, caught.value.where) == ("not_pinned_down", "--law")
+
+
+def test_losses_that_are_noise_are_refused_with_the_reason() -> None:
+    random = np.random.default_rng(0)
+    N = np.repeat([3e7, 1e8, 3e8, 1e9], 10)
+    D = N * np.tile([5, 5, 10, 10, 20, 20, 40, 40, 80, 80], 4)
+    law = fit("chinchilla", random.uniform(2, 4, 40).round(6), N=N, D=D, draws=20)
+    with pytest.raises(UserError, match="do not pin it down") as caught:
+        make_plan(laws(scratch=law), ask(flops="1e20"))
+    assert caught.value.code == "not_pinned_down"
+
+
+def test_what_has_no_option_is_left_out() -> None:
+    none = Law("cpt", CPT | {"gamma": 0.3})
+    with pytest.raises(UserError, match="no_interior_optimum"):
+        make_plan(laws(cpt=none), ask(flops="1e21"))
+    assert make_plan(laws(cpt=none), ask(flops="1e21", params="1B")).options
+    floor = Law("cpt", CPT | {"E": 2.2}, range=RANGE)
+    for cpt, question in ((none, ask(flops="1e21")), (floor, ask(target_loss="2.1"))):
+        plan = make_plan(laws(scratch=Law("chinchilla", SCRATCH), cpt=cpt), question)
+        assert len(plan.options) == 1 and len(plan.left_out) == 1
+        assert any(line.startswith("left out: `cpt`") for line in plan.sentences())
+
+
+def test_at_most_five_caveats_and_all_on_request() -> None:
+    asked = {"hours": "72", "gpu": "h100", "gpus": "8", "language": "sw", "available_text": "3GB"}
+    question = ask(**asked, bases=["meta-llama/Llama-3.2-1B"], max_forgetting="1%", replay="0")
+    plan = make_plan(read_laws(()), question)
+    assert 0 < len(plan.caveats) <= 5 < len(plan.warnings)
+    assert plan.caveats[0].code == "no_replay"
+    assert all(str(caution) in plan.summary() for caution in plan.warnings)

@@ -1,0 +1,74 @@
+"""Amounts as people write them behind an option: `1.4B`, `1e21`, `5%`, `3GB`."""
+
+import math
+import re
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from tongues.errors import UserError
+from tongues.quantities import Bytes
+
+__all__ = ["read_bytes", "read_count", "read_number", "read_share", "read_shares"]
+
+_COUNT = re.compile(r"^(\d[\d_]*\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?([kMBGT]?)$")
+_SCALE = {"": 0, "k": 3, "M": 6, "B": 9, "G": 9, "T": 12}
+_BYTES: TypeAdapter[int] = TypeAdapter(Bytes)
+
+
+def _value(text: str) -> float:
+    """A number; 40% is 0.4, and what is no number is NaN."""
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return math.nan
+
+
+def read_number(text: str, flag: str, most: float = math.inf) -> float:
+    """A number above 0; `flag` names the option in the UserError. 40% is 0.4."""
+    number = _value(text)
+    if not 0 < number <= most or math.isinf(number):
+        bound = "" if math.isinf(most) else f" and at most {most:g}"
+        raise UserError(f"`{text}` is not a number above 0{bound}", where=flag)
+    return number
+
+
+def read_count(text: str, flag: str) -> float:
+    """A count above 0, which `k`, `M`, `B` (or `G`) and `T` scale."""
+    match = _COUNT.match(text.strip())
+    if match is None:
+        hint, bare = "write it like `1.4B`, `30M` or `1e21`", re.sub(r"[\s,]", "", text)
+        letter = bare[-1:].upper()  # of its scale, in the case that is read
+        if bare and _COUNT.match(scaled := bare[:-1] + {"K": "k"}.get(letter, letter)):
+            hint = f"did you mean `{scaled}`?"
+        raise UserError(f"`{text}` is not a count", where=flag, hint=hint)
+    digits, exponent, letter = match.groups()
+    power = int(exponent or 0) + _SCALE[letter]
+    number = float(f"{digits.replace('_', '')}e{power}")  # read once: 1.4B is 1.4e9 to the last bit
+    if not 0 < number < math.inf:
+        raise UserError(f"`{text}` is not more than nothing, or more than can be", where=flag)
+    return number
+
+
+def read_share(text: str, flag: str) -> float:
+    """A share of at least 0 and below 1; 5% is 0.05."""
+    if not 0 <= (number := _value(text)) < 1:
+        hint = "write a share like `5%`, and several like `0,5%,20%`"
+        raise UserError(f"`{text}` is not a share from 0 to below 100%", where=flag, hint=hint)
+    return number
+
+
+def read_shares(text: str, flag: str) -> tuple[float, ...]:
+    """Shares of at least 0 and below 1, in rising order: `0,5%,0.2`."""
+    return tuple(sorted({read_share(part.strip(), flag) for part in text.split(",")}))
+
+
+def read_bytes(text: str, flag: str) -> float | Path:
+    """An amount of text, such as `3GB`, or the file or folder that it is in."""
+    try:
+        return float(_BYTES.validate_python(text.strip()))
+    except ValidationError:
+        if Path(text).exists():
+            return Path(text)
+    hint = "write it like `3GB`, name a file or folder, or give tokens by `--available-tokens`"
+    raise UserError(f"`{text}` is neither an amount of text nor a file", where=flag, hint=hint)

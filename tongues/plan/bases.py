@@ -1,0 +1,159 @@
+"""Bases to continue from, by id, folder or size, and how much text its tokenizer makes of bytes.
+
+`bases.csv` has what the model cards state; `languages.csv` bytes per token: `own` is a vocabulary
+of about 50,000 of the language alone (derived from the token counts of Goldfish, arXiv
+2408.10441), the others were measured on parallel documentation and Bible text.
+"""
+
+import csv
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError, nearest
+from tongues.models.folders import read_config, stored_shapes
+from tongues.plan.amounts import read_count
+
+__all__ = ["BaseCheckpoint", "bytes_per_token", "known_bases", "read_base", "sample_tokens"]
+
+# of an own vocabulary's bytes per token, where a tokenizer was not measured on a language: the
+# median over the 18 measured languages but English; 0.55 is that of all tokenizers but Gemma's
+_SHARE = {"llama2": 0.47, "llama3": 0.64, "gemma": 0.76, "qwen": 0.62, "": 0.55}
+_SAMPLE = 2_000_000  # bytes of text that are enough to measure a tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class BaseCheckpoint:
+    """A checkpoint that training may continue from: its parameters, and the tokens it has read.
+
+    tokens: NaN where nobody says. tokenizer: its family in `languages.csv`, or a folder.
+    languages: those that its makers name, or in which it was at three quarters of its English
+        untouched (Mistral 7B, by EuroEval): it knows them already.
+    """
+
+    name: str
+    params: float
+    tokens: float = math.nan
+    tokenizer: str = ""
+    languages: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """Tokens it has read per parameter."""
+        return self.tokens / self.params
+
+
+@lru_cache
+def _table(name: str) -> list[dict[str, str]]:
+    text = (files("tongues.plan") / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+@lru_cache
+def known_bases() -> dict[str, BaseCheckpoint]:
+    """The well-known bases, by their id on the Hugging Face hub."""
+    return {
+        row["base"]: BaseCheckpoint(
+            row["base"],
+            float(row["params"]),
+            float(row["tokens"] or "nan"),
+            row["tokenizer"],
+            tuple(row["languages"].split()),
+        )
+        for row in _table("bases.csv")
+    }
+
+
+def read_base(text: str) -> BaseCheckpoint:
+    """A base written `NAME=PARAMS@TOKENS`, or a hub id or a folder, each with `@TOKENS` or not."""
+    word, at, amount = text.strip().partition("@")
+    tokens = read_count(amount, "--base") if at else math.nan
+    name, equals, size = word.rpartition("=")
+    by_short_name = {key.split("/")[-1].lower(): one for key, one in known_bases().items()}
+    known = by_short_name.get((name if equals else word).split("/")[-1].lower())
+    if equals and name.strip():
+        params = read_count(size, "--base")
+        tokenizer, languages = (known.tokenizer, known.languages) if known else ("", ())
+        return BaseCheckpoint(name.strip(), params, tokens, tokenizer, languages)
+    if (folder := Path(word)).is_dir() and not equals:
+        return BaseCheckpoint(word, _parameters(folder), tokens, str(folder))
+    if known is None or equals:
+        what = f"`{text}` is neither a folder nor a base that is known by its id"
+        close = nearest(word, known_bases()) if word and not equals else ""
+        hint = close if close.startswith("did") else "write `NAME=PARAMS@TOKENS`: `llama=8B@15T`"
+        raise UserError(what, where="--base", hint=hint)
+    return BaseCheckpoint(
+        known.name,
+        known.params,
+        tokens if at else known.tokens,
+        known.tokenizer,
+        known.languages,
+    )
+
+
+def _parameters(folder: Path) -> float:
+    """Of a Hugging Face folder: of its weights, or as its config gives them."""
+    config = read_config(folder)
+    if any(folder.glob("*.safetensors")):
+        return float(sum(math.prod(shape) for shape in stored_shapes(folder).values()))
+    try:
+        width, layers, vocabulary = (
+            config[name] for name in ("hidden_size", "num_hidden_layers", "vocab_size")
+        )
+        heads, between = config["num_attention_heads"], config["intermediate_size"]
+        head = config.get("head_dim") or width // heads
+        keys = config.get("num_key_value_heads") or heads
+    except KeyError as error:
+        what = f"its config.json has no {error}, and there are no weights to count"
+        raise UserError(what, where=str(folder), hint="write `NAME=PARAMS@TOKENS`") from None
+    attention = 2 * width * head * (heads + keys)
+    matrices = 1 if config.get("tie_word_embeddings") else 2
+    layer = attention + 3 * width * between + 2 * width
+    return float(matrices * vocabulary * width + layers * layer + width)
+
+
+def bytes_per_token(language: str, base: BaseCheckpoint | None) -> tuple[float, str]:
+    """Bytes of text behind one token of a language, and where the number is from."""
+    rows = {row["language"]: row for row in _table("languages.csv")}
+    tag = language.split("-")[0].split("_")[0].lower()
+    if tag not in rows:
+        raise UserError(
+            f"how many bytes a token of `{language}` has is not known here",
+            where="--language",
+            hint="give it with `--bytes-per-token`, or the text itself and the base as folders",
+        )
+    family, own = base.tokenizer if base else "own", float(rows[tag]["own"])
+    if measured := rows[tag].get(family):
+        whose = "a vocabulary of its own" if family == "own" else f"the tokenizer of {family}"
+        return float(measured), f"{whose}, measured"
+    share = _SHARE.get(family, _SHARE[""])
+    return share * own, f"assumed: {share:.0%} of the {own:g} of a vocabulary of its own"
+
+
+def sample_tokens(text: Path, base: BaseCheckpoint | None) -> tuple[float, float]:
+    """The size of a file or folder of text in bytes, and its bytes per token; NaN without a base.
+
+    The tokenizer is that of the base's folder, tried on the first two megabytes.
+    """
+    paths = sorted(path for path in text.rglob("*") if path.is_file()) if text.is_dir() else [text]
+    size = float(sum(path.stat().st_size for path in paths))
+    file = Path(base.tokenizer) / "tokenizer.json" if base else Path()
+    if not file.is_file():
+        return size, math.nan
+    from tokenizers import Tokenizer
+
+    tokenizer: Any = Tokenizer.from_file(str(file))
+    read = count = 0
+    for path in paths:
+        with path.open("rb") as source:
+            piece = source.read(_SAMPLE - read)
+        read += len(piece)
+        lines = piece.decode(errors="ignore").splitlines(keepends=True)
+        encodings = tokenizer.encode_batch_fast(lines, add_special_tokens=False)
+        count += sum(len(encoding.ids) for encoding in encodings)
+        if read >= _SAMPLE:
+            break
+    return size, read / max(count, 1)
