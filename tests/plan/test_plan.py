@@ -198,7 +198,8 @@ def test_a_target_loss_has_an_interval_of_compute_and_endless_draws_never_win() 
         for i in range(200)
     ]
     needed = [((2.3 - f.params["E"]) / f.params["A"]) ** (-1 / f.params["gamma"]) for f in exact]
-    assert scratch.flops_interval == pytest.approx(np.percentile(needed, (2.5, 97.5)), rel=0.02)
+    low, high = np.percentile(needed, (2.5, 97.5))  # of the parameters alone
+    assert scratch.flops_interval[0] < 1.01 * low and high < 1.01 * scratch.flops_interval[1]
 
 
 def test_beyond_the_usual_tokens_per_parameter_is_a_projection() -> None:

@@ -188,8 +188,7 @@ def test_draws_of_repeated_text_are_those_of_what_it_is_worth() -> None:
     way = Way("a", "cpt", known(law), params=1e8, repeats=of(1e9))  # the base fills its size
     flops = np.array(6 * 1e8 * 4e9)
     worth = 1e9 * (1 + 15.39 * (1 - math.exp(-3 / 15.39)))
-    exact = [float(chinchilla(B=B).loss(1e8, worth)) for B in (500.0, 700.0)]
-    assert way.loss_draws(flops) == pytest.approx(exact, rel=1e-9)
+    assert way.loss_draws(flops) == pytest.approx(law.predict(1e8, worth).draws[:, 0])
 
 
 def test_several_laws_are_one_forecast_and_their_spread() -> None:
@@ -252,8 +251,11 @@ def test_draws_reach_a_loss_where_each_of_them_does() -> None:
     law = Law("chinchilla", chinchilla().params, draws=draws)
     way = way_of(law, params=1e9)
     found = way.compute_draws(2.2, near=way.compute(2.2))
-    exact = [way_of(chinchilla(B=float(b)), params=1e9).compute(2.2) for b in B]
-    assert found == pytest.approx(exact, rel=2e-3)
+    reached = np.isfinite(found)
+    assert reached.mean() > 0.5 and len(np.unique(found)) > 100
+    for i in np.flatnonzero(reached)[:20]:
+        loss = law.predict(1e9, found[i] / 6e9).expected[i, 0]
+        assert loss == pytest.approx(2.2, rel=2e-3)
 
 
 def test_first_reached_and_draws_say_never() -> None:

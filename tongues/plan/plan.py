@@ -30,6 +30,11 @@ _UNSPENT = 0.9  # of the budget; from there on the rest is worth a line
 _PILOT = 0.01  # of the compute, as `pilot.share` has it
 # What can change the decision, the gravest first; other cautions are shown on request.
 _DECISIVE = (
+    "placeholder_base",
+    "placeholder_text",
+    "larger_machine",
+    "other_size",
+    "smaller_batch",
     "no_replay",
     "few_runs",
     "bytes_per_token",
@@ -245,7 +250,7 @@ def _unspent(option: Option, plan: Plan) -> list[str]:
     what += "epochs are not known to help."
     most = min(budget / 6.0 / option.tokens, plan.largest)
     if option.way.base and most > _LARGER * option.way.base.params:
-        what += f" More text, or a base of up to {show_count(most)} parameters, would use it."
+        what += f" More text, or a base of up to {show_count(most)} parameters, would use more."
     return [what]
 
 

@@ -119,11 +119,11 @@ def recommend(
         decided=decided,
         by=by,
         why=" ".join(filter(None, (_advice(taken, best, ranked, question, decided), reason))),
-        sure=sure if by != "published" else "",
+        sure=sure if by == "laws" else "",
         share=share,
         best=best,
         as_good=as_good,
-        flat_range=_flat_range(taken),
+        flat_range=_flat_range(taken) if decided else None,
         replay=_about_replay(taken, question, starting, projects),
         verdict=judged,
     ), tuple(every)
@@ -219,7 +219,8 @@ def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     """
     candidates: list[Option] = []
     for option in near:
-        enough = option.way.compute(most)
+        at_knee = not option.way.settled and option.flops < (layout.question.flops or 0.0)
+        enough = math.inf if at_knee else option.way.compute(most)
         if enough < _WORTHWHILE * option.flops:
             option = layout.option(option.way, enough, early=True)
         candidates.append(option)
@@ -344,7 +345,7 @@ def _about_replay(
     advice = way.advice
     if advice is None:
         return f"{way.replay * 100:g}% keeps the source language {within}: {end}."
-    likely = "" if advice.likely is None else f" with a probability of {advice.likely:.0%}"
+    likely = f" with a probability of {advice.likely:.0%}"
     none = f"none is needed to keep the source language {within}{likely}"
     least = f"{way.replay * 100:g}% is the smallest share that keeps it {within}{likely}"
     outside = " It is outside the shares that the law was fitted on." if advice.outside else ""

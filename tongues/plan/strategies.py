@@ -9,11 +9,11 @@ import numpy as np
 from tongues.errors import Caution, UserError
 from tongues.laws import Law, preset
 from tongues.laws.uncertainty import percentiles
-from tongues.plan.bases import BaseCheckpoint
+from tongues.plan.bases import BaseCheckpoint, known_bases
 from tongues.plan.laws import Known, LawsInHand, of_compute, published_law
 from tongues.plan.published import Project, usual_replay
 from tongues.plan.question import USUAL_RATIO, Question
-from tongues.plan.ways import Repeats, ReplayAdvice, Way, without_repeats
+from tongues.plan.ways import Repeats, ReplayAdvice, Way, predict, without_repeats
 
 __all__ = ["KEPT", "LIKELY", "comparison", "doubts", "far_base", "starting_loss", "ways_of"]
 
@@ -25,7 +25,9 @@ _BORROWED_CPT = "zheng2024-cpt"
 # (Muennighoff et al. 2023), best are 15 to 20 in mixtures (arXiv 2605.12715); of the published
 # projects that continued a base none read its text more than 5 times and gained by it.
 _MOST_EPOCHS = {"scratch": 16.0, "cpt": 5.0}
-_MOST_REPLAY = 0.95
+_MOST_REPLAY, _SHARES = 0.95, 951  # in steps of 0.1 %
+_ALIKE = math.log(1.25)  # tokens that count as the same length
+_SCATTER = 0.004  # of the log loss of one run, as `tongues.laws.predict` presumes
 _FAR = 2.0  # times the usual ratio beyond which a base is another kind of base
 _ROUNDS = 20
 _CLOSE = 1e-6
@@ -48,7 +50,7 @@ def ways_of(
         shares: dict[float, ReplayAdvice | None] = dict.fromkeys(question.replay)
         if forgetting and starting is not None and not way.of_compute:
             try:
-                advice = _share_to_keep(way, forgetting.law, starting, question)
+                advice = _share_to_keep(way, forgetting, starting, question)
                 shares = {0.0: None} | shares | {advice.share: advice}
             except UserError as error:
                 refusals.append(error)
@@ -93,7 +95,8 @@ def _plain_ways(laws: LawsInHand, question: Question) -> Iterator[Way]:
             way = Way("cpt", "cpt", (*cpt, *others), params=question.params, repeats=repeats)
             way = replace(way, tokens=question.tokens, ratio=question.ratio)
             if base:
-                way = replace(way, name=f"cpt from {base.name}", base=base, params=base.params)
+                name = base.name.split("/")[-1] if base.name in known_bases() else base.name
+                way = replace(way, name=f"cpt from {name}", base=base, params=base.params)
             yield way
     elif by_compute["cpt"]:
         yield Way("cpt, by compute alone", "cpt", by_compute["cpt"])
@@ -189,47 +192,73 @@ def starting_loss(laws: LawsInHand, question: Question) -> float | None:
     return math.sqrt(low * high)
 
 
-def _share_to_keep(way: Way, law: Law, starting: float, question: Question) -> ReplayAdvice:
+def _share_to_keep(
+    way: Way, forgetting: Known, starting: float, question: Question
+) -> ReplayAdvice:
     """The least share of replay with which a way keeps the source language, in steps of 0.1 %.
 
-    With a probability of `LIKELY` over the law's draws. The run's tokens depend on the share.
+    With a probability of `LIKELY`. The run's tokens depend on the share.
     """
     tolerance = KEPT if question.max_forgetting is None else question.max_forgetting
-    level, where = (1.0 + tolerance) * starting, "--max-forgetting"
-    share, advice = 0.0, ReplayAdvice(0.0, None, None, outside=False)
-    grid = np.linspace(0.0, _MOST_REPLAY, round(_MOST_REPLAY * 1000) + 1)
+    where, grid = "--max-forgetting", np.linspace(0.0, _MOST_REPLAY, _SHARES)
+    advice = ReplayAdvice(0.0, 0.0, (0.0, 0.0), outside=False)
     for _ in range(_ROUNDS):
-        mixed = replace(way, replay=share)
+        mixed = replace(way, replay=advice.share)
         budget = question.flops or mixed.compute(question.target_loss or math.nan)
         tokens = float(mixed.sizes(np.array(min(budget, mixed.most_flops())))[1])
         if not math.isfinite(tokens):
-            what = f"`{way.name}` does not get there with {share * 100:.2g}% of replay"
+            what = f"`{way.name}` does not get there with {advice.share * 100:.2g}% of replay"
             hint = "ask for a higher loss"
             raise UserError(what, where=where, hint=hint, code="loss_out_of_reach")
-        at = {"D": np.full_like(grid, tokens), "r": grid, "S": np.full_like(grid, starting)}
-        losses = law.loss_draws(**at) if law.draws else law.loss(**at)[None]
-        kept = losses <= level
+        losses, measured = _source_losses(forgetting, tokens, starting, grid)
+        kept = losses <= (1.0 + tolerance) * starting
         likely = kept.mean(0)
-        enough = likely >= (LIKELY if law.draws else 1.0)
-        if not enough.any():
+        if not (likely >= LIKELY).any():
             best = int(np.argmax(likely))
-            with_best = f"; {grid[best]:.0%} does in {likely[best]:.0%} of the law's draws"
             raise UserError(
                 f"`{way.name}`: no share of replay keeps the source's loss of {starting:.3f} "
                 f"within {tolerance * 100:g}% over {tokens:.3g} tokens by this law with a "
-                f"probability of {LIKELY:.0%}{with_best if law.draws else ''}",
+                f"probability of {LIKELY:.0%}; {grid[best]:.0%} does in {likely[best]:.0%}",
                 where=where,
                 hint="allow a higher rise, or fewer tokens",
                 code="cannot_keep",
             )
-        index = int(np.argmax(enough))
-        before, share = share, float(f"{grid[index]:.3f}")
-        measured = law.range.get("r", (0.0, 1.0))
-        advice = ReplayAdvice(share, None, None, not measured[0] <= share <= measured[1])
-        if law.draws:
-            low, high = percentiles(np.where(kept.any(1), grid[np.argmax(kept, axis=1)], np.inf))
-            ends = (float(low), float(high))
-            advice = replace(advice, likely=float(likely[index]), interval=ends)
+        index = int(np.argmax(likely >= LIKELY))
+        share, before = float(f"{grid[index]:.3f}"), advice.share
+        low, high = percentiles(np.where(kept.any(1), grid[np.argmax(kept, axis=1)], np.inf))
+        outside = not measured[0] <= share <= measured[1]
+        advice = ReplayAdvice(share, float(likely[index]), (float(low), float(high)), outside)
         if abs(share - before) <= _CLOSE:
-            return advice
+            break
     return advice
+
+
+def _source_losses(
+    forgetting: Known, tokens: float, starting: float, grid: np.ndarray
+) -> tuple[np.ndarray, tuple[float, float]]:
+    """Draws of the source loss at each share, and the least and largest share that runs had.
+
+    Between shares at which runs have read about as many tokens, what these measured, interpolated;
+    elsewhere what the law predicts.
+    """
+    law = forgetting.law
+    at = {"D": np.full_like(grid, tokens), "r": grid, "S": np.full_like(grid, starting)}
+    losses = predict(forgetting, at, one_run=False)
+    scatter = predict(forgetting, at)[:, :1] / losses[:, :1]  # of one run, at whatever share
+    if law.rows is None:
+        return losses * scatter, law.range.get("r", (0.0, 1.0))
+    D, r, S = (law.rows.variables[name] for name in "DrS")
+    off = np.abs(np.log(D / tokens))
+    closest = {
+        share: np.log(law.rows.loss / S)[(r == share) & (off == off[r == share].min())].mean()
+        for share in np.unique(r)
+        if off[r == share].min() <= _ALIKE
+    }
+    losses = losses * scatter
+    if len(closest) > 1:
+        shares = list(closest)
+        between = (grid >= shares[0]) & (grid <= shares[-1])
+        rises = np.interp(grid[between], shares, list(closest.values()))
+        noise = np.random.default_rng(0).normal(size=(len(losses), 1))
+        losses[:, between] = starting * np.exp(rises + _SCATTER * noise)
+    return losses, (float(r.min()), float(r.max()))
