@@ -166,7 +166,8 @@ def _strategy(
     scratch, cpt = first["scratch"], first["cpt"]
     conflict = _conflict(scratch, cpt)
     share = float(_wins(cpt, [scratch], question)[0].mean())
-    alike = abs(math.log(scratch.loss / cpt.loss)) <= FLAT and question.flops is not None
+    at = [float(one.way.loss(np.array(ranked[0].flops))) for one in (scratch, cpt)]
+    alike = max(at) <= min(at) * (1.0 + FLAT)
     if not conflict and (alike or max(share, 1.0 - share) >= _DECIDED):
         return True, "laws", "", None
     if not conflict:
