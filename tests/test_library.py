@@ -19,7 +19,7 @@ from tongues.recipe import load_recipe
 PAGE = Path(__file__).parents[1] / "docs/python.md"
 
 # Options by which the command alone shows, or keeps, what the function returns.
-SHOWN = {"as_json", "figures"}
+SHOWN = {"verbose", "as_json", "figures"}
 OF_COMMAND = {
     "fit": {"out"},
     "generate": {"experts"},
