@@ -56,7 +56,7 @@ def test_an_allocation_prints_two_lines(law: Law) -> None:
 def test_a_summary_is_what_the_command_prints(law: Law, comparison: LawComparison) -> None:
     text = law.summary()
     assert text.startswith("chinchilla: L = E + A/N^alpha + B/D^beta\nparameter")
-    for word in ("best size for C FLOPs", "held out, sizes above", "fixed"):
+    for word in ("best size for C FLOPs", "held out, compute above", "fixed"):
         assert word in text
     doubtful = laws.fit("chinchilla", **rows_of(CHINCHILLA), draws=10)
     assert "caution: 10 resamples are too few for intervals" in doubtful.summary()

@@ -2,7 +2,7 @@
 
 from tongues.laws.allocation import Allocation, allocate
 from tongues.laws.compare import LawComparison, compare
-from tongues.laws.fit import fit
+from tongues.laws.fit import fit, fit_stack
 from tongues.laws.forms import FORMS
 from tongues.laws.inverse import (
     about_saving,
@@ -39,6 +39,7 @@ __all__ = [
     "compute_of",
     "envelope",
     "fit",
+    "fit_stack",
     "frontier",
     "implied_saving",
     "implied_saving_interval",

@@ -207,6 +207,7 @@ def fit_places(
         if not targets:
             raise UserError("there is no finished run to fit", where=str(places[0]))
         return FitAnswer(targets=tuple(targets))
+    weighed = law is None and not (compare or base or fixed or tie)
     law = law or "chinchilla"
     try:
         form = FORMS.find(law, "--law")
@@ -241,7 +242,7 @@ def fit_places(
         if under is None and "scratch" in by_strategy and len(by_strategy) > 1:
             under, _ = fit_observed(by_strategy["scratch"], plain)
         return FitAnswer(comparison=compare_rows(compared, plain, under), cautions=cautions)
-    fitted = _fit(by_strategy, request, form)
+    fitted = _fit(by_strategy, request, form, weighed=weighed)
     first, last = fitted[0][0], fitted[-1][0]
     under = request.base or (None if first is last else first)
     implied = implied_by(under, last) if under and law == "cpt" else None
@@ -313,7 +314,7 @@ def _of_runs(runs: Sequence[RunCurves], form: Form) -> dict[str, Observations]:
 
 
 def _fit(
-    by_strategy: Mapping[str, Observations], request: FitRequest, form: Form
+    by_strategy: Mapping[str, Observations], request: FitRequest, form: Form, *, weighed: bool
 ) -> tuple[tuple[Law, Rows], ...]:
     """Fit the law asked for to the rows of its strategy, on the base asked for or fitted first."""
     strategy, below = form.strategy, ()
@@ -350,7 +351,7 @@ def _fit(
         rest = {name: value for name, value in request.fix.items() if name not in names}
         others = [pair for pair in request.tie if pair not in ties]
         request = replace(request, base=base, fix=rest, tie=others)
-    law, rows = fit_observed(own, request, base_rows)
+    law, rows = fit_observed(own, request, base_rows, weighed=weighed)
     doubts, known = law.warnings, strategy if strategy in _KNOWN else ""
     unknown = [name for name in by_strategy if name != strategy and name not in _KNOWN]
     if unknown:

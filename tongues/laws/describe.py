@@ -1,5 +1,6 @@
 """A law in words: for a terminal, a notebook, a model's card, and as a chart."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -34,6 +35,7 @@ _MUCH = 1.0  # standard deviations a run must move a parameter to be named
 _CURVES, _POINTS = 4, 60  # of a chart
 _RANGES = ("of the runs", "beyond")
 _BEYOND = 10.0  # how far past the runs a chart goes
+_DRAWS = 400  # of a prediction that is printed
 _USUAL = {"N": (1e8, 5e9), "D": (1e9, 1e11), "C": (1e18, 1e22), "S": (2.5, 2.5), "r": (0.0, 0.5)}
 _USUAL |= {"U": _USUAL["D"]}
 
@@ -63,12 +65,15 @@ def sentences(law: "Law", *, brief: bool = False) -> list[str]:
     elif best:
         lines += [f"best {line}" for line in best.sentences]
     if held:
-        what = "sizes above" if held.variable == "N" else "compute above"
         lines.append(
-            f"held out, {what} {held.above:.3g} ({held.n_runs} runs): off by "
+            f"held out, compute above {held.above:.3g} ({held.n_runs} runs): off by "
             f"{held.error:.2%} on average ({held.bias:+.2%}), within the fit by "
             f"{held.error_within:.2%}" + (", but its base saw them" if held.base_saw else "")
         )
+    if law.stack and not brief:
+        weights = ", ".join(f"{name} {weight:.0%}" for name, weight in law.stack.items())
+        lines.append(f"weights by what they predict of the most compute: {weights}")
+    lines += [] if brief else _predicted(law)
     lines += [
         f"without run {one.run} a parameter moves by {one.score:.1f} standard deviations"
         + (f", best size × {one.N_opt:.2f}" if one.N_opt else "")
@@ -76,6 +81,24 @@ def sentences(law: "Law", *, brief: bool = False) -> list[str]:
         if one.score >= _MUCH
     ]
     return lines
+
+
+def _predicted(law: "Law") -> list[str]:
+    """What one run of ten times the most compute would end at."""
+    if law.rows is None or {"N", "D"} != set(law.equation.variables):
+        return []
+    compute, best = _BEYOND * law.range["C"][1], None if law.loose else allocate(law)
+    N = math.sqrt(
+        compute / 6.0 / float(np.median(law.rows.variables["D"] / law.rows.variables["N"]))
+    )
+    N = float(best.sizes(compute)[0]) if best else N
+    D = compute / (6.0 * N)
+    of = law.predictor(_DRAWS)(N, D).estimates[0]
+    where = f"{show_count(N)} parameters on {show_count(D)} tokens"
+    return [
+        f"predicted for one run of {_BEYOND:g} times the most compute, {where}: {of.value:.4g}, "
+        f"95 % of such runs {of.low:.4g} to {of.high:.4g}"
+    ]
 
 
 def _origin(law: "Law") -> list[str]:
@@ -173,8 +196,9 @@ def draw_law(law: "Law") -> Any:
         variables = {name: np.mean(known[name]) for name in needed} | {x: points}
         variables |= {curve: level} if curve else {}
         columns = {x: points, "loss": law.loss(**variables)}
-        if law.draws:
-            columns["low"], columns["high"] = law.loss_interval(**variables)
+        if law.rows:
+            predicted = law.predict(**variables)
+            columns["low"], columns["high"] = predicted.low, predicted.high
         label = {curve: f"{level:.0%}" if curve == "r" else show_count(level)} if curve else {}
         rows += [
             label
@@ -195,4 +219,4 @@ def draw_law(law: "Law") -> Any:
         strokeDash=alt.StrokeDash("range:N", title="", scale=dashes),
     )
     band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q"), y2="high:Q")
-    return band + line if law.draws else line
+    return band + line if law.rows else line

@@ -11,17 +11,16 @@ from tongues.laws.allocation import allocate
 from tongues.laws.cautions import doubts_of_fit
 from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.law import HoldOut, Law, Leverage
+from tongues.laws.predict import hold_out_compute, leading, spent, weigh
 from tongues.laws.rows import Rows, read_rows
 from tongues.laws.solver import FitProblem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
 from tongues.tables import Observations
 from tongues.tables.checks import copies, counted, name_rows, other_unit
 
-__all__ = ["FitRequest", "FitTask", "fit", "fit_observed", "prepare", "records"]
+__all__ = ["FitRequest", "FitTask", "fit", "fit_observed", "fit_stack", "prepare", "records"]
 
 _SHOWN = 5  # runs with the most leverage that are kept
-_HELD = 0.2  # at most this share of the runs is held out, but one value at least
-_FEWEST_LEFT = 3  # sizes, or points of an envelope, to fit on
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +199,38 @@ def fit(
     draws: bootstrap resamples for the intervals. seed: of the resampling.
     variables: the law's, by name: `N=…, D=…`.
     """
-    task = prepare(
-        FitRequest(law, base, 0, delta, draws, seed, fix or {}, tie), variables, loss, runs
-    )
+    request = FitRequest(law, base, 0, delta, draws, seed, fix or {}, tie)
+    task, doubts = _checked(prepare(request, variables, loss, runs), of_runs=runs is not None)
+    fitted = _examined(task)
+    return replace(fitted, warnings=(*doubts, *fitted.warnings))
+
+
+def fit_stack(
+    loss: ArrayLike,
+    runs: ArrayLike | None = None,
+    *,
+    delta: float = 1e-3,
+    draws: int = 1000,
+    seed: int = 0,
+    **variables: ArrayLike,
+) -> Law:
+    """Weigh several forms by what they predict of the largest compute, and fit the leading one.
+
+    The law's parameters and best sizes are those of its form, the simplest that is nearly as good
+    as the best; its `predict` draws from all forms by their weights, `law.stack`. Arguments as for
+    `fit`.
+    """
+    request = FitRequest("chinchilla", delta=delta, draws=draws, seed=seed)
+    task, doubts = _checked(prepare(request, variables, loss, runs), of_runs=runs is not None)
+    stack = weigh(task.rows)
+    fitted = _examined(replace(task, form=FORMS.find(leading(stack))))
+    return replace(fitted, warnings=(*doubts, *fitted.warnings), stack=stack)
+
+
+def _checked(task: FitTask, *, of_runs: bool) -> tuple[FitTask, list[Caution]]:
+    """The same without rows that are copies of others, and what is odd about the losses."""
     rows, doubts = task.rows, list[Caution]()
-    columns = [*rows.variables.values(), rows.loss, *([rows.run] if runs is not None else [])]
+    columns = [*rows.variables.values(), rows.loss, *([rows.run] if of_runs else [])]
     again = copies(zip(*(column.tolist() for column in columns), strict=True))
     if again.any():
         named = name_rows([f"row {i}" for i in range(len(again))], np.flatnonzero(again))
@@ -213,20 +239,27 @@ def fit(
         task = replace(task, rows=rows.take(np.flatnonzero(~again)))
     if unit := other_unit("loss", task.rows.loss):
         doubts.append(unit)
-    fitted = _examined(task)
-    return replace(fitted, warnings=(*doubts, *fitted.warnings))
+    return task, doubts
 
 
 def fit_observed(
-    observed: Observations, request: FitRequest, base_rows: Rows | None = None
+    observed: Observations,
+    request: FitRequest,
+    base_rows: Rows | None = None,
+    *,
+    weighed: bool = False,
 ) -> tuple[Law, Rows]:
     """Fit a law to rows from a table or from runs; with the rows that it saw.
 
-    base_rows: those of its base, so that the held-out test can hold them out there too.
+    base_rows: those of its base, so that the held-out test can hold them out there too. weighed:
+    whether the leading one of several forms is fitted, with the weights of all.
     """
     kept = observed.without_highest(request.drop_highest)
     task = prepare(request, kept.variables, kept.loss, kept.units or kept.runs)
-    law = _examined(task, base_rows)
+    stack = weigh(task.rows) if weighed else {}
+    if stack:
+        task = replace(task, form=FORMS.find(leading(stack)))
+    law = replace(_examined(task, base_rows), stack=stack)
     if kept.units and kept.runs:
         law = replace(law, n_runs=len(set(kept.runs)))
     return law, task.rows
@@ -267,27 +300,23 @@ def _leverage(task: FitTask, law: Law) -> tuple[Leverage, ...]:
 
 
 def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
-    """Fit without the largest sizes (or most compute), and predict them; None when too few.
+    """Fit without the runs of most compute, and predict them; None when too few.
 
     Where `base_rows` are given, the base is fitted again without them too.
     """
     form, rows, base = task.form, task.rows, task.base
-    variable = "N" if "N" in form.variables else "C"
-    if variable not in form.variables:
+    if not {"N", "C"}.intersection(form.variables):
         return None
     if form.envelope:
         rows = rows.take(np.flatnonzero(records(rows.loss)))
-    values = rows.variables[variable]
-    levels = np.unique(values)
-    larger = [len(np.unique(rows.run[values >= level])) for level in levels]
-    most = max(_HELD * rows.n_runs, larger[-1])
-    cut = levels[np.flatnonzero(np.array(larger) <= most)[0]]
-    small, large = rows.take(values < cut), rows.take(values >= cut)
-    if len(np.unique(small.variables[variable])) < _FEWEST_LEFT:
+    held = hold_out_compute(rows)
+    if held is None:
         return None
+    small, large = rows.take(~held), rows.take(held)
+    above = float(spent(small.variables).max())
     try:
         if base and base_rows is not None:
-            below = base_rows.take(base_rows.variables[variable] < cut)
+            below = base_rows.take(spent(base_rows.variables) <= above)
             ties, of_base = Ties(base.fixed, base.tied), FORMS.find(base.form)
             base = replace(task, form=of_base, rows=below, base=None, draws=0, ties=ties).fit()
         law = replace(task, rows=small, base=base, draws=0).fit()
@@ -297,8 +326,7 @@ def _hold_out(task: FitTask, base_rows: Rows | None) -> HoldOut | None:
         return None
     off, within = (form.loss(law.params, r.variables) / r.loss - 1.0 for r in (large, small))
     return HoldOut(
-        variable=variable,
-        above=float(small.variables[variable].max()),
+        above=above,
         params=law.params,
         base_saw=base is not None and base_rows is None,
         n_rows=len(large.loss),

@@ -29,15 +29,14 @@ _LOOSE |= {"loose_base", "sizes_and_tokens_together", "few_sizes", "no_intervals
 
 @dataclass(frozen=True, slots=True)
 class HoldOut:
-    """Fitted without the largest, what it predicts for them.
+    """Fitted without the runs of most compute, what it predicts for them.
 
-    variable: what "largest" means, N or C; `above`: the largest value that was fitted.
+    above: the most FLOPs that were fitted.
     params: of the law fitted without them. base_saw: whether its base may have seen them.
     bias, error: mean of predicted / measured − 1, and of its absolute value.
     error_within: mean absolute value of the same on the rows it was fitted on.
     """
 
-    variable: str
     above: float
     params: dict[str, float]
     base_saw: bool
@@ -86,6 +85,8 @@ class Law:
     source: where a printed law comes from. strategy, target: which runs it is the law of.
     roles: base languages and targets of these runs, where it was fitted on runs.
     rows: what it was fitted on, for predictions; None for a law taken from print.
+    stack: the weights of the forms that predict together, its own among them or not, where several
+        were weighed; empty where this one alone does.
     """
 
     form: str
@@ -109,6 +110,7 @@ class Law:
     target: str = ""
     roles: Roles | None = None
     rows: Rows | None = None
+    stack: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a form or parameters that do not belong together."""
@@ -170,15 +172,7 @@ class Law:
         compute and in tokens per parameter; its size, and the scatter of single runs, are learned
         from the law's own rows. A law without rows has what is usual of both.
         """
-        return predictor_of(
-            self.equation,
-            self.params,
-            self.rows,
-            draws=draws,
-            seed=seed,
-            params_draws=self.draws,
-            ends=self.range,
-        )
+        return predictor_of(self, draws, seed)
 
     def predict(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
@@ -245,6 +239,7 @@ class Law:
             "warnings": [asdict(caution) for caution in self.warnings],
             "range": self.range,
             "rows": self.rows.to_json() if self.rows else None,
+            "stack": self.stack,
             "fixed": self.fixed,
             "tied": self.tied,
         }
@@ -321,3 +316,4 @@ class _Stored(BaseModel):
     target: str
     roles: dict[str, Any] | None = None
     rows: dict[str, Any] | None = None
+    stack: dict[str, float] = {}

@@ -5,6 +5,7 @@ Another package adds its own by an entry point of the group `tongues.law_forms`,
 ones of this package are.
 """
 
+from tongues.laws.forms.bound import FARSEER, SKALING
 from tongues.laws.forms.forgetting import FORGETTING
 from tongues.laws.forms.form import (
     VARIABLES,
@@ -45,5 +46,16 @@ __all__ = [
 ]
 
 FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
-for _form in (CHINCHILLA, EXTENDED, CPT, KAPLAN, DATA_CONSTRAINED, FORGETTING, POWER, POWER_FLOOR):
+for _form in (
+    CHINCHILLA,
+    EXTENDED,
+    CPT,
+    KAPLAN,
+    DATA_CONSTRAINED,
+    FORGETTING,
+    POWER,
+    POWER_FLOOR,
+    SKALING,
+    FARSEER,
+):
     FORMS.add(_form)

@@ -2,8 +2,9 @@
 
 from tongues.laws.predict.belief import Belief, Block, Places, learn
 from tongues.laws.predict.drift import DriftWalks
-from tongues.laws.predict.prediction import Prediction, Predictor, predictor_of
+from tongues.laws.predict.prediction import Prediction, Predictor, predictor_of, spent
 from tongues.laws.predict.prior import Chart, Scale
+from tongues.laws.predict.stack import hold_out_compute, leading, weigh
 
 __all__ = [
     "Belief",
@@ -14,6 +15,10 @@ __all__ = [
     "Prediction",
     "Predictor",
     "Scale",
+    "hold_out_compute",
+    "leading",
     "learn",
     "predictor_of",
+    "spent",
+    "weigh",
 ]

@@ -18,9 +18,11 @@ from tongues.laws.predict.sampler import sample
 __all__ = ["Belief", "Block", "Places", "learn"]
 
 Array = np.ndarray
-_ROUNDS = 30  # of the search for the likeliest law
+_ROUNDS = 20  # of the search for the likeliest law
 _STEP = 1e-5  # of its slopes, in deviations of what was thought before
 _STARTS = 24
+_CLIMBED = 2  # of the starts
+_SLIGHT = 0.03  # of a gain in log density
 _GRID = np.linspace(-3.5, 3.5, 29)  # of scatter and drift, in deviations
 _DAMPINGS = 10.0 ** np.arange(-4.0, 5.0, 2.0)
 _REWEIGHTINGS = 3
@@ -212,7 +214,7 @@ class _Evidence:
                 [np.zeros((1, size + 2)), random.standard_normal((_STARTS, size + 2))]
             )
             x[:, -2:] = 0.0
-            x = x[np.argsort(-self.posterior(x))[:4]]
+            x = x[np.argsort(-self.posterior(x))[:_CLIMBED]]
         else:
             x = start[None]
         ends = [self._climb(one) for one in x]
@@ -231,10 +233,10 @@ class _Evidence:
             before = best
             if heights[at] > best:
                 x, best = trials[at], float(heights[at])
-            if number % 3 == 0 or best - before < 0.01:
+            if number % 3 == 0 or best - before < _SLIGHT:
                 x = self._sized(x)
                 best = float(self.posterior(x[None])[0])
-            if number > 3 and best - before < 0.01:
+            if number > 3 and best - before < _SLIGHT:
                 break
         return x
 

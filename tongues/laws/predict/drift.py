@@ -15,7 +15,10 @@ __all__ = ["DriftWalks"]
 Array = np.ndarray
 _APART = 0.5  # between the knots of a walk, in tenfolds
 _FARTHEST = 12.0  # tenfolds
-_OF_RATIO = 0.5  # size of the drift over tokens per parameter, in that over compute
+# the next two by `benchmarks/extrapolation.py`: small runs stray most, and far ratios more than far
+# compute
+_CALMER = 0.85  # size of the steps of a walk, of those a tenfold earlier
+_OF_RATIO = 1.5  # size of the drift over tokens per parameter, in that over compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class DriftWalks:
 def _walk(gone: Array) -> Array:
     """What each step of the slope has added up to; the first step is at the start itself."""
     knots = np.arange(0.0, _FARTHEST, _APART)
-    added = np.maximum(np.asarray(gone)[..., None] - knots, 0.0)
-    unit = np.sqrt((np.maximum(1.0 - knots, 0.0) ** 2).sum())  # so that a tenfold away it is 1
+    steps = _CALMER**knots
+    added = np.maximum(np.asarray(gone)[..., None] - knots, 0.0) * steps
+    unit = np.sqrt(((np.maximum(1.0 - knots, 0.0) * steps) ** 2).sum())  # a tenfold away it is 1
     return added / unit

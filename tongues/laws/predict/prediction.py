@@ -8,24 +8,31 @@ scatter of a single run. How large each is is learned from the law's own runs.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tongues.errors import UserError
 from tongues.estimate import Estimate
-from tongues.laws.forms import Form
+from tongues.laws.forms import FORMS, Form
 from tongues.laws.predict.belief import Belief, Block, Places, learn
 from tongues.laws.predict.drift import DriftWalks
 from tongues.laws.predict.prior import Chart, Scale, spread_of_form
 from tongues.laws.rows import Rows
+from tongues.randomness import derive_seed
 
-__all__ = ["Prediction", "Predictor", "predictor_of"]
+if TYPE_CHECKING:
+    from tongues.laws.law import Law
+
+__all__ = ["Prediction", "Predictor", "learn_form", "places_of", "predictor_of", "spent"]
 
 Array = np.ndarray
+# by `benchmarks/extrapolation.py`
 _SCATTER = (math.log(0.004), 1.0)  # of log loss: middle and deviation of its logarithm
-_DRIFT = (math.log(0.01), 1.0)  # the same, over a tenfold of compute
+_DRIFT = (math.log(0.025), 0.5)  # the same, over a tenfold of compute
 _ROLE = "loss"
+_WALKERS = 400
 _FARTHEST = 18.0  # log10 of the FLOPs from which a law drifts whose runs nobody knows
 
 
@@ -55,76 +62,94 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictor:
-    """Draws of whole laws with their errors, to be asked anywhere: the same draws every time."""
+    """Draws of whole laws with their errors, to be asked anywhere: the same draws every time.
 
-    form: Form
-    belief: Belief
+    parts: what is believed of each form, with draws in proportion to the form's weight.
+    """
+
+    parts: tuple[tuple[Form, Belief], ...]
     seed: int
 
     def __call__(
         self, N: ArrayLike | None = None, D: ArrayLike | None = None, **others: ArrayLike
     ) -> Prediction:
         """What a run would end at; variables are the form's, as in `Law.loss`."""
-        places = _places(self.form, {"N": N, "D": D} | others)
-        expected = self.belief.expected(places)
-        draws = self.belief.run(places, self.seed)
+        given = {"N": N, "D": D} | others
+        asked = [(belief, places_of(form, given)) for form, belief in self.parts]
+        expected = np.concatenate([belief.expected(places) for belief, places in asked])
+        scatter = np.concatenate([belief.scatter for belief, _ in asked])
+        noise = np.random.default_rng(self.seed).standard_normal(expected.shape)
+        draws = expected * np.exp(scatter[:, None] * noise)
         low, point, high = np.percentile(draws, (2.5, 50.0, 97.5), axis=0)
         return Prediction(point, low, high, draws, expected)
 
 
-def predictor_of(
+def predictor_of(law: "Law", draws: int, seed: int) -> Predictor:
+    """Learn the predictive distribution of a law from its runs, or of every form of its stack.
+
+    A law from print has no runs. Its draws, if it has any, are then those of its parameters, and
+    its error begins at the end of its range.
+    """
+    seed = derive_seed(seed, "law", law.form, law.strategy, law.target)
+    rows = law.rows
+    if rows is None:
+        return Predictor(((law.equation, _of_print(law, draws, seed)),), seed)
+    parts: list[tuple[Form, Belief]] = []
+    left, share = draws, 1.0
+    for name, weight in (law.stack or {law.form: 1.0}).items():
+        count = round(left * min(weight / share, 1.0))
+        left, share = left - count, max(share - weight, 1e-9)
+        own = (law.params, law.draws) if name == law.form else ({}, {})
+        if count:
+            form = FORMS.find(name)
+            parts.append((form, learn_form(form, rows, *own, draws=count, seed=seed)))
+    return Predictor(tuple(parts), seed)
+
+
+def learn_form(
     form: Form,
+    rows: Rows,
     params: Mapping[str, float],
-    rows: Rows | None,
+    params_draws: Mapping[str, Array],
     *,
     draws: int,
     seed: int,
-    params_draws: Mapping[str, Array],
-    ends: Mapping[str, tuple[float, float]],
-) -> Predictor:
-    """Learn the predictive distribution of a law from its runs.
+) -> Belief:
+    """What the rows leave to believe of a form.
 
-    rows: None for a law whose runs nobody has, such as one from print. Its draws, if it has any,
-        are then those of its parameters, and its error begins at the end of its range.
-    params_draws: those of taken parameters say how sure the base is. ends: of each variable.
+    params: of a fit, about which those are spread that neither term nor `spread` of the form
+        explains. params_draws: those of taken parameters say how sure the base is.
     """
-    if rows is None:
-        return Predictor(form, _of_print(form, params, params_draws, ends, draws), seed)
     counts = np.bincount(rows.run)
-    places = _places(form, rows.variables, 1.0 / counts[rows.run])
+    places = places_of(form, rows.variables, 1.0 / counts[rows.run])
     middle = {n: float(np.exp(np.log(v[v > 0]).mean())) for n, v in rows.variables.items()}
     chart = Chart(form, Scale(middle, float(np.exp(np.log(rows.loss).mean()))))
     spread = spread_of_form(chart, params, params_draws)
     block = Block(
         {_ROLE: form.name}, spread.middle, spread.root, spread.params_of, _SCATTER, _DRIFT
     )
-    belief = learn(block, [(places, rows.loss)], _walks(places), draws=draws, seed=seed)
-    return Predictor(form, belief, seed)
+    walkers = min(draws, _WALKERS)
+    walks = _walks(places)
+    return learn(block, [(places, rows.loss)], walks, draws=draws, walkers=walkers, seed=seed)
 
 
-def _of_print(
-    form: Form,
-    params: Mapping[str, float],
-    params_draws: Mapping[str, Array],
-    ends: Mapping[str, tuple[float, float]],
-    draws: int,
-) -> Belief:
+def _of_print(law: "Law", draws: int, seed: int) -> Belief:
     """What is believed of a law without its runs."""
     of = {
-        name: np.resize(params_draws.get(name, np.array([value])), draws)
-        for name, value in params.items()
+        name: np.resize(law.draws.get(name, np.array([value])), draws)
+        for name, value in law.params.items()
     }
-    index = np.arange(draws)[:, None].astype(float)
 
     def params_of(role: str, z: Array) -> dict[str, Array]:
         at = np.rint(z[:, 0]).astype(int)
         return {name: values[at] for name, values in of.items()}
 
-    block = Block({_ROLE: form.name}, np.zeros(1), np.zeros((1, 1)), params_of, _SCATTER, _DRIFT)
-    highest = {name: np.array([high]) for name, (_, high) in ends.items()}
+    block = Block({_ROLE: law.form}, np.zeros(1), np.zeros((1, 1)), params_of, _SCATTER, _DRIFT)
+    highest = {name: np.array([high]) for name, (_, high) in law.range.items()}
     known = {"C"} <= highest.keys() or {"N", "D"} <= highest.keys()
-    start = float(np.log10(_spent(highest)[0])) if known else _FARTHEST
-    belief = learn(block, [], DriftWalks(start), draws=draws)
+    start = float(np.log10(spent(highest)[0])) if known else _FARTHEST
+    belief = learn(block, [], DriftWalks(start), draws=draws, seed=seed)
+    index = np.arange(draws)[:, None].astype(float)
     return Belief(block, belief.walks, index, belief.scatter, belief.drift, belief.strayed)
 
 
@@ -135,18 +160,19 @@ def _walks(places: Places) -> DriftWalks:
     return DriftWalks(float(np.log10(places.flops.min())), ratio)
 
 
-def _places(
+def places_of(
     form: Form, given: Mapping[str, ArrayLike | None], weights: Array | None = None
 ) -> Places:
+    """Where a law is asked; a UserError names what is missing. weights: as of `Places`."""
     known = {name: given.get(name) for name in form.variables}
     if missing := [name for name, value in known.items() if value is None]:
         raise UserError(f"the {form.name} law needs {' and '.join(missing)}", where="predict")
     arrays = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in known.values()))
     variables = {name: np.ravel(v) for name, v in zip(known, arrays, strict=True)}
-    return Places(_ROLE, variables, _spent(variables), np.zeros(0) if weights is None else weights)
+    return Places(_ROLE, variables, spent(variables), np.zeros(0) if weights is None else weights)
 
 
-def _spent(variables: Mapping[str, Array]) -> Array:
+def spent(variables: Mapping[str, Array]) -> Array:
     """The FLOPs of runs, or what grows with them: tokens where sizes are not known."""
     if "C" in variables:
         return variables["C"]

@@ -16,11 +16,12 @@ from tongues.laws.forms import Exponent, Form, Term
 __all__ = ["Chart", "Scale", "Spread", "spread_of_form"]
 
 Array = np.ndarray
-_FLOOR = (math.log(0.5), 0.7)
+# by `benchmarks/extrapolation.py`: shares of the loss at the middle of the runs, and exponents
+_FLOOR = (math.log(0.25), 1.0)
 _SIZE = (math.log(0.15), 1.0)
-_OTHER = (math.log(0.3), 1.0)
-_POWERS = {"N": (math.log(0.35), 0.5), "C": (math.log(0.1), 0.7)}
-_POWER = (math.log(0.3), 0.5)
+_OTHER = (math.log(0.25), 1.0)
+_POWERS = {"N": (math.log(0.3), 0.5), "C": (math.log(0.1), 0.7)}
+_POWER = (math.log(0.25), 0.5)
 _SIGNED = (0.0, 0.15)
 _FREE = 1.0  # deviation of the logarithm of a parameter that nothing is known of
 _STEEPEST = math.log(4.0)  # an exponent beyond which a term is gone at once
@@ -102,10 +103,10 @@ def spread_of_form(chart: Chart, params: Mapping[str, float], draws: Mapping[str
         known[term.coefficient] = _of_coefficient(term)
         known |= {power.name: _of_power(power) for power in term.exponents}
     known |= form.spread
-    at = chart.coordinates(params)
+    at = chart.coordinates(params) if params else {}
     free = [name for name in form.free if name not in form.given]
     taken = [name for name in form.taken_names if name in draws]
-    values = [known.get(name, (float(at[name]), _FREE)) for name in free]
+    values = [known.get(name) or (float(at[name]), _FREE) for name in free]
     middle, deviation = np.array(values).reshape(-1, 2).T
     root = np.diag(deviation)
     if taken:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tongues.laws import Law, envelope
 from tongues.laws.observed import usual_bases
+from tongues.laws.predict import hold_out_compute
 from tongues.laws.rows import Rows
 from tongues.laws.targets import base_losses, law_rows
 from tongues.pages.axes import Row
@@ -140,8 +141,9 @@ def held_out(fitted: LawSeries) -> tuple[Law, Rows] | None:
         return None
     if law.equation.envelope:
         rows = rows.take(envelope(rows.variables["C"], rows.loss))
-    large = rows.variables[law.holdout.variable] > law.holdout.above
-    return Law(law.form, law.holdout.params, target=law.target), rows.take(large)
+    held = hold_out_compute(rows)
+    large = rows if held is None else rows.take(held)
+    return Law(law.form, law.holdout.params, target=law.target), large
 
 
 def points(shared: Row, **columns: np.ndarray) -> list[Row]:
