@@ -11,7 +11,7 @@ from tongues.laws.allocation import allocate
 from tongues.laws.cautions import doubts_of_fit
 from tongues.laws.forms import FORMS, Form, check_names
 from tongues.laws.law import HoldOut, Law, Leverage
-from tongues.laws.predict import hold_out_compute, leading, spent, weigh
+from tongues.laws.predict import hold_out_compute, leading, spent, weigh_forms
 from tongues.laws.rows import Rows, read_rows
 from tongues.laws.solver import FitProblem, Ties, pose, read_ties, solve
 from tongues.laws.uncertainty import FEWEST_RUNS, bootstrap_intervals, draw_runs, refit
@@ -222,7 +222,7 @@ def fit_stack(
     """
     request = FitRequest("chinchilla", delta=delta, draws=draws, seed=seed)
     task, doubts = _checked(prepare(request, variables, loss, runs), of_runs=runs is not None)
-    stack = weigh(task.rows)
+    stack = weigh_forms(task.rows)
     fitted = _examined(replace(task, form=FORMS.find(leading(stack))))
     return replace(fitted, warnings=(*doubts, *fitted.warnings), stack=stack)
 
@@ -256,7 +256,7 @@ def fit_observed(
     """
     kept = observed.without_highest(request.drop_highest)
     task = prepare(request, kept.variables, kept.loss, kept.units or kept.runs)
-    stack = weigh(task.rows) if weighed else {}
+    stack = weigh_forms(task.rows) if weighed else {}
     if stack:
         task = replace(task, form=FORMS.find(leading(stack)))
     law = replace(_examined(task, base_rows), stack=stack)

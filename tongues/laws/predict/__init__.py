@@ -4,7 +4,7 @@ from tongues.laws.predict.belief import Belief, Block, Places, learn
 from tongues.laws.predict.drift import DriftWalks
 from tongues.laws.predict.prediction import Prediction, Predictor, predictor_of, spent
 from tongues.laws.predict.prior import Chart, Scale
-from tongues.laws.predict.stack import hold_out_compute, leading, weigh
+from tongues.laws.predict.stack import hold_out_compute, leading, weigh_forms
 
 __all__ = [
     "Belief",
@@ -20,5 +20,5 @@ __all__ = [
     "learn",
     "predictor_of",
     "spent",
-    "weigh",
+    "weigh_forms",
 ]

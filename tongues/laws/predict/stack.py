@@ -13,7 +13,7 @@ from tongues.laws.forms import FORMS, Form
 from tongues.laws.predict.prediction import learn_form, places_of, spent
 from tongues.laws.rows import Rows
 
-__all__ = ["STACKED", "hold_out_compute", "leading", "weigh"]
+__all__ = ["STACKED", "hold_out_compute", "leading", "weigh_forms"]
 
 STACKED = ("chinchilla", "extended", "skaling", "farseer")
 _HELD = 0.2  # at most this share of the runs is held out, but one at least
@@ -47,7 +47,7 @@ def hold_out_compute(rows: Rows, fewest: int = 1) -> np.ndarray | None:
     return held if len(np.unique(sizes[~held])) >= _SIZES else None
 
 
-def weigh(rows: Rows, names: Sequence[str] = STACKED, seed: int = 0) -> dict[str, float]:
+def weigh_forms(rows: Rows, names: Sequence[str] = STACKED, seed: int = 0) -> dict[str, float]:
     """The weight of each form that counts, the largest first; they sum to 1.
 
     Where the runs are too few to tell, all are equal.
