@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[1] / "docs/python.md"
 # Options by which the command alone shows, or keeps, what the function returns.
 SHOWN = {"verbose", "as_json", "figures"}
 OF_COMMAND = {
-    "fit": {"out"},
+    "fit": {"out", "narrow_at"},
     "generate": {"experts"},
     "evaluate": {"compare"},
     "study": {"dry_run"},

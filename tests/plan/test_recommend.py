@@ -143,6 +143,7 @@ def test_a_base_that_is_better_untouched_is_left_alone() -> None:
     cpt = next(option for option in plan.options if option.base)
     plan = make_plan(read_laws(()), ask(**asked, base_loss=f"{cpt.loss - 0.1:.3f}"))
     assert not any(option.base for option in plan.options)
+    assert not plan.recommendation.decided  # that is no reason to start from scratch
     assert "above_base" in {caution.code for caution in plan.left_out}
     plan = make_plan(read_laws(()), ask(**asked, base_loss=f"{cpt.loss + 0.1:.3f}"))
     assert any(option.base for option in plan.options)

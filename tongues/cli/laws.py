@@ -1,5 +1,6 @@
 """The verbs of scaling laws: fit, plan."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,14 @@ def _columns(command: click.Command) -> click.Command:
 @click.option("--base", metavar="NAME|FILE", help="The law underneath, such as of scratch runs.")
 @click.option("--compare", is_flag=True, help="Every law on every strategy's rows.")
 @click.option("--bootstrap", "draws", default=1000, help="Bootstrap draws of the intervals.")
+@click.option("--narrow-at", metavar="FLOPS", help="Which runs to add to predict one of 1e21.")
 @click.option("-o", "--out", type=options.PATH, help="Write the law as JSON here.")
 @options.figures
 @options.as_json
 def fit(
     tables: tuple[Path, ...],
     compare: bool,
+    narrow_at: str | None,
     out: Path | None,
     figures: Path | None,
     as_json: bool,
@@ -79,6 +82,12 @@ def fit(
         print_table(lines)
     for sentence in answer.sentences:
         click.echo(sentence)
+    for law in answer.laws if narrow_at else ():
+        from tongues.laws.predict.design import next_runs
+        from tongues.plan.amounts import read_count
+
+        runs = next_runs(law, read_count(narrow_at or "", "--narrow-at"))
+        print_table([run.row() for run in runs])
     for remark in answer.remarks:
         say(remark)
     hint(answer.next(tables[0], out))
@@ -87,11 +96,11 @@ def fit(
 @click.command()
 @click.option("--law", "laws", multiple=True, metavar="NAME|FILE", help="A preset or a file.")
 @click.option("--target", metavar="LANG", help="The language to learn, where a file has several.")
-@click.option("--flops", metavar="FLOPS", help="Compute to spend, such as 1e21.")
+@click.option("--flops", metavar="FLOPS", help="Compute to spend, such as 1e21, or 1e20,1e21.")
 @click.option("--hours", metavar="HOURS", help="Hours to spend on all GPUs.")
 @click.option("--cost", metavar="US$", help="Money to spend.")
 @click.option("--target-loss", metavar="LOSS", help="Loss to reach, nats per token.")
-@click.option("--gpu", metavar="NAME", help="What trains, such as h100.")
+@click.option("--gpu", metavar="NAME", help="What trains: h100, or h100,a100, or all.")
 @click.option("--gpus", metavar="COUNT", help="How many of them (1).")
 @click.option("--mfu", metavar="SHARE", help="Share of their peak speed that is reached (0.4).")
 @click.option("--price", metavar="US$", help="Of one GPU and hour.")
@@ -131,8 +140,18 @@ def plan(
     """Plan what to train: how large, on how much, from which base, and at what price."""
     options.one_thread()
     import tongues
+    from tongues.plan.several import budget_rows, plan_each
     from tongues.terminal import hint, print_json, print_table, say
 
+    if several := plan_each(partial(tongues.plan, laws), keywords):
+        if write or figures:
+            raise UserError("--write and --figures are of one plan", hint="give one budget")
+        if as_json:
+            plans = [str(a) if isinstance(a, UserError) else a.to_json() for _, a in several]
+            print_json({"plans": plans})
+        else:
+            print_table(budget_rows(several))
+        return
     made = tongues.plan(laws, write=write, **keywords)
     if figures:
         from tongues.plan.figures import plan_figures

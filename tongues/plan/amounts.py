@@ -17,7 +17,7 @@ _BYTES: TypeAdapter[int] = TypeAdapter(Bytes)
 
 
 def _value(text: str) -> float:
-    """A number; 40% is 0.4, and what is no number is NaN."""
+    """A number; 40% is 0.4, and other text is NaN."""
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:

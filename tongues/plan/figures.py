@@ -136,9 +136,9 @@ def _flat_range(plan: Plan) -> Figure | None:
     x = logs("params", "Parameters", [row["params"] for row in rows], margin=0.0, grid=False)
     y = linear("loss", LOSS, [row["loss"] for row in rows], room=(0.06, 0.12))
     tint = colour(domain(), series_of(rows))
-    middle: list[Row] = [{"params": math.sqrt(least * most), "text": "hardly matters"}]
+    middle: list[Row] = [{"params": math.sqrt(least * most), "text": "within 0.5 %"}]
     drawn = panel(
-        f"From {show_count(least)} to {show_count(most)} parameters it hardly matters",
+        f"From {show_count(least)} to {show_count(most)} parameters the loss is within 0.5 %",
         area((x, x.of("end")), params=least, end=most),
         line(curves, x, y, tint, "option"),
         dots(marks, x, y, tint, size=90, said=("option", "loss:.4f")),

@@ -178,7 +178,7 @@ class Layout:
         return float(f"{max(fits, default=sizes[0]):.3g}")
 
     def option(self, way: Way, budget: float, *, early: bool = False) -> Option:
-        """What comes of spending so much in one way."""
+        """What comes of spending `budget` in one way."""
         question, at = self.question, np.array(budget)
         N, D = (_plain(float(value)) for value in way.sizes(at))
         flops = budget if N is None or D is None else 6.0 * N * D
@@ -266,7 +266,7 @@ def obstacle(option: Option, question: Question) -> Caution | None:
         )
     own = question.base_loss
     if own is not None and option.way.strategy == "cpt" and option.loss >= own:
-        what = f"{name}: a loss of {option.loss:.4g} is no better than the base's own "
+        what = f"{name}: a loss of {option.loss:.4g} is not below the base's own "
         return Caution("above_base", f"{what}{own:.4g} before any training")
     return None
 

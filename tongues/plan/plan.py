@@ -1,4 +1,4 @@
-"""A plan: the options that laws lay out for a question, and which one to take.
+"""A plan: the options for a question, and which one to take.
 
 It prints in a few lines, and shows itself in a notebook as a table.
 """
@@ -20,7 +20,7 @@ from tongues.plan.recommend import Recommendation, recommend
 from tongues.plan.strategies import doubts, ways_of
 from tongues.quantities import show_bytes, show_count
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["Plan", "filled", "make_plan"]
 
 _CAVEATS = 5  # shown without `verbose`
 _PROJECTS = 3
@@ -101,8 +101,7 @@ class Plan:
         rows = [
             {"": mark if one is taken else " "} | _row(one, self.question) for one in self.options
         ]
-        filled = [column for column in rows[0] if any(row[column] for row in rows)]
-        return [{column: row[column] for column in filled} for row in rows]
+        return filled(rows)
 
     def sentences(self) -> list[str]:
         """The advice, how sure it is, replay, and what published projects did: a line each."""
@@ -167,7 +166,7 @@ class Plan:
 def make_plan(
     laws: LawsInHand, question: Question, projects: Sequence[Project] | None = None
 ) -> Plan:
-    """Lay out every way of spending the budget that can be taken, and recommend one.
+    """Every way of spending the budget that can be taken, and recommend one.
 
     projects: what others did; the table that comes with the package by default. A UserError where
     no way can be taken.
@@ -267,6 +266,12 @@ def _pilot(option: Option, question: Question) -> str:
     )
 
 
+def filled(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows without the columns that none of them fills."""
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    return [{name: row[name] for name in names} for row in rows]
+
+
 def _row(option: Option, question: Question) -> dict[str, str]:
     loss, flops, saved = f"{option.loss:.4g}", f"{option.flops:.3g}", option.compute_saved
     if ends := option.interval:
@@ -278,9 +283,9 @@ def _row(option: Option, question: Question) -> dict[str, str]:
         shown = f"none, {1 - saved:.3g} times as much"
     elif ends := option.compute_saved_interval:
         shown += f" [{ends[0]:.0%}, {ends[1]:.0%}]"
-    hours, cost, energy = (
+    hours, cost, energy, carbon = (
         "" if amount is None else f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
-        for amount in (option.hours, option.cost, option.energy)
+        for amount in (option.hours, option.cost, option.energy, option.carbon)
     )
     return {
         "option": option.name,
@@ -293,6 +298,7 @@ def _row(option: Option, question: Question) -> dict[str, str]:
         "hours": hours,
         "US$": cost,
         "kWh": energy,
+        "kg CO₂": carbon,
         "memory/GPU": "" if option.memory_per_gpu is None else show_bytes(option.memory_per_gpu),
         "compute saved": shown,
         "projection": "yes" if option.projection else "",

@@ -159,6 +159,9 @@ def _strategy(
         what = f"`{base.name}` knows `{question.language}` already, and projects that continued on "
         what += "a language their base knew gained little or lost: measure the base first, and "
         return False, "", f"{what}give its loss on your text by --base-loss.", judged
+    if question.bases and "cpt" not in first:
+        what = "No base that was named can be taken, which does not make a model from scratch the "
+        return False, "", f"{what}better one: look at why, and for another base.", None
     if len(first) == 1:
         if judged and (ranked[0].tokens or 0.0) > judged.overtaken[1]:
             return False, "", f"{judged.why[0].upper()}{judged.why[1:]}.", judged
@@ -293,7 +296,7 @@ def _certainty(
     parts += [f"less than it looks: the law `{way.law_name}` is shaky ({thin})"] if thin else []
     if as_good:
         names = _listed([one.name for one in (taken, *as_good)])
-        parts.append(f"{names} come within {FLAT:.1%}: it hardly matters which")
+        parts.append(f"{names} come within {FLAT:.1%}: either will do")
     if worse:
         wins = _wins(taken, worse, question)
         share = float(wins.all(0).mean())
@@ -337,7 +340,7 @@ def _about_replay(
         what += f"{english[-1]:+.0f} points (median {english[len(english) // 2]:+.0f})"
         if question.max_forgetting is not None:
             what += f". Whether it keeps {question.max_forgetting * 100:g}% only runs at two "
-            what += "shares can tell: fit `--law forgetting` to them"
+            what += "shares can show: fit `--law forgetting` to them"
         return f"{what}."
     within = f"within {(_allowed(question) - _ROUNDING) * 100:g}%"
     end = f"the source loss goes from {starting:.3f} to {taken.source_loss:.3f} ({change:+.1%})"
@@ -354,7 +357,7 @@ def _about_replay(
 
 
 def _flat_range(option: Option) -> FlatRange | None:
-    """The sizes about the best that lose next to nothing; None where size is no choice."""
+    """The sizes about the best that lose next to nothing; None where the size was not chosen."""
     if option.params is None or option.way.settled:
         return None
     way, middle, flops = option.way, math.log(option.params), option.flops

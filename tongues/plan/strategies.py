@@ -126,7 +126,7 @@ def _repeats(
 def comparison(way: Way, ways: Sequence[Way]) -> Way | None:
     """What a continued way is measured against: training from scratch, at its best sizes.
 
-    At the same size where that was settled for both; a base's size is no such choice.
+    At the same size where that was settled for both; that of a base was not chosen.
     """
     scratch = [one for one in ways if one.strategy == "scratch"]
     if way.strategy == "scratch" or not scratch:

@@ -1,4 +1,4 @@
-"""The ways of spending compute: what each turns so many FLOPs into, by its law.
+"""The ways of spending compute: what each makes of FLOPs, by its law.
 
 Sizes and losses that have no closed form are searched for: on a grid, then closing in.
 """
@@ -138,8 +138,8 @@ class Way:
     advice: why that share, where it was sought to keep the source language.
     params, tokens: N and D where they are settled; otherwise they follow from the compute.
     ratio: tokens per parameter, where that is settled.
-    repeats: how much different target text there is, and what a repeat is worth; None where there
-        is no end of it.
+    repeats: how much different target text there is, and what a repeat is worth; None where it is
+        unlimited.
     """
 
     name: str

@@ -44,7 +44,7 @@ _UNKNOWN_BASE = (
     "folder here; write its path, and the shape it has."
 )
 _MADE_TEXT = (
-    "Text: synthetic text ({languages}) stands in for yours. List your own files under "
+    "Text: synthetic text ({languages}) takes the place of yours. List your own files under "
     "`text.files` and write their tags into `train.mixture`: `{target}` is the language to learn."
 )
 
@@ -54,7 +54,7 @@ def write_recipe(
 ) -> tuple[Caution, ...]:
     """Write the recommended option as a recipe; returns what its reader must look after.
 
-    like: a recipe whose name, text and tokens are taken; synthetic languages stand in without one.
+    like: a recipe whose name, text and tokens are taken; synthetic languages without one.
     target: the language to learn, where `like` has several.
     """
     if path.exists():
