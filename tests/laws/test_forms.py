@@ -16,9 +16,9 @@ def terms(name):
 
 
 def test_every_law_is_known_by_its_name():
-    assert [form.name for form in FORMS][:8] == [
-        *("chinchilla", "extended", "cpt", "kaplan"),
-        *("data-constrained", "forgetting", "power", "power-floor"),
+    assert [form.name for form in FORMS][:12] == [
+        *("chinchilla", "extended", "cpt", "kaplan", "skaling", "farseer"),
+        *("data-constrained", "saturated", "overfitted", "forgetting", "power", "power-floor"),
     ]
     assert all(form.summary and form.formula for form in FORMS)
     with pytest.raises(UserError, match="no law form `chinchila`") as caught:

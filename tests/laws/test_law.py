@@ -44,6 +44,8 @@ def test_every_form_goes_through_json():
         laws.fit("kaplan", loss, N=N, D=D, draws=3),
         laws.fit("skaling", loss, N=N, D=D, draws=3),
         laws.fit("farseer", loss, N=N, D=D, draws=0),
+        laws.fit("saturated", loss, N=N, D=D, U=U, draws=0),
+        laws.fit("overfitted", loss, N=N, D=D, U=U, draws=0),
         laws.fit_stack(loss, N=N, D=D, draws=3),
         laws.fit("data-constrained", loss, N=N, D=D, U=U, base=base, draws=3),
         laws.fit("forgetting", source, D=tokens, r=share, S=start, draws=0),

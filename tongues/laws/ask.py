@@ -144,6 +144,11 @@ class FitAnswer:
         """The command that comes next."""
         if self.targets:
             return f"tongues report {place}"
+        codes = {caution.code for caution in self.law.warnings} if self.law else set[str]()
+        if "mixed_experiments" in codes:
+            return "fit the runs of one experiment: choose them with --where"
+        if self.law and "lack_of_fit" in codes and not self.law.stack:
+            return "leave out --law: other forms are weighed then, and predict together"
         if self.law and self.law.loose:
             return "add runs of other sizes and budgets, or hold parameters with --fix and --tie"
         if self.law and out:

@@ -24,6 +24,12 @@ _NOTHING = 1e-3  # an E below this share of the lowest loss is as good as zero
 _JUST_ABOVE = 1.001
 _OUTLYING = 8.0  # robust standard deviations
 _SHOWN = 5
+_TESTED = 12  # runs, for a test of the form
+_NEAR = 0.1  # in log size and log tokens: runs that should end alike
+_TWINS = 3  # pairs of such
+_MIXED = 0.05  # of the loss; single experiments scatter by up to 2 %
+_BENT = 6.0  # of an F-statistic: rarer than 1 in 10,000 where the form is right
+_SLIGHT = 1e-3  # of the loss; a smaller bend decides nothing
 
 
 def doubts_of_fit(
@@ -48,6 +54,7 @@ def doubts_of_fit(
         *_about_residuals(
             fitted, np.log(fitted.loss) - np.log(form.loss(params, fitted.variables))
         ),
+        *_about_fit(fitted, np.log(fitted.loss) - np.log(form.loss(params, fitted.variables))),
         *(_about_base(rows, form, base) if base else ()),
         *_about_optimum(problem, optimum, interval),
         *about_intervals(form, params, interval),
@@ -99,6 +106,46 @@ def _about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
         what = f"{far.size} of {rows.n_runs} runs lie far from the law: {names}; look whether they "
         what += "diverged or are in another unit, and fit without them"
         yield Caution("outlying_runs", what)
+
+
+def _about_fit(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
+    """Runs that no law of this form could fit: of several experiments, or along another curve.
+
+    residual: log measured − log law, a row each; the last row of each run counts.
+    """
+    if not {"N", "D"} <= rows.variables.keys() or rows.n_runs < _TESTED:
+        return
+    last = np.array([np.flatnonzero(rows.run == run)[-1] for run in range(rows.n_runs)])
+    N, D, off = rows.variables["N"][last], rows.variables["D"][last], residual[last]
+    n, d = np.log(N), np.log(D)
+    near = (np.abs(n[:, None] - n) < _NEAR) & (np.abs(d[:, None] - d) < _NEAR)
+    for name in rows.variables.keys() - {"N", "D"}:
+        near &= rows.variables[name][last][:, None] == rows.variables[name][last]
+    apart = np.abs(off[:, None] - off)[np.triu(near, 1)]
+    spread = 1.4826 * float(np.median(np.abs(off - np.median(off))))
+    twins = float(np.median(apart)) if len(apart) >= _TWINS else 0.0
+    if max(spread, twins) > _MIXED:
+        what = f"runs lie {spread:.0%} from the law"
+        what += f", and of like size and tokens {twins:.0%} apart" if twins > _MIXED else ""
+        what += "; they are of several experiments (text, tokenizer, unit), or follow no such law"
+        yield Caution("mixed_experiments", f"{what}: fit each alone with --where")
+        return
+    kept = np.abs(off - np.median(off)) <= 5.0 * spread
+    x, z = (n + d)[kept], (d - n)[kept]
+    x, z = (x - x.mean()) / max(x.std(), 1e-9), (z - z.mean()) / max(z.std(), 1e-9)
+    columns = np.stack([np.ones(len(x)), x, z, x * x, z * z, x * z], axis=-1)
+    curve = columns @ np.linalg.lstsq(columns, off[kept], rcond=None)[0]
+    rank, total = np.linalg.matrix_rank(columns), ((off[kept] - off[kept].mean()) ** 2).sum()
+    left, free = ((off[kept] - curve) ** 2).sum(), len(x) - rank
+    if free < rank or not total > 0:
+        return
+    F = (total - left) / max(rank - 1, 1) / max(left / free, 1e-300)
+    size = float(curve.std())
+    if F > _BENT and size > _SLIGHT:
+        what = "the runs bend from this form: a curve over compute and tokens per parameter "
+        what += f"explains {1.0 - left / total:.0%} of what is left (F {F:.0f}), {size:.1%} of the "
+        what += "loss; predictions follow it, parameters and best sizes do not"
+        yield Caution("lack_of_fit", what)
 
 
 def _some(names: list[str]) -> str:

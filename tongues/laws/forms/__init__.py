@@ -22,12 +22,12 @@ from tongues.laws.forms.power_terms import PowerForm, TwoTerms
 from tongues.laws.forms.published import (
     CHINCHILLA,
     CPT,
-    DATA_CONSTRAINED,
     EXTENDED,
     KAPLAN,
     POWER,
     POWER_FLOOR,
 )
+from tongues.laws.forms.repeated import DATA_CONSTRAINED, OVERFITTED, SATURATED
 from tongues.registry import Registry
 
 __all__ = [
@@ -47,15 +47,7 @@ __all__ = [
 
 FORMS: Registry[Form] = Registry("law form", "tongues.law_forms")
 for _form in (
-    CHINCHILLA,
-    EXTENDED,
-    CPT,
-    KAPLAN,
-    DATA_CONSTRAINED,
-    FORGETTING,
-    POWER,
-    POWER_FLOOR,
-    SKALING,
-    FARSEER,
+    *(CHINCHILLA, EXTENDED, CPT, KAPLAN, SKALING, FARSEER),
+    *(DATA_CONSTRAINED, SATURATED, OVERFITTED, FORGETTING, POWER, POWER_FLOOR),
 ):
     FORMS.add(_form)

@@ -1,4 +1,4 @@
-"""The published laws: sums over size and tokens or compute, without a floor, of repeated text."""
+"""The published laws: sums over size and tokens or compute, and one without a floor."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -8,9 +8,8 @@ import numpy as np
 from tongues.laws.forms.form import SIGNED, CurvedForm, Exponent, Spans, Term, Values
 from tongues.laws.forms.power_terms import PowerForm
 
-__all__ = ["CHINCHILLA", "CPT", "DATA_CONSTRAINED", "EXTENDED", "KAPLAN", "POWER", "POWER_FLOOR"]
+__all__ = ["CHINCHILLA", "CPT", "EXTENDED", "KAPLAN", "POWER", "POWER_FLOOR"]
 
-_DECAYS = np.geomspace(0.1, 1000.0, 13)  # of the value of repeats, to start from
 _E = Term("E")
 _A = Term("A", (Exponent("alpha", "N"),))
 _BETA = Exponent("beta", "D")
@@ -108,37 +107,4 @@ KAPLAN = CurvedForm(
     starts=_kaplan_starts,
     compared=True,
     pairs=(("alpha_N", "alpha_D"),),
-)
-
-
-def _worth(unique: np.ndarray, repeats: np.ndarray, half: np.ndarray | float) -> np.ndarray:
-    """What a quantity is worth when used `repeats` times more than there is of it."""
-    return unique + unique * half * (1.0 - np.exp(-repeats / half))
-
-
-def _data_constrained(p: Values, v: Values) -> np.ndarray:
-    N, D = np.asarray(v["N"]), np.asarray(v["D"])
-    unique = np.minimum(D, v["U"])
-    G = (p["alpha"] * p["A"] / (p["beta"] * p["B"])) ** (1.0 / (p["alpha"] + p["beta"]))
-    size = np.minimum(N, G * (G * unique) ** (p["beta"] / p["alpha"]))
-    tokens = _worth(unique, D / unique - 1.0, p["R_D"])
-    parameters = _worth(size, N / size - 1.0, p["R_N"])
-    return p["E"] + p["A"] / parameters ** p["alpha"] + p["B"] / tokens ** p["beta"]
-
-
-DATA_CONSTRAINED = CurvedForm(
-    name="data-constrained",
-    summary="text read several times, by unique tokens (Muennighoff et al. 2023)",
-    formula="E + A/N'^alpha + B/D'^beta, D' = u + u R_D (1 − exp(−(D/u − 1)/R_D)), u = min(D, U)",
-    free=("R_D", "R_N"),
-    variables=("N", "D", "U"),
-    curve=_data_constrained,
-    spans=lambda variables, loss: dict.fromkeys(("R_D", "R_N"), (0.01, 1e4)),
-    starts=lambda variables, loss: np.array(list(product(_DECAYS, _DECAYS))),
-    taken_names=("E", "A", "B", "alpha", "beta"),
-    base=CHINCHILLA.name,
-    role="repetition",
-    strategy="scratch",
-    pairs=(("R_D", "R_N"),),
-    split=CHINCHILLA.split,  # while nothing repeats
 )

@@ -1,0 +1,110 @@
+"""What people do to a fit: tables that no law should come of, or not without a word."""
+
+import numpy as np
+import pytest
+
+from tests.laws.made import CHINCHILLA, Columns, codes, noise, rows_of
+from tongues import laws
+from tongues.errors import UserError
+from tongues.laws import Law
+
+ROWS = rows_of(CHINCHILLA, 0.005)
+
+
+def fitted(law="chinchilla", **changed):
+    return laws.fit(law, draws=0, **ROWS | changed)
+
+
+def test_experiments_thrown_together_pin_nothing_down():
+    other = rows_of(CHINCHILLA | {"E": 2.6}, 0.005, seed=1)
+    both: Columns = {name: np.concatenate([ROWS[name], other[name]]) for name in ROWS}
+    law = laws.fit("chinchilla", draws=0, **both)
+    assert "mixed_experiments" in codes(law)
+    assert law.loose
+    assert not law.to_json()["pinned_down"]
+    assert "mixed_experiments" not in codes(fitted())
+
+
+def test_losses_of_pure_noise_pin_nothing_down():
+    loss = np.random.default_rng(0).uniform(2.0, 4.0, len(ROWS["N"]))
+    law = fitted(loss=loss)
+    assert "mixed_experiments" in codes(law)
+    assert law.loose
+
+
+def test_a_form_that_the_runs_bend_from_is_named_with_how_much_and_how_sure():
+    truth = Law("skaling", {**CHINCHILLA, "kappa": 0.4})
+    loss = truth.loss(ROWS["N"], ROWS["D"]) * noise(len(ROWS["N"]), 0.003)
+    law = fitted(loss=loss)
+    assert "lack_of_fit" in codes(law)
+    assert "lack_of_fit" not in codes(fitted("skaling", loss=loss))
+    sentence = next(w.sentence for w in law.warnings if w.code == "lack_of_fit")
+    assert "of the loss" in sentence
+
+
+def test_runs_that_follow_their_law_have_no_lack_of_fit():
+    seen = [
+        codes(laws.fit("chinchilla", draws=0, **rows_of(CHINCHILLA, 0.01, s))) for s in range(9)
+    ]
+    assert not any("lack_of_fit" in one for one in seen)
+
+
+def test_a_kink_at_large_sizes_widens_what_is_predicted():
+    kink = np.where(ROWS["N"] > 2e9, 1.03, 1.0)
+    straight, bent = (
+        fitted().predict(3e10, 3e12),
+        fitted(loss=ROWS["loss"] * kink).predict(3e10, 3e12),
+    )
+    assert (bent.high - bent.low).item() > 1.5 * (straight.high - straight.low).item()
+
+
+def test_a_run_that_diverged_is_named():
+    loss = ROWS["loss"].copy()
+    loss[7] = 9.0
+    assert "outlying_runs" in codes(fitted(loss=loss))
+
+
+def test_perplexities_and_copies_are_seen_by_the_library_too():
+    assert "not_nats" in codes(fitted(loss=np.exp(4.0 * ROWS["loss"])))
+    twice: Columns = {name: np.tile(values, 2) for name, values in ROWS.items()}
+    law = laws.fit("chinchilla", draws=0, **twice)
+    assert "duplicate_rows" in codes(law)
+    assert law.params == pytest.approx(fitted().params)
+
+
+def test_sizes_in_millions_and_swapped_columns_are_seen():
+    assert "implausible_amounts" in codes(fitted(N=ROWS["N"] / 1e6, D=ROWS["D"] / 1e6))
+    assert "implausible_amounts" in codes(fitted(N=1e4 * ROWS["D"], D=ROWS["N"]))
+
+
+def test_one_ratio_of_tokens_to_parameters_gives_no_size():
+    N = np.geomspace(1e7, 1e10, 12)
+    loss = Law("chinchilla", CHINCHILLA).loss(N, 20 * N) * noise(12, 0.003)
+    law = laws.fit("chinchilla", loss, N=N, D=20 * N, draws=0)
+    assert "sizes_and_tokens_together" in codes(law)
+    assert law.loose
+
+
+def test_a_constant_loss_gives_no_size():
+    law = fitted(loss=np.full(len(ROWS["N"]), 3.0))
+    assert law.loose
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {name: values[:4] for name, values in ROWS.items()},
+        ROWS | {"D": np.full(len(ROWS["N"]), 1e10)},
+        ROWS | {"loss": -ROWS["loss"]},
+    ],
+    ids=["four runs", "one number of tokens", "negative losses"],
+)
+def test_what_no_law_can_come_of_is_refused(rows: Columns):
+    with pytest.raises(UserError):
+        laws.fit("chinchilla", draws=0, **rows)
+
+
+def test_ten_draws_give_a_caution_and_no_interval():
+    law = laws.fit("chinchilla", draws=10, **ROWS)
+    assert "few_draws" in codes(law)
+    assert not law.interval
