@@ -64,7 +64,6 @@ def test_fitted_laws_of_both_strategies_have_every_figure(drawn: dict[str, Figur
         "saved-by-laws",
         "residuals",
         "extrapolation",
-        "parameters",
     ]
     for figure in drawn.values():
         assert figure.caption.endswith(".")
@@ -115,10 +114,6 @@ def test_savings_are_those_of_the_laws(made: Pair, drawn: dict[str, Figure]):
     low, high = laws.implied_saving_interval(scratch, cpt, C)
     assert column(by_size, "saved_low") == pytest.approx(100 * low)
     assert column(by_size, "saved_high") == pytest.approx(100 * high)
-    tokens = [row for row in drawn["saved-by-laws"].rows if "transferred" in row]
-    N, D = column(tokens, "size"), column(tokens, "tokens")
-    again = cpt.loss(N, D - column(tokens, "transferred"))
-    assert again == pytest.approx(scratch.loss(N, D), rel=1e-9)
 
 
 def test_residuals_are_measured_beside_law(made: Pair, drawn: dict[str, Figure]):
@@ -161,25 +156,10 @@ def test_power_laws_are_drawn_over_their_envelope(made: Pair, drawn: dict[str, F
     assert max(row["compute"] for row in line) == pytest.approx(10 * rows.variables["C"].max())
 
 
-def test_every_draw_is_a_dot(made: Pair, drawn: dict[str, Figure]):
-    rows = of_kind(drawn["parameters"], "draw")
-    pair = [row for row in rows if (row["x_name"], row["y_name"]) == ("gamma", "beta")]
-    assert column(pair, "x").tolist() == made[0][2].draws["gamma"].tolist()
-    assert len(rows) == 60 * 5
-
-
-def test_a_parameter_that_does_not_move_has_no_cloud():
-    N, D = (a.ravel() for a in np.meshgrid(SIZES, SIZES * 20))
-    loss = SCRATCH.loss(N, D) * np.exp(np.random.default_rng(0).normal(0, 0.003, len(N)))
-    law = laws.fit("chinchilla", loss, fix={"E": 1.55}, tie=[("alpha", "beta")], draws=20, N=N, D=D)
-    names = [figure.name for figure in law_figures([law], [rows_of(law, loss, N=N, D=D)])]
-    assert names == ["equal-loss", "residuals", "extrapolation"]
-
-
 def test_laws_from_a_file_are_drawn_without_their_rows(made: Pair):
     stored = [Law.from_json(law.to_json()) for law in made[0]]
     figures = {figure.name: figure for figure in law_figures(stored, [None] * 4)}
-    assert list(figures) == ["equal-loss", "power-laws", "saved-by-laws", "parameters"]
+    assert list(figures) == ["equal-loss", "power-laws", "saved-by-laws"]
     assert of_kind(figures["equal-loss"], "within")
     assert not of_kind(figures["equal-loss"], "run")
 
@@ -222,16 +202,6 @@ def test_two_laws_of_one_strategy_are_told_apart():
         "scratch, chinchilla",
         "scratch, extended",
     }
-
-
-def test_what_repeats_are_worth_is_the_laws_own():
-    law = laws.preset("muennighoff2023")
-    (figure,) = law_figures([law], [None])
-    assert figure.name == "repeats"
-    U, N = 1e9, 1e6  # so small a model has no parameters in excess
-    for row in figure.rows[::10]:
-        fresh = law.loss(N, row["worth"] * U, U=1e15)
-        assert law.loss(N, row["epochs"] * U, U=U) == pytest.approx(fresh, rel=1e-9)
 
 
 def test_the_law_of_forgetting_has_a_line_for_each_share():

@@ -1,6 +1,5 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,15 +41,12 @@ def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
         "overview",
         "loss-against-compute",
         "saved-through-training",
-        "relatedness",
         "forgetting",
-        "by-language",
         "law-of-forgetting",
         "equal-loss",
         "saved-by-laws",
         "residuals",
         "extrapolation",
-        "parameters",
     ]
     for figure in drawn.values():
         assert figure.title
@@ -75,7 +71,7 @@ def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
         == [series_name("scratch", 0), series_name("cpt", 0), series_name("cpt", 0.2)]
     )
     by_size = {"saved-through-training", "saved-by-laws", "residuals", "extrapolation"}
-    by_size |= {"relatedness", "law-of-forgetting"}  # the last by replay
+    by_size |= {"law-of-forgetting"}  # by replay
     for name in drawn.keys() - by_size:
         for panel in drawn[name].panels:
             scales = [c["scale"] for c in every(panel.to_dict(), "color") if "scale" in c]
@@ -85,7 +81,7 @@ def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
 
 def test_axes_say_their_units(drawn: dict[str, Figure]):
     wanted = {"FLOPs", "tokens", "nats per token", "%", "Parameters"}
-    for figure in (drawn[name] for name in drawn.keys() - {"parameters"}):  # most have no unit
+    for figure in drawn.values():
         for panel in figure.panels:
             spec = panel.to_dict()
             titles = [
@@ -118,7 +114,6 @@ def test_scratch_alone_draws_what_it_can(make_study: Callable[..., Path], tmp_pa
         "equal-loss",
         "residuals",
         "extrapolation",
-        "parameters",
     ]
 
 
@@ -180,27 +175,6 @@ def test_data_transferred_is_what_cpt_did_without(drawn: dict[str, Figure]):
         assert row["tokens_transferred"] == pytest.approx(row["tokens"] - row["tokens_cpt"])
 
 
-def test_each_language_is_drawn_by_the_compute_on_it(drawn: dict[str, Figure]):
-    rows = [row for row in drawn["by-language"].rows if row["run"] == rows_of("cpt-r20-near")]
-    assert {row["lang"] for row in rows} == {"near", "home"}
-    for row in rows:
-        share = 0.8 if row["lang"] == "near" else 0.2
-        assert row["own"] == pytest.approx(share * row["compute"], 1e-3)
-    plain = [row for row in drawn["by-language"].rows if row["series"] == "CPT"]
-    assert {row["lang"] for row in plain} == {"near", "far"}  # nothing of it went into home
-
-
-def rows_of(start: str) -> str:
-    return f"study/{start}-0.6M-seed1"
-
-
-def test_the_nearer_target_stands_to_the_left(drawn: dict[str, Figure], truth: SimpleNamespace):
-    rows = drawn["relatedness"].rows
-    for row in rows:
-        assert row["apart"] == pytest.approx(100 * truth.apart[row["target"]], abs=2)
-    assert len(drawn["relatedness"].panels) == 2
-
-
 def test_many_sizes_keep_their_colours_apart():
     sizes = [f"{i}M" for i in range(1, 9)]
     tint: Any = ranks(sizes).to_dict()
@@ -209,19 +183,18 @@ def test_many_sizes_keep_their_colours_apart():
     assert [row["rank"] for row in ranked([{"shape": "8M"}, {"shape": "1M"}], sizes)] == [7, 0]
 
 
-def test_source_models_of_several_lengths_have_a_figure(
-    long_findings: Findings, truth: SimpleNamespace
-):
-    drawn = {figure.name: figure for figure in figures(long_findings)}
-    rows = drawn["bases"].rows
-    assert len(drawn["bases"].panels) == 4
-    smallest = sorted({row["base"] for row in rows if row["shape"] == "0.1M"})
-    assert smallest == pytest.approx([2e6 / 137_000, 20e6 / 137_000], rel=0.01)
-    saved = {row["run"]: row["saved"] for row in rows}
-    for run, share in saved.items():
-        if "-from-" in run:
-            usual = saved[run.partition("-from-")[0]]
-            assert share - usual == pytest.approx(100 * truth.longer, abs=6)
-    assert "final losses" in drawn["loss-against-compute"].caption
-    used = {row["run"] for row in drawn["loss-against-compute"].rows}
-    assert not any("-from-" in run for run in used)
+def test_only_runs_from_the_usual_base_are_drawn_by_compute(long_findings: Findings):
+    figure = next(f for f in figures(long_findings) if f.name == "loss-against-compute")
+    assert "final losses" in figure.caption
+    assert not any("-from-" in row["run"] for row in figure.rows)
+    assert any("-from-" in run.name for run in long_findings.runs)
+
+
+def test_forgetting_shows_one_size_with_every_share(drawn: dict[str, Figure]):
+    figure = drawn["forgetting"]
+    assert {row["shape"] for row in figure.rows} == {"0.6M"}
+    assert {row["series"] for row in figure.rows} == {"CPT", "CPT + 20 % replay"}
+    assert [panel.to_dict()["title"] for panel in figure.panels[:2]] == [
+        "Loss on home, while learning near",
+        "Loss on near",
+    ]

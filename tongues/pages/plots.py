@@ -11,7 +11,7 @@ import altair as alt
 
 from tongues.pages.axes import Axis, Row, tips
 
-__all__ = ["HEIGHT", "area", "band", "bars", "beyond", "chart", "dots", "formula", "heat"]
+__all__ = ["HEIGHT", "area", "band", "bars", "beyond", "chart", "dots", "heat"]
 __all__ += ["intervals", "line", "panel", "rule", "words"]
 
 HEIGHT = 290
@@ -63,13 +63,13 @@ def dots(
     tint: alt.Color | None = None,
     *,
     size: float = 60,
-    said: Sequence[str] = (),
+    tooltip: Sequence[str] = (),
     ring: bool = False,
     **mark: Any,
 ) -> alt.Chart:
-    """A dot a row; said: what stands under the pointer, as `tips` takes it."""
+    """A dot a row; tooltip: as `tips` takes it."""
     base = _at(rows, x, y, tint)
-    base = base.encode(tooltip=tips(*said)) if said else base
+    base = base.encode(tooltip=tips(*tooltip)) if tooltip else base
     if ring:
         return base.mark_point(**Row(size=size, filled=False, strokeWidth=2, opacity=1) | mark)
     return base.mark_circle(**Row(size=size, opacity=1) | mark)
@@ -136,12 +136,6 @@ def words(
     return written.mark_text(style="halo", **mark), written.mark_text(style=style, **mark)
 
 
-def formula(text: str, name: str, x: Place, y: Place, tint: alt.Color, **mark: Any) -> alt.Chart:
-    """Text in the colour of a series."""
-    base = _at([{"series": name, "text": text}], x, y, tint).encode(text="text:N")
-    return base.mark_text(fontSize=12.5, fontWeight=600, **mark)
-
-
 def intervals(
     title: str,
     rows: Sequence[Row],
@@ -151,7 +145,7 @@ def intervals(
     *,
     height: float,
     side_by_side: Sequence[str] = (),
-    said: Sequence[str] = (),
+    tooltip: Sequence[str] = (),
     size: float = 75,
     width: float = 2.5,
     opacity: float = 1.0,
@@ -178,7 +172,7 @@ def intervals(
         *under,
         dots(singles, x, y, tint, size=26, opacity=0.45).encode(**offset) if singles else None,
         ends.mark_rule(strokeWidth=width, opacity=opacity, **down) if ranged else None,
-        dots(rows, x, y, tint, size=size, said=said, **down).encode(**offset),
+        dots(rows, x, y, tint, size=size, tooltip=tooltip, **down).encode(**offset),
         *(layer.encode(**offset) for layer in over),
         height=height,
     )
@@ -192,13 +186,13 @@ def bars(
     tint: alt.Color,
     *,
     height: float,
-    said: Sequence[str] = (),
+    tooltip: Sequence[str] = (),
     order: str = "",
     band: float = 0.7,
     over: Sequence[alt.Chart] = (),
 ) -> alt.LayerChart:
     """Bars by category, one behind the other in the order of a field where they share a row."""
-    base = _at(rows, x, y, tint).encode(tooltip=tips(*said))
+    base = _at(rows, x, y, tint).encode(tooltip=tips(*tooltip))
     base = base.encode(order=f"{order}:Q") if order else base
     return panel(title, base.mark_bar(height={"band": band}), *over, height=height)
 
@@ -213,7 +207,7 @@ def heat(
     scale: Mapping[str, Any],
     *,
     height: float,
-    said: Sequence[str],
+    tooltip: Sequence[str],
     written: str = "",
     outlined: str = "",
 ) -> alt.LayerChart:
@@ -221,7 +215,7 @@ def heat(
 
     outlined: the field of cells that have a frame.
     """
-    cells = _at(rows, x, y).encode(tooltip=tips(*said))
+    cells = _at(rows, x, y).encode(tooltip=tips(*tooltip))
     deep = alt.Opacity(f"{depth}:Q", scale=alt.Scale(**scale), legend=None)
     numbers = cells.transform_calculate(short=written).encode(text="short:N")
     shown = numbers.mark_text(style="ink", fontSize=11) if written else None

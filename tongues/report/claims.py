@@ -16,10 +16,9 @@ from typing import Literal
 import numpy as np
 
 from tongues.estimate import Estimate
-from tongues.laws import Saving
 from tongues.laws.observed import RunCurves, curve_of_ends
 from tongues.laws.targets import SETTLED
-from tongues.report.findings import Findings, Outcome, Pair, rise
+from tongues.report.findings import Findings, Outcome, rise
 from tongues.report.statistics import Unit, over_sizes, slope
 
 __all__ = ["ABOVE", "BELOW", "Claim", "ClaimPart", "Region", "Verdict", "claims", "nearness"]
@@ -29,7 +28,6 @@ Verdict = Literal["holds", "does not hold", "inconclusive"]
 Region = tuple[float, float]  # without its ends
 
 ABOVE, BELOW = (0.0, inf), (-inf, 0.0)
-_STEADY = 5.0  # points of the share saved, for ten times the compute, that are hardly a change
 _LINEAR = 0.1  # around a power of 1
 _NOTHING = 0.05  # of gamma
 _ALIKE = 2.0  # per cent of a loss
@@ -42,14 +40,8 @@ below-scratch | nats per token | At equal compute CPT ends below training from s
     | scratch's loss less CPT's after as many tokens
 saves | % | CPT comes to the same loss with less compute.
     | share of scratch's compute saved, through training
-saves-by-ends | % | The same between final losses alone.
-    | share saved between runs of several lengths
-saving-lasts | points | The share saved hardly changes with compute.
-    | change for ten times the compute, alike within {_STEADY:g}
 transferred-grows | | Effectively transferred data grow in proportion to the tokens.
     | their power of scratch's tokens, 1 within {_LINEAR:g}
-larger-transfers-more | points | Larger models transfer more.
-    | change of the share transferred for ten times the parameters, at equal tokens
 gamma-cpt | | On CPT, size and tokens act together: γ is above 0.
     | γ of CPT's law, which builds on the one from scratch
 gamma-scratch | | From scratch they do not: γ is about 0.
@@ -161,7 +153,6 @@ def _by_target(
     measure: Callable[[Outcome], Estimate | None],
     *doubts: Callable[[Outcome], str],
     unit: float = 100.0,
-    note: Callable[[Outcome], str] = lambda _: "",
 ) -> _Measure:
     """A number for each target, of CPT without replay; the first doubt that there is counts."""
 
@@ -169,7 +160,7 @@ def _by_target(
         for outcome in findings.plain:
             if value := measure(outcome):
                 doubt = next(filter(None, (doubt(outcome) for doubt in doubts)), "")
-                yield _Number(outcome.target, value.times(unit), doubt, note(outcome))
+                yield _Number(outcome.target, value.times(unit), doubt)
 
     return numbers
 
@@ -183,78 +174,27 @@ def _saturated(of: Outcome) -> str:
     return f"{where} step, so that all is saved" if of.saturated else ""
 
 
-def _all_saturated(of: Outcome) -> str:
-    return "" if of.measured else _saturated(of)
-
-
-def _both_saturated(of: Outcome) -> str:
-    text = "sizes are compared where both bases had that loss before their first step"
-    return text if any(both for *_, both in _next_sizes(of.pairs)) else ""
-
-
-def _lasting(of: Outcome) -> Estimate | None:
-    """The slope of the share saved over the log of scratch's compute, a point a size."""
-    sizes: dict[str, list[tuple[float, float]]] = {}
-    for pair in of.pairs:
-        if pair.saved is not None:
-            point = log10(pair.points[-1].compute_scratch), pair.saved
-            sizes.setdefault(pair.cpt.shape, []).append(point)
-    return slope([(fmean(x for x, _ in own), fmean(y for _, y in own)) for own in sizes.values()])
-
-
-def _past_warm_up(pair: Pair) -> list[Saving]:
-    return [p for p in pair.points if p.tokens_scratch >= SETTLED * pair.scratch.tokens]
-
-
-def _has_no_power(pair: Pair) -> bool:
-    return any(point.transferred <= 0 for point in _past_warm_up(pair))
-
-
-def _growth(of: Outcome) -> Estimate | None:
+def _growth(findings: Findings) -> Iterator[_Number]:
     """The power of the tokens from scratch by which transferred data grow, past the warm-up.
 
     Without the losses that the base had already, where it is 1 by definition; a pair that has no
     others keeps them.
     """
-    powers: list[tuple[Unit, float]] = []
-    for pair in of.pairs:
-        past = [p for p in _past_warm_up(pair) if pair.saturated or not p.whole]
-        if len(past) >= _FEWEST and not _has_no_power(pair):
-            power = slope([(log10(p.tokens_scratch), log10(p.transferred)) for p in past])
+    for outcome in findings.plain:
+        powers: list[tuple[Unit, float]] = []
+        none = 0
+        for pair in outcome.pairs:
+            past = [p for p in pair.points if p.tokens_scratch >= SETTLED * pair.scratch.tokens]
+            if any(point.transferred <= 0 for point in past):
+                none += 1
+                continue
+            past = [p for p in past if pair.saturated or not p.whole]
+            points = [(log10(p.tokens_scratch), log10(p.transferred)) for p in past]
+            power = slope(points) if len(past) >= _FEWEST else None
             powers += [(pair.cpt.unit, power.value)] if power else []
-    return over_sizes(powers)
-
-
-def _dropped(of: Outcome) -> str:
-    count = sum(map(_has_no_power, of.pairs))
-    return f"{count} pairs left out, which transferred nothing at times" if count else ""
-
-
-def _next_sizes(pairs: Sequence[Pair]) -> Iterator[tuple[Unit, float, bool]]:
-    """By how much the next larger size transfers more, for ten times the parameters.
-
-    Shares are taken halfway through the smaller, where neither has its learning rate down yet; a
-    larger one that is still in its warm-up is left out. The last value says whether both transfer
-    all there is.
-    """
-    sized = [pair for pair in pairs if pair.points]
-    both = [(a, b) for a in sized for b in sized if a.cpt.seed == b.cpt.seed]
-    for small, large in pairwise(sorted({pair.cpt.params for pair in sized})):
-        for pair, other in both:
-            tokens = 0.5 * pair.scratch.tokens
-            same = (pair.cpt.params, other.cpt.params) == (small, large)
-            if same and tokens >= SETTLED * other.scratch.tokens:
-                less, more = _share_at(pair, tokens), _share_at(other, tokens)
-                yield pair.cpt.unit, (more - less) / log10(large / small), less == more == 1.0
-
-
-def _share_at(pair: Pair, tokens: float) -> float:
-    seen = [point.tokens_scratch for point in pair.points]
-    return float(np.interp(tokens, seen, [point.share for point in pair.points]))
-
-
-def _larger(of: Outcome) -> Estimate | None:
-    return over_sizes((unit, change) for unit, change, _ in _next_sizes(of.pairs))
+        if mean := over_sizes(powers):
+            note = f"{none} pairs left out, which transferred nothing at times" if none else ""
+            yield _Number(outcome.target, mean, _unequal(outcome) or _saturated(outcome), note)
 
 
 def _gammas(strategy: str, law: str) -> _Measure:
@@ -286,14 +226,8 @@ def nearness(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str, Estimate, 
 
 def _nearer(findings: Findings) -> Iterator[_Number]:
     for near, far, difference, both in nearness(findings.plain):
-        doubt = "on both targets the base had that loss before its first step" if both else ""
+        doubt = "on both targets the base had that loss before its first step" * both
         yield _Number(near, difference.times(100.0), doubt, versus=far)
-
-
-def _forgets(findings: Findings) -> Iterator[_Number]:
-    for outcome in findings.outcomes:
-        for change in outcome.rises.values() if not outcome.replay else ():
-            yield _Number(outcome.target, change.nats)
 
 
 def _by_replay(measure: Callable[[Findings], Iterable[tuple[RunCurves, float]]]) -> _Measure:
@@ -327,10 +261,6 @@ def replay_gaps(runs: Iterable[RunCurves]) -> list[tuple[RunCurves, float]]:
             without = np.interp(np.log(tokens), np.log(ends.tokens), np.log(ends.loss))
             gaps.append((run, float(np.log(run.learned.loss[-1]) - without[0])))
     return gaps
-
-
-def _gaps(findings: Findings) -> Iterator[tuple[RunCurves, float]]:
-    return ((run, 100.0 * expm1(gap)) for run, gap in replay_gaps(findings.usual))
 
 
 def _on_base(findings: Findings) -> list[tuple[RunCurves, str, dict[str, float]]]:
@@ -379,19 +309,26 @@ def _steps(findings: Findings) -> Iterator[tuple[RunCurves, float]]:
 
 _NUMBERS: Mapping[str, tuple[Region, _Measure]] = {
     "below-scratch": (ABOVE, _by_target(lambda o: o.lead and o.lead.nats, _unequal, unit=1.0)),
-    "saves": (ABOVE, _by_target(lambda o: o.saved, _unequal, _all_saturated)),
-    "saves-by-ends": (ABOVE, _by_target(lambda o: o.by_ends, _all_saturated)),
-    "saving-lasts": (within(_STEADY), _by_target(_lasting, _unequal, _saturated)),
-    "transferred-grows": (
-        within(_LINEAR, of=1.0),
-        _by_target(_growth, _unequal, _saturated, unit=1.0, note=_dropped),
+    "saves": (
+        ABOVE,
+        _by_target(lambda o: o.saved, _unequal, lambda o: "" if o.measured else _saturated(o)),
     ),
-    "larger-transfers-more": (ABOVE, _by_target(_larger, _unequal, _saturated, _both_saturated)),
+    "transferred-grows": (within(_LINEAR, of=1.0), _growth),
     "gamma-cpt": (ABOVE, _gammas("cpt", "cpt")),
     "gamma-scratch": (within(_NOTHING), _gammas("scratch", "extended")),
     "nearer-gains": (ABOVE, _nearer),
-    "forgets": (ABOVE, _forgets),
-    "targets-meet-by-ends": (within(_ALIKE), _by_replay(_gaps)),
+    "forgets": (
+        ABOVE,
+        lambda findings: (
+            _Number(outcome.target, change.nats)
+            for outcome in findings.outcomes
+            for change in (outcome.rises.values() if not outcome.replay else ())
+        ),
+    ),
+    "targets-meet-by-ends": (
+        within(_ALIKE),
+        _by_replay(lambda f: ((r, 100.0 * expm1(gap)) for r, gap in replay_gaps(f.usual))),
+    ),
     "source-rises": (ABOVE, _change("early", "start")),
     "source-falls": (BELOW, _change("end", "early")),
     "source-ends-below": (BELOW, _change("end", "start")),

@@ -284,7 +284,7 @@ def _dropped(languages: Mapping[str, LanguageSummary]) -> Figure | None:
             categories("language", list(languages)),
             tint,
             height=_ROW * len(languages) + 20,
-            said=("language", "reason", "documents:,", f"of {unit}:.1%"),
+            tooltip=("language", "reason", "documents:,", f"of {unit}:.1%"),
             order="order",
         )
         for unit in ("documents", "bytes")
@@ -329,7 +329,7 @@ def _identified(languages: Mapping[str, LanguageSummary]) -> Figure | None:
                 "share",
                 {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.75]},
                 height=_ROW * len(languages) + 20,
-                said=("language", "found", "text=share"),
+                tooltip=("language", "found", "text=share"),
                 written="datum.share > 0.995 ? '100' : format(datum.share * 100, '.1f')" * written,
             )
         )
@@ -376,7 +376,7 @@ def _signals(languages: Mapping[str, LanguageSummary]) -> Figure | None:
                 "share",
                 {"type": "sqrt", "domain": [0, 1], "range": [0.1, 0.95]},
                 height=_ROW * len(languages) + 20,
-                said=("language", "bin=from", "kept:,", "dropped:,", "threshold"),
+                tooltip=("language", "bin=from", "kept:,", "dropped:,", "threshold"),
                 outlined="mostly_dropped",
             )
         )

@@ -10,9 +10,9 @@ from tongues.errors import UserError
 from tongues.estimate import Estimate
 from tongues.jsonable import to_plain
 from tongues.laws import Curve, LawComparison, Saving, savings
-from tongues.laws.observed import RunCurves, curve_of_ends, gather_runs, twin, usual_bases
+from tongues.laws.observed import RunCurves, gather_runs, twin, usual_bases
 from tongues.laws.targets import TargetLaws, compare_laws, fit_targets
-from tongues.report.statistics import Unit, over_sizes
+from tongues.report.statistics import over_sizes
 
 __all__ = ["Findings", "LossChange", "Outcome", "Pair", "findings", "rise"]
 
@@ -57,9 +57,8 @@ class Outcome:
     """What the runs of one strategy and share of replay came to on one target.
 
     gain: of the target since before the first step. lead: over the twins from scratch after as many
-    tokens. saved: share of their tokens; by_ends: the same between final losses alone, where runs
-    of several lengths allow it. rises: of each base language. replayed: by language, final losses
-    less those without replay, nats per token, in paired runs.
+    tokens. saved: share of their tokens. rises: of each base language. replayed: by language, final
+    losses less those without replay, nats per token, in paired runs.
     """
 
     target: str
@@ -70,7 +69,6 @@ class Outcome:
     gain: LossChange | None = None
     lead: LossChange | None = None
     saved: Estimate | None = None
-    by_ends: Estimate | None = None
     rises: dict[str, LossChange] = field(default_factory=dict)
     replayed: dict[str, Estimate] = field(default_factory=dict)
 
@@ -97,7 +95,7 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         counts = {"runs": len(self.runs), "pairs": len(self.pairs)}
-        names = "target strategy replay runs flops pairs saturated saved by_ends gain lead rises"
+        names = "target strategy replay runs flops pairs saturated saved gain lead rises"
         return {
             name: counts[name] if name in counts else to_plain(getattr(self, name))
             for name in (*names.split(), "replayed")
@@ -108,9 +106,8 @@ class Outcome:
 class Findings:
     """All that the runs say. `targets` go from the most saved to the least.
 
-    All but `bases` is about runs that continue from the usual base of their shape; `bases` are
-    the pairs without replay of shapes that were continued from several. `compared` are the fitting
-    errors of every law, by target.
+    All but `runs` is about `usual`, those that continue from the usual base of their shape.
+    `compared` are the fitting errors of every law, by target.
     """
 
     runs: tuple[RunCurves, ...]
@@ -119,7 +116,6 @@ class Findings:
     targets: tuple[str, ...] = ()
     ratios: tuple[float, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
-    bases: tuple[Pair, ...] = ()
     laws: tuple[TargetLaws, ...] = ()
     compared: dict[str, LawComparison] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
@@ -171,7 +167,6 @@ def findings(rows: Iterable[Mapping[str, Any]]) -> Findings:
         targets=tuple(targets),
         ratios=tuple(ratios),
         outcomes=tuple(outcomes),
-        bases=tuple(_of_bases(runs)),
         laws=tuple(laws),
         compared={target: comparison for target, comparison in compared.items() if comparison},
         left_out=(*_left_out(runs, targets, outcomes), *refused),
@@ -187,15 +182,11 @@ def _outcome(runs: Sequence[RunCurves], usual: Sequence[RunCurves]) -> Outcome:
     about = replace(about, gain=_change(first.lang, gains))
     if first.strategy != "cpt":
         return about
-    by_ends: list[tuple[Unit, float]] = []
-    for unit in dict.fromkeys(run.unit for run in runs):  # with final losses at some lengths
-        own = [run for run in runs if run.unit == unit]
-        cpt = curve_of_ends(own)
-        scratch = curve_of_ends(other for run in own if (other := twin(run, usual)))
-        points = savings(scratch, cpt).points if cpt and scratch else ()
-        by_ends += [(unit, points[-1].share)] if points else []
     plain = [r for r in usual if (r.target, r.strategy, r.replay) == (first.target, "cpt", 0.0)]
     both = [(a, b) for a in plain for b in runs if a.like(b)] if first.replay else []
+    saved = over_sizes((p.cpt.unit, p.saved) for p in pairs if p.saved is not None)
+    if saved and saved.high is not None:
+        saved = replace(saved, high=min(saved.high, 1.0))  # no more than all
     rises, replayed = {}, {}
     for lang in first.forgettable:
         rises[lang] = _change(lang, rise(runs, lang))
@@ -207,8 +198,7 @@ def _outcome(runs: Sequence[RunCurves], usual: Sequence[RunCurves]) -> Outcome:
         about,
         pairs=tuple(pairs),
         lead=_change(first.lang, [(pair.cpt, pair.ahead) for pair in pairs]),
-        saved=_share([(p.cpt.unit, p.saved) for p in pairs if p.saved is not None]),
-        by_ends=_share(by_ends),
+        saved=saved,
         rises={lang: change for lang, change in rises.items() if change},
         replayed={lang: value for lang, value in replayed.items() if value},
     )
@@ -226,12 +216,6 @@ def _change(lang: str, values: Values) -> LossChange | None:
     each = zip(values, bits, strict=True)
     mean = over_sizes((run.unit, value * factor) for (run, value), factor in each)
     return LossChange(nats, mean) if nats and mean else None
-
-
-def _share(shares: Iterable[tuple[Unit, float]]) -> Estimate | None:
-    """The mean share saved; no more than all can be."""
-    mean = over_sizes(shares)
-    return replace(mean, high=min(mean.high, 1.0)) if mean and mean.high is not None else mean
 
 
 def _pair(cpt: RunCurves, scratch: RunCurves) -> Pair:
@@ -258,20 +242,9 @@ def _loss_at(curve: Curve, tokens: float) -> float:
     return float(np.exp(np.interp(np.log(tokens), *logs)))
 
 
-def _of_bases(runs: Sequence[RunCurves]) -> Iterator[Pair]:
-    """The pairs of targets and shapes that several bases were continued to."""
-    plain = [run for run in runs if run.strategy == "cpt" and not run.replay and run.base_tokens]
-    for run in plain:
-        place = run.target, run.shape
-        several = {other.base_tokens for other in plain if (other.target, other.shape) == place}
-        if len(several) > 1 and (other := twin(run, runs)):
-            yield _pair(run, other)
-
-
 def _left_out(
     runs: Sequence[RunCurves], targets: Sequence[str], outcomes: Sequence[Outcome]
 ) -> Iterator[str]:
-    """A sentence for each finding these runs cannot give."""
     if not targets:
         yield "No run learned a target language, so nothing is compared."
     for target in targets:

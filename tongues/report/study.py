@@ -10,28 +10,9 @@ from typing import Any
 from tongues.estimate import Estimate
 from tongues.laws.observed import size_order
 from tongues.laws.targets import SETTLED
-from tongues.pages import (
-    Block,
-    Callout,
-    Card,
-    Cards,
-    Cell,
-    Details,
-    Entry,
-    Figure,
-    Items,
-    Page,
-    Paragraph,
-    Section,
-    Table,
-    Terms,
-    check_folder,
-    estimate_card,
-    fixed,
-    interval,
-    minus,
-    write_page,
-)
+from tongues.pages import blocks as b
+from tongues.pages import check_folder, estimate_card, fixed, interval, minus, write_page
+from tongues.pages.blocks import Block, Cell, Entry, Figure, Paragraph, Section, Table
 from tongues.pages.series import series_name
 from tongues.quantities import show_count
 from tongues.report.answer import advice, answer_section, show_nats, unmeasured
@@ -48,7 +29,7 @@ _MANY = 80  # runs whose table is folded away
 _TWO_WAYS = (
     "Two ways to a model of a new language: from random weights ([scratch]{{.scratch}}), or by "
     "training a model of {} further, continual pre-training ([CPT]{{.cpt}}), with or without "
-    "replaying some of its old text. Numbers in brackets are 95 % confidence intervals."
+    "replaying some of its old text."
 )
 _ABOUT_CLAIMS = (
     "What others report of continuing, tested on these runs, each number with its 95 % confidence "
@@ -68,7 +49,7 @@ _METHOD: tuple[str, ...] = (
     "end, after it has: the saving is rather more than shown. At equal compute on one language, a "
     "run with more replay is further on in its schedule too; only final losses are free of that.",
     "Where shapes were continued from bases trained for different numbers of tokens, all is about "
-    "those that most runs continue from; only the figure of bases shows the others.",
+    "those that most runs continue from; the others are only in the table of runs.",
     "Means are over the sizes that were trained, with intervals by Student's t from the spread "
     "among seeds of a size; where seeds are too few, from that among all runs, which makes them "
     "rather too wide. Runs of one shape and seed count as one.",
@@ -92,8 +73,7 @@ def write_report(
 ) -> Path:
     """Write a report on the finished runs at or below `places`; returns its `index.html`.
 
-    An earlier report at `out` is replaced, any other filled folder refused. The title says by
-    default from which language to which. `progress` is told in a few words what is being done.
+    An earlier report at `out` is replaced, any other filled folder refused.
     """
     check_folder(out)
     progress("reading runs")
@@ -105,12 +85,11 @@ def write_report(
         for key, value in records[0].settings.items()
         if value not in (None, {}, []) and all(r.settings.get(key) == value for r in records)
     }
-    used = {name: dict[str, None]() for record in records for name in record.versions}
+    used: dict[str, set[str]] = {"altair": {version("altair")}}
     for record in records:
         for name, number in record.versions.items():
-            used[name][number] = None
+            used.setdefault(name, set()).add(number)
     versions = {name: ", ".join(sorted(numbers)) for name, numbers in used.items()}
-    versions["altair"] = version("altair")
     drawn = figures(known)
     page = study_page(known, claims(known), drawn, title or _title(known), shared, versions)
     return write_page(page, out, progress)
@@ -133,12 +112,8 @@ def study_page(
     title: str,
     settings: Mapping[str, Any],
     versions: Mapping[str, str],
-) -> Page:
-    """The page of a study.
-
-    `claims` are those of others, tested here. `settings` are what all runs had in common,
-    `versions` those of the software that trained the runs and drew the page.
-    """
+) -> b.Page:
+    """The page of a study; settings: what all runs had in common."""
     rest: list[Section | Figure] = [*figures]
     if tested := claim_tables(claims, findings.targets):
         rest.append(Section("claims", "Which claims of others hold here", tested, "claims"))
@@ -149,11 +124,11 @@ def study_page(
         f"[{block.title}](#{block.place if isinstance(block, Section) else block.name})"
         for block in rest
     )
-    return Page(
+    return b.Page(
         title,
         [
             answer_section(findings),
-            Cards(_cards(findings)),
+            b.Cards(_cards(findings)),
             Section("contents", "", [Paragraph(links, "quiet")]),
             *rest,
         ],
@@ -171,19 +146,14 @@ def _lead(findings: Findings) -> list[Block]:
     parts.append(f"up to {show_count(max(run.tokens for run in runs))} tokens")
     if findings.ratios:
         parts.append("replay " + ", ".join(f"{ratio * 100:.3g} %" for ratio in findings.ratios))
-    blocks: list[Block] = [Paragraph(" · ".join(parts), "lead")]
-    if doubt := unmeasured(findings):
-        blocks.append(Callout("", [doubt]))
-    if findings.base_languages:
-        base = list_languages(f"`{lang}`" for lang in findings.base_languages)
-        blocks.append(Paragraph(_TWO_WAYS.format(base)))
-    return blocks
+    doubt = unmeasured(findings)
+    return [Paragraph(" · ".join(parts), "lead"), *([b.Callout("", [doubt])] if doubt else [])]
 
 
-def _cards(findings: Findings) -> list[Card]:
+def _cards(findings: Findings) -> list[b.Card]:
     """Up to four numbers that say most: saved on the nearest and furthest target, forgotten."""
 
-    def card(of: Estimate, what: str, unit: str = "") -> Card:
+    def card(of: Estimate, what: str, unit: str = "") -> b.Card:
         below = "one pair, no interval" if of.low is None else f"n\u00a0=\u00a0{of.n}"
         show = fixed(0) if unit else show_nats(of)
         return estimate_card(of, show, what, unit, plus=not unit, below=below)
@@ -242,15 +212,16 @@ def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
 
 
 def _method(findings: Findings, settings: Mapping[str, Any]) -> Section:
-    points = list(_METHOD)
+    base = list_languages(f"`{lang}`" for lang in findings.base_languages)
+    points = [_TWO_WAYS.format(base), *_METHOD] if base else list(_METHOD)
     for by_ends, text in _LAWS_OF.items():
         laws = [fitted for fitted in findings.laws if ("laws" in fitted.by_ends) == by_ends]
         if laws:
             points.append(text.format(list_languages(f"`{fitted.target}`" for fitted in laws)))
-    blocks: list[Block] = [Items(points, "notes")]
+    blocks: list[Block] = [b.Items(points, "notes")]
     if settings:
         terms = {str(key).replace("_", " "): _setting(value) for key, value in settings.items()}
-        blocks.append(Details("Settings all runs share", [Terms(terms)]))
+        blocks.append(b.Details("Settings all runs share", [b.Terms(terms)]))
     return Section("method", "How it was measured", blocks)
 
 
@@ -280,7 +251,7 @@ def _runs(findings: Findings) -> Section:
             "seed": Cell(str(run.seed), run.seed),
             "tokens": Cell(show_count(run.tokens), run.tokens),
         }
-        if findings.bases:  # which differ in how long they were trained
+        if len(findings.usual) < len(findings.runs):  # bases differ in how long they were trained
             row["tokens before"] = show_count(before) if before else ""
         row["FLOPs"] = Cell(f"{flops:.2e}".replace("e+", "e"), flops)
         for lang in langs:
@@ -290,7 +261,7 @@ def _runs(findings: Findings) -> Section:
         rows.append(row)
     runs: Block = Table.of(rows)
     if len(rows) > _MANY:
-        runs = Details(f"All {len(rows)} runs", [runs])
+        runs = b.Details(f"All {len(rows)} runs", [runs])
     about = "Final loss in nats per token on the held-out text of each language, and bits per byte."
     return Section("runs", "What was run", [Paragraph(about, "quiet"), runs])
 

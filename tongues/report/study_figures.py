@@ -1,27 +1,17 @@
-"""The figures of a study: what CPT saves and forgets, by compute, tokens, target and base."""
+"""The figures of a study: what CPT saves and forgets, by compute, tokens, target and replay."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from tongues.estimate import Estimate
-from tongues.laws.observed import size_order
+from tongues.laws.observed import RunCurves, size_order
 from tongues.pages import Figure, Show, fixed
-from tongues.pages.axes import (
-    COUNT,
-    PLAIN,
-    SCIENTIFIC,
-    Axis,
-    Row,
-    categories,
-    colour,
-    linear,
-    logs,
-    ranks,
-)
-from tongues.pages.plots import alt, dots, formula, intervals, line, panel, rule, words
+from tongues.pages import axes as a
+from tongues.pages.axes import Row
+from tongues.pages.plots import alt, dots, intervals, line, panel, rule, words
 from tongues.pages.series import LOSS, domain, ranked, series_name, series_of
 from tongues.report.curves import RUN_TIPS, evaluations
-from tongues.report.findings import Findings, Pair, rise
-from tongues.report.language_figures import by_base, by_replay
+from tongues.report.findings import Findings, rise
 from tongues.report.laws import findings_law_figures
 from tongues.roles import list_languages
 
@@ -36,31 +26,22 @@ _POINT_TIPS += ("tokens_cpt:.3s=tokens of CPT", "saved:.1f=saved (%)")
 
 def figures(findings: Findings) -> list[Figure]:
     """Every figure these findings allow, in reading order."""
-    drawn = (
-        _overview(findings),
-        _by_compute(findings),
-        _through_training(findings),
-        *by_base(findings),
-        *by_replay(findings),
-        *findings_law_figures(findings),
-    )
+    own = (_overview, _by_compute, _through_training, _forgetting)
+    drawn = (*(make(findings) for make in own), *findings_law_figures(findings))
     return [figure for figure in drawn if figure]
 
 
 def _overview(findings: Findings) -> Figure | None:
     """Tokens saved, and how much worse the base languages became, per target with intervals."""
     saved: list[Row] = []
-    for t in findings.outcomes:
-        if t.saved:
-            each = [100.0 * pair.saved for pair in t.pairs if pair.saved is not None]
-            saved += _points(t.target, t.replay, t.saved.times(100.0), each, fixed(0))
-    forgotten = [
-        row
-        for o in findings.outcomes
-        for lang, change in o.rises.items()
-        for each in ([value for _, value in rise(o.runs, lang)],)
-        for row in _points(o.target, o.replay, change.nats, each, "{:+.2f}".format, lang)
-    ]
+    forgotten: list[Row] = []
+    for o in findings.outcomes:
+        if o.saved:
+            each = [100.0 * pair.saved for pair in o.pairs if pair.saved is not None]
+            saved += _points(o.target, o.replay, o.saved.times(100.0), each, fixed(0))
+        for lang, change in o.rises.items():
+            each = [value for _, value in rise(o.runs, lang)]
+            forgotten += _points(o.target, o.replay, change.nats, each, "{:+.2f}".format, lang)
     panels: list[alt.LayerChart] = []
     notes: list[str] = []
     if saved:
@@ -106,8 +87,8 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
     room = 0.2 * (high - low or 1.0)  # for the numbers above the outermost dots
     left = low - room / (1 if low < 0 else 2)
     labels = _AT_MOST_ALL if shares else alt.Undefined
-    x = linear("value", unit, low=left, high=high + room, clamp=True, labelExpr=labels)
-    y = categories("target", findings.targets, size=13.5, labelPadding=10)
+    x = a.linear("value", unit, low=left, high=high + room, clamp=True, labelExpr=labels)
+    y = a.categories("target", findings.targets, size=13.5, labelPadding=10)
     names, means = domain(findings.ratios), [row for row in rows if row["kind"] == "mean"]
     ratios = max(len(findings.ratios), 1)
     return intervals(
@@ -115,10 +96,10 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
         means,
         x,
         y,
-        colour(names, series_of(rows)),
+        a.colour(names, series_of(rows)),
         height=30 + (52 if ratios < 4 else 42) * len(findings.targets) * ratios,
         side_by_side=names[1:],
-        said=("series=runs", "text=mean", "from=95 %, from", "to"),
+        tooltip=("series=runs", "text=mean", "from=95 %, from", "to"),
         size=130,
         width=3,
         singles=[row for row in rows if row["kind"] == "single"],
@@ -128,13 +109,15 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
 
 
 def _by_compute(findings: Findings) -> Figure | None:
-    """Every run of both strategies on log-log axes, their envelopes, and one size alone."""
-    rows = [
-        row for o in findings.outcomes for run in o.runs if not o.replay for row in evaluations(run)
-    ]
+    """Every run of both strategies on log-log axes, and their envelopes."""
+    plain = [o for o in findings.outcomes if not o.replay]
+    rows = [row for o in plain for run in o.runs for row in evaluations(run)]
     if not rows:
         return None
     names = domain(findings.ratios)
+    compute, loss = ([row[name] for row in rows] for name in ("compute", "loss"))
+    x = a.logs("compute", "Training compute (FLOPs)", compute, a.SCIENTIFIC, grid=False)
+    y = a.logs("loss", LOSS, loss, a.PLAIN)
     panels: list[alt.LayerChart] = []
     envelopes: list[Row] = []
     for fitted in findings.laws:
@@ -145,56 +128,18 @@ def _by_compute(findings: Findings) -> Figure | None:
             for C in power.range["C"]
         ]
         own = [row for row in rows if row["target"] == fitted.target]
-        (x, y), tint = _axes(rows), colour(names, series_of(own))
-        place = Row(align="right", baseline="top")
-        formulas = [
-            formula(f"L = {A:.3g} · C^−{gamma:.3f}", name, "width", 2 + 19 * i, tint, **place)
-            for i, (strategy, power) in enumerate(fitted.powers.items())
-            for name, A, gamma in [
-                (series_name(strategy), power.params["A"], power.params["gamma"])
-            ]
-        ]
+        tint = a.colour(names, series_of(own))
         thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
         law = line(ends, x, y, tint, strokeDash=[7, 4])
-        tips = dots(own, x, y, opacity=0, said=RUN_TIPS)
-        panels.append(panel(fitted.target, thin, law, tips, *formulas))
+        panels.append(panel(fitted.target, thin, law, dots(own, x, y, opacity=0, tooltip=RUN_TIPS)))
         envelopes += ends
     ended = any("laws" in fitted.by_ends for fitted in findings.laws)
     caption = (
         "Each thin line is a run, larger sizes further right; dashed, the power law along the "
         f"lowest {'final ' if ended else ''}losses of all sizes."
     )
-    pairs = [pair for outcome in findings.plain for pair in outcome.pairs]
-    usable = [pair for pair in pairs if pair.reached and pair.saved and pair.saved > 0]
-    if usable:
-        largest = max(usable, key=lambda pair: (pair.cpt.params, pair.saved))
-        panels.append(_one_size(largest, names))
-        caption += " Last panel: one size alone, with what CPT saved at the same loss."
     drawn = (*rows, *envelopes)
     return Figure("loss-against-compute", "Loss against compute", caption, tuple(panels), drawn)
-
-
-def _axes(rows: Sequence[Row]) -> tuple[Axis, Axis]:
-    compute, loss = ([row[name] for row in rows] for name in ("compute", "loss"))
-    x = logs("compute", "Training compute (FLOPs)", compute, SCIENTIFIC, grid=False)
-    return x, logs("loss", LOSS, loss, PLAIN)
-
-
-def _one_size(pair: Pair, names: Sequence[str]) -> alt.LayerChart:
-    """The two runs of a pair, and the step between them at the loss of scratch's end."""
-    rows = [row for run in (pair.scratch, pair.cpt) for row in evaluations(run)]
-    (x, y), tint, last = _axes(rows), colour(names, series_of(rows)), pair.points[-1]
-    compute = last.compute_cpt, last.compute_scratch
-    ends: list[Row] = [{"compute": C, "loss": last.loss} for C in compute]
-    note = ends[0] | {"text": f"{100 * (pair.saved or 0):.0f} % saved"}
-    return panel(
-        f"{pair.cpt.target}, {pair.cpt.shape} alone",
-        line(rows, x, y, tint),
-        dots(rows, x, y, tint, size=30, said=RUN_TIPS),
-        line(ends, x, y, width=2.2, style="step"),
-        dots(ends, x, y, size=36, style="step"),
-        *words([note], x, y, align="right", dx=-6, dy=13),
-    )
 
 
 def _through_training(findings: Findings) -> Figure | None:
@@ -212,34 +157,26 @@ def _through_training(findings: Findings) -> Figure | None:
     if not rows:
         return None
     sizes = size_order(pair.cpt for pair in pairs)
-    saved, tokens, transferred = (
-        [row[name] for row in rows] for name in ("saved", "tokens", "tokens_transferred")
-    )
-    least, top = max(_FLOOR, min(0.0, *saved)), min(100.0, max(10.0, 1.15 * max(saved)))
-    end = max(tokens)
-    time = logs("tokens", _SEEN, tokens, grid=False)
-    share = linear(
-        "saved", "Compute saved (%)", low=least, high=top, clamp=True, nice=True, tickCount=6
-    )
-    along = linear("tokens", _SEEN, low=0.0, high=1.03 * end, labelExpr=COUNT, grid=False)
-    least = max(-end, min(0.0, *transferred))
-    title = "Tokens transferred"
-    y = linear("tokens_transferred", title, low=least, high=end, clamp=True, labelExpr=COUNT)
+    names = ("saved", "tokens", "tokens_transferred")
+    saved, tokens, transferred = ([row[name] for row in rows] for name in names)
+    least, top, end = min(0.0, *saved), min(100.0, max(10.0, 1.15 * max(saved))), max(tokens)
+    time = a.logs("tokens", _SEEN, tokens, grid=False)
+    ends = a.Row(low=max(_FLOOR, least), high=top, clamp=True, nice=True, tickCount=6)
+    share = a.linear("saved", "Compute saved (%)", **ends)
+    along = a.linear("tokens", _SEEN, low=0.0, high=1.03 * end, labelExpr=a.COUNT, grid=False)
+    ends = a.Row(low=max(-end, min(0.0, *transferred)), high=end, clamp=True, labelExpr=a.COUNT)
+    data = a.linear("tokens_transferred", "Tokens transferred", **ends)
     all_of_it: list[Row] = [{"tokens": D, "tokens_transferred": D} for D in (0.0, end)]
+    diagonal = line(all_of_it, along, data, width=1.2, strokeDash=[4, 4], style="quiet")
     panels: list[alt.LayerChart] = []
     for target in dict.fromkeys(row["target"] for row in rows):
         own = ranked([row for row in rows if row["target"] == target], sizes)
-        for what, x, y_axis, below in (
+        for what, x, y, below in (
             ("compute saved", time, share, rule(y=share, dash=())),
-            (
-                "data transferred",
-                along,
-                y,
-                line(all_of_it, along, y, width=1.2, strokeDash=[4, 4], style="quiet"),
-            ),
+            ("data transferred", along, data, diagonal),
         ):
-            lines = line(own, x, y_axis, ranks(sizes), "run", width=1.6)
-            points = dots(own, x, y_axis, ranks(sizes), size=24, said=_POINT_TIPS)
+            lines = line(own, x, y, a.ranks(sizes), "run", width=1.6)
+            points = dots(own, x, y, a.ranks(sizes), size=24, tooltip=_POINT_TIPS)
             panels.append(panel(f"{target}, {what}", below, lines, points))
     caption = (
         "For each loss on the way, by model size, a line a run: how much less compute CPT needed "
@@ -249,3 +186,57 @@ def _through_training(findings: Findings) -> Figure | None:
     )
     title = "Compute saved and data transferred, through training"
     return Figure("saved-through-training", title, caption, tuple(panels), tuple(rows))
+
+
+def _forgetting(findings: Findings) -> Figure | None:
+    """The losses through CPT of one size by share of replay, a panel for each language."""
+    shown = _one_size_of_cpt(findings)
+    if not shown:
+        return None
+    known, size = findings.base_languages, shown[0].shape
+    rows = [row for run in shown for lang in (*known, run.lang) for row in evaluations(run, lang)]
+    tokens = [row["tokens"] for row in rows]
+    x = a.logs("tokens", "Tokens trained on, all languages", tokens, grid=False)
+    panels: list[alt.LayerChart] = []
+    for target in findings.targets:
+        if not (runs := [run for run in shown if run.target == target]):
+            continue
+        for lang in (*known, runs[0].lang):
+            on = [row for row in rows if (row["target"], row["lang"]) == (target, lang)]
+            title, start = f"Loss on {lang}", None
+            if lang != runs[0].lang:
+                title += f", while learning {target}"
+                start = fmean(float(run.curves[lang].loss[0]) for run in runs)
+            ends = [row["loss"] for row in on] + ([] if start is None else [start])
+            y, tint = a.linear("loss", LOSS, ends), a.colour(domain(findings.ratios), series_of(on))
+            thin = line(on, x, y, tint, "run", width=1, opacity=0.45)
+            mean, tips = (
+                line(on, x, y, tint, mean=True),
+                dots(on, x, y, opacity=0, tooltip=RUN_TIPS),
+            )
+            panels.append(panel(title, rule(y=y, at=start), thin, mean, tips))
+    seeds = "; thin lines are seeds, thick ones their mean" * (len({r.seed for r in shown}) > 1)
+    caption = (
+        f"CPT of one size, {size}{seeds}. The dashed line is the base model before the first step: "
+        f"what is above it on {list_languages(known)} is forgotten."
+    )
+    title = "What replay keeps, and what it costs"
+    return Figure("forgetting", title, caption, tuple(panels), tuple(rows))
+
+
+def _one_size_of_cpt(findings: Findings) -> list[RunCurves]:
+    """The continued runs of one size, that of most shares of replay, and their longest length."""
+    known = [(o.runs, lang) for o in findings.outcomes for lang in o.rises]
+    names = {run.name for runs, lang in known for run, _ in rise(runs, lang)}
+    groups: dict[tuple[str, float], list[RunCurves]] = {}
+    for run in findings.usual:
+        if run.name in names:
+            groups.setdefault((run.shape, run.tokens), []).append(run)
+    sizes = size_order(run for runs in groups.values() for run in runs)
+
+    def shares(size: str) -> int:
+        return len({r.replay for (shape, _), runs in groups.items() if shape == size for r in runs})
+
+    size = max(sizes, key=lambda size: (shares(size), sizes.index(size)), default="")
+    own = {tokens: runs for (shape, tokens), runs in groups.items() if shape == size}
+    return own[max(own, key=lambda n: (len({r.replay for r in own[n]}), n))] if own else []

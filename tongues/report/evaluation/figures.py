@@ -13,7 +13,7 @@ from tongues.roles import list_languages
 
 __all__ = ["dots_panel", "estimate_rows", "replay_figure", "score_figure"]
 
-_SAID = ("language", "series=model", "value:.4~g", "low:.4~g", "high:.4~g")
+_TIPS = ("language", "series=model", "value:.4~g", "low:.4~g", "high:.4~g")
 
 
 def score_figure(measure: Measure) -> Figure | None:
@@ -79,7 +79,7 @@ def dots_panel(
         colour(list(names), shown, "circle"),
         height=max(28, 10 * len(shown) + 12) * len(order) + 20,
         side_by_side=shown,
-        said=_SAID,
+        tooltip=_TIPS,
         size=48,
         width=2,
         under=(
@@ -145,5 +145,5 @@ def _lines(measure: Measure, rows: Sequence[Row], title: str, first: str) -> alt
         rule(y=y, at=1.0 if measure.task else 0.0),
         line(rows, x, y, tint, mean=True, width=1.5, opacity=0.7),
         ends.encode(y2="high:Q").mark_rule(strokeWidth=2) if ranged else None,
-        dots(rows, x, y, tint, said=("model", *_SAID[:1], *_SAID[2:])),
+        dots(rows, x, y, tint, tooltip=("model", *_TIPS[:1], *_TIPS[2:])),
     )

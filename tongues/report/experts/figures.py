@@ -62,7 +62,7 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     shape = alt.Shape("way:N", scale=scale, legend=alt.Legend(symbolSize=70))
     said = ("series=division", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
     tint = colour(experts.colours, (row["series"] for row in rows), "circle")
-    points = dots(rows, x, y, tint, said=said).mark_point(size=75, opacity=0.9, filled=True)
+    points = dots(rows, x, y, tint, tooltip=said).mark_point(size=75, opacity=0.9, filled=True)
     level: tuple[alt.Chart | None, ...] = ()
     if dense:
         at, beside = [{"loss": dense.loss, "text": "dense"}], {"align": "right", "dy": -7}
@@ -169,7 +169,7 @@ def _relation(
         ends = ranged.encode(x.channel(alt.X), y.of("low").channel(alt.Y), tint, y2="high:Q")
         beside = {"field": "language", "align": "left", "dx": 7}
         layers = words(rows, x, y, **beside) if len(rows) <= _NAMED else ()
-        points = dots(rows, x, y, tint, size=70, said=said)
+        points = dots(rows, x, y, tint, size=70, tooltip=said)
         drawn.append(panel(title, ends.mark_rule(strokeWidth=1.5, opacity=0.6), points, *layers))
         every += rows
     name, title, caption = about
@@ -214,7 +214,7 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
             "size",
             {"type": "sqrt", "domain": [0, most], "range": [0.06, 0.9]},
             height=30 * len(order) + 20,
-            said=("expert", "lang=language", "rise:+.3f"),
+            tooltip=("expert", "lang=language", "rise:+.3f"),
             written="format(datum.rise, '+.2f')" if written else "",
             outlined="learned",
         )

@@ -141,7 +141,7 @@ def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list
         categories("language", order),
         colour(names, names, "square", symbolSize=90, columns=4),
         height=_ROW * len(order) + 20,
-        said=("language", "series=part", "share:.1%"),
+        tooltip=("language", "series=part", "share:.1%"),
         order="part",
         band=0.75,
     )
@@ -167,7 +167,7 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
         "distance",
         {"domain": [min(values), max(values)], "range": [0.9, 0.08]},
         height=_ROW * len(order) + 20,
-        said=("language", "other", "distance"),
+        tooltip=("language", "other", "distance"),
         written="format(datum.distance, '.2f')" if written else "",
     )
     caption = "The darker, the nearer."

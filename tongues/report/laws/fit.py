@@ -1,78 +1,68 @@
-"""How well laws fit, how sure they are, and laws over tokens: repeats and forgetting."""
+"""How well laws fit, and the law of forgetting over tokens."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from tongues.laws import Law
 from tongues.laws.rows import Rows
 from tongues.pages import Figure
-from tongues.pages.axes import COUNT, PLAIN, Axis, Row, colour, decades, linear, logs, ranks, shade
-from tongues.pages.plots import alt, band, beyond, chart, dots, line, panel, rule, words
+from tongues.pages import axes as a
+from tongues.pages.axes import Row
+from tongues.pages.plots import alt, dots, line, panel, rule, words
 from tongues.pages.series import LOSS
 from tongues.quantities import show_count
 from tongues.report.laws.series import LawSeries, held_out, of_kind, points
 
-__all__ = ["SYMBOLS", "clouds", "forgetting_law", "repeats", "residuals"]
+__all__ = ["forgetting_law", "residuals"]
 
-SYMBOLS = {"alpha": "α", "beta": "β", "gamma": "γ", "kappa": "κ"}
-_UNITS = {"E": "nats per token", "F": "tokens"}
-_WIDE = 10.0  # a spread of this factor is shown in logs
-_NUMBER = f"abs(datum.value) < 10000 ? {PLAIN} : {COUNT}"
-_HELD = (0.5, 99.5)  # percentiles of the draws that the axes hold for certain
-_EPOCHS = (1.0, 40.0)
-_NAMED = 4.0  # epochs in the title
-_POINTS = 60
 _PANELS = 3  # starting losses shown: the lowest, the highest, and between
 _LIKE = 1e-6  # starting losses nearer than this are one
 _SHARES = (0.0, 0.01, 0.05, 0.2)  # of replay, drawn for a law without rows
 _ROOM = 0.22  # of the tokens' span, for the labels at the lines' ends
 _APART = 0.05  # least distance between two labels, as a share of the panel's height
 _OFF_TIPS = ("run", "size:.3s=parameters", "loss:.3f=measured", "law:.3f")
+_RESIDUALS = (
+    "Each dot is a loss a law was fitted on, by how much it is above or below that law. A trend "
+    "along the tokens, or from small sizes to large, would mean that the law has the wrong shape."
+)
+_HELD_OUT = (
+    "Each law was fitted again without the largest sizes; each dot is one of their losses, by how "
+    "much it is above or below what the small sizes predicted."
+)
 
 
 def residuals(fitted: Sequence[LawSeries]) -> list[Figure]:
     """How far losses are from their laws: those fitted on, and the largest, held out."""
-    sized = [each for each in fitted if each.rows and each.by_size]
-    every = [N for each in sized if each.rows for N in each.rows.variables["N"].tolist()]
-    own = [(each, "", each.law, each.rows) for each in sized if each.rows]
+    sized = [(each, each.rows) for each in fitted if each.rows and each.by_size]
+    every = [N for _, rows in sized for N in rows.variables["N"].tolist()]
+    own = [(each, "", each.law, rows) for each, rows in sized]
     out = [
         (each, f" above {show_count(each.law.holdout.above)}", *held)
-        for each in sized
+        for each, _ in sized
         if each.law.holdout and (held := held_out(each))
     ]
-    caption = (
-        "Each dot is a loss a law was fitted on, by how much it is above or below that law. A "
-        "trend along the tokens, or from small sizes to large, would mean that the law has the "
-        "wrong shape."
-    )
-    fitted_again = (
-        "Each law was fitted again without the largest sizes; each dot is one of their losses, by "
-        "how much it is above or below what the small sizes predicted."
-    )
     figures: list[Figure] = []
-    for name, title, text, drawn in (
-        ("residuals", "The runs versus their laws", caption, own),
-        ("extrapolation", "The largest sizes, predicted", fitted_again, out),
+    for name, title, caption, drawn in (
+        ("residuals", "The runs versus their laws", _RESIDUALS, own),
+        ("extrapolation", "The largest sizes, predicted", _HELD_OUT, out),
     ):
         of_laws = [(each, what, _off(each, law, rows)) for each, what, law, rows in drawn]
         rows = [row for *_, own_rows in of_laws for row in own_rows]
         if not rows:
             continue
         reach = max(1.0, *(abs(row["off"]) for row in rows)) * 1.08
-        x = logs("tokens", "Tokens trained on", [row["tokens"] for row in rows], grid=False)
-        y = linear("off", "Measured versus law (%)", low=-reach, high=reach, format="+~r")
-        tint = shade("size", "Parameters", every)
-        said = (*_OFF_TIPS, "off:+.2f=difference (%)")
+        x = a.logs("tokens", "Tokens trained on", [row["tokens"] for row in rows], grid=False)
+        y = a.linear("off", "Measured versus law (%)", low=-reach, high=reach, format="+~r")
+        tint, tips = a.shade("size", "Parameters", every), (*_OFF_TIPS, "off:+.2f=difference (%)")
         panels: list[alt.LayerChart] = []
         for each, what, own_rows in of_laws:
             half = float(np.median([abs(row["off"]) for row in own_rows]))
             heading = each.title(f"{each.series}{what}, half within {half:.2g} %")
-            shown = dots(own_rows, x, y, tint, size=38, opacity=0.8, said=said)
+            shown = dots(own_rows, x, y, tint, size=38, opacity=0.8, tooltip=tips)
             panels.append(panel(heading, rule(y=y, dash=()), shown, height=240))
-        figures.append(Figure(name, title, text, tuple(panels), tuple(rows)))
+        figures.append(Figure(name, title, caption, tuple(panels), tuple(rows)))
     return figures
 
 
@@ -82,119 +72,6 @@ def _off(fitted: LawSeries, law: Law, rows: Rows) -> list[Row]:
     runs = np.array(rows.runs, object)[rows.run]
     off = 100.0 * (rows.loss / predicted - 1.0)
     return points(shared, run=runs, size=N, tokens=D, loss=rows.loss, law=predicted, off=off)
-
-
-def clouds(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
-    """The bootstrap draws of the telling parameters; only laws with draws have them."""
-    rows: list[Row] = []
-    panels: list[alt.LayerChart] = []
-    outside = 0
-    for each in fitted:
-        law = each.law
-        moves = {name for name, draws in law.draws.items() if np.ptp(draws) > 0} - law.tied.keys()
-        for pair in law.equation.pairs:
-            if not moves.issuperset(pair):
-                continue
-            cross, up = pair
-            shared: Row = {"target": law.target, "series": each.series}
-            shared |= {"x_name": cross, "y_name": up}
-            own = shared | {"kind": "law", "x": law.params[cross], "y": law.params[up]}
-            draws = points(shared | {"kind": "draw"}, x=law.draws[cross], y=law.draws[up])
-            x, y = _axis(law, "x", cross), _axis(law, "y", up)
-            inside = [
-                axis.ends[0] <= row[axis.field] <= axis.ends[1]
-                for row in (own, *draws)
-                for axis in (x, y)
-            ]
-            outside += sum(not (a and b) for a, b in zip(inside[::2], inside[1::2], strict=True))
-            panels.append(_cloud(each, own, draws, x, y, names))
-            rows += [own, *draws]
-    if not panels:
-        return None
-    caption = (
-        "Each dot is the law of one resample of the runs, the cross the law of all runs; bars "
-        "along the axes are 95 % intervals. A narrow slanted cloud means that only a combination "
-        "of the two is known well."
-    )
-    if outside:
-        caption += f" {outside} of {len(rows)} dots are outside the panels."
-    return Figure("parameters", "How sure the parameters are", caption, tuple(panels), tuple(rows))
-
-
-def _axis(law: Law, field: str, name: str) -> Axis:
-    """Around nearly all draws and the law itself, in logs where they spread far."""
-    unit = f" ({_UNITS[name]})" if name in _UNITS else ""
-    of_compute = law.equation.role == "compute" and name == "gamma"
-    title = SYMBOLS.get(name, name) + (", exponent of C" if of_compute else unit)
-    low, high = (float(end) for end in np.percentile(law.draws[name], _HELD))
-    low, high = min(low, law.params[name]), max(high, law.params[name])
-    if low > 0 and high / low > _WIDE:
-        room = (high / low) ** 0.12
-        ticks = decades(low / room * 0.96, high * room * 1.04)
-        return logs(field, title, (low, high), _NUMBER, margin=0.12, ticks=ticks)
-    return linear(field, title, (low, high), room=0.12, labelExpr=_NUMBER)
-
-
-def _cloud(
-    fitted: LawSeries, own: Row, rows: Sequence[Row], x: Axis, y: Axis, names: Sequence[str]
-) -> alt.LayerChart:
-    law, pair = fitted.law, (str(own["x_name"]), str(own["y_name"]))
-    (left, right), (bottom, top) = (law.interval[name] for name in pair)
-    ends = chart([{"x": left, "x2": right, "y": bottom, "y2": top}])
-    ends = ends.mark_rule(strokeWidth=5, style="step", opacity=0.85)
-    symbols = " and ".join(SYMBOLS.get(name, name) for name in pair)
-    series = "forgetting" if "F" in law.params else fitted.series
-    draws = [{key: row[key] for key in ("series", "x", "y")} for row in rows]
-    return panel(
-        fitted.title(f"{symbols} of {series}"),
-        dots(draws, x, y, colour(names), size=14, opacity=0.35, clip=True),
-        ends.encode(x.channel(alt.X), alt.X2("x2"), y=alt.value("height")),
-        ends.encode(y.channel(alt.Y), alt.Y2("y2"), x=alt.value(0)),
-        dots([own], x, y, size=130, ring=True, shape="cross", filled=True, style="step"),
-        height=280,
-    )
-
-
-def repeats(fitted: Sequence[LawSeries], names: Sequence[str]) -> Figure | None:
-    """Epochs of fresh text that so many epochs over the same text are worth."""
-    rows: list[Row] = []
-    panels: list[alt.LayerChart] = []
-    epochs = np.geomspace(*_EPOCHS, _POINTS)
-
-    def worth(epochs: np.ndarray | float, R_D: np.ndarray | float) -> np.ndarray:
-        return 1.0 - R_D * np.expm1(-(epochs - 1.0) / R_D)
-
-    for each in fitted:
-        if each.law.equation.role != "repetition":
-            continue
-        columns = {"epochs": epochs, "worth": worth(epochs, each.law.params["R_D"])}
-        if each.law.draws:
-            draws = worth(epochs, each.law.draws["R_D"][:, None])
-            columns["low"], columns["high"] = np.percentile(draws, (2.5, 97.5), axis=0)
-        own = points({"target": each.law.target, "series": each.series}, **columns)
-        x = logs("epochs", "Epochs over the same text", _EPOCHS, PLAIN, margin=0.0, grid=False)
-        y = logs("worth", "Worth (epochs of fresh text)", _EPOCHS, PLAIN, margin=0.0)
-        fresh: list[Row] = [{"epochs": end, "worth": end} for end in _EPOCHS]
-        named = float(worth(_NAMED, each.law.params["R_D"]))
-        known = each.rows and float((each.rows.variables["D"] / each.rows.variables["U"]).max())
-        low = replace(y.of("low"), title="")
-        drawn = panel(
-            each.title(f"{_NAMED:.0f} epochs are worth {named:.2g} fresh ones"),
-            *beyond(x, known if known and _EPOCHS[0] < known < _EPOCHS[1] else None),
-            band(own, x, low, "high", colour(names)) if each.law.draws else None,
-            line(fresh, x, y, width=1.2, strokeDash=[4, 4], style="quiet"),
-            line(own, x, y, colour(names)),
-        )
-        panels.append(drawn)
-        rows += own
-    if not panels:
-        return None
-    ranged = ", the band its 95 % interval." if any("low" in row for row in rows) else "."
-    caption = (
-        "Reading a text again teaches less each time. The dashed line is what fresh text would "
-        f"teach, the solid one what repeats do{ranged}"
-    )
-    return Figure("repeats", "What repeated text is worth", caption, tuple(panels), tuple(rows))
 
 
 def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
@@ -207,24 +84,25 @@ def forgetting_law(fitted: Sequence[LawSeries]) -> Figure | None:
     shares = sorted({row["replay"] for row in rows})
     tokens = [row["tokens"] for row in rows]
     ends = [min(tokens), max(tokens) * (max(tokens) / min(tokens)) ** _ROOM]
-    ticks = decades(min(tokens) * 0.96, max(tokens) * 1.04)
-    x = logs("tokens", "Tokens trained on, all languages", ends, grid=False, ticks=ticks)
-    tint = ranks([str(share) for share in shares], legend=False)
-    said = ("run", "replay:.3~%", "tokens:.3s", "loss:.3f")
+    ticks = a.decades(min(tokens) * 0.96, max(tokens) * 1.04)
+    x = a.logs("tokens", "Tokens trained on, all languages", ends, grid=False, ticks=ticks)
+    tint = a.ranks([str(share) for share in shares], legend=False)
+    tips = ("run", "replay:.3~%", "tokens:.3s", "loss:.3f")
     panels: list[alt.LayerChart] = []
     for each, S, own in drawn:
         own = [row | {"rank": shares.index(row["replay"])} for row in own]
         loss = [S, *(row["loss"] for row in own)]
-        y = logs("loss", LOSS, loss, PLAIN)
+        y = a.logs("loss", LOSS, loss, a.PLAIN)
         lines = of_kind(own, "law")
         base = next((name for start, name in each.bases.items() if abs(start / S - 1) < _LIKE), "")
-        start = f"From a base loss of {S:.2f}"
+        start = f"from a base loss of {S:.2f}"
+        named = words(_share_names(lines, max(loss) / min(loss)), x, y, align="left", dx=6)
         shown = panel(
-            each.title(f"{base}, f{start[1:]}" if base else start),
+            each.title(f"{base}, {start}" if base else start.capitalize()),
             rule(y=y, at=S),
-            dots(of_kind(own, "measured"), x, y, tint, size=22, opacity=0.75, said=said),
+            dots(of_kind(own, "measured"), x, y, tint, size=22, opacity=0.75, tooltip=tips),
             line(lines, x, y, tint, width=2.2),
-            *words(_share_names(lines, max(loss) / min(loss)), x, y, align="left", dx=6),
+            *named,
             height=320,
         )
         panels.append(shown)

@@ -174,7 +174,7 @@ def _surface_panel(
         band(of_kind(rows, "band"), x, y, "size_high", tint),
         line(contours, x, y, tint, "loss", order="size", **thin),
         line(of_kind(rows, "frontier"), x, y, tint, width=3, clip=True),
-        dots(runs, x, y, tint, size=30, opacity=0.85, said=_RUN_TIPS),
+        dots(runs, x, y, tint, size=30, opacity=0.85, tooltip=_RUN_TIPS),
         *words(tops.values(), x, y, dy=8),
         *note,
         height=340,

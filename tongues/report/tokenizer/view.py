@@ -216,7 +216,7 @@ def _fertility(measures: Sequence[TokenizerMeasures]) -> Figure | None:
                 colour(names, names if several else None, "circle", columns=1),
                 height=(8 + _ROW * len(names)) * len(langs) + 20,
                 side_by_side=names if several else (),
-                said=("series=tokenizer", "language", f"text={name}"),
+                tooltip=("series=tokenizer", "language", f"text={name}"),
                 size=90,
                 width=2,
                 opacity=0.35,
@@ -255,7 +255,7 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> Figure | None:
         ends = {row["language"]: row for row in sorted(own, key=lambda row: row["added"])}
         layers = [
             line(own, x, y, tint, "language", width=2, opacity=1 if few else 0.5),
-            dots(own, x, y, tint, size=36, said=said),
+            dots(own, x, y, tint, size=36, tooltip=said),
             dots((row for row in own if row["advised"]), x, y, tint, size=190, ring=True),
         ]
         named = words(ends.values(), x, y, field="language", align="left", dx=8)
