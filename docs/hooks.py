@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 import tongues
 from tongues.cli.main import command
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([\w-]+/[\w./-]+|[\w.-]+)(?: \"([^\"]+)\")?\)")
+UPWARDS = re.compile(r"\[([^\]]+)\]\((\.\./[\w./-]+)(?: \"([^\"]+)\")?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -31,10 +31,15 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
     these words must hold the number. On the site a link to a file outside `docs/` becomes its text,
     with the file's name under the pointer.
     """
-    root = Path(config.config_file_path).parent
+    root = Path(config.config_file_path).resolve().parent
+    docs = Path(config.docs_dir).resolve()
 
     def check(link: re.Match[str]) -> str:
-        text, path, words = link.groups()
+        text, target, words = link.groups()
+        file = (docs / page.file.src_uri).parent.joinpath(target).resolve()
+        if file.is_relative_to(docs):
+            return link[0]
+        path = file.relative_to(root).as_posix()
         if not (root / path).exists():
             raise PluginError(f"{page.file.src_uri}: there is no file {path}")
         if words:
@@ -44,7 +49,7 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
         return f'<abbr title="{path}">{text}</abbr>'
 
     markdown = markdown.replace("```console varies", "```console")  # a word for the tests
-    return OUTSIDE.sub(check, markdown)
+    return UPWARDS.sub(check, markdown)
 
 
 def commands() -> str:
