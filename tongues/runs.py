@@ -3,7 +3,8 @@
 A run is in `runs/<study>/<run>/`: `run.json` (its record, a `Run`), `metrics.jsonl` (a line a
 logged step), `evals.jsonl` (a line a language and evaluation), `timing.jsonl` (clock times; the
 only file that differs between two runs of one recipe), `checkpoints/`, `model/`; `failure.txt`
-where it failed. `.plans.json` in a study's folder lists the runs that are planned.
+where it failed, `hopeless.txt` where a study stopped it early. `.plans.json` in a study's folder
+lists the runs that are planned.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,10 +19,21 @@ from tongues.errors import UserError, nearest
 from tongues.files import read_json, read_lines, write_json
 from tongues.roles import Roles
 
-__all__ = ["FAILURE", "JOINED", "PLANS", "Base", "Cells", "Parameters", "Run", "Surgery"]
+__all__ = [
+    "FAILURE",
+    "HOPELESS",
+    "JOINED",
+    "PLANS",
+    "Base",
+    "Cells",
+    "Parameters",
+    "Run",
+    "Surgery",
+]
 __all__ += ["find_runs", "read_run", "run_rows", "status_of", "write_run"]
 
 FAILURE = "failure.txt"  # in a run's directory: why it failed
+HOPELESS = "hopeless.txt"  # in a run's directory: why it is to stop, for which it looks there
 PLANS = ".plans.json"  # in a study's folder: its planned runs by name
 JOINED = "+"  # between the languages of a cell
 
@@ -62,7 +74,7 @@ class Run:
 
     run: str  # unique in the store: `<study>/<run>`
     fingerprint: str  # of the settings, the tokens and the base
-    status: str  # running, finished, failed; diverged, which no other machine would mend
+    status: str  # running, finished, failed; diverged, as on any machine; hopeless
     strategy: str  # source, scratch, cpt or expert
     base: Base | None
     targets: tuple[str, ...]  # the languages that are learned

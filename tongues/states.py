@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tongues.errors import UserError
+from tongues.estimate import Estimate
 from tongues.files import is_held, newest_lines, read_json
+from tongues.pages.numbers import fixed, number
 from tongues.quantities import show_count, show_seconds
-from tongues.runs import FAILURE, PLANS, Run, find_runs, read_run
+from tongues.runs import FAILURE, HOPELESS, PLANS, Run, find_runs, read_run
 
 __all__ = ["RunState", "state_of", "states", "states_table", "study_lines"]
 
@@ -27,7 +29,9 @@ class RunState:
 
     run: str  # its name in the store; the directory where the record is damaged
     directory: str
-    state: Literal["waiting", "running", "stopped", "finished", "failed", "damaged"]
+    state: Literal[
+        "waiting", "running", "stopped", "stopped early", "finished", "failed", "damaged"
+    ]
     age: float  # seconds since its last sign of life
     reason: str = ""  # of a failure or a damage
     step: int | None = None  # where it stands; of a stopped run, where it goes on from
@@ -39,7 +43,8 @@ class RunState:
     losses: dict[str, float] | None = None  # newest on held-out text, nats per token by language
     tokens_per_second: float | None = None
     seconds: float | None = None  # of training so far, over all sittings
-    seconds_left: float | None = None  # of a run that runs, or would go on
+    seconds_left: float | None = None  # of a run that runs, or would resume
+    forecast: Estimate | None = None  # of the loss at its end, once that can be forecast
 
 
 def states(places: Iterable[Path]) -> list[RunState]:
@@ -65,7 +70,7 @@ def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState
         directory = folder / run.rpartition("/")[2]
         if str(directory) in begun:
             continue
-        why = _failure(directory)
+        why = _reason(directory, FAILURE)
         if why:
             failed.add(run)
         elif plan["base"] in failed:
@@ -115,7 +120,7 @@ def state_of(directory: Path) -> RunState:
 
 def _standing(directory: Path, record: Run) -> dict[str, Any]:
     """State, step, and what follows from the clock."""
-    steps, why, finished = record.steps, _failure(directory), record.status == "finished"
+    steps, why, finished = record.steps, _reason(directory, FAILURE), record.status == "finished"
     timing = next(newest_lines(directory / "timing.jsonl"), {"step": 0, "seconds": 0.0})
     done, seconds = timing["step"], timing["seconds"]
     if finished:
@@ -124,6 +129,8 @@ def _standing(directory: Path, record: Run) -> dict[str, Any]:
         state, step, why = "running", done, ""
     else:  # it would resume from its newest checkpoint
         state = "failed" if record.status in ("failed", "diverged") or why else "stopped"
+        if record.status == "hopeless":
+            state, why = "stopped early", _reason(directory, HOPELESS)
         names = (path.name for path in (directory / "checkpoints").glob("*"))
         saved = (_CHECKPOINT.match(name) for name in names)
         step = max((int(match[1]) for match in saved if match), default=0)
@@ -184,6 +191,7 @@ def _row(state: RunState) -> dict[str, str]:
         "shape": state.shape or "",
         "tokens": tokens,
         "held-out loss": " ".join(losses[:_LANGUAGES]) + more,
+        "final loss": number(state.forecast, fixed(3)) if state.forecast else "",
         "tokens/s": show_count(state.tokens_per_second) if state.tokens_per_second else "",
         "left": left,
         "age": show_seconds(state.age),
@@ -191,8 +199,8 @@ def _row(state: RunState) -> dict[str, str]:
     }
 
 
-def _failure(directory: Path) -> str:
+def _reason(directory: Path, name: str) -> str:
     try:
-        return (directory / FAILURE).read_text(encoding="utf-8")
+        return (directory / name).read_text(encoding="utf-8")
     except OSError:
         return ""

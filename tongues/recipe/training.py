@@ -191,6 +191,7 @@ class Study(RecipeSection):
     also: list[Grid] = Field(default=[])
     sweep: Sweep | None = None
     workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
+    stop_early: bool = False  # runs forecast to end above the best one like them
 
 
 class Pilot(RecipeSection):

@@ -14,8 +14,9 @@ from typing import Literal
 from tongues.errors import Stopped, UserError
 from tongues.files import is_held, newest_lines, write_text
 from tongues.launch import Job, Launcher, open_launcher, watched
-from tongues.runs import FAILURE, read_run
+from tongues.runs import FAILURE, HOPELESS, read_run
 from tongues.states import state_of
+from tongues.study.forecasts import Forecaster
 from tongues.tokens import open_tokens
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.base import base_fingerprint, find_base
@@ -28,7 +29,9 @@ _SPEED = 10_000.0  # tokens per second, to compare budgets of time with others
 _TURN = 0.5  # seconds between looks at the directories
 _PATIENCE = 3  # times a run may be stopped without having come further
 
-Stand = Literal["finished", "running", "failed", "blocked", "waiting", "ready"]
+_FORECAST_EVERY = 0.05  # of the steps of a run
+
+Stand = Literal["finished", "hopeless", "running", "failed", "blocked", "waiting", "ready"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class State:
     """Where a study stands.
 
     running: share of its steps done, by run. queued: given to the launcher, and not begun.
-    failed: why, by run. blocked: left out, since the run that they continue failed. share: of the
-    study's work done.
+    failed: why, by run. blocked: left out, since the run that they continue failed. hopeless:
+    stopped early, for their forecast. share: of the study's work done.
     """
 
     runs: int
@@ -46,11 +49,13 @@ class State:
     queued: int
     failed: dict[str, str]
     blocked: int
+    hopeless: int
     share: float
 
     def words(self) -> tuple[str, ...]:
         """For a live line, the names of runs without their folder."""
-        counts = {"queued": self.queued, "failed": len(self.failed)}
+        failed, early = len(self.failed), self.hopeless
+        counts = {"queued": self.queued, "stopped early": early, "failed": failed}
         parts = [f"{self.finished} finished", *(f"{n} {what}" for what, n in counts.items() if n)]
         running = [f"{name.rpartition('/')[2]} {share:.0%}" for name, share in self.running.items()]
         return (*parts, *running)
@@ -65,6 +70,7 @@ def run_all(
     tell: Callable[[str], None] = lambda line: None,
     overwrite: bool = False,
     whole: bool = False,
+    stop_early: bool = False,
 ) -> None:
     """Train every run, parents first, the longest chain of work first among those that can start.
 
@@ -72,11 +78,13 @@ def run_all(
     was. A run that fails does not stop the others; in the end a UserError (`runs_failed`) names
     the first, `State.failed` all of them, and the same call tries them again. whole: these are
     all that their recipe means; others of their folder that have not begun wait no longer.
+    stop_early: stop a run that no other continues once its forecast is above the best finished one
+    of its role and compute; without it, runs stopped so before are resumed.
     """
     if not plans:
         return
     launcher = launcher or open_launcher()
-    study = _Study(plans, workspace, launcher, overwrite, tell)
+    study = _Study(plans, workspace, launcher, overwrite, tell, stop_early)
     leave_plans(plans, workspace, whole=whole)
     try:
         with watched(launcher):
@@ -85,7 +93,9 @@ def run_all(
                     if stands[job.name] == "ready" and launcher.has_room(job):
                         study.started(job.name)
                         launcher.start(job)
-                watch(study.state(stands))
+                state = study.state(stands)
+                watch(state)
+                study.stop_hopeless(state.running)
                 for run, reason in launcher.ended(_TURN).items():
                     study.ended(run, reason)
             watch(study.state(stands))
@@ -108,6 +118,7 @@ class _Study:
         launcher: Launcher,
         overwrite: bool,
         tell: Callable[[str], None],
+        stop_early: bool,
     ) -> None:
         self._runs = workspace / "runs"
         self._plans, self._tell = {plan.name: plan for plan in plans}, tell
@@ -155,6 +166,9 @@ class _Study:
         self._failed: dict[str, str] = {}
         self._tries: Counter[tuple[str, int]] = Counter()  # of a run from a step
         self._elsewhere: set[str] = set()
+        self._may_stop = {name for name in self._plans if stop_early and name not in children}
+        self._forecaster = Forecaster({(self._runs / name).parent for name in self._may_stop})
+        self._forecast_at: dict[str, float] = {}  # share of the steps, by run
 
     def look(self) -> dict[str, Stand]:
         """How every run stands now."""
@@ -167,6 +181,8 @@ class _Study:
                 stands[name] = "running"
             elif self._is_finished(name):
                 stands[name] = "finished"
+            elif self._is_hopeless(name):
+                stands[name] = "hopeless"
             elif of_parent in ("failed", "blocked"):
                 stands[name] = "blocked"
             elif is_held(self._runs / name):
@@ -185,11 +201,25 @@ class _Study:
         self._in_hand.add(run)
         self._tries[run, self._step(run)] += 1
 
+    def stop_hopeless(self, running: dict[str, float]) -> None:
+        """Ask those of the running runs to stop that are forecast to end above a finished one."""
+        for name in self._may_stop & running.keys() & self._in_hand:
+            place = self._runs / name / HOPELESS
+            later = running[name] >= self._forecast_at.get(name, 0.0) + _FORECAST_EVERY
+            if not later or place.exists():
+                continue
+            self._forecast_at[name] = running[name]
+            if why := self._forecaster.hopeless(place.parent):
+                write_text(place, why)
+
     def ended(self, run: str, reason: str) -> None:
         """Judge a run whose process is gone, by its directory and what is known of the process."""
         self._in_hand.discard(run)
         failure = self._runs / run / FAILURE
         if self._is_finished(run):
+            return
+        if self._is_hopeless(run):
+            self._tell(f"{run}: {(self._runs / run / HOPELESS).read_text(encoding='utf-8')}")
             return
         if failure.is_file():
             reason = failure.read_text(encoding="utf-8").strip()
@@ -213,7 +243,7 @@ class _Study:
             if (stands[name] == "running" or name in self._in_hand) and is_held(directory):
                 row = next(newest_lines(directory / "timing.jsonl"), None)
                 running[name] = row["step"] / row["steps"] if row else 0.0
-        done = sum(self._work[name] for name in self._finished)
+        done = sum(self._work[n] for n in stands if stands[n] in ("finished", "hopeless"))
         done += sum(self._work[name] * share for name, share in running.items())
         return State(
             runs=len(self.jobs),
@@ -222,6 +252,7 @@ class _Study:
             queued=len(self._in_hand - running.keys()),
             failed=dict(self._failed),
             blocked=counts["blocked"],
+            hopeless=counts["hopeless"],
             share=done / sum(self._work.values()),
         )
 
@@ -246,6 +277,15 @@ class _Study:
                 if same and record.status == "finished":
                     self._finished.add(name)
         return name in self._finished
+
+    def _is_hopeless(self, name: str) -> bool:
+        directory = self._runs / name
+        if name not in self._may_stop or not (directory / HOPELESS).exists():
+            return False
+        with suppress(UserError):
+            record = read_run(directory)
+            return record.status == "hopeless" and record.fingerprint == self._fingerprints[name]
+        return False
 
     def _step(self, name: str) -> int:
         """Where the run would go on from."""

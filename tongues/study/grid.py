@@ -177,8 +177,8 @@ def plan_study(recipe: Recipe, workspace: Path) -> list[RunPlan]:
 
 
 def unfinished(plans: Sequence[RunPlan], workspace: Path) -> list[str]:
-    """The runs of a sweep that have still something to tell: neither finished nor diverged."""
-    done = ("finished", "diverged")
+    """The runs of a sweep that have neither finished nor diverged nor been stopped early."""
+    done = ("finished", "diverged", "hopeless")
     return [plan.name for plan in plans if status_of(workspace / "runs" / plan.name) not in done]
 
 
@@ -208,7 +208,7 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
     """The best rate of each shape, and what to doubt in it, from the finished runs of a sweep.
 
     The lowest point of a parabola in the logarithm of the rate, through the lowest loss and its
-    two neighbours; runs that diverged count as worse than any.
+    two neighbours; runs that diverged or were stopped early count as worse than any.
     """
     losses: dict[str, dict[float, float]] = {}
     for plan in plans:

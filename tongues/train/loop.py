@@ -10,6 +10,7 @@ from itertools import islice
 
 from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
+from tongues.runs import HOPELESS
 from tongues.tokens.mixture import Stage
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling
@@ -71,7 +72,8 @@ def train_steps(
             anchors.save(position)
         while position.step < steps:
             due = setup.processes.first and time.monotonic() - saved >= settings.checkpoint_every
-            found = gradient(setup, dealer, position.batch, (bool(came), due))
+            stop = bool(came) or (setup.directory / HOPELESS).exists()
+            found = gradient(setup, dealer, position.batch, (stop, due))
             stopping, due = found.wished
             if spike := judge(position.recent, found.loss, found.norm):
                 spikes += 1

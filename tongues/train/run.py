@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from tongues.errors import UserError
+from tongues.errors import Stopped, UserError
 from tongues.files import only_one, write_text
 from tongues.ranks import core_count
 from tongues.roles import list_languages
-from tongues.runs import FAILURE, Run, read_run, write_run
+from tongues.runs import FAILURE, HOPELESS, Run, read_run, write_run
 from tongues.tokens import Tokens, load_tokenizer, open_part, open_tokens
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
@@ -139,10 +139,15 @@ def _finish(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
         tell(f"{plan.name} resumes from step {position.step} of {setup.derived.steps}")
     processes.once(lambda: roll_back(directory, position.step if position else -1))
     failure = directory / FAILURE
-    failure.unlink(missing_ok=True)
+    for earlier in (failure, directory / HOPELESS):
+        earlier.unlink(missing_ok=True)
     try:
         with enough_memory(plan.name, settings, setup.derived):
             ended = train_steps(setup, checkpoints, anchors, position, watch, tell)
+    except Stopped:
+        if processes.first and (directory / HOPELESS).exists():
+            write_run(directory, replace(run, status="hopeless"))
+        raise
     except UserError as error:
         if processes.first:
             status = "diverged" if error.code == "spike" else "failed"

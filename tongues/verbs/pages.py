@@ -60,7 +60,12 @@ def ls(
 
         ensembles = ensemble_states(below, workspace)
     try:
-        runs = states(given or [workspace / "runs"])
+        below = given or [workspace / "runs"]
+        runs = states(below)
+        if any(run.step and run.state != "finished" for run in runs):  # or no slow import
+            from tongues.study.forecasts import with_forecasts
+
+            runs = with_forecasts(runs, below)
     except UserError:
         if not ensembles:
             raise

@@ -167,6 +167,7 @@ def study(
                 tell=voice.say,
                 overwrite=overwrite,
                 whole=where is None,
+                stop_early=loaded.study is not None and loaded.study.stop_early,
             )
 
     if checked.sweep:
