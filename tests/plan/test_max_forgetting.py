@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.plan.test_plan import CPT, FORGET, codes, fitted, laws
+from tests.plan.test_plan import CPT, FORGET, codes, fitted, laws, printed
 from tongues.errors import UserError
 from tongues.laws import Law, fit
 from tongues.plan import ask, make_plan, write_recipe
@@ -126,6 +126,8 @@ def test_what_cannot_be_kept_is_refused_or_left_out() -> None:
         make_plan(laws(cpt=fitted("cpt", CPT), forgetting=hopeless), ask(**asked))
     assert (caught.value.code, caught.value.where) == ("cannot_keep", "--max-forgetting")
     assert caught.value.hint
+    with pytest.raises(UserError, match="no_cpt_law"):
+        make_plan(printed("hoffmann2022"), ask(flops="1e20", max_forgetting="1%"))
     for wrong in ("1.5", "120%", "-1%", "some"):
         with pytest.raises(UserError, match="is not a share"):
             ask(flops="1e20", max_forgetting=wrong)

@@ -161,7 +161,8 @@ def plan(
     if as_json:
         print_json(made.to_json())
         return
-    print_table(made.rows())
+    spare = ("projection", "kg CO₂", "compute saved", "FLOPs", "memory/GPU")
+    print_table(made.rows(), spare)
     click.echo("")
     for sentence in made.sentences():
         click.echo(sentence)
@@ -173,4 +174,5 @@ def plan(
         where = f" --gpu {cluster.gpu.name} --gpus {cluster.count}" if cluster else ""
         hint(f"tongues check {write}{where}")
     elif more := len(made.warnings) - len(shown):
-        hint(f"{more} more caveats: `--verbose`; `--write recipe.yaml` for a recipe of this advice")
+        rest = "1 more caveat" if more == 1 else f"{more} more caveats"
+        hint(f"{rest}: `--verbose`; `--write recipe.yaml` for a recipe of this advice")

@@ -123,7 +123,7 @@ def bytes_per_token(language: str, base: BaseCheckpoint | None) -> tuple[float, 
         raise UserError(
             f"how many bytes a token of `{language}` has is not known here",
             where="--language",
-            hint="give it with `--bytes-per-token`, or the text itself and the base as folders",
+            hint=f"{nearest(language, rows)}; or give it with `--bytes-per-token`",
         )
     family, own = base.tokenizer if base else "own", float(rows[tag]["own"])
     if measured := rows[tag].get(family):

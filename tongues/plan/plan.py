@@ -26,6 +26,7 @@ _CAVEATS = 5  # shown without `verbose`
 _PROJECTS = 3
 _LEFT_OUT = 3
 _LARGER = 1.5  # times the base's parameters, from where another is worth a look
+_FAR = 2.0  # times beyond a law's range, from where a projection is worth a caveat
 _UNSPENT = 0.9  # of the budget; from there on the rest is worth a line
 _PILOT = 0.01  # of the compute, as `pilot.share` has it
 # What can change the decision, the gravest first; other cautions are shown on request.
@@ -91,16 +92,21 @@ class Plan:
     @property
     def caveats(self) -> tuple[Caution, ...]:
         """The gravest of the warnings that could change the decision."""
-        able = [caution for caution in self.warnings if caution.code in _DECISIVE]
+        by_laws = self.recommendation.by == "laws"
+        able = [
+            caution
+            for caution in self.warnings
+            if caution.code in _DECISIVE and (by_laws or caution.code != "negative_saving")
+        ]
         return tuple(sorted(able, key=lambda one: _DECISIVE.index(one.code))[:_CAVEATS])
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text an option; columns that no option fills are left out."""
         mark = "→" if self.recommendation.decided else "?"
         taken = self.recommendation.option
-        rows = [
-            {"": mark if one is taken else " "} | _row(one, self.question) for one in self.options
-        ]
+        rows = [{"": mark if o is taken else " "} | _row(o, self.question) for o in self.options]
+        if self.recommendation.by != "laws":  # which contradict each other
+            rows = [row | {"compute saved": ""} for row in rows]
         return filled(rows)
 
     def sentences(self) -> list[str]:
@@ -215,7 +221,7 @@ def _about_options(options: Sequence[Option], projects: Sequence[Project]) -> It
         if repeats and repeats.borrowed and (option.epochs or 0.0) > 1:
             what = f"what a repeat of text is worth is taken from {repeats.borrowed} (English), "
             yield Caution("borrowed_repeats", what + "since no law here has it")
-        if option.farthest:
+        if max((option.beyond or {}).values(), default=0.0) > _FAR:
             yield Caution("projection", f"{name} is a projection, {option.farthest}")
         if option.way.base and not option.way.replay and not option.way.advice:
             without = [p for p in projects if p.method != "scratch" and p.replay == 0]

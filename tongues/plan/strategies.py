@@ -64,6 +64,10 @@ def ways_of(
             ways.append(replace(way, name=name, replay=share, advice=advice))
     if refusals and not any(way.strategy == "cpt" for way in ways):
         raise refusals[0]
+    if question.max_forgetting is not None and not any(way.strategy == "cpt" for way in ways):
+        hint = "name a base by --base, or give a `cpt` law by --law"
+        what = "nothing is forgotten where nothing is continued"
+        raise UserError(what, where="--max-forgetting", hint=hint, code="no_cpt_law")
     left = [Caution(error.code, error.what) for error in refusals]
     return ways, left if question.max_forgetting is not None else []
 
