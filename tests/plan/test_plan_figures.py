@@ -45,27 +45,6 @@ def test_options_stand_from_the_lowest_loss_up():
     assert [row["option"] for row in rows if row["taken"]] == [plan.recommendation.option.name]
 
 
-def test_the_flat_range_is_the_recommendations():
-    plan = make_plan(gather_laws(BOTH), ask(flops="1e20"))
-    shown = figures_of(plan)
-    assert list(shown) == ["options", "flat-range"]
-    taken, flat = plan.recommendation.option, plan.recommendation.flat_range
-    assert flat
-    line = [
-        row
-        for row in shown["flat-range"].rows
-        if row["kind"] == "law" and row["option"] == taken.name
-    ]
-    N = np.array([row["params"] for row in line])
-    loss = np.array([row["loss"] for row in line])
-    assert loss == pytest.approx(taken.way.loss_of(N, flat.flops / (6 * N)))
-    within = loss <= 1.005 * taken.loss
-    assert N[within].min() >= flat.params[0] * 0.99
-    assert N[within].max() <= flat.params[1] * 1.01
-    marked = {row["option"] for row in shown["flat-range"].rows if row["kind"] == "option"}
-    assert marked == {option.name for option in plan.options}
-
-
 def test_a_target_loss_is_priced_in_compute():
     plan = make_plan(gather_laws(BOTH), ask(target_loss="2.1"))
     figure = figures_of(plan)["options"]

@@ -1,4 +1,4 @@
-"""The figures of a plan: its options side by side, the range that does not matter, and replay."""
+"""The figures of a plan: its options side by side, and replay."""
 
 import math
 from dataclasses import replace
@@ -7,7 +7,7 @@ import numpy as np
 
 from tongues.pages import Figure, compact
 from tongues.pages.axes import SCIENTIFIC, Axis, Row, colour, linear, logs
-from tongues.pages.plots import area, dots, intervals, line, panel, rule, words
+from tongues.pages.plots import dots, intervals, line, panel, rule, words
 from tongues.pages.series import LOSS, domain, series_name, series_of
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan
@@ -19,8 +19,6 @@ __all__ = ["plan_figures"]
 _SHOWN = 12  # options side by side
 _ROW = 58  # pixels of an option
 _WIDE = 424  # pixels a name may take
-_AROUND = 6.0  # how far past the flat range sizes are drawn
-_POINTS = 61
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5)  # of replay
 _ENDLESS = 10.0  # times a value, where the bar of an interval without an end is cut
 _BEFORE = " Dashed: the loss on the base language before the first step."
@@ -28,12 +26,11 @@ _BEFORE = " Dashed: the loss on the base language before the first step."
 
 def plan_figures(plan: Plan) -> list[Figure]:
     """Every figure this plan allows."""
-    drawn = (_options(plan), _flat_range(plan), _replay(plan))
+    drawn = (_options(plan), _replay(plan))
     return [figure for figure in drawn if figure]
 
 
 def _options(plan: Plan) -> Figure:
-    """The options from the best to the worst, with intervals and what they take."""
     target = plan.question.target_loss
     by_loss = target is None
     ranked = sorted(plan.options, key=lambda option: option.loss if by_loss else option.flops)
@@ -83,7 +80,6 @@ def _options(plan: Plan) -> Figure:
 
 
 def _option_row(option: Option, rank: int, plan: Plan) -> Row:
-    """One option: what is drawn, and its numbers."""
     by_loss = plan.question.target_loss is None
     taken, saved = option is plan.recommendation.option, option.compute_saved
     details: list[str] = []
@@ -109,52 +105,7 @@ def _option_row(option: Option, rank: int, plan: Plan) -> Row:
     return row | {"low": low, "high": high, "endless": math.isinf(ends[1])}
 
 
-def _flat_range(plan: Plan) -> Figure | None:
-    """Loss against size for the same compute, where size is a choice."""
-    taken, flat = plan.recommendation.option, plan.recommendation.flat_range
-    if flat is None:
-        return None
-    least, most = flat.params
-    N = np.geomspace(least / _AROUND, most * _AROUND, _POINTS)
-    curves: list[Row] = []
-    marks: list[Row] = []
-    for option in plan.options:
-        same = option.way.strategy != taken.way.strategy or option.way.replay == taken.way.replay
-        same = same and option.way.replay in (0.0, taken.way.replay)
-        if not same or option.params is None or abs(option.flops / taken.flops - 1.0) >= 0.01:
-            continue
-        shared: Row = {"series": series_name(option.way.strategy), "option": option.name}
-        mark: Row = {"params": option.params, "loss": option.loss}
-        marks.append({"kind": "option"} | shared | mark)
-        losses = [] if option.way.settled else option.way.loss_of(N, flat.flops / (6.0 * N))
-        curves += [
-            {"kind": "law"} | shared | {"params": float(n), "loss": float(loss)}
-            for n, loss in zip(N, losses, strict=False)
-            if np.isfinite(loss)
-        ]
-    rows = [*curves, *marks]
-    x = logs("params", "Parameters", [row["params"] for row in rows], margin=0.0, grid=False)
-    y = linear("loss", LOSS, [row["loss"] for row in rows], room=(0.06, 0.12))
-    tint = colour(domain(), series_of(rows))
-    middle: list[Row] = [{"params": math.sqrt(least * most), "text": "within 0.5 %"}]
-    drawn = panel(
-        f"From {show_count(least)} to {show_count(most)} parameters the loss is within 0.5 %",
-        area((x, x.of("end")), params=least, end=most),
-        line(curves, x, y, tint, "option"),
-        dots(marks, x, y, tint, size=90, tooltip=("option", "loss:.4f")),
-        *words(middle, x, 0, "note", baseline="top", dy=6),
-        *words(marks, x, y, field="option", dy=-14),
-        height=300,
-    )
-    caption = (
-        f"Loss at {compact(flat.flops, 3)} FLOPs by size, the tokens being what these leave. "
-        "Shaded: sizes within half a percent of the lowest loss. Dots are options."
-    )
-    return Figure("flat-range", "How much the size matters", caption, (drawn,), tuple(rows))
-
-
 def _replay(plan: Plan) -> Figure | None:
-    """The loss on the base language against that on the target, along the shares of replay."""
     forgetting, options = plan.laws.find("forgetting"), (plan.recommendation.option, *plan.options)
     taken = next((one for one in options if one.source_loss is not None), None)
     if forgetting is None or taken is None or taken.tokens is None:

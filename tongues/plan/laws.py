@@ -117,7 +117,6 @@ def read_laws(given: Sequence[Law | Path | str], target: str | None = None) -> L
 
 
 def _of_one_language(laws: Sequence[Law], where: str, name: str, target: str | None) -> list[Known]:
-    """The laws of one language; those without a language are of all."""
     languages = sorted({law.target for law in laws if law.target})
     if target is None and len(languages) > 1:
         hint = f"choose one by `--target`: {', '.join(languages)}"
@@ -132,7 +131,6 @@ def _of_one_language(laws: Sequence[Law], where: str, name: str, target: str | N
 
 
 def _strategy(law: Law, where: str) -> str:
-    """What the law itself says, else its form."""
     if law.equation.role in _ALONE:
         return ""
     strategy = "scratch" if law.strategy == "source" else law.strategy  # both from random weights

@@ -141,7 +141,6 @@ class Layout:
         return options, list(dict.fromkeys(left_out))
 
     def _full(self, way: Way) -> Option | Caution:
-        """The option that spends all of the budget that the text allows, or why there is none."""
         asked, name = self.question, f"`{way.name}`"
         if way.law.loose:
             reasons = "; ".join(dict.fromkeys(caution.sentence for caution in way.law.loose))
@@ -272,7 +271,6 @@ def obstacle(option: Option, question: Question) -> Caution | None:
 
 
 def _notes(way: Way, budget: np.ndarray, flops: float, loss: float) -> list[str]:
-    """Where settled numbers are not the best ones."""
     notes: list[str] = []
     if flops < 0.99 * budget:
         notes.append(f"the settled tokens take {flops / budget:.0%} of the budget")
@@ -306,7 +304,6 @@ def _interval(draws: np.ndarray | None) -> Ends | None:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: lists, and nothing infinite."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

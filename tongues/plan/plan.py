@@ -139,7 +139,7 @@ class Plan:
         return to_frame([first | one.to_json() | {"base": one.base} for one, first in named])
 
     def plot(self, name: str = "options") -> Any:
-        """One of its figures as an altair chart: `options`, `flat-range` or `replay`."""
+        """One of its figures as an altair chart: `options` or `replay`."""
         from tongues.plan.figures import plan_figures
 
         charts = {figure.name: figure for figure in plan_figures(self)}
@@ -208,7 +208,6 @@ def make_plan(
 
 
 def _about_options(options: Sequence[Option], projects: Sequence[Project]) -> Iterator[Caution]:
-    """The caveats of the options, each once for a law or way."""
     for option in reversed({option.way.key: option for option in reversed(options)}.values()):
         name, repeats = f"`{option.name}`", option.way.repeats
         if option.compute_saved is not None and option.compute_saved < 0:
@@ -235,7 +234,6 @@ def _about_options(options: Sequence[Option], projects: Sequence[Project]) -> It
 
 
 def _about_taken(taken: Recommendation, laws: LawsInHand) -> Iterator[Caution]:
-    """A source loss far beyond what its law was fitted on."""
     option, forgetting = taken.option, laws.find("forgetting")
     if forgetting and option.source_loss is not None and option.tokens is not None:
         low, high = forgetting.law.range.get("D", (0.0, math.inf))
@@ -260,7 +258,6 @@ def _unspent(option: Option, plan: Plan) -> list[str]:
 
 
 def _pilot(option: Option, question: Question) -> str:
-    """What would decide, and what it costs."""
     flops = _PILOT * (question.flops or option.flops)
     cost = ""
     if cluster := question.cluster:

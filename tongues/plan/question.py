@@ -192,7 +192,6 @@ def _text(
     given: Mapping[str, float],
     bases: Sequence[BaseCheckpoint],
 ) -> tuple[float | None, float | None, tuple[Caution, ...]]:
-    """The text in bytes, its bytes per token where they do not depend on the base, and remarks."""
     flag, per_token = "--available-text", given.get("bytes_per_token")
     if available is None:
         if per_token is not None:
@@ -221,7 +220,6 @@ def _text(
 def _cluster(
     gpu: str, given: Mapping[str, float], prices: str | None
 ) -> tuple[Cluster, tuple[Caution, ...]]:
-    """The machine, and what was assumed about it."""
     known = None if prices is None else read_prices(Path(prices))
     kind, count, assumed = find_gpu(gpu, known), given.get("gpus", 1.0), list[Caution]()
     if count != round(count):

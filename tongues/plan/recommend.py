@@ -99,7 +99,7 @@ def recommend(
 ) -> tuple[Recommendation, tuple[Option, ...]]:
     """The option to take, and all options: with it where it stops earlier than those laid out."""
     question, starting = layout.question, starting_loss(layout.laws, layout.question)
-    ranked = _ranked(options, question, starting)
+    ranked = _ranked(options, question)
     decided, by, reason, judged = _strategy(ranked, question, projects)
     ranked = [one for one in ranked if by != "published" or one.way.strategy == "cpt"]
     best, flops = ranked[0], np.array(ranked[0].flops)
@@ -129,29 +129,24 @@ def recommend(
     ), tuple(every)
 
 
-def _ranked(options: Sequence[Option], question: Question, starting: float | None) -> list[Option]:
+def _ranked(options: Sequence[Option], question: Question) -> list[Option]:
     """The best first: the lowest loss, or the fewest FLOPs to a loss.
 
-    Of every way with the share of replay that was sought, or the smallest that keeps the source
-    language, or the one that loses least.
+    Of every way with the share of replay that was sought, or else the one that forgets least.
     """
     ways: dict[object, list[Option]] = {}
     for option in options:
         ways.setdefault(option.way.key, []).append(option)
-    rivals = []
-    for group in ways.values():
-        sought = [option for option in group if option.way.advice]
-        rises = {i: r for i, o in enumerate(group) if (r := _rise(o, starting)) is not None}
-        kept = [i for i, rise in rises.items() if rise <= _allowed(question)]
-        at = kept[0] if kept else min(rises, key=lambda i: rises[i], default=0)
-        rivals.append(sought[0] if sought else group[at])
+    rivals = [
+        min(group, key=lambda one: (one.way.advice is None, one.source_loss or 0.0))
+        for group in ways.values()
+    ]
     return sorted(rivals, key=lambda one: one.loss if question.flops else one.flops)
 
 
 def _strategy(
     ranked: Sequence[Option], question: Question, projects: Sequence[Project]
 ) -> tuple[bool, str, str, Verdict | None]:
-    """Whether and by what it is decided to continue or not, why in words, and the projects."""
     first = {option.way.strategy: option for option in reversed(ranked)}
     judged = _judge(first["cpt"], question, projects) if "cpt" in first else None
     base = (first["cpt"].way.base or next(iter(question.bases), None)) if "cpt" in first else None
@@ -182,7 +177,6 @@ def _strategy(
 
 
 def _judge(cpt: Option, question: Question, projects: Sequence[Project]) -> Verdict | None:
-    """What published projects say about an option, with the first base where its law knows none."""
     base = cpt.way.base or next(iter(question.bases), None)
     if base is None or cpt.way.strategy == "scratch":
         return None
@@ -190,7 +184,6 @@ def _judge(cpt: Option, question: Question, projects: Sequence[Project]) -> Verd
 
 
 def _conflict(scratch: Option, cpt: Option) -> str:
-    """Why two laws must not be compared; empty where they may."""
     laws = (*scratch.way.laws, *cpt.way.laws)
     reasons = [one.contradiction for one in laws if one.contradiction]
     if len({one.study for one in laws}) > 1:
@@ -204,7 +197,6 @@ def _conflict(scratch: Option, cpt: Option) -> str:
 
 
 def _wins(best: Option, others: Sequence[Option], question: Question) -> np.ndarray:
-    """Whether the best is better, for each of the others and each draw."""
     draws = [
         option.way.loss_draws(np.array(option.flops))
         if question.target_loss is None
@@ -236,18 +228,6 @@ def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     if best in alike and (best.params or 0) <= (smallest.params or math.inf) * _SMALLER:
         return best
     return smallest
-
-
-def _allowed(question: Question) -> float:
-    """The rise of the source loss that counts as keeping the language."""
-    return (KEPT if question.max_forgetting is None else question.max_forgetting) + _ROUNDING
-
-
-def _rise(option: Option, starting: float | None) -> float | None:
-    """The share by which the source loss rises, negative where it falls; None: not known."""
-    if option.source_loss is None or starting is None:
-        return None
-    return option.source_loss / starting - 1.0
 
 
 def _advice(
@@ -290,7 +270,6 @@ def _advice(
 def _certainty(
     taken: Option, as_good: Sequence[Option], worse: Sequence[Option], question: Question
 ) -> tuple[float | None, str]:
-    """The share of draws in which the option beats all of the worse, and how sure that is."""
     way, share, parts = taken.way, None, []
     thin = "; ".join(dict.fromkeys(c.sentence for c in way.law.warnings if c.code == _THIN))
     parts += [f"less than it looks: the law `{way.law_name}` is shaky ({thin})"] if thin else []
@@ -319,7 +298,6 @@ def _certainty(
 
 
 def _listed(names: Sequence[str]) -> str:
-    """`a`, `b` and `c`; of many the first few."""
     shown = [f"`{name}`" for name in names[:_NAMED]]
     shown += [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
@@ -328,23 +306,23 @@ def _listed(names: Sequence[str]) -> str:
 def _about_replay(
     taken: Option, question: Question, starting: float | None, projects: Sequence[Project]
 ) -> str:
-    """What share of source text to mix in, and why."""
-    way, change = taken.way, _rise(taken, starting)
+    way, tolerance = taken.way, question.max_forgetting
     if way.strategy == "scratch":
         return ""
-    if change is None:
+    if taken.source_loss is None or starting is None:
         share, replayed = usual_replay(projects)
         english = sorted(p.english for p in replayed if p.english is not None)
         what = f"no law here measures forgetting. {share:.0%} is the median of {len(replayed)} "
         what += f"published projects that replayed; their English changed by {english[0]:+.0f} to "
         what += f"{english[-1]:+.0f} points (median {english[len(english) // 2]:+.0f})"
-        if question.max_forgetting is not None:
-            what += f". Whether it keeps {question.max_forgetting * 100:g}% only runs at two "
+        if tolerance is not None:
+            what += f". Whether it keeps {tolerance * 100:g}% only runs at two "
             what += "shares can show: fit `--law forgetting` to them"
         return f"{what}."
-    within = f"within {(_allowed(question) - _ROUNDING) * 100:g}%"
+    allowed, change = KEPT if tolerance is None else tolerance, taken.source_loss / starting - 1.0
+    within = f"within {allowed * 100:g}%"
     end = f"the source loss goes from {starting:.3f} to {taken.source_loss:.3f} ({change:+.1%})"
-    if change > _allowed(question):
+    if change > allowed + _ROUNDING:
         return f"{way.replay * 100:g}% does not keep the source language {within}: {end}."
     advice = way.advice
     if advice is None:
@@ -357,7 +335,6 @@ def _about_replay(
 
 
 def _flat_range(option: Option) -> FlatRange | None:
-    """The sizes about the best that lose next to nothing; None where the size was not chosen."""
     if option.params is None or option.way.settled:
         return None
     way, middle, flops = option.way, math.log(option.params), option.flops

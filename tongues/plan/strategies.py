@@ -73,7 +73,6 @@ def ways_of(
 
 
 def _plain_ways(laws: LawsInHand, question: Question) -> Iterator[Way]:
-    """Every way without replay."""
     scratch, cpt = laws.all("scratch"), laws.all("cpt")
     by_compute = {name: laws.all(f"{name} by compute") for name in ("scratch", "cpt")}
     repetition = laws.find("repetition")
@@ -117,14 +116,23 @@ def _repeats(
     if math.isinf(unique):
         return None
     law = repetition.law if repetition else preset(_BORROWED)
+    most = _MOST_EPOCHS[strategy]
+    for known in (repetition.law if repetition else None, fallback):
+        if known and known.rows and _knows_repeats(known, strategy):
+            epochs = known.rows.variables["D"] / known.rows.variables["U"]
+            most = max(most, float(epochs.max()))  # as far as the law's own runs went
     return Repeats(
         unique=unique,
         R_D=law.params["R_D"],
         R_N=law.params["R_N"],
-        most=_MOST_EPOCHS[strategy],
+        most=most,
         fallback=fallback,
-        borrowed="" if repetition else _BORROWED,
+        borrowed="" if repetition or _knows_repeats(fallback, strategy) else _BORROWED,
     )
+
+
+def _knows_repeats(law: Law | None, strategy: str) -> bool:
+    return strategy == "scratch" and law is not None and "U" in law.equation.variables
 
 
 def comparison(way: Way, ways: Sequence[Way]) -> Way | None:

@@ -31,6 +31,7 @@ _GRID = 257
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 _CLOSER = 45  # each keeps 0.62 of the bracket: from a grid step to beyond what rounding shows
 _HALVINGS = 60
+_ENDLESS_TEXT = 1e20  # tokens: where nobody counted
 _AT_END = 1e-6  # of the range: nearer to an end than this is at it
 
 _SIZES = (math.log(1e-3), math.log(1e30))  # parameters among which the best size is looked for
@@ -269,6 +270,8 @@ class Way:
         if of_compute(law):
             return {"C": (1.0 - self.replay) * flops}
         target = (1.0 - self.replay) * D
+        if "U" in law.equation.variables:  # it knows itself what repeats are worth
+            return {"N": N, "D": target, "U": np.minimum(self.unique, _ENDLESS_TEXT)}
         if self.repeats is not None:
             # parameters that the base's own text has filled: all, where it is read as it usually
             # is, as a base that nobody named is presumed to be
@@ -303,7 +306,8 @@ class Way:
         low = np.full(len(C), math.log(_SMALLEST))
         high = np.maximum(np.log(np.minimum(C[:, 0] / (6.0 * _SMALLEST), most)), low + 1e-6)
         N = np.exp(minimise(loss, low, high))
-        if self.repeats and math.isfinite(filled_by(self.law, self.unique)):
+        own = "U" in self.law.equation.variables
+        if self.repeats and not own and math.isfinite(filled_by(self.law, self.unique)):
             falling = loss(high[:, None] - _STEP)[:, 0] > loss(high[:, None])[:, 0]
             N = np.where(np.isnan(N) & falling & (np.exp(high) > 0.99 * most), most, N)
         return np.where(direct, closed, N.reshape(np.shape(flops)))

@@ -95,7 +95,6 @@ def write_recipe(
 def _compose(
     plan: Plan, option: Option, params: float, like: Recipe | None, target: str | None
 ) -> tuple[Recipe, dict[str, str]]:
-    """The recipe, and sentences about it by code."""
     remarks: dict[str, str] = {}
     vocabulary = like.tokens.vocab_size if like else vocabulary_by_size(params)
     shape, count, about_shape = _shape(option, params, vocabulary)
@@ -150,7 +149,6 @@ def _compose(
 
 
 def _shape(option: Option, params: float, vocabulary: int) -> tuple[Shape, int, str]:
-    """The shape to train, its exact parameters, and how far they are from the plan's."""
     if directory := _run_of_base(option):
         record = read_run(directory)
         shape = find_shape(record.shape)
@@ -173,7 +171,6 @@ def _shape(option: Option, params: float, vocabulary: int) -> tuple[Shape, int, 
 
 
 def _run_of_base(option: Option) -> Path | None:
-    """The directory of the base, when it is a run of the store here."""
     directory = Path("runs") / option.base
     return directory if option.base and (directory / "run.json").is_file() else None
 
@@ -207,7 +204,6 @@ def _languages(
 def _batch(
     plan: Plan, anatomy: Anatomy, tokens: int, train: dict[str, Any], remarks: dict[str, str]
 ) -> dict[str, Any]:
-    """`batch`, by size where that leaves enough steps, and `micro_batch` where memory asks."""
     cluster, settings = plan.question.cluster, Train.model_validate(train)
     machine, context = cluster.machine if cluster else this_machine(), settings.context
     by_size = batch_by_size(anatomy.parameters["total"], context)
