@@ -111,7 +111,7 @@ name: family
 {world.text(grown=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
 train: {{base: seed, budget: {world.division} tokens, learning_rate: 3.0e-3, {USUAL}}}
 experts:
-  divisions:
+  partitions:
     - {{by: dense}}
     - {{by: typology, k: 4}}
     - {{by: kinship, k: 4}}

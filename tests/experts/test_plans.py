@@ -100,7 +100,7 @@ def test_all_added_together_need_donors_of_one_expert() -> None:
 @pytest.mark.parametrize(
     ("experts", "said"),
     [
-        ({}, "name `divisions`"),
+        ({}, "name `partitions`"),
         ({"add": {"qad": "qac"}}, "needs an ensemble"),
         ({"partitions": [{"by": "topics"}]}, "Field required"),
         ({"partitions": [{"by": "dense", "k": 3}]}, "unknown key `k`"),
@@ -118,7 +118,7 @@ def test_what_makes_no_sense_is_refused(experts: dict[str, Any], said: str) -> N
 def test_two_divisions_of_one_way_are_told_apart_by_a_name() -> None:
     files = [{"by": "file", "file": "one.yaml"}, {"by": "file", "file": "two.yaml"}]
     with pytest.raises(ValueError, match="give one a `name`"):
-        recipe({"divisions": files})
+        recipe({"partitions": files})
     asked = recipe({"partitions": [files[0], files[1] | {"name": "second"}]}).experts
     assert asked
     assert [division.label for division in asked.partitions] == ["file", "second"]

@@ -46,7 +46,7 @@ def ask(make_recipe: MakeRecipe, seed_model: Path) -> Ask:
 
     def asked(experts: str, *overrides: str) -> Recipe:
         base = f"train.base={{model: {seed_model}, languages: [qaa]}}"
-        start = () if "grow" in experts else (base,)
+        start = () if "add_to" in experts else (base,)
         train = ("train.mixture={}", "train.budget=4k tokens", "train.num_evals=1")
         return make_recipe("model={}", *train, *start, *overrides, f"experts={experts}")
 

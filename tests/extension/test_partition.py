@@ -6,7 +6,7 @@ import pytest
 from tests.extension.conftest import Tongues
 
 EXPERTS = """
-  divisions:
+  partitions:
     - {by: alphabet, k: 2}
     - {by: alphabet, k: 1, backwards: true}
 """

@@ -163,7 +163,7 @@ def test_a_run_that_diverges_fails_and_the_rest_goes_on(
 ) -> None:
     told: list[str] = []
     seen: list[State] = []
-    absurd = changed(plans, SOURCE, rate=1e30)
+    absurd = changed(plans, SOURCE, learning_rate=1e30)
     with pytest.raises(UserError, match="1 of 3 runs failed, and 1 that continue") as caught:
         run_all(absurd, workspace, tell=told.append, watch=seen.append)
     assert caught.value.where == SOURCE

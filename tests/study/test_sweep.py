@@ -17,7 +17,7 @@ SWEEP = (
     "train.mixture={}",
     "train.budget=4k tokens",
     "study={source: qaa, targets: [qab], shapes: [0.2M], sweep: {shapes: [0.05M, 0.1M], "
-    "rates: [0.001, 0.004, 0.016]}}",
+    "learning_rates: [0.001, 0.004, 0.016]}}",
 )
 
 

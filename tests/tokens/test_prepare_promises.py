@@ -17,7 +17,7 @@ def test_a_language_spelt_byte_by_byte_stops_it_unless_allowed(tmp_path: Path) -
         "de": str(write_rows(tmp_path / "de.jsonl", [text(i) for i in range(60)])),
         "ru": str(write_rows(tmp_path / "ru.jsonl", rows)),
     }
-    german = recipe_of(text_of({"de": files["de"]}), vocabulary=600)
+    german = recipe_of(text_of({"de": files["de"]}), vocab_size=600)
     base = prepare_tokens(german, tmp_path / "base", quiet)
     both = {"base": str(base), "held_out": "500 tokens"}
     with pytest.raises(UserError, match="spells it out: 1") as error:

@@ -84,7 +84,9 @@ def test_a_run_keeps_documents_apart_in_training_and_on_held_out_text(
     directory = train(plan, workspace)
     joined = train(
         replace(
-            plan, name="joined", settings=plan.settings.model_copy(update={"documents": "joined"})
+            plan,
+            name="joined",
+            settings=plan.settings.model_copy(update={"cross_document_attention": True}),
         ),
         workspace,
     )

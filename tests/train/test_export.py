@@ -97,7 +97,7 @@ def test_a_card_tells_the_data_as_far_as_it_is_known(
     row = f"| {counts['train']['documents']:,} | {show_count(counts['train']['tokens'])} |"
     assert row in card
     held = f"Held out: {counts['valid']['documents']:,} documents"
-    assert f"- qaa: a made-up language (seed 1). {held}" in card
+    assert f"- qaa: a synthetic language (seed 1). {held}" in card
     assert "of the text as it was read is no longer known" in card  # there is no corpus beside it
     roles = Roles(("qaa",), ("qaa",))
     after = replace(plan, name="after", strategy="cpt", base="small", roles=roles)

@@ -42,7 +42,7 @@ def noisy(workspace: Path, make_recipe: MakeRecipe) -> Path:
     whole = place.resolve()
     place.unlink()
     shutil.copytree(whole, place)
-    mixture = make_mixture(plan_of(make_recipe, "tell", name="small"), open_tokens(place))
+    mixture = make_mixture(plan_of(make_recipe, "warn", name="small"), open_tokens(place))
     batches = [np.arange(SAMPLES) + (step - 1) * SAMPLES for step in SPIKES]
     windows = mixture.locate(np.concatenate(batches))[2]
     text = np.memmap(place / "qaa" / "train.bin", dtype=np.uint16, mode="r+")
@@ -55,7 +55,7 @@ def noisy(workspace: Path, make_recipe: MakeRecipe) -> Path:
 
 def test_a_spike_is_told_and_borne(make_recipe: MakeRecipe, noisy: Path) -> None:
     told: list[str] = []
-    train(plan_of(make_recipe, "tell", name="small"), noisy, tell=told.append)
+    train(plan_of(make_recipe, "warn", name="small"), noisy, tell=told.append)
     assert [line.split(":")[0] for line in told] == [f"step {step}" for step in SPIKES]
     assert "was usual" in told[0]
     events = read_lines(noisy / "runs/small/events.jsonl")
@@ -75,7 +75,7 @@ def test_a_run_goes_back_and_passes_over_what_made_the_spike(
     make_recipe: MakeRecipe, noisy: Path
 ) -> None:
     told: list[str] = []
-    directory = train(plan_of(make_recipe, "back", name="small"), noisy, tell=told.append)
+    directory = train(plan_of(make_recipe, "rollback", name="small"), noisy, tell=told.append)
     every = STEPS // 20
     events = read_lines(directory / "events.jsonl")
     assert len(events) == 2
@@ -96,10 +96,10 @@ def test_a_run_goes_back_and_passes_over_what_made_the_spike(
 def test_stopped_and_resumed_a_run_goes_back_to_the_same_place(
     make_recipe: MakeRecipe, noisy: Path
 ) -> None:
-    alone = train(plan_of(make_recipe, "back", name="alone"), noisy)
+    alone = train(plan_of(make_recipe, "rollback", name="alone"), noisy)
     # The milestone lies on an anchor's step.
     often = ("train.checkpoint_every=100 seconds", "train.milestones=[60%]")
-    plan = plan_of(make_recipe, "back", *often, name="stopped")
+    plan = plan_of(make_recipe, "rollback", *often, name="stopped")
     directory = noisy / "runs/stopped"
     for rows in (60, 125, 150, 180):
         threading.Thread(target=interrupt_after, args=(directory / "metrics.jsonl", rows)).start()

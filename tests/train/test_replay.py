@@ -260,8 +260,8 @@ def test_a_run_that_holds_nothing_is_what_it_was_before(
     make_recipe: MakeRecipe, parent: Path
 ) -> None:
     plan = run_of_recipe(make_recipe(*CONTINUED))
-    assert "hold" not in plan.identity()
-    assert run_of_recipe(make_recipe(*HELD)).identity()["hold"] == {"qaa": "1%"}
+    assert not plan.identity()["max_forgetting"]
+    assert run_of_recipe(make_recipe(*HELD)).identity()["max_forgetting"] == {"qaa": "1%"}
     assert RunPlan.from_json(run_of_recipe(make_recipe(*HELD)).to_json()).settings.max_forgetting
     often = ("train.milestones=[50%]",)
     directory = train(replace(run_of_recipe(make_recipe(*CONTINUED, *often)), name="c"), parent)

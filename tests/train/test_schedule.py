@@ -40,7 +40,7 @@ def test_the_linear_schedule_falls_by_equal_steps() -> None:
 
 
 def test_wsd_keeps_its_peak_until_the_decay_falls_in_a_line() -> None:
-    rates = rates_of(1000, schedule={"name": "wsd", "decay": "20%"}, final_rate=0.0)
+    rates = rates_of(1000, schedule={"name": "wsd", "decay": "20%"}, min_learning_rate=0.0)
     assert rates[49:800] == [1.0] * 751
     assert rates[899] == pytest.approx(0.5)
     assert rates[-1] == 0
@@ -81,7 +81,7 @@ def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
     train = settings_of(
         schedule={"name": schedule} | {key: of[key] for key in OWN[schedule]},
         warmup=warmup,
-        final_rate=final,
+        min_learning_rate=final,
     )
     warm = max(1, round(warmup * steps))
     points = sorted({min(steps - 1, warm - 1 + round(steps * i / 20)) for i in range(21)})
@@ -95,7 +95,7 @@ def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
 
 
 def test_embeddings_learn_alone_for_their_share_of_the_steps() -> None:
-    train = settings_of(embeddings_first="10%")
+    train = settings_of(embedding_warmup="10%")
     assert [embeddings_alone(step, 50, train) for step in range(7)] == [True] * 5 + [False] * 2
     assert not embeddings_alone(0, 50, settings_of())
 

@@ -41,7 +41,7 @@ class Recipe(RecipeSection):
         if len(kinds) > 1:
             raise ValueError(f"a recipe has a `{kinds[0]}` or `{kinds[1]}`, not both")
         if self.experts and bool(self.train.base) == bool(self.experts.add_to):
-            raise ValueError("experts branch from `train.base`, or from those of `grow`")
+            raise ValueError("experts branch from `train.base`, or from those of `add_to`")
         if self.pilot and self.train.budget.unit == "seconds":
             raise ValueError("a pilot spends a share of `train.budget`; give it in FLOPs or tokens")
         return self

@@ -80,10 +80,19 @@ def test_small_runs_have_steps_enough(recipe_of: RecipeOf, batch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["mixture={qab: 1}", "replay={qaa: 5%}", "hold={qaa: 1%}", "run=x", "evaluate=[qab]"]
+    "said",
+    [
+        "mixture={qab: 1}",
+        "replay={qaa: 5%}",
+        "max_forgetting={qaa: 1%}",
+        "run=x",
+        "eval_languages=[qab]",
+    ],
 )
 def test_what_a_pilot_sets_itself_is_refused(recipe_of: RecipeOf, said: str) -> None:
-    with pytest.raises(UserError, match="sets mixture, replay, hold, run, evaluate"):
+    with pytest.raises(
+        UserError, match="sets mixture, replay, max_forgetting, run, eval_languages"
+    ):
         means_of(recipe_of(f"train.{said}"), 512)
 
 
