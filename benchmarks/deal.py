@@ -24,10 +24,10 @@ Batches = Iterator[np.ndarray]
 
 def ours(sources: dict[str, np.ndarray], context: int, samples: int) -> Batches:
     """Batches of the deal."""
-    mixture = Mixture(sources, SHARES, context, seed=1)
+    mixture = Mixture(sources, SHARES, context, 1, samples)
     step = 0
     while True:
-        yield mixture.batch(step, samples)
+        yield mixture.batch(step)
         step += 1
 
 

@@ -29,8 +29,8 @@ from time import perf_counter
 import numpy as np
 from tokenizers import AddedToken, Tokenizer
 
-from tongues.tokens.extend import changed_share, extend_tokenizer
-from tongues.tokens.pieces import token_bytes
+from tongues.tokens.extend import extend_tokenizer
+from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import encode, train_tokenizer, vocabulary_size
 
 __all__ = ["main"]
@@ -143,6 +143,23 @@ def ids_of(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
     return ids[ids != end]
 
 
+def changed_share(before: Tokenizer, after: Tokenizer, texts: Sequence[str]) -> float:
+    """Share of the tokens of texts by one tokenizer that are others by its extension."""
+    changed = total = 0
+    for text in texts:
+        old, new = (places(tokenizer, text) for tokenizer in (before, after))
+        changed += len(old - new)
+        total += len(old)
+    return changed / max(total, 1)
+
+
+def places(tokenizer: Tokenizer, text: str) -> set[tuple[int, int]]:
+    """The tokens of a text, each with the byte where it begins."""
+    ids = np.array(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+    ends = np.cumsum(token_bytes(tokenizer)[ids])
+    return set(zip(ends.tolist(), ids.tolist(), strict=True))
+
+
 def compare(base: Tokenizer, source: Texts, lang: str, pieces: int) -> None:
     """Print what each way makes of a language."""
     target = read(lang)
@@ -178,7 +195,7 @@ def main() -> None:
     pieces = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
     source = read("en")
     tell(
-        f"{date.today()}  tokenizers {version('tokenizers')}, one thread; {pieces:,} pieces added; "
+        f"{date.today()}  tokenizers {version('tokenizers')}, one thread; {pieces:,} tokens added; "
         f"{size_of(source.seen) / 1e6:.1f} MB of English to keep"
     )
     bases = {

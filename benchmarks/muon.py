@@ -66,7 +66,7 @@ class Curve:
 def learn(tokens: Tokens, shape: str, name: str, rate: float, budget: int, threads: int) -> Curve:
     """One run."""
     processor = set_up("auto", threads)
-    model = build_model(find_shape(shape), tokens.vocabulary_size, CONTEXT, seed=1)
+    model = build_model(find_shape(shape), tokens.vocabulary_size, CONTEXT, 1, BATCH // CONTEXT)
     scorer, _ = fit_scorer(
         *(model, processor),
         context=CONTEXT,
@@ -75,7 +75,7 @@ def learn(tokens: Tokens, shape: str, name: str, rate: float, budget: int, threa
         compiled=False,
         tell=print,
     )
-    mixture = Mixture({"qaa": tokens.train("qaa")}, {"qaa": 1.0}, CONTEXT, seed=1)
+    mixture = Mixture({"qaa": tokens.train("qaa")}, {"qaa": 1.0}, CONTEXT, 1, BATCH // CONTEXT)
     valid = torch.from_numpy(tokens.valid("qaa").astype(np.int64))[
         : 16_000 // CONTEXT * CONTEXT + 1
     ]
@@ -85,7 +85,7 @@ def learn(tokens: Tokens, shape: str, name: str, rate: float, budget: int, threa
     whole, stepping, curve = [], [], ([], [])
     for step in range(steps):
         start = time.perf_counter()
-        dealt = torch.from_numpy(mixture.batch(step, BATCH // CONTEXT))
+        dealt = torch.from_numpy(mixture.batch(step))
         objective, _ = scorer(dealt)
         (objective / BATCH).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.clip)

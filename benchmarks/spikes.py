@@ -44,7 +44,7 @@ def six_deviations(recent: Recent, loss: float, norm: float) -> bool:
 
 
 def curve(
-    mixture: Mixture, samples: int, rate: float, steps: int, damaged: Callable[[int], bool]
+    mixture: Mixture, rate: float, steps: int, damaged: Callable[[int], bool]
 ) -> list[tuple[float, float]]:
     """Loss and gradient norm of each step of a plain loop; damaged batches are not learned."""
     torch.manual_seed(1)
@@ -52,7 +52,7 @@ def curve(
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.95), fused=True)
     curve = []
     for step in range(steps):
-        batch = torch.from_numpy(mixture.batch(step, samples))
+        batch = torch.from_numpy(mixture.batch(step))
         if damaged(step):
             batch = torch.randint(0, 1024, batch.shape)
         warming, left = min((step + 1) / (0.05 * steps), 1), 1 - step / steps
@@ -84,17 +84,14 @@ def main(steps: int) -> None:
         command = [sys.executable, "-m", "tongues", "prepare", str(recipe), "--workspace", folder]
         subprocess.run(command, check=True, capture_output=True)
         tokens = open_tokens(Path(folder) / "tokens" / "spikes")
-        mixture = Mixture(
+        sources, shares = (
             {lang: tokens.train(lang) for lang in tokens.languages},
             {"qaa": 0.8, "qab": 0.2},
-            CONTEXT,
-            seed=1,
         )
         for samples, rate in WAYS:
+            mixture = Mixture(sources, shares, CONTEXT, 1, samples)
             recent, alarms, alone, found = Recent(), 0, 0, 0
-            for step, (loss, norm) in enumerate(
-                curve(mixture, samples, rate, steps, hit.__contains__)
-            ):
+            for step, (loss, norm) in enumerate(curve(mixture, rate, steps, hit.__contains__)):
                 spike = judge(recent, loss, norm)
                 if step in hit:
                     found += spike is not None

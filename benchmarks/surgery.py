@@ -25,13 +25,18 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
 from tongues.models import find_shape
-from tongues.models.embeddings import WAYS, Way, embed, new_pieces
+from tongues.models.embeddings import (
+    INITIALIZATIONS,
+    Initialization,
+    initialize_embeddings,
+    missing_tokens,
+)
 from tongues.models.huggingface import build_model
 from tongues.randomness import derive_seed
 from tongues.recipe import Train
 from tongues.tokens import END_ID, Mixture
 from tongues.tokens.extend import extend_tokenizer
-from tongues.tokens.pieces import token_bytes
+from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import encode, train_tokenizer
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer, set_rate
@@ -44,8 +49,8 @@ from tongues.train.step import cut_windows, validate
 SOURCES = {"en": ("bible", "mdn"), "sw": ("bible", "freecodecamp"), "el": ("ms_beginners",)}
 SHAPE, VOCABULARY, PIECES = "0.6M", 2048, 1024
 BATCH, CONTEXT, RATE, REPLAY = 32, 64, 3e-3, 0.2  # samples, tokens
-FIRST: tuple[tuple[Way, float], ...] = (
-    *((way, 0.0) for way in WAYS),
+FIRST: tuple[tuple[Initialization, float], ...] = (
+    *((way, 0.0) for way in INITIALIZATIONS),
     *((way, share) for way in ("similar", "plain") for share in (0.1, 0.3)),
 )
 PARENT_STEPS, MOST_BYTES, HELD_OUT = 1500, 4_000_000, 60_000  # bytes of text, tokens held out
@@ -77,7 +82,7 @@ def learn(scorer: Scorer, mixture: Mixture, steps: int, alone: float = 0.0) -> I
     for step in range(steps):
         rate = rate_at(step, steps, RATE, settings)
         set_rate(optimizer, rate, embeddings_alone=embeddings_alone(step, steps, settings))
-        objective, _ = scorer(torch.from_numpy(mixture.batch(step, BATCH)))
+        objective, _ = scorer(torch.from_numpy(mixture.batch(step)))
         (objective / (BATCH * CONTEXT)).backward()
         torch.nn.utils.clip_grad_norm_(scorer.parameters(), settings.clip)
         optimizer.step()
@@ -108,26 +113,26 @@ def main(folder: Path, steps: int) -> None:
     processor = set_up("auto", threads=1)
     english, kept = texts_of(folder, "en")
     parent_tokenizer = train_tokenizer({"en": english}, {"en": MOST_BYTES}, VOCABULARY)
-    parent = build_model(find_shape(SHAPE), VOCABULARY, CONTEXT, seed=1)
-    mixture = Mixture({"en": tokens_of(parent_tokenizer, english)}, {"en": 1.0}, CONTEXT, seed=1)
+    parent = build_model(find_shape(SHAPE), VOCABULARY, CONTEXT, 1, BATCH)
+    mixture = Mixture({"en": tokens_of(parent_tokenizer, english)}, {"en": 1.0}, CONTEXT, 1, BATCH)
     for _ in learn(scored(parent, processor), mixture, PARENT_STEPS):
         pass
     shown = sorted({0, steps // 10, steps // 3, steps})
     for lang in ("sw", "el"):
         train, valid = texts_of(folder, lang)
         tokenizer = extend_tokenizer(parent_tokenizer, {lang: train}, english, PIECES).tokenizer
-        pieces = new_pieces(parent_tokenizer, tokenizer)
-        assert pieces is not None
+        missing = missing_tokens(parent_tokenizer, tokenizer)
+        assert missing is not None
         sources = {"en": tokens_of(tokenizer, english), lang: tokens_of(tokenizer, train)}
-        mixture = Mixture(sources, {lang: 1 - REPLAY, "en": REPLAY}, CONTEXT, seed=2)
+        mixture = Mixture(sources, {lang: 1 - REPLAY, "en": REPLAY}, CONTEXT, 2, BATCH)
         sides = {lang: valid, "en": kept}
         before = bits_per_byte(scored(parent, processor), parent_tokenizer, sides)
-        print(f"\nen -> {lang}, {len(pieces.parts)} new pieces; bits per byte of {lang} (en)")
+        print(f"\nen -> {lang}, {len(missing.spellings)} new tokens; bits per byte of {lang} (en)")
         print(f"  parent with its own tokenizer {before[lang]:14.3f} ({before['en']:.3f})")
         print("  way            seconds" + "".join(f"{f'step {step}':>17}" for step in shown))
         for way, alone in FIRST:
             model, start = copy.deepcopy(parent), time.perf_counter()
-            embed(model, pieces, way, list(sources.values()), seed=1)
+            initialize_embeddings(model, missing, way, list(sources.values()), seed=1)
             seconds, scorer = time.perf_counter() - start, scored(model, processor)
             losses = [
                 bits_per_byte(scorer, tokenizer, sides)

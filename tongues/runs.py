@@ -28,7 +28,7 @@ __all__ = [
     "Cells",
     "Parameters",
     "Run",
-    "Surgery",
+    "VocabularyExtension",
 ]
 __all__ += ["find_runs", "read_run", "run_rows", "status_of", "write_run"]
 
@@ -51,12 +51,12 @@ class Parameters(TypedDict):
     non_embedding: int
 
 
-class Surgery(TypedDict):
+class VocabularyExtension(TypedDict):
     """How tokens that the base's tokenizer does not have got their embeddings."""
 
-    pieces: int
-    way: str  # the initialisation that the run uses
-    losses: dict[str, dict[str, float]]  # held-out, right after: nats per token by way, language
+    new_tokens: int
+    initialization: str  # that the run uses
+    losses: dict[str, dict[str, float]]  # held-out nats per token by initialization, language
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Run:
     shares: dict[str, float]  # of all tokens by language, replay included
     epochs: dict[str, float]  # how often the run reads the text of each language
     foreign: dict[str, dict[str, float] | None]  # shares of other languages in each one's text
-    surgery: Surgery | None  # once it is done, where the base's tokenizer was extended
+    vocabulary_extension: VocabularyExtension | None  # None: the base has every token
     engine: dict[str, Any] | None  # how it is computed, in the newest sitting
     settings: dict[str, Any]
     tokens_fingerprint: str

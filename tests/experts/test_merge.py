@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tongues.experts.ensemble.router import Router, fit_router
-from tongues.experts.train import with_new_pieces
+from tongues.experts.train import with_new_tokens
 
 
 def old_router() -> Router:
@@ -17,14 +17,14 @@ def old_router() -> Router:
 
 def test_what_was_known_keeps_its_weights() -> None:
     old, text = old_router(), np.array([0, 3, 5, 1, 7])
-    new = with_new_pieces(old, [[np.array([8, 9, 9])]])
+    new = with_new_tokens(old, [[np.array([8, 9, 9])]])
     np.testing.assert_allclose(new.document_weights(text), old.document_weights(text))
 
 
 def test_text_in_a_new_script_finds_its_expert() -> None:
     old, texts = old_router(), [np.array([8, 9, 10]), np.array([9, 9, 11])]
     np.testing.assert_allclose(old.document_weights(texts[0])[1:], [old.prior, old.prior])
-    new = with_new_pieces(old, [texts])
+    new = with_new_tokens(old, [texts])
     fitted = fit_router(np.ones(12), new.vectors, [[texts]])
     centres = np.concatenate([new.centres, fitted.centres])
     grown = replace(new, centres=centres, owners=np.arange(3), prior=np.full(3, 1 / 3))

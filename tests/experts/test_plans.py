@@ -57,7 +57,7 @@ def test_parts_of_documents_read_their_own_tokens_and_have_another_identity() ->
     asked = recipe({"partitions": [{"by": "dense"}]})
     plain = plan_divided(asked, "dense", whole, AMOUNTS, 1, KNOWN).runs[0]
     part = plan_divided(asked, "dense", whole, AMOUNTS, 1, KNOWN, parts="topics-1-abc").runs[0]
-    assert part.part == "topics-1-abc/0"
+    assert part.cluster == "topics-1-abc/0"
     assert part.identity() != plain.identity()
     assert "part" not in plain.identity()
 

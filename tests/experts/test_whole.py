@@ -206,7 +206,7 @@ def test_an_ensemble_is_not_grown_over_itself(family: Path, tmp_path: Path) -> N
 
 def test_lost_parts_are_made_again_and_a_part_keeps_its_text(family: Path, tmp_path: Path) -> None:
     folder = copied(family, tmp_path)
-    (place,) = folder.glob("tokens/fam/parts/topics-2-*")
+    (place,) = folder.glob("tokens/fam/clusters/topics-2-*")
     whole = {file.relative_to(place): file.read_bytes() for file in place.rglob("*.bin")}
     shutil.rmtree(place)
     tongues(folder, "experts", "partition", "experts.yaml")

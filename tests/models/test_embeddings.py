@@ -8,7 +8,12 @@ from transformers import PreTrainedModel
 
 from tests.models.shortened import shortened
 from tongues.models import find_shape
-from tongues.models.embeddings import NewPieces, embed, new_pieces, similar_pieces
+from tongues.models.embeddings import (
+    MissingTokens,
+    initialize_embeddings,
+    missing_tokens,
+    similar_tokens,
+)
 from tongues.models.huggingface import build_model
 
 GREEK = "και ο λόγος ην προς τον θεόν και θεός ην ο λόγος " * 9
@@ -39,8 +44,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, Tokenizer
 
 
 @pytest.fixture(scope="module")
-def pieces(pair: tuple[Tokenizer, Tokenizer]) -> NewPieces:
-    found = new_pieces(*pair)
+def pieces(pair: tuple[Tokenizer, Tokenizer]) -> MissingTokens:
+    found = missing_tokens(*pair)
     assert found is not None
     return found
 
@@ -50,12 +55,12 @@ def model_of(vocabulary: int, tied: bool = False) -> PreTrainedModel:
 
 
 def test_the_parts_of_a_new_piece_spell_it(
-    pair: tuple[Tokenizer, Tokenizer], pieces: NewPieces
+    pair: tuple[Tokenizer, Tokenizer], pieces: MissingTokens
 ) -> None:
     parent, tokenizer = pair
     assert (pieces.known, pieces.size) == (280, 310)
-    assert list(pieces.parts) == list(range(280, 310))
-    for number, parts in pieces.parts.items():
+    assert list(pieces.spellings) == list(range(280, 310))
+    for number, parts in pieces.spellings.items():
         spelt = "".join(parent.id_to_token(part) or "" for part in parts)
         assert spelt == tokenizer.id_to_token(number)
         text = tokenizer.decode([number])
@@ -64,30 +69,30 @@ def test_the_parts_of_a_new_piece_spell_it(
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_by_mean_a_new_row_is_the_mean_of_its_parts(pieces: NewPieces, tied: bool) -> None:
+def test_by_mean_a_new_row_is_the_mean_of_its_parts(pieces: MissingTokens, tied: bool) -> None:
     model = model_of(280, tied)
     before = [matrix.clone() for matrix in rows(model)]
-    embed(model, pieces, "mean")
+    initialize_embeddings(model, pieces, "mean")
     assert model.config.vocab_size == 310
     assert (rows(model)[0].data_ptr() == rows(model)[1].data_ptr()) == tied
     for old, new in zip(before, rows(model), strict=True):
         assert torch.equal(new[:280], old)
-        for number, parts in pieces.parts.items():
+        for number, parts in pieces.spellings.items():
             torch.testing.assert_close(new[number], old[parts].mean(0))
 
 
-def test_plain_rows_have_the_mean_and_spread_of_the_old(pieces: NewPieces) -> None:
+def test_plain_rows_have_the_mean_and_spread_of_the_old(pieces: MissingTokens) -> None:
     model = model_of(280)
     with torch.no_grad():
         rows(model)[0].mul_(torch.linspace(1, 9, 32)).add_(1)
-    many = NewPieces(280, 4280, {number: [1] for number in range(280, 4280)})
-    embed(model, many, "plain", seed=1)
+    many = MissingTokens(280, 4280, {number: [1] for number in range(280, 4280)})
+    initialize_embeddings(model, many, "plain", seed=1)
     old, new = rows(model)[0][:280], rows(model)[0][280:]
     torch.testing.assert_close(new.std(0), old.std(0), rtol=0.1, atol=0)
     assert float(((new.mean(0) - old.mean(0)) / old.std(0)).abs().max()) < 0.1
     same, other = model_of(280), model_of(280)
-    embed(same, pieces, "plain", seed=1)
-    embed(other, pieces, "plain", seed=2)
+    initialize_embeddings(same, pieces, "plain", seed=1)
+    initialize_embeddings(other, pieces, "plain", seed=2)
     assert not torch.equal(rows(same)[0], rows(other)[0])
 
 
@@ -102,8 +107,8 @@ def twins(count: int) -> np.ndarray:
 
 
 def test_similar_pieces_are_those_in_the_same_company() -> None:
-    pieces = NewPieces(20, 23, {20: [1], 21: [2], 22: [3]})
-    found = similar_pieces(pieces, [twins(3000)])
+    pieces = MissingTokens(20, 23, {20: [1], 21: [2], 22: [3]})
+    found = similar_tokens(pieces, [twins(3000)])
     assert set(found) == {20, 21}  # 22 never occurs
     for number, twin in ((20, 4), (21, 5)):
         weights = dict(zip(*found[number], strict=True))
@@ -111,36 +116,36 @@ def test_similar_pieces_are_those_in_the_same_company() -> None:
         assert max(weights, key=weights.__getitem__) == twin
     model = model_of(20)
     old = rows(model)[0].clone()
-    embed(model, pieces, "similar", [twins(3000)])
+    initialize_embeddings(model, pieces, "similar", [twins(3000)])
     new = rows(model)[0]
     blend = sum(weight * old[number] for number, weight in zip(*found[20], strict=True))
     torch.testing.assert_close(new[20], blend)
     torch.testing.assert_close(new[22], old[3])  # too rare: the mean of its parts
 
 
-def test_rows_that_pad_the_parents_matrix_are_used(pieces: NewPieces) -> None:
+def test_rows_that_pad_the_parents_matrix_are_used(pieces: MissingTokens) -> None:
     model = model_of(384)
     old = rows(model)[0].clone()
-    embed(model, pieces, "mean")
+    initialize_embeddings(model, pieces, "mean")
     new = rows(model)[0]
     assert torch.equal(new[:280], old[:280])
     assert torch.equal(new[310:], old[310:])
-    torch.testing.assert_close(new[300], old[pieces.parts[300]].mean(0))
+    torch.testing.assert_close(new[300], old[pieces.spellings[300]].mean(0))
 
 
 def test_an_added_token_is_spelt_as_the_text_it_is(pair: tuple[Tokenizer, Tokenizer]) -> None:
     parent, tokenizer = pair
     extended = Tokenizer.from_str(tokenizer.to_str())
     extended.add_special_tokens([AddedToken("<|word and god|>", special=True)])
-    pieces = new_pieces(parent, extended)
+    pieces = missing_tokens(parent, extended)
     assert pieces is not None
-    assert pieces.parts[310] == parent.encode("<|word and god|>").ids
+    assert pieces.spellings[310] == parent.encode("<|word and god|>").ids
 
 
 def test_a_tokenizer_that_moves_an_id_is_no_extension(
     pair: tuple[Tokenizer, Tokenizer], tmp_path: Path
 ) -> None:
     parent, tokenizer = pair
-    assert new_pieces(tokenizer, parent) is None
+    assert missing_tokens(tokenizer, parent) is None
     moved = parent.to_str().replace('"<|end|>":0', '"<|end|>":999')
-    assert new_pieces(Tokenizer.from_str(moved), tokenizer) is None
+    assert missing_tokens(Tokenizer.from_str(moved), tokenizer) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tokens.bases import gpt, llama, unigram
-from tongues.tokens.fertility import BYTEWISE, advise_extension, measure, unused_pieces
+from tongues.tokens.fertility import BYTEWISE, advise_extension, measure, unused_tokens
 
 DATA = Path(__file__).parents[2] / "../shared/data/text"
 needs_text = pytest.mark.skipif(not DATA.exists(), reason="the shared text is not here")
@@ -64,8 +64,8 @@ def test_unused_pieces_are_those_no_language_needs() -> None:
     tokenizer = gpt([text for _, text in ENGLISH + GREEK], 320)
     both = measure(tokenizer, {"en": ENGLISH, "el": GREEK})
     one = {"en": both["en"]}
-    unused = unused_pieces(tokenizer, one)
-    assert set(unused_pieces(tokenizer, both)) < set(unused)
+    unused = unused_tokens(tokenizer, one)
+    assert set(unused_tokens(tokenizer, both)) < set(unused)
     assert both["en"].uses[unused].sum() == 0 < both["el"].uses[unused].sum()
     assert 320 not in unused  # a special token is not meant for text
 
@@ -75,12 +75,12 @@ def test_a_language_that_is_spelt_is_to_be_extended_and_a_learned_one_not() -> N
     english = texts("bible", "en", 60)
     tokenizer = gpt(english, 2000)
     greek = advise_extension(tokenizer, texts("ms_beginners", "el", 30), english)
-    assert greek is not None and greek.pieces >= 500 and greek.saved > 0.5
+    assert greek is not None and greek.new_tokens >= 500 and greek.saved > 0.5
     sizes, ratios = list(greek.curve), list(greek.curve.values())
-    assert sizes[0] == 0 and greek.pieces in sizes
+    assert sizes[0] == 0 and greek.new_tokens in sizes
     assert ratios == sorted(ratios)
     known = advise_extension(tokenizer, english, english)
-    assert known is not None and known.pieces == 0 and set(known.curve) == {0}
+    assert known is not None and known.new_tokens == 0 and set(known.curve) == {0}
 
 
 def test_a_unigram_tokenizer_is_not_to_be_extended() -> None:

@@ -1,4 +1,4 @@
-"""The deal: exact shares, every window once an epoch, nothing but the number decides."""
+"""The sampling order: exact shares, every window once an epoch, a function of the number alone."""
 
 from collections import Counter
 from fractions import Fraction
@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from tongues.errors import UserError
 from tongues.tokens import Mixture
-from tongues.tokens.mixture import Course, Stage
+from tongues.tokens.mixture import Phase
 
 CONTEXT = 4
 
 
-def mixture(weights: list[int], windows: list[int], seed: int = 1) -> Mixture:
+def mixture(weights: list[int], windows: list[int], seed: int = 1, samples: int = 1) -> Mixture:
     """Sources whose token i is i, so that a window shows where it was taken."""
     langs = [f"q{chr(97 + i)}" for i in range(len(weights))]
     sources = {lang: np.arange(n * CONTEXT + 1) for lang, n in zip(langs, windows, strict=True)}
     total = sum(weights)
     shares = {lang: w / total for lang, w in zip(langs, weights, strict=True)}
-    return Mixture(sources, shares, CONTEXT, seed)
+    return Mixture(sources, shares, CONTEXT, seed, samples)
 
 
 weights = st.lists(st.integers(1, 60), min_size=1, max_size=6)
@@ -30,39 +30,39 @@ weights = st.lists(st.integers(1, 60), min_size=1, max_size=6)
 @given(weights)
 @settings(deadline=None, max_examples=60)
 def test_every_language_is_less_than_one_sample_off_at_any_time(parts: list[int]) -> None:
-    deal = mixture(parts, [3] * len(parts))
-    source, _, _ = deal.locate(np.arange(3 * sum(parts) + 7))
-    dealt = np.cumsum(source[:, None] == np.arange(len(parts)), axis=0).tolist()
-    for n, row in enumerate(dealt, start=1):
+    order = mixture(parts, [3] * len(parts))
+    source, _, _ = order.locate(np.arange(3 * sum(parts) + 7))
+    sampled = np.cumsum(source[:, None] == np.arange(len(parts)), axis=0).tolist()
+    for n, row in enumerate(sampled, start=1):
         for count, part in zip(row, parts, strict=True):
             assert abs(count - Fraction(part * n, sum(parts))) < 1
-    assert list(deal.dealt(len(dealt)).values()) == dealt[-1]
+    assert list(order.counts(len(sampled)).values()) == sampled[-1]
 
 
 @pytest.mark.parametrize("shares", [[0.05, 0.95], [1 / 3] * 3, [0.05 / 3] * 3 + [0.95]])
 def test_humane_shares_are_met_exactly(shares: list[float]) -> None:
     langs = [f"q{chr(97 + i)}" for i in range(len(shares))]
     sources = {lang: np.arange(100) for lang in langs}
-    deal = Mixture(sources, dict(zip(langs, shares, strict=True)), CONTEXT, 1)
+    order = Mixture(sources, dict(zip(langs, shares, strict=True)), CONTEXT, 1)
     expected = [round(6_000_000 * share) for share in shares]
-    assert list(deal.dealt(6_000_000).values()) == expected
+    assert list(order.counts(6_000_000).values()) == expected
 
 
 def test_inhumane_shares_stay_close_for_long() -> None:
     shares = {"qaa": 2**-0.5, "qab": np.e / 10, "qac": 1 - 2**-0.5 - np.e / 10}
-    deal = Mixture({lang: np.arange(100) for lang in shares}, shares, CONTEXT, 1)
+    order = Mixture({lang: np.arange(100) for lang in shares}, shares, CONTEXT, 1)
     for n in (10, 999, 65_536, 1_000_000):
-        for lang, count in deal.dealt(n).items():
+        for lang, count in order.counts(n).items():
             assert abs(count - shares[lang] * n) < 1.5
 
 
 @given(weights, st.data())
 @settings(deadline=None, max_examples=60)
-def test_every_window_is_dealt_once_an_epoch(parts: list[int], data: st.DataObject) -> None:
+def test_every_window_comes_once_an_epoch(parts: list[int], data: st.DataObject) -> None:
     size = st.lists(st.integers(1, 80), min_size=len(parts), max_size=len(parts))
     windows = data.draw(size)
-    deal = mixture(parts, windows, seed=data.draw(st.integers(0, 2**32)))
-    source, epoch, window = deal.locate(np.arange(2000))
+    order = mixture(parts, windows, seed=data.draw(st.integers(0, 2**32)))
+    source, epoch, window = order.locate(np.arange(2000))
     seen = Counter(zip(source.tolist(), epoch.tolist(), window.tolist(), strict=True))
     assert max(seen.values()) == 1
     for number, count in enumerate(windows):
@@ -94,21 +94,21 @@ def test_a_small_source_has_all_orders() -> None:
 
 
 def test_a_batch_holds_the_windows_of_its_samples() -> None:
-    deal = mixture([3, 1], [50, 20])
-    batch = deal.batch(step=7, samples=8)
+    order = mixture([3, 1], [50, 20], samples=8)
+    batch = order.batch(7)
     assert batch.shape == (8, CONTEXT + 1)
     assert batch.dtype == np.int64
-    _, _, window = deal.locate(np.arange(56, 64))
+    _, _, window = order.locate(np.arange(56, 64))
     assert np.array_equal(batch, window[:, None] * CONTEXT + np.arange(CONTEXT + 1))
 
 
 @given(st.integers(0, 300), st.integers(1, 40))
 @settings(deadline=None, max_examples=30)
 def test_any_step_alone_is_what_it_is_in_sequence(step: int, samples: int) -> None:
-    deal = mixture([5, 2, 1], [17, 40, 3])
-    fresh = mixture([5, 2, 1], [17, 40, 3])
-    one_by_one = [deal.batch(n, 1)[0] for n in range(step * samples, (step + 1) * samples)]
-    assert np.array_equal(fresh.batch(step, samples), np.stack(one_by_one))
+    order = mixture([5, 2, 1], [17, 40, 3])
+    fresh = mixture([5, 2, 1], [17, 40, 3], samples=samples)
+    one_by_one = [order.batch(n)[0] for n in range(step * samples, (step + 1) * samples)]
+    assert np.array_equal(fresh.batch(step), np.stack(one_by_one))
 
 
 def test_adding_a_language_keeps_the_order_within_the_others() -> None:
@@ -119,14 +119,14 @@ def test_adding_a_language_keeps_the_order_within_the_others() -> None:
 
 
 def test_epochs_count_passes_over_the_text() -> None:
-    deal = mixture([3, 1], [60, 10])
-    assert deal.epochs(80) == {"qa": 1.0, "qb": 2.0}
+    order = mixture([3, 1], [60, 10])
+    assert order.epochs(80) == {"qa": 1.0, "qb": 2.0}
 
 
-def test_a_language_with_no_share_is_never_dealt() -> None:
+def test_a_language_with_no_share_is_never_sampled() -> None:
     sources = {"qaa": np.arange(50), "qab": np.arange(2)}
-    deal = Mixture(sources, {"qaa": 1.0, "qab": 0.0}, CONTEXT, 1)
-    assert deal.dealt(9) == {"qaa": 9}
+    order = Mixture(sources, {"qaa": 1.0, "qab": 0.0}, CONTEXT, 1)
+    assert order.counts(9) == {"qaa": 9}
 
 
 @pytest.mark.parametrize(
@@ -136,43 +136,42 @@ def test_a_language_with_no_share_is_never_dealt() -> None:
         ({"qaa": 0.5}, "add up to 0.5"),
         ({}, "add up to 0"),
         ({"qaa": 1.5, "qba": -0.5}, "share of `qba` is negative"),
-        ({"qaa": 0.5, "qaz": 0.5}, "2 tokens of `qaz` are no window of 4"),
+        ({"qaa": 0.5, "qaz": 0.5}, "2 tokens of `qaz` do not fill a window of 4"),
         ({"qaa": 1 - 1e-7, "qba": 1e-7}, "too small"),
     ],
 )
 def test_impossible_mixtures_are_refused(shares: dict[str, float], says: str) -> None:
     sources = {"qaa": np.arange(50), "qaz": np.arange(2), "qba": np.arange(50)}
     with pytest.raises(UserError, match=says):
-        Mixture(sources, shares, CONTEXT, 1).batch(0, 1)
+        Mixture(sources, shares, CONTEXT, 1).batch(0)
 
 
 @pytest.mark.parametrize("samples", [1, 7, 4096, 5000])
 def test_batches_are_those_located_one_by_one(samples: int) -> None:
-    deal = mixture([3, 1], [60, 10])
+    order = mixture([3, 1], [60, 10], samples=samples)
     for step in {0, 3, 9, 4096 // samples, max(4096 // samples - 1, 0)}:
-        source, _, window = deal.locate(np.arange(step * samples, (step + 1) * samples))
+        source, _, window = order.locate(np.arange(step * samples, (step + 1) * samples))
         expected = [
-            deal.sources[deal.languages[s]][w * CONTEXT : (w + 1) * CONTEXT + 1]
+            order.sources[order.languages[s]][w * CONTEXT : (w + 1) * CONTEXT + 1]
             for s, w in zip(source.tolist(), window.tolist(), strict=True)
         ]
-        assert np.array_equal(deal.batch(step, samples), expected)
+        assert np.array_equal(order.batch(step), expected)
 
 
-def course(shares: list[float], batches: list[int], windows: list[int], samples: int) -> Course:
+def phased(shares: list[float], batches: list[int], windows: list[int], samples: int) -> Mixture:
     """Two languages; the share of the first changes at some batches."""
     sources = {
         lang: np.arange(n * CONTEXT + 1) for lang, n in zip(("qa", "qb"), windows, strict=True)
     }
-    by_stage = [{"qa": share, "qb": 1 - share} for share in shares]
-    first = Mixture(sources, by_stage[0], CONTEXT, seed=1)
-    stages = [Stage(batch, now) for batch, now in zip(sorted(batches), by_stage[1:], strict=True)]
-    return Course(first, stages, samples)
+    first, *others = [{"qa": share, "qb": 1 - share} for share in shares]
+    phases = [Phase(batch, now) for batch, now in zip(sorted(batches), others, strict=True)]
+    return Mixture(sources, first, CONTEXT, 1, samples, phases)
 
 
-def places_of(deal: Course, batches: int) -> list[tuple[int, int]]:
+def places_of(order: Mixture, batches: int) -> list[tuple[int, int]]:
     """Language and window of every sample, from its tokens; each language's begin elsewhere."""
-    dealt = np.concatenate([deal.batch(number) for number in range(batches)])
-    return [(int(row[0]) // 10**6, int(row[0]) % 10**6 // CONTEXT) for row in dealt]
+    sampled = np.concatenate([order.batch(number) for number in range(batches)])
+    return [(int(row[0]) // 10**6, int(row[0]) % 10**6 // CONTEXT) for row in sampled]
 
 
 changes = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 99)), max_size=5)
@@ -184,44 +183,42 @@ def test_no_window_comes_twice_an_epoch_when_shares_change(
     found: list[tuple[int, int]], samples: int, windows: tuple[int, int]
 ) -> None:
     shares = [0.3, *(percent / 100 for _, percent in found)]
-    deal = course(shares, [batch for batch, _ in found], list(windows), samples)
-    deal.mixture.sources["qb"][:] += 10**6
-    places = places_of(deal, batches=50)
+    order = phased(shares, [batch for batch, _ in found], list(windows), samples)
+    order.sources["qb"][:] += 10**6
+    places = places_of(order, batches=50)
     for language, count in enumerate(windows):
         own = [window for lang, window in places if lang == language]
         for first in range(0, len(own), count):
             epoch = own[first : first + count]
             assert len(set(epoch)) == len(epoch)
-        assert deal.dealt(50)[("qa", "qb")[language]] == len(own)
-        assert deal.epochs(50)[("qa", "qb")[language]] == len(own) / count
+        assert order.counts(50)[("qa", "qb")[language]] == len(own)
+        assert order.epochs(50)[("qa", "qb")[language]] == len(own) / count
 
 
-def test_each_stage_has_its_share_and_a_stage_is_not_known_before_it_begins() -> None:
-    deal = course([0.1, 0.5, 0.25], [100, 200], [7, 9], samples=20)
-    counts = [deal.dealt(batches)["qa"] for batches in (0, 100, 200, 300)]
+def test_each_phase_has_its_share_and_decides_nothing_before_it_begins() -> None:
+    order = phased([0.1, 0.5, 0.25], [100, 200], [7, 9], samples=20)
+    counts = [order.counts(batches)["qa"] for batches in (0, 100, 200, 300)]
     assert np.diff(counts).tolist() == [200, 1000, 500]
-    assert [deal.shares(batch)["qa"] for batch in (0, 99, 100, 250)] == [0.1, 0.1, 0.5, 0.25]
-    earlier = course([0.1, 0.5], [100], [7, 9], samples=20)
+    earlier = phased([0.1, 0.5], [100], [7, 9], samples=20)
     for batch in (0, 99, 100, 199):
-        assert np.array_equal(deal.batch(batch), earlier.batch(batch))
+        assert np.array_equal(order.batch(batch), earlier.batch(batch))
 
 
-def test_without_a_change_it_is_the_mixture() -> None:
-    deal = course([0.3], [], [7, 9], samples=8)
-    for number in (0, 3, 700):
-        assert np.array_equal(deal.batch(number), deal.mixture.batch(number, 8))
-    assert deal.dealt(33) == deal.mixture.dealt(33 * 8)
-    assert deal.epochs(33) == deal.mixture.epochs(33 * 8)
+def test_a_phase_of_the_same_shares_changes_no_sample() -> None:
+    plain, order = phased([0.3], [], [7, 9], samples=8), phased([0.3, 0.3], [10], [7, 9], samples=8)
+    for number in (0, 3, 10, 700):
+        assert np.array_equal(order.batch(number), plain.batch(number))
+    assert order.counts(33) == plain.counts(33)
 
 
 def test_of_two_changes_at_one_batch_the_later_holds() -> None:
-    deal = course([0.1, 0.9, 0.5], [10, 10], [7, 9], samples=20)
-    assert deal.dealt(20)["qa"] == 20 + 100
+    order = phased([0.1, 0.9, 0.5], [10, 10], [7, 9], samples=20)
+    assert order.counts(20)["qa"] == 20 + 100
 
 
-def test_a_language_that_pauses_goes_on_where_it_was() -> None:
-    deal = course([0.5, 0.0, 0.5], [2, 4], [40, 40], samples=6)
-    deal.mixture.sources["qb"][:] += 10**6
-    assert [deal.dealt(batches)["qa"] for batches in (2, 4, 6)] == [6, 6, 12]
-    own = [window for lang, window in places_of(deal, batches=6) if lang == 0]
+def test_a_language_that_pauses_continues_with_its_next_window() -> None:
+    order = phased([0.5, 0.0, 0.5], [2, 4], [40, 40], samples=6)
+    order.sources["qb"][:] += 10**6
+    assert [order.counts(batches)["qa"] for batches in (2, 4, 6)] == [6, 6, 12]
+    own = [window for lang, window in places_of(order, batches=6) if lang == 0]
     assert len(set(own)) == len(own) == 12

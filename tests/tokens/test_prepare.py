@@ -99,9 +99,9 @@ def test_translations_are_held_out_together(tmp_path: Path) -> None:
     check_split(tokens, settings)
     assert all(3000 <= len(tokens.valid(lang)) < 4000 for lang in ("en", "de"))
     for lang in ("en", "de"):
-        assert sorted(set(tokens.groups_of(lang))) == tokens.held_out[lang]
-        assert len(tokens.groups_of(lang)) == tokens.counts[lang]["valid"]["documents"]
-    assert set(tokens.groups_of("en")) & set(tokens.groups_of("de"))
+        assert sorted(set(tokens.groups[lang])) == tokens.held_out[lang]
+        assert len(tokens.groups[lang]) == tokens.counts[lang]["valid"]["documents"]
+    assert set(tokens.groups["en"]) & set(tokens.groups["de"])
 
 
 def test_counts_are_those_of_the_files(tokens: Tokens) -> None:
@@ -138,7 +138,7 @@ def test_the_same_is_left_and_other_is_refused_until_rebuilt(tmp_path: Path) -> 
     lines: list[str] = []
     first = recipe({"synthetic": MADE})
     path = prepare_tokens(first, tmp_path, lines.append)
-    assert any("400 pieces" in line for line in lines)
+    assert any("400 tokens" in line for line in lines)
     assert any(line.startswith("qab: ") and "bytes per token" in line for line in lines)
     before = open_tokens(path).fingerprint
     stamp = (path / "tokens.json").stat().st_mtime_ns
@@ -223,5 +223,5 @@ def test_shards_of_another_preparation_are_refused(workspace: Path, tmp_path: Pa
     shutil.copytree(workspace / "tokens/a", path)
     for end in ("bin", "idx"):
         shutil.copy(path / f"qaa/train.{end}", path / f"qab/train.{end}")
-    with pytest.raises(UserError, match="does not hold what"):
+    with pytest.raises(UserError, match="does not match"):
         open_tokens(path)

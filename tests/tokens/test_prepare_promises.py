@@ -20,7 +20,7 @@ def test_a_language_spelt_byte_by_byte_stops_it_unless_allowed(tmp_path: Path) -
     german = recipe_of(text_of({"de": files["de"]}), vocab_size=600)
     base = prepare_tokens(german, tmp_path / "base", quiet)
     both = {"base": str(base), "held_out": "500 tokens"}
-    with pytest.raises(UserError, match="spells it out: 1") as error:
+    with pytest.raises(UserError, match="falls back to bytes: 1") as error:
         prepare_tokens(recipe_of(text_of(files), **both), tmp_path, quiet)
     assert error.value.code == "spelt_out"
     assert error.value.where == "text of ru"

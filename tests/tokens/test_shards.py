@@ -84,5 +84,5 @@ def test_a_damaged_shard_is_refused(tmp_path: Path, damage: str) -> None:
         case "code":
             whole = index.read_bytes()
             index.write_bytes(whole[:17] + b"\x63" + whole[18:])
-    with pytest.raises(UserError, match="no whole token shard"):
+    with pytest.raises(UserError, match="not a complete token shard"):
         open_shard(place)

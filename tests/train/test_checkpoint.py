@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.train.engine.together import backward, make_optimizer, make_scorer
 from tongues.errors import UserError
-from tongues.tokens.mixture import Stage
+from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import (
     Checkpoints,
     Position,
@@ -74,7 +74,7 @@ def test_everything_comes_back_as_it_was(trained: Course, tmp_path: Path) -> Non
         skipped=[[2, 5]],
         went_back=1,
         recent=Recent([3.2, 1 / 7], [0.1, 0.3]),
-        stages=[Stage(3, {"qaa": 1 / 3, "qab": 2 / 3})],
+        phases=[Phase(3, {"qaa": 1 / 3, "qab": 2 / 3})],
         held=HoldHistory({"qaa": [2.1, 1 / 7]}, {"qaa": [[3, 0.1, 1 / 3]]}),
     )
     with checkpoints(tmp_path, trained) as saved:

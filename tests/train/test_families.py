@@ -52,7 +52,7 @@ def test_any_family_is_continued_with_new_pieces_and_loads_elsewhere(
     family = FAMILIES[name][0]
     assert record.family == family
     assert record.shape.startswith(f"{family}-")
-    assert record.surgery is not None
+    assert record.vocabulary_extension is not None
     model = AutoModelForCausalLM.from_pretrained(directory / "model").eval()
     assert record.params["total"] == model.num_parameters()
     assert model.config.vocab_size == PIECES
@@ -69,7 +69,7 @@ def test_a_matrix_with_rows_to_spare_stays_as_large(
     parent = save_tiny(tiny("qwen3", 512), workspace / "parent", own)
     directory = train(child_of(make_recipe, parent), workspace)
     record = read_run(directory)
-    assert record.surgery is None
+    assert record.vocabulary_extension is None
     assert record.params["embedding"] == 512 * 32
     again = replace(child_of(make_recipe, parent), base="child", name="grandchild")
     assert read_run(train(again, workspace)).params == record.params

@@ -17,7 +17,7 @@ from tongues.errors import Stopped, UserError
 from tongues.files import read_lines
 from tongues.runs import read_run
 from tongues.tokens import open_tokens
-from tongues.train import RunPlan, run_of_recipe
+from tongues.train import RunPlan, derive, run_of_recipe
 from tongues.train.run import train
 from tongues.train.start import make_mixture
 
@@ -42,7 +42,8 @@ def noisy(workspace: Path, make_recipe: MakeRecipe) -> Path:
     whole = place.resolve()
     place.unlink()
     shutil.copytree(whole, place)
-    mixture = make_mixture(plan_of(make_recipe, "warn", name="small"), open_tokens(place))
+    plan, tokens = plan_of(make_recipe, "warn", name="small"), open_tokens(place)
+    mixture = make_mixture(plan, derive(plan, tokens.vocabulary_size), tokens)
     batches = [np.arange(SAMPLES) + (step - 1) * SAMPLES for step in SPIKES]
     windows = mixture.locate(np.concatenate(batches))[2]
     text = np.memmap(place / "qaa" / "train.bin", dtype=np.uint16, mode="r+")

@@ -267,7 +267,7 @@ def test_a_run_that_holds_nothing_is_what_it_was_before(
     directory = train(replace(run_of_recipe(make_recipe(*CONTINUED, *often)), name="c"), parent)
     assert not (directory / "events.jsonl").exists()
     (place,) = directory.glob("checkpoints/milestone-*")
-    assert read_json(place / "position.json")["position"]["stages"] == []
+    assert read_json(place / "position.json")["position"]["phases"] == []
 
 
 @pytest.mark.parametrize(

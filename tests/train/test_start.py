@@ -43,15 +43,15 @@ def test_a_parent_that_lacks_pieces_gets_them_and_every_way_is_told(
     told: list[str] = []
     plan = child_of(make_recipe, parent, f"model.new_embeddings={way}", name="child")
     directory = train(plan, workspace, tell=told.append)
-    surgery = read_run(directory).surgery
-    assert surgery is not None
-    assert (surgery["pieces"], surgery["way"]) == (LACKED, way)
-    assert set(surgery["losses"]) == {"mean", "similar", "plain"}
+    extension = read_run(directory).vocabulary_extension
+    assert extension is not None
+    assert (extension["new_tokens"], extension["initialization"]) == (LACKED, way)
+    assert set(extension["losses"]) == {"mean", "similar", "plain"}
     assert sum("60 new pieces by" in line for line in told) == 3
     evals = read_lines(directory / "evals.jsonl")
     start = {row["lang"]: row["loss"] for row in evals if row["step"] == 0}
-    assert surgery["losses"][way] == start
-    assert len({losses["qaa"] for losses in surgery["losses"].values()}) == 3
+    assert extension["losses"][way] == start
+    assert len({losses["qaa"] for losses in extension["losses"].values()}) == 3
     assert [row["loss"] for row in evals if row["lang"] == "qaa"][-1] < start["qaa"]
     assert load_model(directory / "model").config.vocab_size == 400
 
@@ -62,11 +62,11 @@ def test_after_surgery_too_a_stopped_run_ends_with_the_same_bytes(
     alone = train(child_of(make_recipe, parent, *STOPPABLE, name="alone"), workspace)
     plan = child_of(make_recipe, parent, *STOPPABLE, name="stopped")
     stopped = train_and_stop(plan, workspace)
-    before = read_run(stopped).surgery
+    before = read_run(stopped).vocabulary_extension
     told: list[str] = []
     train(plan, workspace, tell=told.append)
     assert digests(stopped) == digests(alone)
-    assert read_run(stopped).surgery == before == read_run(alone).surgery
+    assert read_run(stopped).vocabulary_extension == before == read_run(alone).vocabulary_extension
     assert not any("new pieces" in line for line in told)
 
 

@@ -121,7 +121,7 @@ def held_out_documents(
     tokenizer, place = load_tokenizer(prepared.tokenizer_path), path_text(prepared.path)
     documents = {}
     for lang in languages or prepared.languages:
-        shard, groups = prepared.shard(lang, "valid"), prepared.groups_of(lang)
+        shard, groups = prepared.shard(lang, "valid"), prepared.groups[lang]
         numbers = scored_documents(shard.bounds, tokens, unseen[lang])[:most].tolist()
         ids = [shard.tokens[shard.bounds[n] : shard.bounds[n + 1] - 1].tolist() for n in numbers]
         texts = tokenizer.decode_batch(ids, skip_special_tokens=False)

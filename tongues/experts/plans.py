@@ -253,7 +253,7 @@ def _round(
                 tied_embeddings=recipe.model.tied_embeddings,
                 new_embeddings=recipe.model.new_embeddings,
                 settings=recipe.train.model_copy(update=changes),
-                part=new.part,
+                cluster=new.part,
             )
         )
     learned = tuple(new.learned for new in news)

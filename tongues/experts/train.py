@@ -36,9 +36,9 @@ from tongues.launch import Launcher
 from tongues.recipe import Recipe
 from tongues.runs import FAILURE, read_run, status_of
 from tongues.study import State, run_all
-from tongues.tokens import Tokens, open_part, open_tokens
+from tongues.tokens import Tokens, open_cluster, open_tokens
 
-__all__ = ["merge", "train_experts", "with_new_pieces"]
+__all__ = ["merge", "train_experts", "with_new_tokens"]
 
 _SAMPLED = 400  # documents that a centre is the mean of
 _HELD_OUT = 4000  # tokens of a language's held-out text that the temperature is fitted on
@@ -220,18 +220,18 @@ def _fit(
     names: list[str] = []  # the language of each sample in turn, "" for a topic
     sizes: list[float] = []  # training tokens of what each expert learned
     for run, expert in zip(made.runs, experts, strict=True):
-        held = open_part(tokens, run.part) if run.part else tokens
+        held = open_cluster(tokens, run.cluster) if run.cluster else tokens
         sizes.append(float(sum(held.counts[lang]["train"]["tokens"] for lang in expert.languages)))
         langs = list(expert.languages)
         if old is not None:
             langs = [lang for lang in langs if lang not in known] or langs
-        groups = [langs] if run.part else [[lang] for lang in langs]
+        groups = [langs] if run.cluster else [[lang] for lang in langs]
         samples.append([_sample(held, group, made.seed) for group in groups])
         names += [group[0] if len(group) == 1 else "" for group in groups]
     if old is None:
         weights, directions = term_directions(tokens, seed=made.seed)
         return fit_router(weights, directions, samples, sizes, names)
-    old = with_new_pieces(old, list(chain(*samples)))
+    old = with_new_tokens(old, list(chain(*samples)))
     fitted = fit_router(np.ones(len(old.vectors)), old.vectors, samples)
     share = 1.0 / (old.k + fitted.k)
     prior = np.concatenate([old.prior * (1 - share * fitted.k), np.full(fitted.k, share)])
@@ -244,7 +244,7 @@ def _fit(
     )
 
 
-def with_new_pieces(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> Router:
+def with_new_tokens(router: Router, samples: Sequence[Sequence[np.ndarray]]) -> Router:
     """The same with a direction for tokens that it knew nothing of, such as those of a new script.
 
     samples: documents of each new centre, which get a dimension each; what was known

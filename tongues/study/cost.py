@@ -113,7 +113,7 @@ def _tried(plan: RunPlan, workspace: Path, threads: int, tokens: Tokens) -> floa
         plan=plan,
         tokens=tokens,
         base=base,
-        lacked=check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None,
+        missing=check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None,
         directory=workspace / "runs" / plan.name,
         processes=Processes(),
         threads=threads,

@@ -1,4 +1,4 @@
-"""How well a tokenizer fits each language, and whether more pieces are worth it."""
+"""How well a tokenizer fits each language, and whether new tokens are worth it."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,24 @@ from tokenizers import Tokenizer, models
 
 from tongues.text.signals.units import units
 from tongues.tokens.extend import extend_tokenizer, shorten
-from tongues.tokens.pieces import piece_bytes, token_bytes, unknown_id
+from tongues.tokens.spelling import token_bytes, token_spellings, unknown_id
 from tongues.tokens.tokenizer import encode, vocabulary_size
 
-__all__ = ["BYTEWISE", "ExtensionAdvice", "Fertility", "advise_extension", "measure"]
-__all__ += ["unused_pieces"]
+__all__ = [
+    "BYTEWISE",
+    "ExtensionAdvice",
+    "Fertility",
+    "advise_extension",
+    "measure",
+    "unused_tokens",
+]
 
-BYTEWISE = 1.25  # bytes per token, under which a language is spelt out and not read
+BYTEWISE = 1.25  # bytes per token, under which the tokenizer falls back to bytes
 
 _SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)  # of extensions that are tried
 _WORTH = 0.2  # of the tokens saved, to extend at all
-_GROWTH = 0.05  # of the tokens saved, to double the new pieces
-_UNSEEN = 5  # one in so many texts is kept from the trial
+_GROWTH = 0.05  # of the tokens saved, to double the new tokens
+_UNSEEN = 5  # every fifth text is not used to extend, but to measure
 _LEAST_SHARED = 2  # groups, to compare what two languages cost
 _TEXTS = 256  # encoded at a time
 
@@ -31,16 +37,12 @@ _Group = tuple[int, int]  # tokens and documents
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fertility:
-    """What a tokenizer makes of a language's text.
+    """Counts of a language's text in tokens.
 
-    words: in scripts that write no spaces between them, characters.
-    unknown: tokens that stand for text the vocabulary cannot spell.
-    partial: tokens that are only a part of a character.
-    multiplier: tokens for each that the reference language needs to say the same, where both
-        have documents of the same groups.
-    uses: how often each id occurs.
-    prepared: bytes per token of all the text to train on, each document's end token included,
-        where `tokens.json` knows it; else the ratio is that of this text.
+    words: in scripts without spaces, characters. unknown: tokens for text that the vocabulary
+    cannot spell. partial: tokens that are a part of a character. multiplier: tokens per token of
+    the reference language in documents of the same groups. uses: of each id. prepared: bytes per
+    token of all training text, end tokens included, where `tokens.json` has it.
     """
 
     bytes: int
@@ -65,7 +67,7 @@ class Fertility:
 
     @property
     def spelt_out(self) -> bool:
-        """Whether the language is spelt nearly byte by byte."""
+        """Whether the tokenizer falls back to bytes for most of the text."""
         return self.bytes / max(self.tokens, 1) < BYTEWISE
 
 
@@ -73,30 +75,30 @@ class Fertility:
 class ExtensionAdvice:
     """Whether to extend a tokenizer for a language.
 
-    curve: bytes per token of unseen text, by the number of pieces added; it begins with none.
-    pieces: the number that is worth it; 0 for leaving the tokenizer as it is.
+    curve: bytes per token of unseen text, by the number of new tokens; it begins with 0.
+    new_tokens: the number that is worth it; 0 for leaving the tokenizer as it is.
     """
 
     curve: dict[int, float]
-    pieces: int
+    new_tokens: int
 
     @property
     def saved(self) -> float:
-        """Share of the tokens that these pieces save."""
-        return 1 - self.curve[0] / self.curve[self.pieces]
+        """Share of the tokens that the new ones save."""
+        return 1 - self.curve[0] / self.curve[self.new_tokens]
 
 
 def measure(
     tokenizer: Tokenizer, documents: Mapping[str, Sequence[tuple[str, str]]], reference: str = "en"
 ) -> dict[str, Fertility]:
     """Encode documents, each a group and a text, of each language, and count."""
-    pieces = piece_bytes(tokenizer)
-    partial = np.array([piece.decode(errors="ignore").encode() != piece for piece in pieces])
+    spellings = token_spellings(tokenizer)
+    partial = np.array([s.decode(errors="ignore").encode() != s for s in spellings])
     unknown = unknown_id(tokenizer)
     uses: dict[str, np.ndarray] = {}
     by_group: dict[str, dict[str, _Group]] = {}
     for lang, some in documents.items():
-        uses[lang], by_group[lang] = _count(tokenizer, some, len(pieces))
+        uses[lang], by_group[lang] = _count(tokenizer, some, len(spellings))
 
     def multiplier(groups: Mapping[str, _Group]) -> float | None:
         """The median over groups of equally many documents in both: others are not the same."""
@@ -120,26 +122,26 @@ def measure(
     }
 
 
-def unused_pieces(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np.ndarray:
-    """Ids of the pieces of two bytes or more that occur in none of the languages."""
+def unused_tokens(tokenizer: Tokenizer, measured: Mapping[str, Fertility]) -> np.ndarray:
+    """Ids of two bytes or more that occur in none of the languages."""
     used = np.sum([fertility.uses for fertility in measured.values()], axis=0)
     return np.flatnonzero((used == 0) & (token_bytes(tokenizer) > 1))
 
 
 def advise_extension(
-    tokenizer: Tokenizer, texts: Sequence[str], keep: Sequence[str]
+    tokenizer: Tokenizer, texts: Sequence[str], preserve: Sequence[str]
 ) -> ExtensionAdvice | None:
-    """Try extensions of a tokenizer for a language; none where it cannot be extended.
+    """Try extensions of a tokenizer for a language; None where it cannot be extended.
 
-    The pieces advised are the most whose last doubling still saves 5 % of the tokens, if they
-    save at least 20 %. `keep` is text that must not change, as in `extend_tokenizer`.
+    Advised are the most tokens whose last doubling still saves 5 % of the text's tokens, if they
+    save at least 20 %. preserve: text that must not change, as in `extend_tokenizer`.
     """
     if not texts or not isinstance(tokenizer.model, models.BPE):
         return None
     seen = [text for number, text in enumerate(texts) if number % _UNSEEN]
     unseen = texts[::_UNSEEN]
     size = sum(len(text.encode()) for text in unseen)
-    most = extend_tokenizer(tokenizer, {"": seen}, keep, _SIZES[-1])
+    most = extend_tokenizer(tokenizer, {"": seen}, preserve, _SIZES[-1])
     curve = {0: size / max(_tokens(tokenizer, unseen), 1)}
     for count in _SIZES:
         if count <= len(most.added):
@@ -154,7 +156,6 @@ def advise_extension(
 def _count(
     tokenizer: Tokenizer, documents: Sequence[tuple[str, str]], size: int
 ) -> tuple[np.ndarray, dict[str, _Group]]:
-    """How often each id occurs, and what each group has."""
     uses = np.zeros(size, dtype=np.int64)
     groups: defaultdict[str, _Group] = defaultdict(lambda: (0, 0))
     for start in range(0, len(documents), _TEXTS):

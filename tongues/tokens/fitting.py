@@ -8,16 +8,15 @@ from tokenizers import Tokenizer
 from tongues.errors import UserError
 from tongues.quantities import show_bytes
 from tongues.ranks import Tell
-from tongues.recipe import Recipe, TokenSettings
+from tongues.recipe import Recipe
 from tongues.text.corpus import Corpus, Selection
-from tongues.tokens.extend import changed_share, extend_tokenizer
+from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.fertility import measure
 from tongues.tokens.tokenizer import (
     load_tokenizer,
     sample_sizes,
     save_tokenizer,
     train_tokenizer,
-    training_memory,
     vocabulary_size,
 )
 
@@ -25,8 +24,6 @@ __all__ = ["make_tokenizer", "sample_documents"]
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _UNKNOWN = 0.01  # share of the tokens
-_UNSEEN = 500_000  # bytes of the languages to keep on which a change is looked for
-_MUCH = 1_000_000_000  # bytes of memory worth a word beforehand
 
 
 def make_tokenizer(
@@ -39,12 +36,24 @@ def make_tokenizer(
         tokenizer = _trained(recipe, corpus, selection, tell)
     else:
         tokenizer = load_tokenizer(base)
-        tell(f"tokenizer of {vocabulary_size(tokenizer)} pieces from {base}")
-        if settings.extend:
-            tokenizer = _extended(tokenizer, settings, corpus, selection, tell)
-    hint = "give it a larger `tokens.vocab_size`, or say `tokens.byte_fallback: allow`"
+        tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from {base}")
+        if extension := settings.extend:
+            texts = {
+                lang: corpus.chosen_texts(
+                    sample_documents(corpus, selection, lang, settings.sample)
+                )
+                for lang in (*extension.languages, *extension.preserve)
+            }
+            target = {lang: texts[lang] for lang in extension.languages}
+            preserve = [text for lang in extension.preserve for text in texts[lang]]
+            extended = extend_tokenizer(tokenizer, target, preserve, extension.new_tokens)
+            added = f"{len(extended.added)} tokens added for {', '.join(extension.languages)}"
+            names = ", ".join(extension.preserve)
+            tell(f"{added}; the text of {names} that was read keeps its tokens")
+            tokenizer = extended.tokenizer
+    hint = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"
     if base:
-        hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or say "
+        hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or set "
         hint += "`tokens.byte_fallback: allow`"
     for lang in corpus.languages:
         texts = corpus.chosen_texts(sample_documents(corpus, selection, lang, _TRIED))
@@ -56,35 +65,10 @@ def make_tokenizer(
             what = f"the tokenizer cannot spell it: {unknown:.1%} of the tokens are unknown"
             raise UserError(what, where=where, hint=hint, code="unknown_text")
         if measured.spelt_out:
-            what = f"the tokenizer spells it out: {measured.bytes_per_token:.2f} bytes per token"
+            what = f"the tokenizer falls back to bytes: {measured.bytes_per_token:.2f} per token"
             raise UserError(what, where=where, hint=hint, code="spelt_out")
     save_tokenizer(tokenizer, place, base)
     return tokenizer
-
-
-def _extended(
-    base: Tokenizer, settings: TokenSettings, corpus: Corpus, selection: Selection, tell: Tell
-) -> Tokenizer:
-    wanted, size = settings.extend, settings.sample
-    assert wanted
-    samples = {
-        lang: sample_documents(corpus, selection, lang, size)
-        for lang in (*wanted.languages, *wanted.preserve)
-    }
-    target = {lang: corpus.chosen_texts(samples[lang]) for lang in wanted.languages}
-    keep = [text for lang in wanted.preserve for text in corpus.chosen_texts(samples[lang])]
-    extended = extend_tokenizer(base, target, keep, wanted.new_tokens)
-    unseen: list[str] = []
-    for lang in wanted.preserve:
-        others = sample_documents(corpus, selection, lang, _UNSEEN, from_end=False)
-        unseen += corpus.chosen_texts(np.setdiff1d(others, samples[lang]))
-    changed = changed_share(base, extended.tokenizer, unseen)
-    kept = f"the text of {', '.join(wanted.preserve)} that it was tried on keeps its tokens"
-    tell(
-        f"{len(extended.added)} pieces added for {', '.join(wanted.languages)}; {kept}"
-        + (f", of other text of it {changed:.3%} change" if unseen else "")
-    )
-    return extended.tokenizer
 
 
 def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -> Tokenizer:
@@ -98,25 +82,20 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
         for name in corpus.languages
     }
     tell(f"training a tokenizer on {show_bytes(sum(sizes.values()))} of text")
-    memory = training_memory(samples, sizes)
-    if memory > _MUCH:
-        tell(f"training the tokenizer takes about {show_bytes(memory)} of memory")
     tokenizer = train_tokenizer(samples, sizes, settings.vocab_size)
     most = show_bytes(max(sizes.values()))
-    tell(f"tokenizer of {vocabulary_size(tokenizer)} pieces from up to {most} per language")
+    tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from up to {most} per language")
     return tokenizer
 
 
-def sample_documents(
-    corpus: Corpus, selection: Selection, lang: str, size: int, *, from_end: bool = True
-) -> np.ndarray:
+def sample_documents(corpus: Corpus, selection: Selection, lang: str, size: int) -> np.ndarray:
     """Numbers of kept documents of a language, together about as large as `size`.
 
-    They are taken from the other end of the order than the held-out ones, or from that one.
+    They are from the other end of the order of hashes than the held-out ones.
     """
     kept = selection.kept[corpus.lang[selection.kept] == corpus.languages.index(lang)]
     order = kept[np.lexsort((corpus.numbers("exact")[kept], selection.component[kept]))]
-    order = order[::-1] if from_end else order
+    order = order[::-1]
     sizes = np.cumsum(corpus.numbers("bytes")[order], dtype=np.int64)
     enough = int(np.searchsorted(sizes, size)) + 1
     return order[:enough]

@@ -1,4 +1,4 @@
-"""Byte-pair encoding while it learns: words in pieces, and the pairs that stand side by side."""
+"""Byte-pair encoding while it is trained: words as tokens, and the counts of adjacent pairs."""
 
 import heapq
 from collections import defaultdict
@@ -11,13 +11,10 @@ Pair = tuple[int, int]
 
 
 class Segmentation:
-    """Weighted words as the pieces that a list of merges leaves of them, as it grows.
+    """Weighted words as tokens by a list of merges, to which merges are added.
 
-    Parameters
-    ----------
-    words: the pieces of each word by the merges so far; changed as merges are added.
-    weights: how much each word counts.
-    merges: the piece that each pair becomes, in the order in which they are applied.
+    words: the tokens of each word; changed as merges are added. weights: how much each word counts.
+    merges: the token that each pair becomes, in the order in which they are applied.
     """
 
     def __init__(
@@ -25,7 +22,7 @@ class Segmentation:
     ) -> None:
         self.words = words
         self._weights = weights
-        self._made = dict(merges)
+        self._merged = dict(merges)
         self._rank = {pair: rank for rank, pair in enumerate(merges)}
         self._counts: defaultdict[Pair, int] = defaultdict(int)
         self._where: defaultdict[Pair, list[int]] = defaultdict(list)
@@ -38,7 +35,7 @@ class Segmentation:
         self._push()
 
     def heaviest(self) -> tuple[Pair, int] | None:
-        """The pair that stands side by side most often, and its weight."""
+        """The most frequent adjacent pair, and its weight."""
         while self._heap:
             negative, pair = self._heap[0]
             count = self._counts[pair]
@@ -49,17 +46,17 @@ class Segmentation:
                 heapq.heappush(self._heap, (-count, pair))
         return None
 
-    def pass_over(self) -> None:
-        """Leave the heaviest pair as it is."""
+    def skip(self) -> None:
+        """Skip the heaviest pair."""
         heapq.heappop(self._heap)
 
     def offer(self, numbers: Iterable[int]) -> None:
-        """Words that may become whole, by their numbers."""
+        """Words that may become one token, by their numbers."""
         self._wholes = [(-self._saved(number), number) for number in numbers]
         heapq.heapify(self._wholes)
 
     def heaviest_word(self) -> tuple[int, int] | None:
-        """The offered word that saves most by becoming one piece, and how much it saves."""
+        """The offered word that saves most tokens by becoming one, and how much it saves."""
         while self._wholes:
             negative, number = self._wholes[0]
             saved = self._saved(number)
@@ -70,20 +67,20 @@ class Segmentation:
                 heapq.heappush(self._wholes, (-saved, number))
         return None
 
-    def merge(self, pair: Pair, piece: int) -> None:
-        """Make `pair` into `piece` wherever the merges before leave it side by side."""
+    def merge(self, pair: Pair, token: int) -> None:
+        """Make `pair` into `token` wherever the earlier merges leave it adjacent."""
         self._rank[pair] = len(self._rank)
-        self._made[pair] = piece
+        self._merged[pair] = token
         for number in self._where.pop(pair):
             self._settle(number)
         self._push()
 
-    def make_whole(self, number: int, piece: int) -> None:
-        """Make a word one piece, whatever the merges say."""
+    def make_whole(self, number: int, token: int) -> None:
+        """Make a word one token, whatever the merges are."""
         word, weight = self.words[number], self._weights[number]
         for pair in pairwise(word):
             self._counts[pair] -= weight
-        word[:] = [piece]
+        word[:] = [token]
 
     def _saved(self, number: int) -> int:
         return (len(self.words[number]) - 1) * self._weights[number]
@@ -100,15 +97,15 @@ class Segmentation:
     def _join(self, number: int, place: int) -> None:
         word, weight, counts = self.words[number], self._weights[number], self._counts
         left, right = word[place], word[place + 1]
-        piece = self._made[left, right]
+        token = self._merged[left, right]
         counts[left, right] -= weight
         if place > 0:
             counts[word[place - 1], left] -= weight
-            self._add((word[place - 1], piece), number)
+            self._add((word[place - 1], token), number)
         if place + 2 < len(word):
             counts[right, word[place + 2]] -= weight
-            self._add((piece, word[place + 2]), number)
-        word[place : place + 2] = [piece]
+            self._add((token, word[place + 2]), number)
+        word[place : place + 2] = [token]
 
     def _add(self, pair: Pair, number: int) -> None:
         self._counts[pair] += self._weights[number]

@@ -1,12 +1,11 @@
-"""The deal: which window of which language every sample of a run is.
+"""The sampling order of a run: which window of which language every sample is.
 
-It is a pure function of the sample's number, so a run resumes anywhere from its step alone,
-and a larger budget begins with the samples of a smaller one. Where shares change on the way, it is
-one of the number and of the changes.
+It is a pure function of the sample's number and of the phases, so a run resumes anywhere from its
+step alone, and a larger budget begins with the samples of a smaller one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -15,12 +14,22 @@ from tongues.errors import UserError, nearest
 from tongues.randomness import derive_seed
 from tongues.text.signals.units import scramble
 
-__all__ = ["Course", "Mixture", "Stage"]
+__all__ = ["Mixture", "Phase"]
 
 _LONGEST_PERIOD = 2**16
 _ROUNDS = 4
 _BLOCK = 4096  # samples
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+_Period = tuple[np.ndarray, np.ndarray, np.ndarray]  # languages in order, ranks, counts
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Shares by language that hold from a batch on, counted from 0."""
+
+    batch: int
+    shares: Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,91 +39,90 @@ class Mixture:
     Parameters
     ----------
     sources: the training tokens of each language, one-dimensional.
-    shares: share of the samples of each language that is dealt; adds up to 1. At any time
-        the samples dealt of a language are less than one off its share. (Shares are whole
-        numbers of a period of up to 65,536 samples, which is exact for 5% and for a third.)
+    shares: share of the samples of each language before the first phase; adds up to 1. The number
+        of samples of a language is always less than one off its share. (Shares are whole numbers
+        of a period of up to 65,536 samples, which is exact for 5% and for a third.)
     context: tokens that a sample predicts; windows overlap by the one token between them.
-    seed: orders the windows, anew in each epoch.
-    before: samples of a language that were dealt before the first; none where it is not named.
+    seed: orders the windows of each epoch.
+    samples: of a batch.
+    phases: changes of the shares, by rising batch; the last one of a batch holds. Each language
+        continues with its next window, so none is repeated before all of them were used.
     """
 
     sources: Mapping[str, np.ndarray]
     shares: Mapping[str, float]
     context: int
     seed: int
-    before: Mapping[str, int] = field(default_factory=dict)
+    samples: int = 1
+    phases: Sequence[Phase] = ()
 
     def __post_init__(self) -> None:
-        for lang, share in self.shares.items():
-            if lang not in self.sources:
-                raise UserError(f"no tokens of `{lang}`", hint=nearest(lang, self.sources))
-            if share < 0:
-                raise UserError(f"the share of `{lang}` is negative")
-            if share > 0 and len(self.sources[lang]) <= self.context:
-                count = len(self.sources[lang])
-                reason = f"{count} tokens of `{lang}` are no window of {self.context} + 1"
-                raise UserError(reason, hint="give it more text or lower the context")
-        total = sum(self.shares.values())
-        if abs(total - 1) > 1e-5:
-            raise UserError(f"the shares add up to {total:.6g}, not 1")
+        for shares in (self.shares, *(phase.shares for phase in self.phases)):
+            for lang, share in shares.items():
+                if lang not in self.sources:
+                    raise UserError(f"no tokens of `{lang}`", hint=nearest(lang, self.sources))
+                if share < 0:
+                    raise UserError(f"the share of `{lang}` is negative")
+                if share > 0 and len(self.sources[lang]) <= self.context:
+                    count = len(self.sources[lang])
+                    what = f"{count} tokens of `{lang}` do not fill a window of {self.context} + 1"
+                    raise UserError(what, hint="give it more text or lower the context")
+            total = sum(shares.values())
+            if abs(total - 1) > 1e-5:
+                raise UserError(f"the shares add up to {total:.6g}, not 1")
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """The languages that are dealt, sorted."""
-        return tuple(sorted(lang for lang, share in self.shares.items() if share > 0))
+        """The languages with a share in any phase, sorted."""
+        every = (self.shares, *(phase.shares for phase in self.phases))
+        return tuple(sorted({lang for shares in every for lang in shares if shares[lang] > 0}))
 
-    def batch(self, step: int, samples: int) -> np.ndarray:
-        """The tokens of a step, counted from 0: int64 of shape [samples, context + 1]."""
-        source, window = self._places(step * samples, samples)
-        tokens = np.empty((samples, self.context + 1), dtype=np.int64)
-        for number, view in enumerate(self._views):
-            chosen = source == number
+    def batch(self, number: int) -> np.ndarray:
+        """The tokens of a batch, counted from 0: int64 of shape [samples, context + 1]."""
+        block, begin = divmod(number * self.samples, _BLOCK)
+        end = begin + self.samples
+        if end > _BLOCK:
+            source, _, window = self.locate(np.arange(begin, end) + block * _BLOCK)
+        else:  # small batches are located many at a time
+            if block not in self._located:
+                located = self.locate(np.arange(block * _BLOCK, (block + 1) * _BLOCK))
+                self._located.clear()
+                self._located[block] = located
+            source, _, window = (part[begin:end] for part in self._located[block])
+        tokens = np.empty((self.samples, self.context + 1), dtype=np.int64)
+        for index, view in enumerate(self._views):
+            chosen = source == index
             tokens[chosen] = view[window[chosen]]
         return tokens
 
-    def _places(self, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Source and window of `count` samples; small batches are located many at a time."""
-        block, begin = divmod(first, _BLOCK)
-        if begin + count > _BLOCK:
-            source, _, window = self.locate(np.arange(first, first + count))
-            return source, window
-        if block not in self._located:
-            source, _, window = self.locate(np.arange(block * _BLOCK, (block + 1) * _BLOCK))
-            self._located.clear()
-            self._located[block] = source, window
-        source, window = self._located[block]
-        return source[begin : begin + count], window[begin : begin + count]
-
     def locate(self, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Source (index into `languages`), epoch and window of samples by their numbers."""
-        order, rank, per_period = self._period
-        place = samples % len(order)
-        source = order[place]
-        drawn = samples // len(order) * per_period[source] + rank[place] + self._before[source]
+        source, drawn = np.empty_like(samples), np.empty_like(samples)
+        phase_of = np.searchsorted([start for start, _, _ in self._phases], samples, "right") - 1
+        for phase in np.unique(phase_of):
+            start, (order, rank, per_period), before = self._phases[phase]
+            here = phase_of == phase
+            period, place = np.divmod(samples[here] - start, len(order))
+            source[here] = index = order[place]
+            drawn[here] = period * per_period[index] + rank[place] + before[index]
         windows = self._windows[source]
         epoch, position = np.divmod(drawn, windows)
         keys = scramble(self._keys[source] + epoch.astype(np.uint64) * _GOLDEN)
-        window = _permute(position, windows, keys)
-        return source, epoch, window
+        return source, epoch, _permute(position, windows, keys)
 
-    def dealt(self, samples: int) -> dict[str, int]:
-        """How many of the first `samples` samples are of each language."""
-        order, _, per_period = self._period
-        periods, rest = divmod(samples, len(order))
-        counts = periods * per_period + np.bincount(order[:rest], minlength=len(per_period))
-        return dict(zip(self.languages, counts.tolist(), strict=True))
+    def counts(self, batches: int) -> dict[str, int]:
+        """Samples of each language in the first `batches` batches."""
+        samples = batches * self.samples
+        phase = next(phase for phase in reversed(self._phases) if phase[0] <= samples)
+        return dict(zip(self.languages, _counts(phase, samples).tolist(), strict=True))
 
-    def epochs(self, samples: int) -> dict[str, float]:
-        """How often each language's text is seen by the first `samples` samples."""
-        return self.passes(self.dealt(samples))
-
-    def passes(self, dealt: Mapping[str, int]) -> dict[str, float]:
-        """How often each language's text is seen by so many samples of it."""
-        windows = zip(self.languages, self._windows.tolist(), strict=True)
-        return {lang: dealt[lang] / count for lang, count in windows}
+    def epochs(self, batches: int) -> dict[str, float]:
+        """How often each language's text is read by the first `batches` batches."""
+        counts, windows = self.counts(batches), self._windows.tolist()
+        return {lang: counts[lang] / n for lang, n in zip(self.languages, windows, strict=True)}
 
     @cached_property
-    def _located(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    def _located(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         return {}  # the block of samples that was located last, by its number
 
     @cached_property
@@ -130,89 +138,40 @@ class Mixture:
         return np.array([len(view) for view in self._views])
 
     @cached_property
-    def _before(self) -> np.ndarray:
-        return np.array([self.before.get(lang, 0) for lang in self.languages])
-
-    @cached_property
     def _keys(self) -> np.ndarray:
         seeds = [derive_seed(self.seed, lang) for lang in self.languages]
         return np.array(seeds, dtype=np.uint64)
 
     @cached_property
-    def _period(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The recurring order of sources, each one's rank among its own, samples per period."""
-        return _period_of(tuple(self.shares[lang] for lang in self.languages))
+    def _phases(self) -> list[tuple[int, _Period, np.ndarray]]:
+        """First sample, period and earlier samples of each language, of every phase."""
+        before, phases = np.zeros(len(self.languages), np.int64), []
+        for change in (Phase(0, self.shares), *self.phases):
+            start = change.batch * self.samples
+            if phases:
+                before = _counts(phases[-1], start)
+            shares = tuple(change.shares.get(lang, 0.0) for lang in self.languages)
+            phases.append((start, _period(shares), before))
+        return phases
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Shares by language that hold from a batch on, counted from 0."""
-
-    batch: int
-    shares: Mapping[str, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Course:
-    """A mixture's batches where its shares change on the way.
-
-    Each language's windows go on where the stage before left them: none is dealt twice before all
-    of them were.
-
-    mixture: what is dealt until the first stage. stages: by rising batch; several of one batch
-        stand for the last of them. samples: of a batch.
-    """
-
-    mixture: Mixture
-    stages: Sequence[Stage]
-    samples: int
-
-    def batch(self, number: int) -> np.ndarray:
-        """The tokens of a batch, counted from 0: int64 of shape [samples, context + 1]."""
-        begun, mixture = self._at(number)
-        return mixture.batch(number - begun, self.samples)
-
-    def shares(self, number: int) -> Mapping[str, float]:
-        """The shares of a batch."""
-        return self._at(number)[1].shares
-
-    def dealt(self, batches: int) -> dict[str, int]:
-        """How many samples of the first `batches` batches are of each language."""
-        begun, mixture = self._at(batches)
-        return _together(mixture.before, mixture.dealt((batches - begun) * self.samples))
-
-    def epochs(self, batches: int) -> dict[str, float]:
-        """How often each language's text is seen by the first `batches` batches."""
-        return self.mixture.passes(self.dealt(batches))
-
-    def _at(self, number: int) -> tuple[int, Mixture]:
-        """The batch at which the stage of a batch begins, and its mixture."""
-        return next(row for row in reversed(self._mixtures) if row[0] <= number)
-
-    @cached_property
-    def _mixtures(self) -> list[tuple[int, Mixture]]:
-        found = [(0, self.mixture)]
-        for stage in self.stages:
-            begun, last = found[-1]
-            since = last.dealt((stage.batch - begun) * self.samples)
-            before = _together(last.before, since)
-            found.append((stage.batch, replace(last, shares=stage.shares, before=before)))
-        return found
-
-
-def _together(before: Mapping[str, int], since: Mapping[str, int]) -> dict[str, int]:
-    """The sum by language, of which some may pause for a stage."""
-    return {lang: before.get(lang, 0) + since.get(lang, 0) for lang in {**before, **since}}
+def _counts(phase: tuple[int, _Period, np.ndarray], samples: int) -> np.ndarray:
+    """Samples of each language among the first `samples`, which end in this phase."""
+    start, (order, _, per_period), before = phase
+    periods, rest = divmod(samples - start, len(order))
+    return before + periods * per_period + np.bincount(order[:rest], minlength=len(per_period))
 
 
 @lru_cache(maxsize=64)
-def _period_of(shares: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Order, ranks and counts of a period with these shares."""
-    per_period = _whole_shares(np.array(shares))
-    order = _deal(per_period)
+def _period(shares: tuple[float, ...]) -> _Period:
+    """The recurring order of sources, each sample's rank within its source, counts per period."""
+    per_period = np.zeros(len(shares), np.int64)
+    positive = np.flatnonzero(np.array(shares) > 0)
+    per_period[positive] = _whole_shares(np.array(shares)[positive])
+    order = positive[_spread(per_period[positive])]
     rank = np.empty_like(order)
-    for number, count in enumerate(per_period):
-        rank[order == number] = np.arange(count)
+    for index, count in enumerate(per_period):
+        rank[order == index] = np.arange(count)
     return order, rank, per_period
 
 
@@ -233,11 +192,11 @@ def _whole_shares(shares: np.ndarray) -> np.ndarray:
     return np.round(ideal[best]).astype(np.int64)
 
 
-def _deal(counts: np.ndarray) -> np.ndarray:
+def _spread(counts: np.ndarray) -> np.ndarray:
     """Order a period so that after n samples each source has its share of n, less than one off.
 
     A source's next sample may come once its share has begun it and must before its share
-    has passed it; dealing the earliest deadline first always succeeds (Tijdeman, 1980).
+    has passed it; taking the earliest deadline first always succeeds (Tijdeman, 1980).
     """
     wanted = counts.tolist()
     period = sum(wanted)

@@ -1,7 +1,7 @@
-"""From text to tokens on disk, in four stages that each go on where they were interrupted.
+"""From text to tokens on disk, in four stages that each resume where they were interrupted.
 
-read (by pieces) → select (in one process) → encode (by parts) → write (by languages). A stage's
-share of work is the same whatever the number of ranks, and so are the bytes.
+read (by file) → select (in one process) → encode (by shard) → write (by language). The bytes are
+the same for any number of ranks.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ __all__ = ["STAGES", "check_tokens", "prepare_tokens", "run_stage"]
 _LAYOUT = 2  # raised when the same settings give other bytes than before
 _SMALL = 20_000_000  # bytes of text that are not worth a second process
 
-# Each stage, and whether its work is shared out among ranks.
+# Each stage, and whether ranks share its work.
 STAGES = {"read": True, "select": False, "encode": True, "write": True, "finish": False}
 
 
@@ -58,14 +58,12 @@ def prepare_tokens(
     ranks: int | None = None,
     launcher: Launcher | None = None,
 ) -> Path:
-    """Make the tokens of a recipe's text in `workspace/tokens/<recipe.name>` and return it.
+    """Prepare a recipe's tokens in `workspace/tokens/<recipe.name>` and return that folder.
 
-    What was read, measured and decided on the way is kept in `workspace/corpus/<recipe.name>`;
-    interrupted, the same call goes on from there. Groups of documents that are held out in one
-    language are held out in all. What was made from the same text and settings is left as it
-    is; from others, it is an error unless `overwrite`. `progress` is given lines for the user to
-    read. `ranks` processes share the work, by default one a core of this machine; `launcher` starts
-    them elsewhere.
+    Safe to interrupt: the next call resumes from `workspace/corpus/<recipe.name>`. Tokens of the
+    same text and settings are kept; of others, they are an error unless `overwrite`. progress: gets
+    lines for the user. ranks: processes that share the work, by default one a core; launcher:
+    starts them elsewhere.
     """
     pieces = check_text(recipe.text)
     path, corpus = workspace / "tokens" / recipe.name, workspace / "corpus" / recipe.name
@@ -74,15 +72,15 @@ def prepare_tokens(
             (piece.lang, [(path_text(path), content_hash(path)) for path in piece.paths])
             for piece in pieces
         ]
-        before, made_from = read_manifest(path)["made_from"], _made_from(recipe, contents)
-        if before == made_from:
+        before, inputs = read_manifest(path)["inputs"], _inputs(recipe, contents)
+        if before == inputs:
             progress(f"{path}: made from the same text and settings, nothing to do")
             if (corpus / "work").exists():
                 with only_one(corpus):
                     remove_directory(corpus / "work")  # left by a kill at the very end
             return path
-        reason = f"made from other text or settings: {_difference(before, made_from)}"
-        hint = "make it anew with `--overwrite`, or give the recipe another name"
+        reason = f"made from other text or settings: {_difference(before, inputs)}"
+        hint = "replace it with `--overwrite`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
     if ranks is None:
         sizes = text_bytes(pieces).values()
@@ -107,7 +105,7 @@ def prepare_tokens(
 def run_stage(
     rank: Rank, tell: Tell, stage: str, recipe: Recipe, workspace: Path, pieces: Sequence[Piece]
 ) -> None:
-    """Do a rank's share of a stage whose predecessors are finished; what is done is skipped."""
+    """Do a rank's share of a stage; finished work is skipped."""
     folder = workspace / "corpus" / recipe.name
     work = folder / "work"
     if stage == "read":
@@ -134,7 +132,7 @@ def run_stage(
 def check_tokens(recipe: Recipe, workspace: Path) -> None:
     """Refuse tokens that are missing, or were made with other settings than the recipe's."""
     path = workspace / "tokens" / recipe.name
-    before = read_manifest(path)["made_from"]
+    before = read_manifest(path)["inputs"]
     now = _settings(recipe)
     if any(before.get(section) != now[section] for section in now):
         reason = f"made from other settings: {_difference({k: before[k] for k in now}, now)}"
@@ -146,10 +144,10 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
     return recipe.model_dump(mode="json", include={"text", "tokens"})
 
 
-def _made_from(
+def _inputs(
     recipe: Recipe, contents: Sequence[tuple[str, Sequence[tuple[str, str]]]]
 ) -> dict[str, Any]:
-    """All that the tokens depend on, in JSON; contents: a language, files and hashes, by pieces."""
+    """All that the tokens depend on, in JSON; contents: of each source, language and hashes."""
     files: dict[str, dict[str, str]] = {lang: {} for lang in recipe.text.languages}
     for lang, hashes in contents:
         files[lang] |= dict(hashes)
@@ -157,14 +155,13 @@ def _made_from(
     tokenizer = {file.name: file_hash(file) for file in tokenizer_files(base)}
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
     tools = [*find_benchmarks(recipe.text), *identifier]
-    languages = list(recipe.text.languages)  # their order too decides what a made one tells
-    made_from = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}
-    made_from |= {"files": files, "tokenizer": tokenizer}
-    return made_from | {"tools": {path_text(path): file_hash(path) for path in tools}}
+    languages = list(recipe.text.languages)  # their order decides the text of synthetic ones
+    inputs = {"layout": _LAYOUT, "languages": languages, **_settings(recipe)}
+    inputs |= {"files": files, "tokenizer": tokenizer}
+    return inputs | {"tools": {path_text(path): file_hash(path) for path in tools}}
 
 
 def _select(recipe: Recipe, corpus: Corpus, pieces: Sequence[Piece], tell: Tell) -> None:
-    """Decide what is kept, and make the tokenizer."""
     named = {piece.folder(corpus.path) for piece in pieces}
     for folder in corpus.path.glob("*/*/"):  # text that the recipe no longer names
         if (folder / "piece.json").exists() and folder not in named:
@@ -172,9 +169,9 @@ def _select(recipe: Recipe, corpus: Corpus, pieces: Sequence[Piece], tell: Tell)
     write_selection(recipe.text, corpus, pieces, tell)
     check_selection(corpus)
     work = corpus.path / "work"
-    made_from = _made_from(recipe, [(mark["lang"], mark["content"]) for mark in corpus.pieces])
-    mark, there = work / "made_from.json", (work / "vocabulary.json").exists()
-    if there and mark.exists() and read_json(mark) == made_from and (work / "tokens").exists():
+    inputs = _inputs(recipe, [(mark["lang"], mark["content"]) for mark in corpus.pieces])
+    mark, there = work / "inputs.json", (work / "vocabulary.json").exists()
+    if there and mark.exists() and read_json(mark) == inputs and (work / "tokens").exists():
         return
     remove_directory(work)
     with whole_directory(work) as aside:
@@ -182,30 +179,29 @@ def _select(recipe: Recipe, corpus: Corpus, pieces: Sequence[Piece], tell: Tell)
         tokenizer = make_tokenizer(recipe, corpus, selection, aside / "tokens", tell)
         size, end = vocabulary_size(tokenizer), end_id(tokenizer, aside / "tokens")
         write_json(aside / "vocabulary.json", {"size": size, "end_id": end})
-        write_json(aside / "made_from.json", made_from)
+        write_json(aside / "inputs.json", inputs)
 
 
 def _finish(recipe: Recipe, folder: Path, path: Path, tell: Tell) -> None:
-    """Put what was written in its place, described."""
     work = folder / "work"
     place, vocabulary = work / "tokens", read_json(work / "vocabulary.json")
-    made_from = read_json(work / "made_from.json")
-    about = read_summary(folder)["languages"]
+    inputs = read_json(work / "inputs.json")
+    summary = read_summary(folder)["languages"]
     written = {lang: read_json(counts_path(folder, lang)) for lang in recipe.text.languages}
     manifest = Manifest(
-        fingerprint=fingerprint(made_from),
-        made_from=made_from,
+        fingerprint=fingerprint(inputs),
+        inputs=inputs,
         vocabulary_size=vocabulary["size"],
         end_id=vocabulary["end_id"],
         tokenizer_sha256=file_hash(place / "tokenizer.json"),
-        languages={lang: each["counts"] for lang, each in written.items()},
-        held_out={lang: each["held_out"] for lang, each in written.items()},
-        groups={lang: each["groups"] for lang, each in written.items()},
-        foreign={lang: about[lang]["inside"] for lang in written},
+        languages={lang: part["counts"] for lang, part in written.items()},
+        held_out={lang: part["held_out"] for lang, part in written.items()},
+        groups={lang: part["groups"] for lang, part in written.items()},
+        foreign={lang: summary[lang]["inside"] for lang in written},
     )
     write_json(place / "tokens.json", manifest)
     for lang, splits in manifest["languages"].items():
-        train, valid, inside = splits["train"], splits["valid"], about[lang]["inside"] or {}
+        train, valid, inside = splits["train"], splits["valid"], summary[lang]["inside"] or {}
         line = f"{lang}: {train['documents'] + valid['documents']} documents, "
         line += f"{show_count(train['tokens'])} tokens to train on, "
         line += f"{show_count(valid['tokens'])} held out, "
@@ -221,7 +217,6 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Tell) -> None:
 
 
 def _difference(before: Any, now: Any) -> str:
-    """The first few settings that differ, as `key: before → now`."""
     left, right = _flat(before), _flat(now)
     shown = [
         f"`{key}`: {left.get(key, 'absent')!s:.40} → {right.get(key, 'absent')!s:.40}"
@@ -233,7 +228,6 @@ def _difference(before: Any, now: Any) -> str:
 
 
 def _flat(value: Any, key: str = "") -> dict[str, Any]:
-    """Nested settings as one level of dotted keys."""
     if not isinstance(value, dict):
         return {key: value}
     inner = (_flat(item, f"{key}.{name}".lstrip(".")) for name, item in value.items())

@@ -70,7 +70,7 @@ def open_shard(place: Path) -> Shard:
             raise ValueError("its index is of other tokens")
         tokens = np.memmap(data, dtype, mode="r") if bounds[-1] else np.empty(0, dtype)
     except (OSError, ValueError, KeyError, struct.error) as error:
-        reason = f"is no whole token shard ({error})"
+        reason = f"is not a complete token shard ({error})"
         raise UserError(reason, where=str(data), hint="prepare again with `--overwrite`") from None
     return Shard(tokens, bounds)
 

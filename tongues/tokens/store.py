@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, read_json
-from tongues.tokens.pieces import token_bytes
 from tongues.tokens.shards import Shard, open_shard
+from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import load_tokenizer
 
-__all__ = ["Counts", "Manifest", "Split", "Tokens", "open_part", "open_tokens", "read_manifest"]
+__all__ = ["Counts", "Manifest", "Split", "Tokens", "open_cluster", "open_tokens", "read_manifest"]
 
 Split = Literal["train", "valid"]
 
@@ -30,27 +30,27 @@ class Counts(TypedDict):
 class Manifest(TypedDict):
     """`tokens.json`."""
 
-    fingerprint: str  # of `made_from`
-    made_from: dict[str, Any]  # the settings, and the size and SHA-256 of every text file
+    fingerprint: str  # of `inputs`
+    inputs: dict[str, Any]  # the settings, and the size and SHA-256 of every text file
     vocabulary_size: int
     end_id: int  # closes every document
     tokenizer_sha256: str
     languages: dict[str, dict[Split, Counts]]
     held_out: dict[str, list[str]]  # hashes, in hex, of the components held out of each
-    groups: NotRequired[dict[str, list[str]]]  # the component of each held-out document
+    groups: dict[str, list[str]]  # the component of each held-out document
     foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
-    """The tokens of several languages, memory-mapped, with the tokenizer that made them."""
+    """The tokens of several languages, memory-mapped."""
 
     path: Path
     fingerprint: str
     vocabulary_size: int
     end_id: int  # closes every document
     held_out: Mapping[str, list[str]]  # hashes of the components held out of each
-    groups: Mapping[str, list[str]]  # of each held-out document, where that is known
+    groups: Mapping[str, list[str]]  # of each held-out document: shared with its translations
     foreign: Mapping[str, dict[str, float] | None]  # shares of other languages found inside
     token_bytes: np.ndarray  # bytes of text per token id; 0 for the end token
     counts: Mapping[str, Mapping[Split, Counts]]
@@ -74,16 +74,6 @@ class Tokens:
         """The held-out tokens, one-dimensional."""
         return self.shard(lang, "valid").tokens
 
-    def groups_of(self, lang: str) -> list[str]:
-        """Of each held-out document what it belongs to, in all languages: its translations, copies.
-
-        Tokens that were prepared before that was kept tell nothing: each stands for itself.
-        """
-        if lang in self.groups:
-            return self.groups[lang]
-        count = self.counts[lang]["valid"]["documents"]
-        return [f"{self.path.name}/{lang}/{number}" for number in range(count)]
-
     def shard(self, lang: str, split: Split) -> Shard:
         """The tokens of a split with the bounds of its documents."""
         if lang not in self.counts:
@@ -106,7 +96,7 @@ def open_tokens(path: Path) -> Tokens:
             shard = open_shard(path / lang / split)
             held = len(shard.bounds) - 1, len(shard.tokens)
             if held != (counts["documents"], counts["tokens"]):
-                raise _damaged(path, f"`{lang}/{split}.bin` does not hold what `tokens.json` says")
+                raise _damaged(path, f"`{lang}/{split}.bin` does not match `tokens.json`")
             shards[lang, split] = shard
     return Tokens(
         path=path,
@@ -114,7 +104,7 @@ def open_tokens(path: Path) -> Tokens:
         vocabulary_size=manifest["vocabulary_size"],
         end_id=manifest["end_id"],
         held_out=manifest["held_out"],
-        groups=manifest.get("groups", {}),
+        groups=manifest["groups"],
         foreign=manifest["foreign"],
         token_bytes=token_bytes(tokenizer),
         counts=manifest["languages"],
@@ -122,23 +112,23 @@ def open_tokens(path: Path) -> Tokens:
     )
 
 
-def open_part(tokens: Tokens, part: str) -> Tokens:
-    """The same with the training text of one part of a division alone, `<division>/<number>`.
+def open_cluster(tokens: Tokens, cluster: str) -> Tokens:
+    """The tokens with the training text of one cluster of a partition, `<partition>/<number>`.
 
     Held-out text is that of all, so losses compare.
     """
-    folder, number = (tokens.path / "parts" / part).parent, part.rpartition("/")[2]
+    folder, number = (tokens.path / "clusters" / cluster).parent, cluster.rpartition("/")[2]
     try:
-        held: dict[str, Counts] = read_json(folder / "counts.json")[number]
+        trained: dict[str, Counts] = read_json(folder / "counts.json")[number]
     except (OSError, ValueError, KeyError):
-        what, hint = f"there is no part `{part}` of these tokens", "make the partition again"
+        what, hint = f"there is no cluster `{cluster}` of these tokens", "partition again"
         raise UserError(what, where=str(folder), hint=hint) from None
     counts = {
-        lang: {"train": held[lang], "valid": splits["valid"]} if lang in held else splits
+        lang: {"train": trained[lang], "valid": splits["valid"]} if lang in trained else splits
         for lang, splits in tokens.counts.items()
     }
-    own = {(lang, "train"): open_shard(folder / number / lang / "train") for lang in held}
-    return replace(tokens, counts=counts, shards={**tokens.shards, **own})
+    shards = {(lang, "train"): open_shard(folder / number / lang / "train") for lang in trained}
+    return replace(tokens, counts=counts, shards={**tokens.shards, **shards})
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -153,7 +143,7 @@ def read_manifest(path: Path) -> Manifest:
     except (OSError, ValueError) as error:
         raise _damaged(path, f"`tokens.json` cannot be read ({error})") from None
     if not isinstance(manifest, dict) or not manifest.keys() >= Manifest.__required_keys__:
-        raise _damaged(path, "`tokens.json` is not a whole description of tokens")
+        raise _damaged(path, "`tokens.json` is incomplete")
     return Manifest(**manifest)
 
 

@@ -1,8 +1,7 @@
-"""The tokenizer: byte-level BPE trained on the languages' text, or any taken from elsewhere."""
+"""The tokenizer: byte-level BPE trained on the languages' text, or any other."""
 
-import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -13,23 +12,27 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from tongues.errors import UserError
 from tongues.files import read_json, write_json, write_text
 
-__all__ = ["END", "END_ID", "encode", "end_id", "load_tokenizer", "sample_sizes"]
-__all__ += ["save_tokenizer", "tokenizer_files", "train_tokenizer", "training_memory"]
-__all__ += ["vocabulary_size"]
+__all__ = [
+    "END",
+    "END_ID",
+    "encode",
+    "end_id",
+    "load_tokenizer",
+    "sample_sizes",
+    "save_tokenizer",
+    "tokenizer_files",
+    "train_tokenizer",
+    "vocabulary_size",
+]
 
-END = "<|end|>"  # ends a document and so stands before the next
+END = "<|end|>"  # ends a document and so comes before the next
 END_ID = 0  # of a tokenizer trained here
 
 # Words with their vowel signs (many scripts need the marks), up to three digits, the rest.
 _WORDS = r" ?[\p{L}\p{M}]+| ?\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 
-# What ends a document in well-known tokenizers that do not say so, the likeliest first.
+# What ends a document where no settings name it, the most common first.
 _KNOWN_ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|end|>", "<|eos|>")
-
-# The trainer's memory, measured: of each byte of a distinct word, and besides.
-_BYTES_PER_DISTINCT = 105
-_TRAINING_FLOOR = 10_000_000
-_COUNTED = 1_000_000  # bytes of a language whose distinct words are counted to foretell it
 
 # A tokenizer's own settings; its other files hold the vocabulary again, from before an extension.
 _NAME_THE_END = ("tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
@@ -39,9 +42,9 @@ _SETTINGS = (*_NAME_THE_END, "chat_template.jinja", "chat_template.json")
 def sample_sizes(available: Mapping[str, int], size: int, sampling: float) -> dict[str, int]:
     """Bytes of each language to train a tokenizer on.
 
-    `available` is the bytes there are. The largest language gives `size` or all it has, the
-    others a share of that by their own size to the power `sampling`: 0 for equal amounts, 1
-    for amounts as the languages' sizes. An amount may be more than there is: it is repeated.
+    available: bytes of text. The largest language gives `size` or all it has, the others a share of
+    that by their own size to the power `sampling`: 0 for equal amounts, 1 for proportional ones. An
+    amount may be more than is available: the text is repeated.
     """
     most = max(available.values(), default=0)
     full = min(size, most)
@@ -56,10 +59,15 @@ def train_tokenizer(
 ) -> Tokenizer:
     """Train on `sizes` bytes of each language's sample; a smaller sample is repeated.
 
-    The vocabulary is smaller than asked for if the text yields no more pieces.
+    The vocabulary is smaller than `vocabulary` if the text yields no more tokens.
     """
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = _into_words()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_WORDS), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
@@ -71,22 +79,6 @@ def train_tokenizer(
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.encode_special_tokens = True
     return tokenizer
-
-
-def training_memory(samples: Mapping[str, list[str]], sizes: Mapping[str, int]) -> int:
-    """Bytes of memory that `train_tokenizer` will need, besides the samples themselves.
-
-    It goes by the distinct words, which are counted in the first megabyte of each language
-    and foretold for the rest from how they grew there.
-    """
-    distinct = 0.0
-    for lang, sample in samples.items():
-        there = min(sizes[lang], sum(len(text.encode()) for text in sample))
-        counted = min(there, _COUNTED)
-        half, whole = (_distinct(_exactly(sample, size)) for size in (counted // 2, counted))
-        growth = math.log2(whole / half) if half else 0.0
-        distinct += whole * (there / max(counted, 1)) ** growth
-    return _TRAINING_FLOOR + round(_BYTES_PER_DISTINCT * distinct)
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -105,7 +97,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises nothing narrower
         hint = "if `tongues prepare` made it, prepare again with `--overwrite`"
-        raise UserError(f"is no tokenizer ({error})", where=str(file), hint=hint) from None
+        raise UserError(f"is not a tokenizer ({error})", where=str(file), hint=hint) from None
     if not isinstance(tokenizer.model, models.BPE | models.Unigram):
         reason = f"is a {type(tokenizer.model).__name__} tokenizer, which cannot spell every text"
         raise UserError(reason, where=str(file), hint="take one of kind BPE or Unigram")
@@ -120,8 +112,8 @@ def load_tokenizer(path: Path) -> Tokenizer:
 def save_tokenizer(tokenizer: Tokenizer, directory: Path, base: Path | None = None) -> None:
     """Write the files that Hugging Face's `AutoTokenizer.from_pretrained` reads.
 
-    base: the folder or file that the tokenizer was taken from, if it was: its settings, such
-        as special tokens and chat template, stay.
+    base: the folder or file of the tokenizer it came from, whose settings, such as special tokens
+        and chat template, are copied.
     """
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
@@ -137,7 +129,7 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path, base: Path | None = No
 
 
 def tokenizer_files(path: Path | None) -> list[Path]:
-    """The files of a taken tokenizer that decide what it does, of its folder or it alone."""
+    """The files that decide what a tokenizer does, of its folder or it alone."""
     if path is None:
         return []
     if path.is_file() and path.name != "tokenizer.json":
@@ -150,20 +142,20 @@ def tokenizer_files(path: Path | None) -> list[Path]:
 def end_id(tokenizer: Tokenizer, path: Path | None = None) -> int:
     """The id that ends a document.
 
-    It is the end of sequence that the settings beside a taken tokenizer name (`path` is its
-    folder or file), else a well-known one of its special tokens.
+    It is the end of sequence in the settings next to the tokenizer (`path`: its folder or file),
+    else a well-known one of its special tokens.
     """
     if path is not None:
         folder = path if path.is_dir() else path.parent
-        said = (_end_in(folder / name, tokenizer) for name in _NAME_THE_END)
-        if (number := next((n for n in said if n is not None), None)) is not None:
+        named = (_end_in(folder / name, tokenizer) for name in _NAME_THE_END)
+        if (number := next((n for n in named if n is not None), None)) is not None:
             return number
     special = {x.content: i for i, x in tokenizer.get_added_tokens_decoder().items() if x.special}
     for token in _KNOWN_ENDS:
         if token in special:
             return special[token]
-    reason = "does not say which token ends a document"
-    hint = "name it as `eos_token` in a tokenizer_config.json beside it"
+    reason = "does not name the token that ends a document"
+    hint = "name it as `eos_token` in a tokenizer_config.json next to it"
     raise UserError(reason, where=str(path or "the tokenizer"), hint=hint)
 
 
@@ -187,7 +179,6 @@ def vocabulary_size(tokenizer: Tokenizer) -> int:
 
 
 def _end_in(file: Path, tokenizer: Tokenizer) -> int | None:
-    """The end of sequence that a settings file names, if it does and the tokenizer has it."""
     try:
         settings: Any = read_json(file) if file.is_file() else {}
     except (OSError, ValueError) as error:
@@ -202,19 +193,6 @@ def _end_in(file: Path, tokenizer: Tokenizer) -> int | None:
     if isinstance(number, int) and tokenizer.id_to_token(number) is not None:
         return number
     return None
-
-
-def _into_words() -> pre_tokenizers.Sequence:
-    words = pre_tokenizers.Split(Regex(_WORDS), behavior="isolated")
-    in_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    return pre_tokenizers.Sequence([words, in_bytes])
-
-
-def _distinct(texts: Iterable[str]) -> int:
-    """Bytes of the distinct words of texts."""
-    split = _into_words()
-    words = {word for text in texts for word, _ in split.pre_tokenize_str(text)}
-    return sum(map(len, words))
 
 
 def _exactly(texts: list[str], size: int) -> Iterator[str]:

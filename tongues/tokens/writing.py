@@ -1,4 +1,4 @@
-"""The last stages: kept documents as token ids aside, held out or not, in shards in final order."""
+"""The last stages: documents encoded, split into training and held-out text, written as shards."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +19,15 @@ from tongues.tokens.shards import shard_dtype, write_shard
 from tongues.tokens.store import Counts, Split
 from tongues.tokens.tokenizer import encode, vocabulary_size
 
-__all__ = ["counts_path", "encode_part", "encoded_tokens", "held_out_groups", "lengths_of"]
-__all__ += ["split_documents", "write_language"]
+__all__ = [
+    "counts_path",
+    "encode_part",
+    "encoded_tokens",
+    "held_out_groups",
+    "lengths_of",
+    "split_documents",
+    "write_language",
+]
 
 _BATCH_CHARACTERS = 1_000_000  # of text encoded at a time
 _TELL_EVERY = 10.0  # seconds
@@ -33,7 +40,7 @@ Documents = Mapping[Split, np.ndarray]  # by their numbers in the corpus, as the
 def encode_part(
     corpus: Corpus, part: Part, selection: Selection, tokenizer: Tokenizer, end: int, tell: Tell
 ) -> None:
-    """Encode a part's kept documents, each closed by the end token, unless that was done."""
+    """Encode a part's kept documents, each closed by the end token, unless that is done."""
     if _place(corpus, part, ".npy").exists():
         return
     dtype = shard_dtype(vocabulary_size(tokenizer))
@@ -77,7 +84,6 @@ def _place(corpus: Corpus, part: Part, suffix: str) -> Path:
 
 
 def _kept(part: Part, selection: Selection) -> np.ndarray:
-    """Numbers in the corpus of the documents of a part that are kept."""
     return part.first + np.flatnonzero(selection.reason[part.first :][: part.count] == 0)
 
 
@@ -88,9 +94,9 @@ def split_documents(
     selection: Selection,
     lengths: np.ndarray,
 ) -> dict[str, Documents]:
-    """Hold out whole components, in every language the same, and order the rest by hash.
+    """Hold out whole components, the same in every language, and order the rest by hash.
 
-    By the order of hashes a smaller amount of text is the beginning of a larger one.
+    So a smaller amount of text is the beginning of a larger one.
     """
     amount = settings.tokens.held_out
     held_out = np.empty(0, dtype=np.uint64)
@@ -107,8 +113,8 @@ def split_documents(
         free = here[~np.isin(selection.component[here], held_out)]
         missing = amount - (tokens - int(lengths[free].sum()))
         if missing > 0:
-            found = held_out_groups(selection.component[free], lengths[free], missing)
-            held_out = np.union1d(held_out, found)
+            more = held_out_groups(selection.component[free], lengths[free], missing)
+            held_out = np.union1d(held_out, more)
     order = np.lexsort((np.arange(corpus.count), corpus.numbers("exact")))
     order = order[selection.reason[order] == 0]
     is_held_out = np.isin(selection.component[order], held_out)
@@ -148,15 +154,17 @@ def _limited(
     for first in {id(piece.settings): piece for piece in limited}.values():
         names = {piece.name for piece in limited if piece.settings is first.settings}
         in_source = [part.lang == lang and part.piece in names for part in corpus.parts]
-        own = np.array(in_source, dtype=bool)[part_of]
+        from_source = np.array(in_source, dtype=bool)[part_of]
         assert first.at_most
-        beyond = own & (np.cumsum(np.where(own, lengths[train], 0)) > first.at_most.number)
+        beyond = from_source & (
+            np.cumsum(np.where(from_source, lengths[train], 0)) > first.at_most.number
+        )
         train, part_of = train[~beyond], part_of[~beyond]
     return train
 
 
 def counts_path(corpus: Path, lang: str) -> Path:
-    """Where the counts of a written language lie; its shards are whole once it is there."""
+    """The counts of a language; its shards are complete once this file is there."""
     return corpus / "work" / "counts" / f"{lang}.json"
 
 
@@ -168,7 +176,7 @@ def write_language(
     documents: Documents,
     dtype: np.dtype,
 ) -> None:
-    """Write what is trained on and what is held out of a language, unless that was done."""
+    """Write the training and the held-out text of a language, unless that is done."""
     if counts_path(corpus.path, lang).exists():
         return
     sizes = corpus.numbers("bytes").astype(np.int64)
@@ -188,14 +196,14 @@ def write_language(
             documents=len(numbers), tokens=tokens, bytes=size, bytes_per_token=ratio
         )
     groups = [f"{number:016x}" for number in components[documents["valid"]].tolist()]
-    about = {"counts": counts, "held_out": sorted(set(groups)), "groups": groups}
-    write_json(counts_path(corpus.path, lang), about)
+    content = {"counts": counts, "held_out": sorted(set(groups)), "groups": groups}
+    write_json(counts_path(corpus.path, lang), content)
 
 
 def _gathered(
     numbers: np.ndarray, parts: list[Part], opened: Callable[[int], np.ndarray], lengths: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Documents in the order of `numbers`, some thousand at a time, from where they lie."""
+    """Documents in the order of `numbers`, some thousand at a time."""
     first = np.array([part.first for part in parts], dtype=np.int64)
     before = np.cumsum(lengths) - lengths  # a document begins where those before it end
     for begin in range(0, len(numbers), _BATCH):

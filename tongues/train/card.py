@@ -99,7 +99,7 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
         corpus = _corpus(workspace / "corpus" / place.name / "corpus.json", manifest)
         told = {lang: _text_of(lang, record, manifest, corpus) for lang in record.shares}
         lines += [f"- {lang}: {' '.join(sentences)}" for lang, sentences in told.items()]
-        settings, size = manifest["made_from"]["tokens"], f"{manifest['vocabulary_size']:,}"
+        settings, size = manifest["inputs"]["tokens"], f"{manifest['vocabulary_size']:,}"
         origin = "trained on this text"
         if settings["base"] is not None:
             extended = ", extended for this text" if settings["extend"] else ""
@@ -125,15 +125,15 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
 
 
 def _counts(record: Run, place: Path, manifest: Manifest) -> Mapping[str, Counts]:
-    """What of each language there is to train on, in the run's part of the text if it had one."""
+    """The training text by language, in the run's cluster if it had one."""
     counts = {lang: splits["train"] for lang, splits in manifest["languages"].items()}
-    part = record.settings.get("part")
-    if not part:
+    cluster = record.settings.get("cluster")
+    if not cluster:
         return counts
-    folder, number = (place / "parts" / part).parent, part.rpartition("/")[2]
+    folder, number = (place / "clusters" / cluster).parent, cluster.rpartition("/")[2]
     try:
         return counts | read_json(folder / "counts.json")[number]
-    except (OSError, ValueError, KeyError):  # the division is gone
+    except (OSError, ValueError, KeyError):  # the partition is gone
         return {}
 
 
@@ -156,7 +156,7 @@ def _text_of(
     lang: str, record: Run, manifest: Manifest, corpus: Mapping[str, Any]
 ) -> Iterator[str]:
     """Where the text of a language came from, what was dropped, what was held out."""
-    yield f"{' and '.join(_sources(lang, manifest['made_from']['text']))}."
+    yield f"{' and '.join(_sources(lang, manifest['inputs']['text']))}."
     if lang in corpus:
         counts = corpus[lang]
         reasons = [f"{why} {amount['documents']:,}" for why, amount in counts["dropped"].items()]

@@ -24,7 +24,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, Pre
 
 from tongues.errors import UserError
 from tongues.files import file_hash, fingerprint, read_json, whole_directory, write_json
-from tongues.tokens.mixture import Stage
+from tongues.tokens.mixture import Phase
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import kept_buffers, reshard
@@ -44,7 +44,7 @@ _GENERATION = "generation_config.json"
 class Position:
     """How far a run has come; with weights and moments it is the run's whole state.
 
-    The sampling order is a function of the step and the stages, and nothing else in training draws
+    The sampling order is a function of the step and the phases, and nothing else in training draws
     random numbers.
     """
 
@@ -54,7 +54,7 @@ class Position:
     skipped: list[list[int]] = field(default_factory=list)  # batches passed over: [from, to)
     went_back: int = 0  # times, after a spike
     recent: Recent = field(default_factory=Recent)
-    stages: list[Stage] = field(default_factory=list)  # shares that were changed
+    phases: list[Phase] = field(default_factory=list)  # shares that were changed
     held: HoldHistory = field(default_factory=HoldHistory)
 
     @property
@@ -265,8 +265,8 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
         position = stored["position"]
         recent = Recent(**position.pop("recent"))
         held = HoldHistory(**position.pop("held", {}))
-        stages = [Stage(**stage) for stage in position.pop("stages", [])]
-        return Position(**position, recent=recent, stages=stages, held=held), stored["files"]
+        phases = [Phase(**phase) for phase in position.pop("phases", [])]
+        return Position(**position, recent=recent, phases=phases, held=held), stored["files"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None, {}
 

@@ -11,7 +11,7 @@ from itertools import islice
 from tongues.errors import Stopped, UserError
 from tongues.files import newest_lines
 from tongues.runs import HOPELESS
-from tongues.tokens.mixture import Stage
+from tongues.tokens.mixture import Phase
 from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processor import ceiling
 from tongues.train.progress import Meter, Progress, peak_memory
@@ -66,7 +66,7 @@ def train_steps(
         ceiling=setup.processes.sum([ceiling(setup.processor)])[0],
         memory=lambda: peak_memory(setup.processor.device.type),
     )
-    dealer, spikes, saved = Dealer(setup, position.stages), 0, time.monotonic()
+    dealer, spikes, saved = Dealer(setup, position.phases), 0, time.monotonic()
     with _signals() as came, checkpoints, anchors:
         if anchor_every and position.step % anchor_every == 0:
             anchors.save(position)
@@ -79,7 +79,7 @@ def train_steps(
                 spikes += 1
                 if _rolls_back(setup, spike, position, tell):
                     position = _roll_back(setup, checkpoints, anchors, position, tell)
-                    dealer = Dealer(setup, position.stages)
+                    dealer = Dealer(setup, position.phases)
                     meter.go_back(position.step)
                     continue
             rate = rate_at(position.step, steps, setup.derived.learning_rate, settings)
@@ -107,7 +107,7 @@ def train_steps(
                 losses = _evaluate(setup, position)
             if step in checked:
                 position = _hold(setup, position)
-                dealer = Dealer(setup, position.stages)
+                dealer = Dealer(setup, position.phases)
             progress = meter.read(
                 step,
                 loss=found.loss,
@@ -178,20 +178,20 @@ def _roll_back(
     for places in (checkpoints, anchors):
         places.cut(anchor.step)
     left_out = [anchor.batch, position.batch + 1]
-    stages = position.stages  # by which the batches left out were dealt
-    if len(stages) > len(anchor.stages):
-        stages = [*stages, Stage(left_out[1], _shares(setup, anchor))]
+    phases = position.phases  # of the batches left out
+    if len(phases) > len(anchor.phases):
+        phases = [*phases, Phase(left_out[1], _shares(setup, anchor))]
     if setup.processes.first:
         roll_back(setup.directory, anchor.step)
     tell(f"back to step {anchor.step}; {left_out[1] - left_out[0]} batches are left out")
     setup.log("events.jsonl", {"step": anchor.step + 1, "left_out": left_out})
     skipped = [*anchor.skipped, left_out]
-    return replace(anchor, skipped=skipped, stages=stages, went_back=position.went_back + 1)
+    return replace(anchor, skipped=skipped, phases=phases, went_back=position.went_back + 1)
 
 
 def _shares(setup: Setup, position: Position) -> Mapping[str, float]:
     """Share of the tokens by language from here on."""
-    return position.stages[-1].shares if position.stages else setup.plan.shares
+    return position.phases[-1].shares if position.phases else setup.plan.shares
 
 
 def _hold(setup: Setup, position: Position) -> Position:
@@ -202,7 +202,7 @@ def _hold(setup: Setup, position: Position) -> Position:
         return replace(position, held=held)
     replayed = {lang: changed[lang] for lang in setup.plan.settings.max_forgetting}
     setup.log("events.jsonl", {"step": position.step, "replay": replayed})
-    return replace(position, held=held, stages=[*position.stages, Stage(position.batch, changed)])
+    return replace(position, held=held, phases=[*position.phases, Phase(position.batch, changed)])
 
 
 def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
@@ -228,10 +228,10 @@ def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
 
 def dealt(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
     """Samples of each language that were trained on, and how often its text was read."""
-    course = setup.course(position.stages)
-    trained = whole = course.dealt(position.batch)
+    mixture = setup.mixture_with(position.phases)
+    trained = whole = mixture.counts(position.batch)
     for first, end in position.skipped:
-        before, after = course.dealt(first), course.dealt(end)
+        before, after = mixture.counts(first), mixture.counts(end)
         trained = {lang: count - after[lang] + before[lang] for lang, count in trained.items()}
-    epochs = course.epochs(position.batch)
+    epochs = mixture.epochs(position.batch)
     return trained, {lang: epochs[lang] * trained[lang] / max(whole[lang], 1) for lang in epochs}

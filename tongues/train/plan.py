@@ -45,7 +45,7 @@ class RunPlan:
     tied_embeddings: bool
     new_embeddings: Literal["mean", "similar", "plain"]  # of tokens the base lacks
     settings: Train
-    part: str | None = None  # expert: of a division of the training text by documents
+    cluster: str | None = None  # expert: of a division of the training text by documents
 
     @property
     def shares(self) -> dict[str, float]:
@@ -71,8 +71,8 @@ class RunPlan:
     def identity(self) -> dict[str, Any]:
         """The settings that decide the bytes of the result."""
         settings = self.settings.model_dump(mode="json", exclude=_MACHINES)
-        part = {"part": self.part} if self.part else {}
-        return part | {
+        cluster = {"cluster": self.cluster} if self.cluster else {}
+        return cluster | {
             "strategy": self.strategy,
             "base": self.base,
             **self.roles.to_json(),

@@ -50,8 +50,8 @@ def make_record(
         learning_rate=derived.learning_rate,
         shares=plan.shares,
         foreign={lang: tokens.foreign[lang] for lang in plan.shares},
-        epochs=mixture.epochs(derived.tokens // plan.settings.context),
-        surgery=None,
+        epochs=mixture.epochs(derived.steps),
+        vocabulary_extension=None,
         engine=None,
         settings=plan.identity(),
         tokens_fingerprint=tokens.fingerprint,
@@ -96,7 +96,8 @@ def open_directory(
         return "new"
     if there.status == "finished":
         return "finished"
-    write_run(directory, replace(run, surgery=there.surgery, engine=there.engine))
+    extension, engine = there.vocabulary_extension, there.engine
+    write_run(directory, replace(run, vocabulary_extension=extension, engine=engine))
     return "unfinished"
 
 

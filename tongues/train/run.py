@@ -12,7 +12,7 @@ from tongues.files import only_one, write_text
 from tongues.ranks import core_count
 from tongues.roles import list_languages
 from tongues.runs import FAILURE, HOPELESS, Run, read_run, write_run
-from tongues.tokens import Tokens, load_tokenizer, open_part, open_tokens
+from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together
@@ -62,12 +62,12 @@ def train(
         watch, tell = lambda progress: None, lambda line: None
     with together(processes, plan.name), ExitStack() as held:
         tokens = open_tokens(workspace / "tokens" / plan.tokens)
-        if plan.part:
-            tokens = open_part(tokens, plan.part)
+        if plan.cluster:
+            tokens = open_cluster(tokens, plan.cluster)
         base, directory = find_base(plan.base, workspace), workspace / "runs" / plan.name
-        lacked = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
+        missing = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
         each = plan.settings.threads or threads or max(1, core_count() // processes.local_count)
-        here = LocalRun(plan, tokens, base, lacked, directory, processes, each)
+        here = LocalRun(plan, tokens, base, missing, directory, processes, each)
         if each > core_count():
             tell(f"caution: {each} threads on {core_count()} cores wait for each other")
         derived = derive(plan, tokens.vocabulary_size, base)
@@ -85,7 +85,7 @@ def _train(
 ) -> None:
     """Train a run whose directory is held, unless it is finished."""
     plan, tokens, directory, processes = here.plan, here.tokens, here.directory, here.processes
-    fresh = make_record(plan, derived, tokens, make_mixture(plan, tokens), here.base)
+    fresh = make_record(plan, derived, tokens, make_mixture(plan, derived, tokens), here.base)
     if processes.once(lambda: open_directory(directory, fresh, overwrite)) == "finished":
         if processes.first:
             remove_passing(directory)  # a kill may have come between
@@ -95,7 +95,8 @@ def _train(
         tell(line)
     run = read_run(directory)
     with enough_memory(plan.name, plan.settings, derived):
-        setup, engine, surgery = assemble(here, derived, tell, run.engine, bool(run.surgery))
+        compared = run.vocabulary_extension is not None
+        setup, engine, extension = assemble(here, derived, tell, run.engine, compared)
     for key, value in engine.items():
         before = (run.engine or engine).get(key)
         if before != value:
@@ -103,7 +104,7 @@ def _train(
                 f"{key} was {before} and is {value} now: from here on the run is the same "
                 "within rounding, not to the last digit"
             )
-    run = replace(run, engine=engine, surgery=run.surgery or surgery)
+    run = replace(run, engine=engine, vocabulary_extension=run.vocabulary_extension or extension)
     if processes.first:
         write_run(directory, run)
     tracker = plan.settings.track if processes.first else None

@@ -11,11 +11,17 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.models.embeddings import WAYS, NewPieces, Way, embed, new_pieces
+from tongues.models.embeddings import (
+    INITIALIZATIONS,
+    Initialization,
+    MissingTokens,
+    initialize_embeddings,
+    missing_tokens,
+)
 from tongues.models.folders import read_config
 from tongues.models.huggingface import build_model, load_model
 from tongues.randomness import derive_seed
-from tongues.runs import Surgery, read_run
+from tongues.runs import VocabularyExtension, read_run
 from tongues.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
 from tongues.tokens.store import read_manifest
 from tongues.train.base import model_folder
@@ -23,13 +29,22 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
+from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import shard
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
-from tongues.train.step import Dealer, Setup, cut_windows, gradient, update, validate
+from tongues.train.step import Dealer, HeldOut, Setup, cut_windows, gradient, update, validate
 
-__all__ = ["LocalRun", "assemble", "check_base", "make_mixture", "measure_speed", "seen_by_base"]
+__all__ = [
+    "LocalRun",
+    "assemble",
+    "check_base",
+    "compare_initializations",
+    "make_mixture",
+    "measure_speed",
+    "seen_by_base",
+]
 
 _TRIAL = 5.0  # seconds of stepping in which a speed is measured
 _WARM = 3  # steps before
@@ -45,25 +60,26 @@ class LocalRun:
     plan: RunPlan
     tokens: Tokens
     base: Path | None
-    lacked: NewPieces | None  # tokens that the base's tokenizer does not have
+    missing: MissingTokens | None  # tokens that the base's tokenizer does not have
     directory: Path
     processes: Processes
     threads: int  # of each process
 
 
-def make_mixture(plan: RunPlan, tokens: Tokens) -> Mixture:
+def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
     """The sampling order of the run's training text."""
     sources = {lang: tokens.train(lang) for lang in plan.shares}
     seed = derive_seed(plan.settings.seed, "mixture")
-    return Mixture(sources, plan.shares, plan.settings.context, seed)
+    samples = derived.batch // plan.settings.context
+    return Mixture(sources, plan.shares, plan.settings.context, seed, samples)
 
 
 def assemble(
-    task: LocalRun, derived: Derived, tell: Tell, engine: Mapping[str, Any] | None, operated: bool
-) -> tuple[Setup, dict[str, Any], Surgery | None]:
+    task: LocalRun, derived: Derived, tell: Tell, engine: Mapping[str, Any] | None, compared: bool
+) -> tuple[Setup, dict[str, Any], VocabularyExtension | None]:
     """The run as before the first step, how it is computed here, and the vocabulary extension.
 
-    engine: how an earlier sitting computed it; precision and compilation are kept to. operated:
+    engine: how an earlier sitting computed it; precision and compilation are kept to. compared:
     whether the initializations of new embeddings were compared already.
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
@@ -91,26 +107,15 @@ def assemble(
         )
         for lang in settings.eval_languages or tokens.languages
     }
-    surgery = None
-    if task.lacked and not operated:  # every initialization is tried; the model stays as it was
-        before = {name: weight.clone() for name, weight in scorer.model.state_dict().items()}
-        losses: dict[str, dict[str, float]] = {}
-        for way in sorted(WAYS):
-            if way != plan.new_embeddings:
-                _embed(scorer.model, task, task.lacked, way)
-            by_language = validate(scorer, texts, task.processes)
-            scorer.model.load_state_dict(before)
-            losses[way] = {lang: loss.nats_per_token for lang, loss in by_language.items()}
-            shown = ", ".join(f"{lang} {loss:.3f}" for lang, loss in losses[way].items())
-            tell(f"{len(task.lacked.parts)} new pieces by `{way}`: held-out nats per token {shown}")
-        surgery = Surgery(pieces=len(task.lacked.parts), way=plan.new_embeddings, losses=losses)
+    compared = compared or task.missing is None
+    extension = None if compared else compare_initializations(task, scorer, texts, tell)
     shard(scorer, task.processes, processor.bfloat16)
     setup = Setup(
         plan=plan,
         derived=derived,
         directory=task.directory,
         tokens=tokens,
-        mixture=make_mixture(plan, tokens),
+        mixture=make_mixture(plan, derived, tokens),
         texts=texts,
         checked={
             lang: cut_parts(texts[lang], tokens.token_bytes, derived.tokens)
@@ -123,12 +128,31 @@ def assemble(
     )
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
-    return setup, used, surgery
+    return setup, used, extension
+
+
+def compare_initializations(
+    task: LocalRun, scorer: Scorer, texts: Mapping[str, HeldOut], tell: Tell
+) -> VocabularyExtension:
+    """Held-out losses by every initialization of the new embeddings; the model is not changed."""
+    assert task.missing
+    count, used = len(task.missing.spellings), task.plan.new_embeddings
+    before = {name: weight.clone() for name, weight in scorer.model.state_dict().items()}
+    losses: dict[str, dict[str, float]] = {}
+    for name in sorted(INITIALIZATIONS):
+        if name != used:
+            _embed(scorer.model, task, task.missing, name)
+        by_language = validate(scorer, texts, task.processes)
+        scorer.model.load_state_dict(before)
+        losses[name] = {lang: loss.nats_per_token for lang, loss in by_language.items()}
+        shown = ", ".join(f"{lang} {loss:.3f}" for lang, loss in losses[name].items())
+        tell(f"{count} new tokens by `{name}`: held-out nats per token {shown}")
+    return VocabularyExtension(new_tokens=count, initialization=used, losses=losses)
 
 
 def measure_speed(task: LocalRun, derived: Derived, tell: Tell, seconds: float = _TRIAL) -> float:
     """Tokens a second, by training that many seconds; the result is thrown away."""
-    setup, _, _ = assemble(task, derived, lambda line: None, None, operated=True)
+    setup, _, _ = assemble(task, derived, lambda line: None, None, compared=True)
     dealer, step, start = Dealer(setup), 0, 0.0
     going = True
     while going:
@@ -144,26 +168,26 @@ def measure_speed(task: LocalRun, derived: Derived, tell: Tell, seconds: float =
     return speed
 
 
-def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> NewPieces | None:
+def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> MissingTokens | None:
     """Refuse a base of another tokenizer; returns the tokens that it does not have.
 
     A base fits whose tokenizer is the run's own, or the beginning of it: every token of the
     base's has the same id in both.
     """
     folder = model_folder(base)
-    path, hint = folder / "tokenizer.json", "put the model's own tokenizer beside it"
+    path, hint = folder / "tokenizer.json", "put the model's own tokenizer into its folder"
     if not path.is_file():
         raise UserError("has no tokenizer.json", where=str(folder), hint=hint)
     theirs = load_tokenizer(path)
-    rows, pieces = read_config(folder).get("vocab_size", 0), vocabulary_size(theirs)
-    if not pieces <= rows <= _PADDED * pieces + 256:
-        what = f"its tokenizer has {pieces:,} pieces and its model {rows:,} rows for them"
+    rows, size = read_config(folder).get("vocab_size", 0), vocabulary_size(theirs)
+    if not size <= rows <= _PADDED * size + 256:
+        what = f"its tokenizer has {size:,} tokens and its model {rows:,} rows for them"
         raise UserError(what, where=str(folder), hint=hint)
     if theirs.to_str() == tokenizer.to_str():  # the files may be written differently
         return None
-    lacked = new_pieces(theirs, tokenizer)
-    if lacked and lacked.parts:
-        return lacked
+    missing = missing_tokens(theirs, tokenizer)
+    if missing and missing.spellings:
+        return missing
     what = f"`{plan.base}` was trained with another tokenizer than these tokens"
     hint = f"take its own by `tokens.base: {folder}`, extended if you wish, and prepare with it"
     raise UserError(what, where="train.base", hint=hint)
@@ -203,12 +227,15 @@ def _first_model(task: LocalRun, derived: Derived) -> PreTrainedModel:
             seed=derive_seed(plan.settings.seed, "weights"),
         )
     model = load_model(model_folder(task.base))
-    if task.lacked:
-        _embed(model, task, task.lacked, plan.new_embeddings)
+    if task.missing:
+        _embed(model, task, task.missing, plan.new_embeddings)
     assert model.num_parameters() == derived.parameters["total"]
     return model
 
 
-def _embed(model: PreTrainedModel, task: LocalRun, lacked: NewPieces, way: Way) -> None:
+def _embed(
+    model: PreTrainedModel, task: LocalRun, missing: MissingTokens, name: Initialization
+) -> None:
     texts = [task.tokens.train(lang) for lang in task.tokens.languages]
-    embed(model, lacked, way, texts, seed=derive_seed(task.plan.settings.seed, "new embeddings"))
+    seed = derive_seed(task.plan.settings.seed, "new embeddings")
+    initialize_embeddings(model, missing, name, texts, seed=seed)

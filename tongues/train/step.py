@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tongues.files import append_line
 from tongues.tokens import Mixture, Tokens
-from tongues.tokens.mixture import Course, Stage
+from tongues.tokens.mixture import Phase
 from tongues.train.engine.optimizer import set_rate
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, uncompiled
@@ -62,9 +62,9 @@ class Setup:
         settings, share = self.plan.settings, self.samples // self.processes.count
         return settings.micro_batch // settings.context if settings.micro_batch else share
 
-    def course(self, stages: Sequence[Stage]) -> Course:
-        """The sampling order of the run; stages: where its shares changed."""
-        return Course(self.mixture, stages, self.samples)
+    def mixture_with(self, phases: Sequence[Phase]) -> Mixture:
+        """The sampling order of the run; phases: where its shares changed."""
+        return replace(self.mixture, phases=phases)
 
     def log(self, file: str, row: Mapping[str, Any]) -> None:
         """Add a line to one of the run's logs; only the first process does."""
@@ -75,8 +75,8 @@ class Setup:
 class Dealer:
     """The samples of each batch for this process, the next one while the device is still busy."""
 
-    def __init__(self, setup: Setup, stages: Sequence[Stage] = ()) -> None:
-        self._setup, self._course = setup, setup.course(stages)
+    def __init__(self, setup: Setup, phases: Sequence[Phase] = ()) -> None:
+        self._setup, self._mixture = setup, setup.mixture_with(phases)
         self._ahead: tuple[int, Tensor] | None = None
 
     def deal(self, number: int) -> Tensor:
@@ -91,7 +91,7 @@ class Dealer:
     def _deal(self, number: int) -> Tensor:
         setup = self._setup
         share = setup.samples // setup.processes.count
-        ours = self._course.batch(number)[setup.processes.rank * share :][:share]
+        ours = self._mixture.batch(number)[setup.processes.rank * share :][:share]
         batch = torch.from_numpy(np.ascontiguousarray(ours))
         if setup.processor.device.type == "cuda":
             batch = batch.pin_memory()

@@ -16,7 +16,7 @@ from tongues.experts.partition.topics import (
     write_parts,
 )
 from tongues.files import read_json
-from tongues.tokens import Tokens, open_part, open_tokens
+from tongues.tokens import Tokens, open_cluster, open_tokens
 from tongues.tokens.shards import Shard, shard_dtype, write_shard
 
 VOCABULARY = 2000
@@ -93,14 +93,14 @@ def test_parts_are_even_and_hold_every_document_once(topical, tmp_path, balance)
     made, _ = topical
     topics = cluster_by_topics(made, 3, balance=balance)
     partition = partition_by_topics(made, topics)
-    counts = write_parts(made, topics, made.path / "parts" / "topics-3")
+    counts = write_parts(made, topics, made.path / "clusters" / "topics-3")
     sizes = [sum(row[balance] for row in counts[str(part)].values()) for part in range(3)]
     assert max(sizes) < 1.01 * sum(sizes) / 3
-    assert read_json(made.path / "parts" / "topics-3" / "counts.json") == counts
+    assert read_json(made.path / "clusters" / "topics-3" / "counts.json") == counts
     for lang in made.languages:
         seen = []
         for part in range(3):
-            opened = open_part(made, f"topics-3/{part}")
+            opened = open_cluster(made, f"topics-3/{part}")
             shard = opened.shard(lang, "train")
             held = opened.counts[lang]["train"]
             assert held["documents"] == len(shard.bounds) - 1

@@ -56,7 +56,7 @@ def workspace(tmp_path: Path) -> Path:
     counts = {"documents": 9, "tokens": 20_000_000, "bytes": 9, "bytes_per_token": 5.0}
     manifest = {
         "fingerprint": "made",
-        "made_from": {},
+        "inputs": {},
         "vocabulary_size": VOCABULARY,
         "end_id": 0,
         "tokenizer_sha256": "",

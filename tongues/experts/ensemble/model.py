@@ -17,7 +17,7 @@ from tongues.experts.ensemble.routing import Routing, default_routing, parse_rou
 from tongues.files import fingerprint, path_text, read_json
 from tongues.runs import read_run
 from tongues.tokens import load_tokenizer
-from tongues.tokens.pieces import piece_bytes
+from tongues.tokens.spelling import token_spellings
 from tongues.tokens.tokenizer import END
 from tongues.train.base import model_folder
 
@@ -79,7 +79,7 @@ class Model:
     @cached_property
     def token_bytes(self) -> list[bytes]:
         """The text of every token id; nothing of special tokens."""
-        return piece_bytes(self.tokenizer)
+        return token_spellings(self.tokenizer)
 
     @cached_property
     def longest_token(self) -> int:

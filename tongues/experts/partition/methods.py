@@ -293,7 +293,7 @@ def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
     else:
         partition = replace(method.make(division, source, folder), fingerprint=made_from)
         write_partition(folder, partition)
-    place = tokens.path / "parts" / (parts_of(division, partition) or "")
+    place = tokens.path / "clusters" / (parts_of(division, partition) or "")
     if method.divides_documents and not (place / "counts.json").is_file():
         method.write_parts(source, folder, place)
     return partition

@@ -17,7 +17,7 @@ from tongues.text.signals.characters import character_signals
 from tongues.tokens import fertility
 from tongues.tokens.fertility import ExtensionAdvice, Fertility
 from tongues.tokens.fitting import sample_documents
-from tongues.tokens.pieces import piece_bytes
+from tongues.tokens.spelling import token_spellings
 from tongues.tokens.tokenizer import load_tokenizer
 
 __all__ = ["SAMPLE", "TokenizerMeasures", "documents_on", "measure_tokenizers"]
@@ -118,7 +118,7 @@ def measure_tokenizers(
             progress(f"{name}: trying more tokens for {lang}")
             if tried := fertility.advise_extension(tokenizer, passages[lang], keep):
                 advice[lang] = tried
-        unused = len(fertility.unused_pieces(tokenizer, counts))
+        unused = len(fertility.unused_tokens(tokenizer, counts))
         numbers = home, counts, advice, unused
         measures.append(TokenizerMeasures(name, kind, scripts, special, *numbers))
     return measures
@@ -126,7 +126,7 @@ def measure_tokenizers(
 
 def _vocabulary(tokenizer: Tokenizer) -> tuple[dict[str, int], int]:
     """Tokens by script, and how many stand for no text."""
-    pieces = [piece for piece in piece_bytes(tokenizer) if piece]
+    pieces = [piece for piece in token_spellings(tokenizer) if piece]
     decoded = [piece.decode(errors="ignore") for piece in pieces]
     rows = zip(decoded, pieces, strict=True)
     texts = [text for text, piece in rows if len(text.encode()) == len(piece)]

@@ -122,9 +122,9 @@ def _advice(measures: TokenizerMeasures, lang: str) -> str:
     advice = measures.advice.get(lang)
     if advice is None or len(advice.curve) == 1:
         return ""
-    if not advice.pieces:
+    if not advice.new_tokens:
         return "more tokens are not worth it"
-    return f"{show_count(advice.pieces)} more tokens shorten it by {percent(advice.saved)}"
+    return f"{show_count(advice.new_tokens)} more tokens shorten it by {percent(advice.saved)}"
 
 
 def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def tokenizer_numbers(measures: TokenizerMeasures) -> dict[str, Any]:
     for lang, found in measures.languages.items():
         numbers = {x: getattr(found, x) for x in (*names.split(), "multiplier", "spelt_out")}
         advice = measures.advice.get(lang)
-        tried = advice and {"pieces": advice.pieces, "bytes_per_token": advice.curve}
+        tried = advice and {"pieces": advice.new_tokens, "bytes_per_token": advice.curve}
         languages[lang] = numbers | {"advice": tried}
     sentences = [_about(measures), *spelling(measures).values()]
     about = {x: getattr(measures, x) for x in ("name", "kind", "scripts", "unused", "home")}
@@ -233,7 +233,7 @@ def _extensions(measures: Sequence[TokenizerMeasures]) -> Figure | None:
     rows: list[Row] = [
         {"tokenizer": each.name, "language": lang, "added": count}
         | {"saved": 1 - advice.curve[0] / ratio, "bytes per token": ratio}
-        | {"advised": count == advice.pieces}
+        | {"advised": count == advice.new_tokens}
         for each in measures
         for lang, advice in each.advice.items()
         for count, ratio in advice.curve.items()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
-from tongues.tokens.pieces import byte_alphabet, piece_bytes, token_bytes
+from tongues.tokens.spelling import byte_alphabet, token_bytes, token_spellings
 
 TEXTS = ["The quick brown fox jumps over the lazy dog. It was 1984, and it rained."] * 20
 
@@ -14,7 +14,7 @@ GPT, LLAMA, UNIGRAM = gpt(TEXTS, 300), llama(TEXTS, 330), unigram(TEXTS, 60)
 
 
 def spelt(tokenizer: Tokenizer, text: str) -> bytes:
-    pieces = piece_bytes(tokenizer)
+    pieces = token_spellings(tokenizer)
     return b"".join(pieces[i] for i in tokenizer.encode(text, add_special_tokens=False).ids)
 
 
@@ -32,7 +32,7 @@ def test_known_letters_of_a_unigram_tokenizer_spell_the_text(text: str) -> None:
 
 
 def test_a_byte_is_one_byte_and_a_special_token_none() -> None:
-    pieces, sizes = piece_bytes(LLAMA), token_bytes(LLAMA)
+    pieces, sizes = token_spellings(LLAMA), token_bytes(LLAMA)
     assert pieces[LLAMA.get_vocab()["<0xE2>"]] == b"\xe2"
     assert sizes[LLAMA.token_to_id("▁")] == 1
     assert sizes[:3].tolist() == [0, 0, 0]
