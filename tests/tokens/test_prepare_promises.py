@@ -24,7 +24,7 @@ def test_a_language_spelt_byte_by_byte_stops_it_unless_allowed(tmp_path: Path) -
         prepare_tokens(recipe_of(text_of(files), **both), tmp_path, quiet)
     assert error.value.code == "spelt_out"
     assert error.value.where == "text of ru"
-    allowed = recipe_of(text_of(files), spelling="allow", **both)
+    allowed = recipe_of(text_of(files), byte_fallback="allow", **both)
     tokens = open_tokens(prepare_tokens(allowed, tmp_path, quiet))
     assert tokens.counts["ru"]["train"]["bytes_per_token"] < 1.25
     assert tokens.counts["de"]["train"]["bytes_per_token"] > 1.25

@@ -47,7 +47,7 @@ def test_a_parent_that_lacks_pieces_gets_them_and_every_way_is_told(
     assert extension is not None
     assert (extension["new_tokens"], extension["initialization"]) == (LACKED, way)
     assert set(extension["losses"]) == {"mean", "similar", "plain"}
-    assert sum("60 new pieces by" in line for line in told) == 3
+    assert sum("60 new tokens by" in line for line in told) == 3
     evals = read_lines(directory / "evals.jsonl")
     start = {row["lang"]: row["loss"] for row in evals if row["step"] == 0}
     assert extension["losses"][way] == start
@@ -67,7 +67,7 @@ def test_after_surgery_too_a_stopped_run_ends_with_the_same_bytes(
     train(plan, workspace, tell=told.append)
     assert digests(stopped) == digests(alone)
     assert read_run(stopped).vocabulary_extension == before == read_run(alone).vocabulary_extension
-    assert not any("new pieces" in line for line in told)
+    assert not any("new tokens" in line for line in told)
 
 
 def test_a_parent_with_other_pieces_is_refused(

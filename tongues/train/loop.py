@@ -153,7 +153,7 @@ def _rolls_back(setup: Setup, spike: Spike, position: Position, tell: Tell) -> b
     """Whether the run rolls back for a spike; a UserError where it must stop."""
     settings, step = setup.plan.settings, position.step + 1
     back = settings.on_spike == "rollback" and position.went_back < _GOES_BACK
-    if not back and (settings.on_spike != "tell" or not spike.finite):
+    if not back and (settings.on_spike != "warn" or not spike.finite):
         setup.optimizer.zero_grad(set_to_none=True)
         others = ", or `on_spike: rollback`" if settings.on_spike != "rollback" else ""
         hint = f"lower `train.learning_rate`, set `precision: float32`{others}"
