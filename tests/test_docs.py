@@ -19,6 +19,7 @@ from tongues.models import SHAPES
 from tongues.recipe import Recipe, load_recipe
 
 DOCS = Path(__file__).parents[1] / "docs"
+GUIDES = DOCS / "how-to"
 PAGES = ("check", "prepare", "train", "study", "ls", "fit", "plan", "report", "experts")
 PAGES += ("evaluate", "export")
 BLOCK = re.compile(r"```console( varies)?\n(.*?)```", re.DOTALL)
@@ -28,7 +29,7 @@ NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
 
 def commands(page: str) -> Iterator[tuple[str, list[str], bool]]:
     """Each command of a page, what it is said to answer, and whether its numbers vary."""
-    for varies, block in BLOCK.findall((DOCS / f"{page}.md").read_text(encoding="utf-8")):
+    for varies, block in BLOCK.findall((GUIDES / f"{page}.md").read_text(encoding="utf-8")):
         for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *answer = piece.rstrip("\n").split("\n")
             yield command, answer, bool(varies)
@@ -79,7 +80,7 @@ def test_the_examples_of_the_library_give_what_the_page_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(DOCS / "examples")
-    failed, tried = doctest.testfile(str(DOCS / "laws.md"), module_relative=False)
+    failed, tried = doctest.testfile(str(GUIDES / "laws.md"), module_relative=False)
     assert tried > 30 and not failed
 
 
@@ -98,7 +99,7 @@ def test_the_readme_names_commands_and_files_that_exist() -> None:
 
 
 def test_every_key_of_a_recipe_is_explained() -> None:
-    page = (DOCS / "recipe.md").read_text(encoding="utf-8")
+    page = (GUIDES / "recipe.md").read_text(encoding="utf-8")
     for section, field in Recipe.model_fields.items():
         assert f"## `{section}`" in page
         kinds = (field.annotation, *getattr(field.annotation, "__args__", ()))
@@ -111,14 +112,21 @@ def test_every_key_of_a_recipe_is_explained() -> None:
 @pytest.mark.parametrize("path", sorted((DOCS / "examples").glob("*.yaml")), ids=lambda p: p.name)
 def test_every_example_is_a_recipe(path: Path) -> None:
     recipe = load_recipe(path)
-    if recipe.experts:
-        return  # their shape is that of the model they branch from
+    if recipe.experts or (recipe.train.base and not recipe.model.shape):
+        return  # the base has the shape
     shapes = recipe.study.shapes if recipe.study else [recipe.model.shape]
     assert all(shape in SHAPES for shape in shapes)
 
 
+def test_the_recipe_of_the_tutorial_is_an_example() -> None:
+    example = (DOCS / "examples/smollm2.yaml").read_text(encoding="utf-8")
+    lines = [line for line in example.splitlines() if not line.startswith("#")]
+    page = (DOCS / "tutorials/base.md").read_text(encoding="utf-8")
+    assert "```yaml\n" + "\n".join(lines) + "\n```" in page
+
+
 @pytest.mark.parametrize(
-    "path", [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda p: p.name
+    "path", [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda p: p.name
 )
 def test_nothing_is_left_to_be_filled_in(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

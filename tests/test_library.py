@@ -16,7 +16,7 @@ import tongues
 from tongues.cli.main import command
 from tongues.recipe import load_recipe
 
-PAGE = Path(__file__).parents[1] / "docs/python.md"
+PAGE = Path(__file__).parents[1] / "docs/tutorials/python.md"
 
 # Options by which the command alone shows, or keeps, what the function returns.
 SHOWN = {"verbose", "as_json", "figures"}

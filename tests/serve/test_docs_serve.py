@@ -1,4 +1,4 @@
-"""What docs/serve.md says in Python, done."""
+"""What docs/how-to/serve.md says in Python, done."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_example_works_as_printed(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "serve.md").read_text(), re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "how-to/serve.md").read_text(), re.DOTALL)
     code = code.replace("http://127.0.0.1:8000/", server.url)
     exec(compile(code, "serve.md", "exec"), {})
     *_, last = capsys.readouterr().out.splitlines()

@@ -110,7 +110,7 @@ def test_evaluations_go_from_the_start_to_the_end(steps: int, count: int) -> Non
 
 
 def test_the_page_explains_every_schedule_and_setting() -> None:
-    page = (Path(__file__).parents[2] / "docs/schedules.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/explanation/schedules.md").read_text()
     for schedule in SCHEDULES:
         assert f"| `{schedule.name}` | {schedule.summary} |" in page
         assert all(f"| `{setting}` |" in page for setting in schedule.model_fields)

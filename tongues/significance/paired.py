@@ -5,7 +5,7 @@ one as the other half. So the documents are cut at random into two sets many tim
 difference d is believed while, in at least 5 % of the cuts, it lies between the differences on the
 two sets. Where documents of equal models fall to either side alike, that errs in 5 % of cases
 exactly, however few they are, however unlike in length, and whatever the tails. A bootstrap of
-few documents does not (docs/significance.md).
+few documents does not (docs/explanation/significance.md).
 """
 
 from collections.abc import Mapping, Sequence
