@@ -13,10 +13,11 @@ minutes on one core.
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -194,6 +195,12 @@ def lines_of(title: str, found: list[tuple[Study, str, Outcome]]) -> Iterator[st
         yield f"  {form:22}{cells}"
 
 
+def fitted(form: str, variables: Mapping[str, Array], loss: Array) -> Law:
+    """A law of these rows, without intervals of its parameters."""
+    options: dict[str, Any] = {"draws": 0, **variables}
+    return laws.fit(form, loss, **options)
+
+
 def repeated() -> Iterator[str]:
     """The table of repeated text: each size above 1B parameters predicted from all others."""
     of = table("scaling/muennighoff_c4_datablations.csv")
@@ -207,7 +214,7 @@ def repeated() -> Iterator[str]:
         point, low, high = (np.full(len(N), np.nan) for _ in range(3))
         for size in np.unique(sizes[N > 1e9]):
             out = sizes == size
-            law = laws.fit(form, loss[~out], N=N[~out], D=D[~out], U=U[~out], draws=0)
+            law = fitted(form, {"N": N[~out], "D": D[~out], "U": U[~out]}, loss[~out])
             point[out] = law.loss(N[out], D[out], U=U[out])
             predicted = law.predict(N[out], D[out], U=U[out])
             low[out], high[out] = predicted.low, predicted.high
@@ -234,9 +241,9 @@ def benches() -> Iterator[str]:
     small = {"N": N[~held], "D": D[~held], "U": U[~held]}
     yield f"ScaleBench data_constrained: {(~held).sum()} rows, {held.sum()} of the last tenfold"
     for form in ("chinchilla", "saturated", "overfitted"):
-        own = small if form != "chinchilla" else {name: small[name] for name in "ND"}
-        law = laws.fit(form, loss[~held], draws=0, **own)
-        others = {"U": U[held]} if form != "chinchilla" else {}
+        names = FORMS.find(form).variables
+        law = fitted(form, {name: small[name] for name in names}, loss[~held])
+        others = {"U": U[held]} if "U" in names else {}
         predicted, y = law.predict(N[held], D[held], **others), loss[held]
         for name, middle in (
             (f"{form}, fitted", law.loss(N[held], D[held], **others)),
@@ -248,6 +255,31 @@ def benches() -> Iterator[str]:
                 f"  {name:20} R2 {r2:7.4f}  error {np.abs(middle / y - 1).mean():.2%}"
                 + (f"  inside {inside:.0%}" if name == form else "")
             )
+
+
+def mixtures() -> Iterator[str]:
+    """Losses on five domains by their own share: fitted to some mixtures, held against others."""
+    small, held = (
+        table(f"published/scalebench/domain_mixture_{n}.parquet") for n in ("train", "test")
+    )
+    yield "ScaleBench domain_mixture: the law `family`, on mixtures that it has not seen"
+    for domain in range(1, 6):
+        (N, h, loss), (n, share, measured) = (
+            (
+                np.array([float(size.rstrip("M")) * 1e6 for size in of["group"]]),
+                of[f"proportion_domain_{domain}"],
+                of[f"loss_domain_{domain}"],
+            )
+            for of in (small, held)
+        )
+        with_it, there = h > 0, share > 0
+        law = fitted("family", {"N": N[with_it], "h": h[with_it]}, loss[with_it])
+        of = law.predict(n[there], h=share[there])
+        one = outcome("", of.point, measured[there], (of.point, of.low, of.high))
+        yield (
+            f"  domain {domain}: R2 {one.r2:.4f}  error {one.error.mean():.2%}  inside "
+            f"{one.inside.mean():.0%}"
+        )
 
 
 def main() -> None:
@@ -263,7 +295,7 @@ def main() -> None:
             of = [one for one in own if (one[0].name in KEPT) == kept]
             lines += [*lines_of(f"{design}; {title}", of), ""]
     lines += ["inside: of all runs, and with each study counting alike; half, error: medians", ""]
-    lines += [*benches(), "", *repeated()]
+    lines += [*benches(), "", *mixtures(), "", *repeated()]
     text = "\n".join(lines)
     print(text)
     Path(__file__).with_suffix(".txt").write_text(text + "\n", encoding="utf-8")

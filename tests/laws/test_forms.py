@@ -16,9 +16,10 @@ def terms(name):
 
 
 def test_every_law_is_known_by_its_name():
-    assert [form.name for form in FORMS][:12] == [
+    assert [form.name for form in FORMS][:14] == [
         *("chinchilla", "extended", "cpt", "kaplan", "skaling", "farseer"),
-        *("data-constrained", "saturated", "overfitted", "forgetting", "power", "power-floor"),
+        *("data-constrained", "saturated", "overfitted", "cpt-start", "family"),
+        *("forgetting", "power", "power-floor"),
     ]
     assert all(form.summary and form.formula for form in FORMS)
     with pytest.raises(UserError, match="no law form `chinchila`") as caught:
@@ -40,7 +41,7 @@ def test_parameters_are_named_in_the_order_people_write_them():
 
 def test_laws_that_stand_on_another_name_it():
     based = {form.name: form.base for form in FORMS if form.base}
-    assert based == {"cpt": "chinchilla", "data-constrained": "chinchilla"}
+    assert based == dict.fromkeys(("cpt", "cpt-start", "data-constrained"), "chinchilla")
     for name, base in based.items():
         assert set(FORMS.find(name).taken_names) <= set(FORMS.find(base).names)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.laws.made import CHINCHILLA, needs_runs, noise, published, rows_of
+from tests.laws.made import CHINCHILLA, Columns, needs_runs, noise, published, rows_of
 from tongues import laws
 from tongues.laws import Law
 from tongues.laws.forms import FORMS
@@ -65,7 +65,7 @@ def test_one_form_is_forced_by_its_name():
 def test_published_runs_are_predicted_better_than_by_chinchilla(name):
     N, D, loss = published(name)
     far = 6 * (N * D).max() <= 60 * N * D
-    small = {"N": N[~far], "D": D[~far]}
+    small: Columns = {"N": N[~far], "D": D[~far]}
     law = laws.fit_stack(loss[~far], draws=0, **small)
     point = laws.fit("chinchilla", loss[~far], draws=0, **small).loss(N[far], D[far])
     predicted = law.predict(N[far], D[far])

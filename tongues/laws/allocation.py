@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Allocation", "about_allocation", "allocate", "with_interval"]
 
-_DOUBTED = 0.025  # share of the draws without a best size, from which it is told
+_DOUBTED = 0.025  # share of the draws without a best size, from which a caution is given
 
 
 def with_interval(value: float, ends: tuple[float, float] | None) -> str:
@@ -73,7 +73,7 @@ class Allocation:
 def allocate(law: "Law") -> Allocation | None:
     """The compute-optimal allocation of a law, or None where it has no interior optimum.
 
-    The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) say why.
+    The law's own cautions (`no_interior_optimum`, `optimum_in_doubt`) give the reason.
     """
     split = law.equation.split
     if split is None or not split.interior(law.params):

@@ -41,7 +41,7 @@ _ALSO_CALLED |= {"continued_pretraining": "cpt", "continual_pretraining": "cpt"}
 class FitAnswer:
     """One law, all laws of runs by target, or a comparison: whichever was asked for.
 
-    fitted: the law with the rows it was fitted on; before it the one it stands on, where that was
+    fitted: the law with the rows it was fitted on; before it the one it is based on, where that was
     fitted too.
     """
 
@@ -81,7 +81,7 @@ class FitAnswer:
         return "".join(map(html, self.laws))
 
     def to_json(self, *, draws: bool) -> dict[str, Any]:
-        """One JSON object; `draws` tells whether the bootstrap draws come along."""
+        """One JSON object; draws: whether the bootstrap draws come along."""
         doubts = [asdict(caution) for caution in self.cautions]
         if self.comparison:
             return self.comparison.to_json() | {"warnings": doubts}
@@ -133,7 +133,7 @@ class FitAnswer:
 
     @property
     def remarks(self) -> list[str]:
-        """Every reason to doubt it."""
+        """Every caution about it."""
         doubts = [str(caution) for caution in self.cautions]
         doubts += [f"its base: {caution}" for law in self._below for caution in law.warnings]
         for of in filter(None, (self.law, self.implied)):

@@ -19,7 +19,7 @@ _FEW_SIZES = 4
 _FEW_RUNS = 6
 _FEWEST_COUNTED = 1e4  # parameters or tokens of the smallest model anybody fits a law to
 _TOGETHER = 0.98  # a correlation of log N and log D beyond which their terms blend
-_ILL_CONDITIONED = 1e6  # healthy sets of published runs lie between 1e3 and 2e4
+_ILL_CONDITIONED = 1e6  # healthy sets of published runs are between 1e3 and 2e4
 _NOTHING = 1e-3  # an E below this share of the lowest loss is as good as zero
 _JUST_ABOVE = 1.001
 _OUTLYING = 8.0  # robust standard deviations
@@ -43,7 +43,7 @@ def doubts_of_fit(
     draws: Mapping[str, np.ndarray],
     interval: Mapping[str, Ends],
 ) -> tuple[Caution, ...]:
-    """Every reason to doubt a law of these parameters, draws and intervals.
+    """Every caution about a law of these parameters, draws and intervals.
 
     rows: that were given. fitted: those of them that the law was fitted to. base: the law below.
     count: of resamples that were wanted.
@@ -125,7 +125,7 @@ def _about_fit(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
     spread = 1.4826 * float(np.median(np.abs(off - np.median(off))))
     twins = float(np.median(apart)) if len(apart) >= _TWINS else 0.0
     if max(spread, twins) > _MIXED:
-        what = f"runs lie {spread:.0%} from the law"
+        what = f"runs are {spread:.0%} off the law"
         what += f", and of like size and tokens {twins:.0%} apart" if twins > _MIXED else ""
         what += "; they are of several experiments (text, tokenizer, unit), or follow no such law"
         yield Caution("mixed_experiments", f"{what}: fit each alone with --where")
@@ -154,7 +154,7 @@ def _some(names: list[str]) -> str:
 
 
 def _about_base(rows: Rows, form: Form, base: Law) -> Iterator[Caution]:
-    """Rows that lie below what the base law allows, and a base that is loose or without draws."""
+    """Rows below what the base law allows, and a base that is loose or without draws."""
     below = np.flatnonzero(rows.loss <= form.known(base.params, rows.variables))
     if below.size:
         runs = _some(list(dict.fromkeys(rows.runs[i] for i in rows.run[below])))

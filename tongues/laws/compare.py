@@ -23,7 +23,7 @@ _FOLDS = 10
 _BASES = 20  # draws of the base among which the error of the law on it is spread
 _DRAWS = 1000
 _NOTHING = (0.0, 0.0, 0.0)
-_THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals say too little
+_THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals are too narrow
 _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
 
 
@@ -35,7 +35,7 @@ class Entry:
     n_runs: that were resampled; runs that are so together count as one.
     beyond: `validated` minus that of the strategy's best law, with the 95 % interval over runs;
     zero for the best itself. gamma: its value and 95 % interval, where the law has one.
-    doubt: why too little stands behind the fit to tell anything of gamma, however narrow its
+    doubt: why the runs are too few to know anything of gamma, however narrow its
     interval; empty where enough does.
     """
 
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LawComparison:
-    """The table of fitting errors, and what it says in sentences."""
+    """The table of fitting errors, and what follows, in sentences."""
 
     entries: tuple[Entry, ...]
     sentences: tuple[str, ...]
@@ -141,7 +141,7 @@ def compare(
 
     by_strategy: columns `N`, `D`, `loss` and `runs`, by strategy: rows of the same run, or of runs
         that are not independent of each other, are resampled and left out together.
-    base: the scratch law that the `cpt` law stands on; without it that law is left out.
+    base: the scratch law that the `cpt` law takes parameters from; without it that law is left out.
     delta, draws, seed: as for `fit`. forms: the laws to compare, by their names; without it all
         that are made for it.
     """
@@ -159,7 +159,7 @@ def compare_rows(
     base: Law | None = None,
     forms: Sequence[str] = (),
 ) -> LawComparison:
-    """Fit every law to every strategy's rows, cross-validate over runs, and say what holds.
+    """Fit every law to every strategy's rows, cross-validate over runs, and report what holds.
 
     request: whose delta, draws and seed count. base, forms: as for `compare`.
     """

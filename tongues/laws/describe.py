@@ -56,7 +56,7 @@ def law_title(law: "Law") -> str:
 
 
 def sentences(law: "Law", *, brief: bool = False) -> list[str]:
-    """What the law says, and how far it can be trusted, a line each; `brief` leaves out the use."""
+    """What the law gives and how far to trust it, a line each; `brief` leaves out the use."""
     runs = " ".join(filter(None, (str(law.n_runs), law.strategy, "runs")))
     lines = [f"fitted to {law.n_rows} rows of {runs}; mean Huber error {law.mean_huber:.3g}"]
     best, held = None if brief else allocate(law), law.holdout

@@ -1,4 +1,4 @@
-"""From a table of runs to a law: check, solve, resample, and say how far to trust it."""
+"""From a table of runs to a law: check, solve, resample, and how far to trust it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,8 @@ _SHOWN = 5  # runs with the most leverage that are kept
 class FitRequest:
     """Which law to fit, and how; as for `tongues.laws.fit`.
 
-    base: the law to stand on. drop_highest: how many of the highest losses to leave out.
+    base: the law whose parameters are taken over. drop_highest: how many of the highest losses are
+        left out.
     """
 
     law: str = "chinchilla"
@@ -76,7 +77,7 @@ class FitTask:
         return records(np.where(weights > 0, self.rows.loss, np.inf)).astype(float)
 
     def fit(self) -> Law:
-        """The law with its intervals, and what to doubt."""
+        """The law with its intervals, and cautions."""
         form, rows, ties, problem = self.form, self.rows, self.ties, self.pose()
         used = records(rows.loss) if form.envelope else np.ones(len(rows.loss), bool)
         if used.sum() <= len(problem.names):
@@ -165,7 +166,7 @@ def prepare(
 
 
 def records(loss: np.ndarray) -> np.ndarray:
-    """Which of the points, in order of compute, lie below all before them (last axis)."""
+    """Which of the points, in order of compute, are below all before them (last axis)."""
     before = np.minimum.accumulate(loss, axis=-1)[..., :-1]
     first = np.full((*loss.shape[:-1], 1), np.inf)
     return loss < np.concatenate([first, before], axis=-1)

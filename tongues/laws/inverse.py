@@ -143,7 +143,7 @@ def _saving(scratch: Values, cpt: Values, C: np.ndarray) -> np.ndarray:
 
 
 def about_saving(scratch: Law, cpt: Law, C: ArrayLike) -> tuple[Caution, ...]:
-    """A caution where the laws say that continued training costs more."""
+    """A caution where by the laws continued training costs more."""
     compute = np.atleast_1d(np.asarray(C, dtype=float))
     saved = implied_saving(scratch, cpt, compute)
     at = compute[saved < 0]
@@ -182,7 +182,7 @@ class Saved:
     """What is saved at one amount of compute, or one size and number of tokens.
 
     C: FLOPs of training from scratch. N, D: size and tokens; None along the best sizes.
-    share: of the compute, at equal loss. transferred: tokens from scratch it stands in for.
+    share: of the compute, at equal loss. transferred: tokens from scratch that it replaces.
     """
 
     C: float
@@ -194,7 +194,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Implied:
-    """Savings along the best sizes, and size by size, with what to doubt."""
+    """Savings along the best sizes, and size by size, with cautions."""
 
     over_compute: tuple[Saved, ...] = ()
     by_size: tuple[Saved, ...] = ()

@@ -79,7 +79,7 @@ class Law:
     n_rows, n_runs: what the fit saw.
     delta: the Huber threshold, in log loss.
     range: lowest and highest value of each variable and the loss; outside it the law extrapolates.
-    warnings: why to doubt it.
+    warnings: cautions about it.
     fixed, tied: parameters held at a value, or at that of another.
     leverage: the runs the law hangs on most, the worst first.
     holdout: how well the small ones predict the largest.
@@ -128,7 +128,7 @@ class Law:
 
     @property
     def parameters(self) -> dict[str, Estimate]:
-        """Each parameter with its interval; `reason` says why one has none."""
+        """Each parameter with its interval; `reason` is why one has none."""
         notes = dict.fromkeys(self.equation.taken_names, "of the base")
         notes |= dict.fromkeys(self.fixed, "fixed")
         notes |= {name: f"tied to {leader}" for name, leader in self.tied.items()}
@@ -248,7 +248,7 @@ class Law:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The law that `to_json` wrote; a UserError says what of it is not as it was written."""
+        """The law that `to_json` wrote; a UserError names what of it is not as it was written."""
         if not isinstance(data, Mapping) or not isinstance(data.get("law"), str):
             raise UserError("holds no law", hint="write one by `tongues fit TABLE -o law.json`")
         form = FORMS.find(data["law"])

@@ -34,7 +34,7 @@ _UNDERFLOWS = Caution(
 )
 
 _Study = tuple[str, dict[str, tuple[float, float]]]
-# their runs, as far as the authors say
+# their runs, as far as the authors report
 _HOFFMANN: _Study = (
     "Hoffmann et al. 2022, arXiv:2203.15556, ",
     {"N": (70e6, 16e9), "D": (5e9, 500e9)},
@@ -111,7 +111,7 @@ _UNREADABLE: dict[type[OSError], str] = {
 
 
 def read_laws_file(path: Path | str) -> list[Law]:
-    """The law, or the laws, of a file; a UserError says what is wrong with it."""
+    """The law, or the laws, of a file; a UserError names what is wrong with it."""
     path = Path(path)
     try:
         data = read_json(path)

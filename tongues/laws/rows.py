@@ -13,7 +13,7 @@ from tongues.laws.forms import Form
 __all__ = ["Rows", "positive", "read_rows"]
 
 _WORDS = {"N": "model sizes (N)", "D": "token counts (D)", "C": "amounts of compute (C)"}
-_LEAST, _MOST = 1e-30, 1e40  # no count, loss or compute lies outside
+_LEAST, _MOST = 1e-30, 1e40  # no count, loss or compute is outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Rows:
         return {name: (float(v.min()), float(v.max())) for name, v in columns.items()}
 
     def take(self, index: np.ndarray) -> Self:
-        """The rows at `index` (or where a mask holds), in that order, their runs numbered anew."""
+        """The rows at `index` (or where a mask holds), in order, runs numbered from zero."""
         columns = {name: values[index] for name, values in self.variables.items()}
         kept, run = _numbered(self.run[index])
         return type(self)(columns, self.loss[index], run, tuple(self.runs[i] for i in kept))
@@ -120,8 +120,9 @@ def read_rows(
                 hint="train at least one more run that differs in it",
                 code="single_value",
             )
-    if columns.get("r", np.zeros(1)).max() > 1:
-        raise UserError("a replay ratio lies between 0 and 1", where="r", code="not_a_share")
+    for name in ("r", "h"):
+        if columns.get(name, np.zeros(1)).max() > 1:
+            raise UserError(f"a share ({name}) is between 0 and 1", where=name, code="not_a_share")
     distinct, run = _numbered(names)
     return Rows(columns, losses, run, tuple(str(name) for name in distinct))
 

@@ -2,7 +2,7 @@
 
 Laws are about where runs end, with the learning rate come down. Where runs of several lengths tell
 enough, laws are fitted on their final losses alone; otherwise on evaluations through training,
-which in mid-schedule lie above what a run of that length would end with.
+which in mid-schedule are above what a run of that length would end with.
 """
 
 from collections import defaultdict
@@ -38,7 +38,7 @@ SETTLED = 0.1  # share of a run's tokens before which its losses are warm-up, no
 _LIKE = 0.05  # lengths nearer than this are one
 _SPARE = 3  # final losses beyond the parameters to be found, for a law of final losses alone
 _FREE = {"scratch": 5, "cpt": 3, "forgetting": 5}
-_LENGTHS = {"scratch": 4, "cpt": 3, "forgetting": 3}  # one more than what they are to tell apart
+_LENGTHS = {"scratch": 4, "cpt": 3, "forgetting": 3}  # one more than what they are to separate
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def law_rows(runs: Sequence[RunCurves]) -> tuple[dict[str, Observations], bool]:
     """What the laws of one target are fitted on, by strategy, and whether on final losses alone.
 
     Runs without replay, on the language they learn; continued ones from the usual base. Of scratch
-    and CPT both the same kind of loss, as one law stands on the other.
+    and CPT both the same kind of loss, as one law takes parameters of the other.
     """
     plain = [run for run in usual_bases(runs) if not run.replay]
     of = {name: [run for run in plain if run.strategy == name] for name in ("scratch", "cpt")}

@@ -63,7 +63,7 @@ class Curve:
 class Saving:
     """What two runs of one size needed for the same loss.
 
-    `at_least` tells that the continued run was already there when first measured, so that it saved
+    `at_least`: the continued run was already there when first measured, so that it saved
     at least this much.
     """
 
@@ -97,7 +97,7 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """The saving at every loss both runs reached, highest loss first, and what to doubt."""
+    """The saving at every loss both runs reached, highest loss first, and cautions."""
 
     points: tuple[Saving, ...]
     warnings: tuple[Caution, ...]

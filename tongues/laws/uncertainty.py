@@ -28,7 +28,7 @@ _GAIN = 1e-8
 _LEVEL = (2.5, 97.5)
 _CORRECTED = 0.5  # share of the bias correction
 _NORMAL = NormalDist()
-_ENDLESS = 1e300  # stands for infinity, between which nothing can be interpolated
+_ENDLESS = 1e300  # in place of infinity, between which nothing can be interpolated
 
 
 def draw_runs(rows: Rows, form: Form, draws: int, seed: int) -> np.ndarray:

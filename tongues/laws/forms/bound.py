@@ -111,7 +111,7 @@ SKALING = CurvedForm(
         Term("A", (Exponent("alpha", "N"),)),
         Term("B", (Exponent("beta", "D"),)),
     ),
-    # published values lie between 0.31 and 1; the middle by `benchmarks/extrapolation.py`
+    # published values are between 0.31 and 1; the middle by `benchmarks/extrapolation.py`
     spread={"kappa": (float(np.log(0.5)), 0.3)},
     strategy="scratch",
     pairs=(("kappa", "E"), ("alpha", "beta")),

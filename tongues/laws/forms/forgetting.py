@@ -2,7 +2,7 @@
 
 A model holds a running average of all it was trained on, where its past counts as F tokens of
 source text: after D tokens with a share r of replay, the source has the share
-rho = (F + r D)/(F + D) of it. The loss is that of going on with the source, plus what a smaller
+rho = (F + r D)/(F + D) of it. The loss is that of more training on the source, plus what a smaller
 share costs: A nats for each factor e, and more the less is left.
 """
 
@@ -64,11 +64,11 @@ def least_replay(params: Values, loss: ArrayLike, D: ArrayLike, S: ArrayLike) ->
     params: of a forgetting law, or its draws. loss, S: nats per token; S before the first step.
     """
     D, S = np.asarray(D, float), np.asarray(S, float)
-    spare = np.asarray(loss, float) - _going_on(params, D, S)
+    room = np.asarray(loss, float) - _going_on(params, D, S)
     with np.errstate(invalid="ignore"):
-        left = (1.0 + params["kappa"] * spare / params["A"]) ** (-1.0 / params["kappa"])
+        left = (1.0 + params["kappa"] * room / params["A"]) ** (-1.0 / params["kappa"])
     share = np.maximum((left * (params["F"] + D) - params["F"]) / D, 0.0)
-    return np.where(spare >= 0, share, np.nan)
+    return np.where(room >= 0, share, np.nan)
 
 
 FORGETTING = CurvedForm(

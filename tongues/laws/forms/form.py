@@ -34,7 +34,8 @@ VARIABLES: Mapping[str, str] = {
     "C": "training FLOPs",
     "U": "unique tokens there are",
     "r": "share of replayed text",
-    "S": "loss on the source language before the first step",
+    "S": "loss before the first step, on the language the law is about",
+    "h": "share of the language in the training text",
 }
 
 _NEEDS = {"compute": {"E", "A", "gamma"}, "repetition": {"R_D", "R_N"}}
@@ -109,7 +110,7 @@ class Form(ABC):
     name: what `--law` calls it. summary: one sentence for help. formula: the loss in nats per
     token, as people write it.
     base: the form whose parameters are taken over.
-    given: parameters that are not fitted unless a user says otherwise.
+    given: parameters that are not fitted unless a user asks for them.
     envelope: whether it is fitted to the lowest loss at each compute only.
     free: the parameters a fit may find. taken_names: those that come from the base.
     variables: what the law depends on.
@@ -118,7 +119,7 @@ class Form(ABC):
         the text lose their value), or `forgetting` of the source language.
     strategy: the runs it is about, `scratch` or `cpt`; empty where it may be either.
     compared: whether `--compare` fits it; one with a base is then compared on continued runs.
-    terms: its coefficients with the powers each stands over; a prediction states what is usual of
+    terms: its coefficients with the powers under each; a prediction states what is usual of
         a coefficient by its term's share of the loss.
     spread: the middle and deviation of the logarithm of a parameter, before any run, where it is
         in no term.
@@ -210,7 +211,7 @@ class CurvedForm(Form):
 
 
 def check_names(variables: Iterable[str]) -> None:
-    """Refuse names that are no variable of any law: they are slips of the pen."""
+    """Refuse names that are no variable of any law: they are typing errors."""
     for name in variables:
         if name not in VARIABLES:
             raise UserError(f"no law has a variable `{name}`", hint=nearest(name, VARIABLES))

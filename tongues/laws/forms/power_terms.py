@@ -22,8 +22,8 @@ _LARGEST = 300.0  # natural log of the largest size that is looked at
 class PowerForm(Form):
     """A sum of `fitted` terms, and of `taken` terms whose parameters come from the base.
 
-    One with a term of N alone and a term of D, and at most a floor besides, splits compute and is
-    inverted without being told how.
+    One with a term of N alone and a term of D, and at most a floor, splits compute and is
+    inverted without further code.
     """
 
     fitted: tuple[Term, ...]

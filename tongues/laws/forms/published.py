@@ -8,7 +8,7 @@ import numpy as np
 from tongues.laws.forms.form import SIGNED, CurvedForm, Exponent, Spans, Term, Values
 from tongues.laws.forms.power_terms import PowerForm
 
-__all__ = ["CHINCHILLA", "CPT", "EXTENDED", "KAPLAN", "POWER", "POWER_FLOOR"]
+__all__ = ["CHINCHILLA", "CPT", "EXTENDED", "FAMILY", "KAPLAN", "POWER", "POWER_FLOOR"]
 
 _E = Term("E")
 _A = Term("A", (Exponent("alpha", "N"),))
@@ -44,6 +44,15 @@ CPT = PowerForm(
     strategy="cpt",
     compared=True,
     pairs=(("gamma", "beta"),),
+)
+_SHARE = Exponent("gamma", "h", low=1e-3, grid=tuple(np.geomspace(5e-3, 0.5, 12).tolist()))
+FAMILY = PowerForm(
+    name="family",
+    summary="runs of one length on mixtures, by a language's own share (He et al. 2024)",
+    formula="(E + A/N^alpha)/h^gamma",
+    fitted=(Term("E", (_SHARE,)), Term("A", (Exponent("alpha", "N"), _SHARE))),
+    strategy="scratch",
+    pairs=(("gamma", "alpha"),),
 )
 POWER = PowerForm(
     name="power",

@@ -18,7 +18,7 @@ from tongues.laws.predict.sampler import sample
 __all__ = ["Belief", "Block", "Places", "learn"]
 
 Array = np.ndarray
-_ROUNDS = 20  # of the search for the likeliest law
+_ROUNDS = 20  # of the search for the most probable law
 _STEP = 1e-5  # of its slopes, in deviations of what was thought before
 _STARTS = 24
 _CLIMBED = 2  # of the starts
@@ -53,7 +53,7 @@ class Block:
     roles: those of its losses, with the form of each.
     middle: of the coordinates. spread: from independent standard normals to their deviations.
     params: from rows of coordinates to the parameters of a role's form.
-    scatter, drift: how far a loss lies from its law, and the law from the truth a tenfold further
+    scatter, drift: how far a loss is from its law, and the law from the truth a tenfold further
         on; the middle of their logarithms, in log loss, and the deviation.
     """
 
@@ -207,7 +207,7 @@ class _Evidence:
         )
 
     def mode(self, random: np.random.Generator, start: Array | None = None) -> Array:
-        """The likeliest coordinates: laws by damped least squares, scatter and drift by a grid."""
+        """The most probable coordinates: laws by damped least squares, the sizes by a grid."""
         size = self.block.size
         if start is None:
             x = np.concatenate(
@@ -241,7 +241,7 @@ class _Evidence:
         return x
 
     def _sized(self, x: Array) -> Array:
-        """The same law with the likeliest scatter and drift."""
+        """The same law with the most probable scatter and drift."""
         grid = self._grid(x)
         i, j = np.unravel_index(int(grid.argmax()), grid.shape)
         sized = x.copy()
@@ -287,7 +287,7 @@ class _Evidence:
         return covariance
 
     def robust(self, mode: Array) -> "_Evidence":
-        """The same with runs that lie far off, even from the drifted law, counting for less."""
+        """The same with runs that are far off, even from the drifted law, counting for less."""
         _, scatter, drift = self.block.split(mode)
         off = self.off(mode[None])[0]
         along = off @ self.along

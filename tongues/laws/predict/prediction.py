@@ -118,7 +118,7 @@ def learn_form(
     """What the rows leave to believe of a form.
 
     params: of a fit, about which those are spread that neither term nor `spread` of the form
-        explains. params_draws: those of taken parameters say how sure the base is.
+        explains. params_draws: those of taken parameters show how sure the base is.
     """
     counts = np.bincount(rows.run)
     places = places_of(form, rows.variables, 1.0 / counts[rows.run])
@@ -173,7 +173,7 @@ def places_of(
 
 
 def spent(variables: Mapping[str, Array]) -> Array:
-    """The FLOPs of runs, or what grows with them: tokens where sizes are not known."""
+    """The FLOPs of runs, or what grows with them where sizes or tokens are not known."""
     if "C" in variables:
         return variables["C"]
-    return 6.0 * variables["N"] * variables["D"] if "N" in variables else variables["D"]
+    return 6.0 * variables.get("N", np.ones(1)) * variables.get("D", np.ones(1))

@@ -21,6 +21,7 @@ _FLOOR = (math.log(0.25), 1.0)
 _SIZE = (math.log(0.15), 1.0)
 _OTHER = (math.log(0.25), 1.0)
 _POWERS = {"N": (math.log(0.3), 0.5), "C": (math.log(0.1), 0.7)}
+_POWERS |= {"h": (math.log(0.04), 1.0)}
 _POWER = (math.log(0.25), 0.5)
 _SIGNED = (0.0, 0.15)
 _FREE = 1.0  # deviation of the logarithm of a parameter that nothing is known of
@@ -96,7 +97,7 @@ def spread_of_form(chart: Chart, params: Mapping[str, float], draws: Mapping[str
     """What is thought of the parameters of any form.
 
     params: of its fit, about which those are spread that no term and no `spread` of the form
-        explains. draws: of which those of taken parameters say what is thought of these.
+        explains. draws: of which those of taken parameters give what is thought of these.
     """
     form, known = chart.form, dict[str, tuple[float, float]]()
     for term in form.terms:

@@ -2,7 +2,7 @@
 
 Each form is learned from the runs of less compute, and asked for those of the most, which it has
 not seen. Weights are those with which the mixture of all gives these runs the highest density
-(stacking: Yao et al. 2018), drawn towards equal ones, as a few runs tell little.
+(stacking: Yao et al. 2018), drawn towards equal ones, as a few runs show little.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _LIKE = 0.02  # budgets nearer than this are one
 _FEWEST = 3  # to weigh forms by
 _LEFT = 7  # runs to weigh forms on, and
 _SIZES = 3  # sizes, to learn from
-_COUNTED = 10.0  # held-out runs beyond which more tell no more: they are all at one end
+_COUNTED = 10.0  # held-out runs beyond which more show no more: they are all at one end
 _EVEN = 1.0  # runs' worth of belief that all forms are as good
 _STRAY = 0.01  # of the density is a tenfold wider, so that one stray run decides nothing
 _SLIGHT = 0.05  # a smaller weight is none
@@ -50,7 +50,7 @@ def hold_out_compute(rows: Rows, fewest: int = 1) -> np.ndarray | None:
 def weigh_forms(rows: Rows, names: Sequence[str] = STACKED, seed: int = 0) -> dict[str, float]:
     """The weight of each form that counts, the largest first; they sum to 1.
 
-    Where the runs are too few to tell, all are equal.
+    Where the runs are too few to compare, all are equal.
     """
     held = hold_out_compute(rows, _FEWEST)
     if held is None or len(np.unique(rows.run[~held])) < _LEFT:
@@ -70,8 +70,8 @@ def weigh_forms(rows: Rows, names: Sequence[str] = STACKED, seed: int = 0) -> di
         weights /= weights.sum()
     weights = np.where(weights < _SLIGHT, 0.0, weights)
     weights /= weights.sum()
-    order = np.argsort(-weights, kind="stable")
-    return {names[i]: float(weights[i]) for i in order if weights[i] > 0}
+    found = sorted(zip(names, weights.tolist(), strict=True), key=lambda pair: -pair[1])
+    return {name: weight for name, weight in found if weight > 0}
 
 
 def leading(stack: Mapping[str, float]) -> str:

@@ -18,7 +18,7 @@ from tongues.laws.solver.ties import Ties
 
 __all__ = ["pose_terms"]
 
-_FLOOR = 1e-6  # the smallest a term may be beside the lowest loss
+_FLOOR = 1e-6  # the smallest a term may be in units of the lowest loss
 _REWEIGHTINGS = 4
 _ZONES = 3  # of each exponent's grid, every combination with a start of its own
 _MOST_FINE = 2  # exponents on the whole grid; of more, every other value does
@@ -80,7 +80,7 @@ class _PowerTerms(FitProblem):
     def starts(self, weights: np.ndarray, context: np.ndarray) -> np.ndarray:
         """Of a grid over the exponents, the best point in each third of each.
 
-        The best of all would often lie in one valley: where a term is small its exponent hardly
+        The best of all would often be in one valley: where a term is small its exponent barely
         matters, yet the optimum has it. Coefficients are solved linearly at each point.
         """
         scales = len(self.names) - len(self.grid)

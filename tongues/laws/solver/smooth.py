@@ -47,7 +47,7 @@ class _Smooth(FitProblem):
         return (pull[:, None] @ inner)[:, 0]
 
     def curvature(self, inner: np.ndarray, pull: np.ndarray, outer: np.ndarray) -> np.ndarray:
-        # the bend, small beside this when residuals are, is left out
+        # the bend, small against this when residuals are, is left out
         return (inner * outer[..., None]).swapaxes(1, 2) @ inner
 
     def sizes(self, inner: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -75,7 +75,7 @@ class Ties:
 
 
 def read_ties(form: Form, fix: Mapping[str, float] | None, tie: Sequence[tuple[str, str]]) -> Ties:
-    """Check what a user holds fixed or equal; a UserError says what cannot be."""
+    """Check what a user holds fixed or equal; a UserError names what cannot be."""
     for name, value in (fix or {}).items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise UserError(f"{name} must be fixed at a number, not {value!r}", where="fix")

@@ -66,7 +66,7 @@ class PilotBlock:
     roles: those of its losses, with the form of each.
     spread: of every coordinate, its middle and standard deviation; all but `gamma` are logarithms,
         of losses in units of the frame's.
-    scatter: how far a final loss lies from its law, in log loss, until runs show it.
+    scatter: how far a final loss is from its law, in log loss, until runs show it.
     """
 
     name: str
