@@ -33,7 +33,7 @@ check: $(VENV)/.develop docs  ## format, lint, types, import directions, public 
 	$(BIN)/python -m pytest tests/test_structure.py
 
 docs: $(VENV)/.develop  ## the documentation site, in build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: $(VENV)/.develop
 	$(BIN)/ruff format .
