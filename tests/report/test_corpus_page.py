@@ -106,7 +106,7 @@ def test_numbers_and_figures_lie_beside_the_page(report: Path, corpus: Path):
     assert set(numbers["sentences"]) == {"qaa", "he"}
     assert numbers["tokenizers"][0]["languages"]["he"]["bytes_per_token"] > 1.25
     figures = {path.stem for path in (report.parent / "figures").glob("*.svg")}
-    assert figures >= {"dropped", "identified", "signals", "fertility"}
+    assert figures >= {"dropped", "identified", "signals"}
 
 
 def test_shares_in_figures_are_those_of_the_summary(corpus: Path):

@@ -5,39 +5,20 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from tongues.pages import (
-    Block,
-    Callout,
-    Card,
-    Cards,
-    Cell,
-    Details,
-    Entry,
-    Figure,
-    Heading,
-    Items,
-    Page,
-    Paragraph,
-    Quote,
-    Section,
-    Table,
-    Topics,
-    check_folder,
-    percent,
-    percent_cell,
-    share,
-    write_page,
-)
+from tongues.pages import blocks as b
+from tongues.pages import check_folder, percent, percent_cell, share, write_page
 from tongues.pages.axes import Row, categories, colour, linear
 from tongues.pages.plots import bars, heat
 from tongues.quantities import show_bytes
-from tongues.report.tokenizer.measures import (
+from tongues.report.tokenizer import (
     SAMPLE,
     TokenizerMeasures,
     documents_on,
     measure_tokenizers,
+    spelling,
+    tokenizer_blocks,
+    tokenizer_numbers,
 )
-from tongues.report.tokenizer.view import spelling, tokenizer_blocks, tokenizer_numbers
 from tongues.text.reading import REASONS
 from tongues.text.signals import LIMIT, SIGNALS, same_language
 from tongues.text.summary import (
@@ -111,7 +92,7 @@ def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[
     return sentences
 
 
-def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasures]) -> Page:
+def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasures]) -> b.Page:
     """Most important first, then every language by itself."""
     languages = summary["languages"]
     abouts = languages.values()
@@ -127,49 +108,51 @@ def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasur
     size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
     sources = f"in {sum(len(about['pieces']) for about in abouts):,} sources"
     cards = [
-        Card(percent(share(kept["bytes"], read["bytes"])), size, "of the text kept"),
-        Card(f"{copies:,}", of_all, "copies and near copies dropped"),
-        Card(f"{unread:,}", sources, "places that could not be read"),
+        b.Card(percent(share(kept["bytes"], read["bytes"])), size, "of the text kept"),
+        b.Card(f"{copies:,}", of_all, "copies and near copies dropped"),
+        b.Card(f"{unread:,}", sources, "places that could not be read"),
     ]
-    foreign = {lang: about["foreign"] or 0.0 for lang, about in languages.items()}
+    foreign = {
+        x: about["foreign"] for x, about in languages.items() if about["foreign"] is not None
+    }
     if worst := max(foreign, key=foreign.__getitem__, default=""):
         what = f"of `{worst}` is in other languages" + ", the highest" * (len(foreign) > 1)
-        cards.insert(2, Card(percent(foreign[worst]), "of the bytes kept", what))
+        cards.insert(2, b.Card(percent(foreign[worst]), "of the bytes kept", what))
     sentences = about_languages(summary, spelling(measures[0]) if measures else {})
-    topics = {f"[{lang}](#language-{lang})": [Paragraph(s)] for lang, s in sentences.items()}
+    topics = {f"[{lang}](#language-{lang})": [b.Paragraph(s)] for lang, s in sentences.items()}
     cautions = [f"{c['sentence']} ({c['code']})." for c in summary["cautions"]]
     table, copied = _tables(languages)
     lead = (
         f"{len(languages)} language{'s' * (len(languages) != 1)}: {kept['documents']:,} of "
         f"{read['documents']:,} documents kept, {size}"
     )
-    return Page(
+    return b.Page(
         title,
         [
-            Cards(cards),
-            Topics(topics, "languages"),
-            *([Callout("Caveats", cautions)] if cautions else []),
-            Section("languages", "Languages", [table]),
+            b.Cards(cards),
+            b.Topics(topics, "languages"),
+            *([b.Callout("Caveats", cautions)] if cautions else []),
+            b.Section("languages", "Languages", [table]),
             *corpus_figures(summary),
-            Section("duplicates", "Duplicates", [Paragraph(_ABOUT_COPIES, "quiet"), copied]),
+            b.Section("duplicates", "Duplicates", [b.Paragraph(_ABOUT_COPIES, "quiet"), copied]),
             *(tokenizer_blocks(measures) if measures else []),
-            *(Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
+            *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
         ],
-        lead=[Paragraph(lead, "lead")],
+        lead=[b.Paragraph(lead, "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={**summary, "sentences": sentences}
         | {"tokenizers": [tokenizer_numbers(each) for each in measures]},
     )
 
 
-def _tables(languages: Mapping[str, LanguageSummary]) -> tuple[Table, Table]:
+def _tables(languages: Mapping[str, LanguageSummary]) -> tuple[b.Table, b.Table]:
     """A row per language: what came in and what stayed; and its copies."""
-    rows, copied = list[Mapping[str, Entry]](), list[Mapping[str, Entry]]()
+    rows, copied = list[Mapping[str, b.Entry]](), list[Mapping[str, b.Entry]]()
     for lang, about in languages.items():
         read, kept, clusters = about["read"], about["kept"], about["clusters"]
         foreign = about["foreign"]
         rows.append(
-            {"language": Cell(lang, link=f"#language-{lang}")}
+            {"language": b.Cell(lang, link=f"#language-{lang}")}
             | {"kept": percent_cell(kept["bytes"], read["bytes"])}
             | {"documents": kept["documents"], "size": _size(kept["bytes"])}
             | {"documents read": read["documents"], "size read": _size(read["bytes"])}
@@ -184,14 +167,14 @@ def _tables(languages: Mapping[str, LanguageSummary]) -> tuple[Table, Table]:
             | {"clusters": clusters["clusters"], "documents in them": clusters["documents"]}
             | {"largest clusters": ", ".join(f"{size:,}" for size in clusters["largest"][:5])}
         )
-    return Table.of(rows), Table.of(copied)
+    return b.Table.of(rows), b.Table.of(copied)
 
 
-def _size(count: int) -> Cell:
-    return Cell(show_bytes(count), count)
+def _size(count: int) -> b.Cell:
+    return b.Cell(show_bytes(count), count)
 
 
-def _language(lang: str, about: LanguageSummary) -> list[Block]:
+def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
     """What each step dropped of a language, samples, its sources and what could not be read."""
     read, faults = about["read"], faults_by_reason(about)
     lines = []
@@ -206,41 +189,41 @@ def _language(lang: str, about: LanguageSummary) -> list[Block]:
     steps: list[tuple[str, TextSize, str]] = [("read", read, "")]
     steps += [(why, size, _rule(why, about)) for why, size in about["dropped"].items()]
     sources = [
-        {"source": Cell(piece["source"]), "documents": piece["documents"]}
+        {"source": b.Cell(piece["source"]), "documents": piece["documents"]}
         | {"size": _size(piece["bytes"]), "unreadable": sum(piece["faults"].values()) or None}
         | {"": "cut at the limit of the recipe" if piece["capped"] else ""}
         for piece in about["pieces"]
     ]
-    table = Table.of(
+    table = b.Table.of(
         [
-            {"step": Cell(name, strong=not rule), "documents": size["documents"]}
+            {"step": b.Cell(name, strong=not rule), "documents": size["documents"]}
             | {"size": _size(size["bytes"])}
             | {"of the bytes": percent_cell(size["bytes"], read["bytes"]), "what goes": rule}
             for name, size, rule in [*steps, ("kept", about["kept"], "")]
         ]
     )
-    blocks: list[Block] = [Items(lines, "plain"), table, Heading("Samples")]
+    blocks: list[b.Block] = [b.Items(lines, "plain"), table, b.Heading("Samples")]
     for why, samples in about["samples"].items():
         kept = why == "kept"
-        quotes: list[Block] = []
+        quotes: list[b.Block] = []
         for sample in samples:  # what was dropped as another language is not in this one
-            quotes.append(Quote(sample["text"], "" if why == "other language" else lang))
+            quotes.append(b.Quote(sample["text"], "" if why == "other language" else lang))
             if like := sample.get("like"):
-                quotes += [Paragraph("kept in its place:", "quiet"), Quote(like, lang)]
+                quotes += [b.Paragraph("kept in its place:", "quiet"), b.Quote(like, lang)]
         count = (about["kept"] if kept else about["dropped"][why])["documents"]
         head = why if kept else f"{why}: {_rule(why, about)}"
-        blocks.append(Details(head, quotes, kept, f"{len(samples)} of {count:,}"))
-    blocks += [Heading("Where it came from"), Table.of(sources)]
+        blocks.append(b.Details(head, quotes, kept, f"{len(samples)} of {count:,}"))
+    blocks += [b.Heading("Where it came from"), b.Table.of(sources)]
     if faults:
         rows = [row for piece in about["pieces"] for row in piece["fault_samples"]][:_FAULTS]
         places = [
             {"reason": row["reason"], "what it is": REASONS.get(row["reason"])}
-            | {"file": Cell(row["source"].rsplit("/", 1)[-1], title=row["source"])}
-            | {"place": row["place"], "begins": Cell(row["sample"], code=True)}
+            | {"file": b.Cell(row["source"].rsplit("/", 1)[-1], title=row["source"])}
+            | {"place": row["place"], "begins": b.Cell(row["sample"], code=True)}
             for row in rows
         ]
         summary = f"{sum(faults.values()):,} places that could not be read"
-        blocks.append(Details(summary, [Table.of(places)]))
+        blocks.append(b.Details(summary, [b.Table.of(places)]))
     return blocks
 
 
@@ -253,14 +236,14 @@ def _rule(why: str, about: LanguageSummary) -> str:
     return signal.rule.sentence.format("the least" if value is None else signal.show(value))
 
 
-def corpus_figures(summary: CorpusSummary) -> list[Figure]:
+def corpus_figures(summary: CorpusSummary) -> list[b.Figure]:
     """Every figure that there is something to show in."""
     languages = summary["languages"]
     drawn = (_dropped(languages), _identified(languages), _signals(languages))
     return [figure for figure in drawn if figure]
 
 
-def _dropped(languages: Mapping[str, LanguageSummary]) -> Figure | None:
+def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
     """Of what was read of each language, the share that went, by reason."""
     groups = {x.rule.reason: x.rule.group or x.rule.reason for x in SIGNALS if x.rule}
     groups |= {LIMIT: "limit"}
@@ -290,10 +273,10 @@ def _dropped(languages: Mapping[str, LanguageSummary]) -> Figure | None:
         for unit in ("documents", "bytes")
     ]
     caption = "A document goes for the first reason that applies. What is not drawn was kept."
-    return Figure("dropped", "What was dropped, and why", caption, tuple(panels), tuple(rows))
+    return b.Figure("dropped", "What was dropped, and why", caption, tuple(panels), tuple(rows))
 
 
-def _identified(languages: Mapping[str, LanguageSummary]) -> Figure | None:
+def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
     """What the documents of each language were identified as, and the bytes of those kept."""
     documents = {
         lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
@@ -339,10 +322,10 @@ def _identified(languages: Mapping[str, LanguageSummary]) -> Figure | None:
         f"by passages of the text kept. Rare labels and shares below {percent(2 * _SEEN)} are not "
         "drawn."
     )
-    return Figure("identified", "Languages identified", caption, tuple(panels), tuple(rows))
+    return b.Figure("identified", "Languages identified", caption, tuple(panels), tuple(rows))
 
 
-def _signals(languages: Mapping[str, LanguageSummary]) -> Figure | None:
+def _signals(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
     """A panel per signal: where the documents of each language are, and which bins lost some."""
     panels, rows = [], []
     known = {signal.name: signal for signal in SIGNALS}
@@ -388,7 +371,7 @@ def _signals(languages: Mapping[str, LanguageSummary]) -> Figure | None:
         "more. A frame: most of them were dropped, for whatever reason."
     )
     title = "What was measured of the documents"
-    return Figure("signals", title, caption, tuple(panels), tuple(rows))
+    return b.Figure("signals", title, caption, tuple(panels), tuple(rows))
 
 
 def _text(value: float) -> str:

@@ -100,7 +100,7 @@ def test_too_few_documents() -> None:
 
 def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
     topics = answer(evaluation)
-    assert list(topics)[:4] == ["Target languages", "Base languages", "Other languages", "Choice"]
+    assert list(topics)[:4] == ["Choice", "Target languages", "Base languages", "Other languages"]
     base = topics["Base languages"]
     assert base[0].startswith(
         "On `study`, `qab-cpt-s1` versus its base `qaa-source-s1`: 0.418 [0.399, 0.438] bits per "
@@ -112,9 +112,9 @@ def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
     )
     assert all("lower on `qab`" in line for line in topics["Target languages"][:3])
     assert topics["Choice"] == [
-        "On `study` no model is best in every language: on base languages `qaa-source-s1`, on "
-        "target languages `qab-cpt-s1` or `qab-cpt-r20-s1`.",
-        "In `xnli` take `qab-cpt-r20-s1`: no other is significantly better on any base or target "
+        "On `study` no model is best in every language: on target languages `qab-cpt-s1` or "
+        "`qab-cpt-r20-s1`, on base languages `qaa-source-s1`.",
+        "In `xnli` take `qab-cpt-r20-s1`: no other is significantly better on any target or base "
         "language.",
     ]
     assert topics["Left out"] == ["2 left out: empty choice (first xnli/qaa.jsonl, line 3: )."]

@@ -144,13 +144,11 @@ def test_random_seeds_that_disagree() -> None:
 
 def test_the_amount_of_text_matters_only_where_it_differs() -> None:
     experts = seen(compared(0.05, amounts=(1000, 2000, 4000, 8000)))
-    # gains over the base 1.05, 0.55, 0.8, 0.675: ranks 4, 1, 3, 2; 1 - 6 · (9 + 1 + 0 + 4) / 60
     figures = expert_figures(experts)
-    assert "typology-2, ρ = +0.40" in figures["gains"].caption  # of losses, which fell by the gains
-    assert {row["amount"] for row in figures["gains"].rows} == {1000.0, 2000.0, 4000.0, 8000.0}
     # rises 0.25, 0.5, 0.75, 1.25 grow with the amount
     assert "ρ = +1.00, p = 0.083, 4 languages" in figures["unlearned"].caption
-    assert not {"gains", "unlearned"} & expert_figures(seen(compared(0.05))).keys()
+    assert {row["amount"] for row in figures["unlearned"].rows} == {1000.0, 2000.0, 4000.0, 8000.0}
+    assert "unlearned" not in expert_figures(seen(compared(0.05)))
 
 
 def test_forgetting_goes_by_what_the_base_read_where_that_is_known() -> None:
@@ -178,8 +176,6 @@ def test_intervals_of_too_few_texts_are_not_shown() -> None:
     assert topics["Choice"][1].endswith("−0.050 nats per token: 6 documents are needed.")
     assert "Fewer than 6 held-out texts of `qaa`, `qab`, `qac` and `qad`" in topics["Caveats"][1]
     assert rows_of(plain, "Divisions and routings")[3][6] == "−0.050 too few"
-    for name in ("languages", "gains"):
-        assert {row["low"] for row in expert_figures(seen(plain))[name].rows} == {None}
 
 
 def test_a_base_of_another_tokenizer() -> None:
@@ -234,7 +230,7 @@ def test_a_page_with_its_files(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "<h1>Language experts: family</h1>" in text
     files = sorted(path.stem for path in (page.parent / "figures").glob("*.svg"))
-    assert files == ["cost", "forgetting", "languages", "shares"]
+    assert files == ["cost", "forgetting", "shares"]
     assert re.findall(r'<figure id="([a-z]+)"', text) == list(expert_figures(seen(found)))
     with (page.parent / "figures" / "cost.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -253,5 +249,5 @@ def test_a_dense_model_alone() -> None:
         cells("dense", [("e0", dict.fromkeys(LANGS, 1.0), dict.fromkeys(LANGS, -0.5))]),
         {"dense": [dict.fromkeys(LANGS, 1.0)]},
     )
-    assert set(expert_figures(seen(found))) == {"languages", "forgetting"}
+    assert set(expert_figures(seen(found))) == {"forgetting"}
     assert "Choice" not in expert_answer(seen(found))

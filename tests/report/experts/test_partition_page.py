@@ -30,18 +30,7 @@ def test_a_tree_of_languages(tmp_path: Path) -> None:
     assert sorted(path.name for path in (page.parent / "figures").glob("*.svg")) == [
         "distances.svg",
         "shares.svg",
-        "tree.svg",
     ]
-    joints = rows_of(page.parent, "tree")
-    assert len(joints) == 4
-    assert joints[0] | {"x": "", "y": ""} == {
-        "x": "",
-        "y": "",
-        "text": "1.000",
-        "distance": "1.0",
-        "left": "qaa",
-        "right": "qab",
-    }
     shares = rows_of(page.parent, "shares")
     assert {(row["part"], row["language"]) for row in shares} == {
         ("0", "qaa"),
@@ -88,4 +77,4 @@ def test_distances_of_topics_know_no_parts_and_no_tree(tmp_path: Path) -> None:
     partition = Partition("topics", (tuple(PLACES),) * 2, halves, distances=DISTANCES)
     page = write_partition_page(partition, TEXT, tmp_path / "page")
     assert {row["kind"] for row in rows_of(page.parent, "distances")} == {"distance"}
-    assert "order of the tree" not in page.read_text(encoding="utf-8")
+    assert "order of the merges" not in page.read_text(encoding="utf-8")

@@ -31,16 +31,16 @@ _TRANSLATED = "The languages are translations of each other: how many say no mor
 
 
 def answer(evaluation: Evaluation) -> dict[str, list[str]]:
-    """Sentences by topic, the most important first; topics without any are left out."""
+    """Sentences by topic, the choice first; topics without any are left out."""
     measures = Measure.of(evaluation)
-    topics: dict[str, list[str]] = {title: [] for title in _ROLES.values()}
+    choice = [_choice(measure) for measure in measures if len(measure.values) > 1]
+    topics: dict[str, list[str]] = {"Choice": choice, **{title: [] for title in _ROLES.values()}}
     for measure in measures:
         for title, sentence in _differences(evaluation, measure):
             topics[title].append(sentence)
     for title, sentences in topics.items():
         if (more := len(sentences) - _MOST) > 0:
             topics[title] = [*sentences[:_MOST], f"{more} more comparisons are in the tables."]
-    topics["Choice"] = [_choice(measure) for measure in measures if len(measure.values) > 1]
     topics["Certainty"] = [_SURE]
     if any(model.experts > 1 for model in evaluation.models):
         topics["Cost"] = [
@@ -161,6 +161,7 @@ def _choice(measure: Measure) -> str:
     for language in measure.scores.languages:
         groups.setdefault(measure.roles.get(language, ""), []).append(language)
     groups = {role: langs for role, langs in groups.items() if role != "other"} or groups
+    groups = dict(sorted(groups.items(), reverse=True))  # targets first
     leading = {
         role: [m for m in measure.values if all(m in measure.leaders(lang) for lang in langs)]
         for role, langs in groups.items()

@@ -32,13 +32,12 @@ _NEEDS_LANGUAGE = (
 
 def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     """Sentences by topic, the most important first; topics without any are left out."""
-    top, topics = experts.best(), dict[str, list[str]]()
+    top = experts.best()
+    topics = {"Choice": list(_choice(experts, top)) if top else []}
     if growth := experts.growth:
-        topics = _grown(experts, growth)
+        topics |= _grown(experts, growth)
     elif top:
         topics["Languages"] = list(_languages(experts, top))
-    if top:
-        topics["Choice"] = list(_choice(experts, top))
     topics["Certainty"] = [_SURE, *_seeds(experts, top)]
     if top:
         run, time, memory = show_cost(top)

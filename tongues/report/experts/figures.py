@@ -1,15 +1,12 @@
 """The figures of experts: what they gain and cost, language by language, and what they forget."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
 
 from tongues.experts.ensemble import ROUTINGS
 from tongues.pages import Figure, signed
 from tongues.pages.axes import Axis, Row, categories, colour, linear, logs
-from tongues.pages.plots import alt, chart, dots, heat, line, panel, rule, words
-from tongues.report.evaluation.figures import dots_panel, estimate_rows
-from tongues.report.experts.answer import REFERENCES
+from tongues.pages.plots import alt, dots, heat, line, panel, rule, words
 from tongues.report.experts.correlation import correlate
 from tongues.report.experts.measured import MeasuredExperts
 from tongues.report.experts.partition import spread_panel
@@ -26,8 +23,7 @@ _LOSS = "nats per token"
 
 def expert_figures(experts: MeasuredExperts) -> dict[str, Figure]:
     """Every figure that there is something to show in, by its name."""
-    makers = (_cost, _languages, _gains, _shares, _forgetting, _unlearned)
-    figures = (make(experts) for make in makers)
+    figures = (make(experts) for make in (_cost, _shares, _forgetting, _unlearned))
     return {figure.name: figure for figure in figures if figure}
 
 
@@ -60,9 +56,9 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     used = {way: ways[way] for way in ways if any(row["way"] == way for row in rows)}
     scale = alt.Scale(domain=list(used), range=list(used.values()))
     shape = alt.Shape("way:N", scale=scale, legend=alt.Legend(symbolSize=70))
-    said = ("series=division", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
+    tips = ("series=division", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
     tint = colour(experts.colours, (row["series"] for row in rows), "circle")
-    points = dots(rows, x, y, tint, tooltip=said).mark_point(size=75, opacity=0.9, filled=True)
+    points = dots(rows, x, y, tint, tooltip=tips).mark_point(size=75, opacity=0.9, filled=True)
     level: tuple[alt.Chart | None, ...] = ()
     if dense:
         at, beside = [{"loss": dense.loss, "text": "dense"}], {"align": "right", "dy": -7}
@@ -74,107 +70,46 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     return Figure("cost", "What a loss costs", caption, (drawn,), tuple(rows))
 
 
-def _differences(experts: MeasuredExperts, other: str, divisions: Sequence[str]) -> list[Row]:
-    """Every language under the best setting of each division, versus a reference."""
-    tops = {"dense": experts.dense, **experts.best_of_each}
-    values = {
-        name: each.versus[other].languages
-        for name in divisions
-        if (each := tops.get(name)) and other in each.versus
-    }
-    return [{**row, "versus": other} for row in estimate_rows(values)]
-
-
-def _languages(experts: MeasuredExperts) -> Figure | None:
-    """Differences of losses to the references, by language."""
-    each = {other: _differences(experts, other, experts.colours) for other in experts.references}
-    panels = [
-        dots_panel(f"Versus {REFERENCES[other]}", rows, _LOSS, experts.colours, level=0.0)
-        for other, rows in each.items()
-        if rows
-    ]
-    caption = "Every division by its best routing: left of the line at 0 its loss is lower."
-    rows = tuple(row for rows in each.values() for row in rows)
-    title = "Language by language"
-    return Figure("languages", title, caption, tuple(panels), rows) if rows else None
-
-
-def _gains(experts: MeasuredExperts) -> Figure | None:
-    """How each language's loss changed, against its amount of text."""
-    if (top := experts.best()) is None:
-        return None
-    names = ["dense", top.division]
-    panels = {
-        f"Versus {REFERENCES[other]}": _differences(experts, other, names)
-        for other in experts.references
-    }
-    caption = "The change of a language's loss against its training tokens in the experts' text."
-    about = "gains", "Gain by amount of text", caption
-    return _relation(experts, about, panels, experts.scores.train_tokens)
-
-
 def _unlearned(experts: MeasuredExperts) -> Figure | None:
     """What became of languages that an expert did not learn, against how frequent they were."""
     each: dict[tuple[str, str], list[float]] = {}
     for rise in experts.rises:
         if rise.division in experts.partitions and not rise.learned:
             each.setdefault((rise.division, rise.lang), []).append(rise.rise)
+    known = experts.scores.base_shares
+    amounts = known or experts.scores.train_tokens
+    if not each or max(amounts.values()) <= _EVEN * min(amounts.values()):
+        return None
     rows: list[Row] = [
-        {"language": lang, "series": name, "value": fmean(rises)}
+        {"language": lang, "series": name, "value": fmean(rises), "amount": float(amounts[lang])}
         for (name, lang), rises in each.items()
     ]
-    known = experts.scores.base_shares
-    what = "its training tokens here (what the base was trained on is not known)"
-    what = "its share of the base's training" if known else what
-    caption = "The mean change over the experts that did not learn a language, "
-    about = "unlearned", "Forgetting by frequency", f"{caption}against {what}."
-    panels = {"Versus the base model": rows} if rows else {}
-    return _relation(experts, about, panels, known or experts.scores.train_tokens)
-
-
-def _relation(
-    experts: MeasuredExperts,
-    about: tuple[str, str, str],
-    panels: Mapping[str, Sequence[Row]],
-    amounts: Mapping[str, float],
-) -> Figure | None:
-    """Changes of losses against an amount of each language, with their rank correlations.
-
-    about: name, title, caption. amounts: tokens, or shares of what the base read; nothing is drawn
-    where all have alike.
-    """
-    if max(amounts.values()) <= _EVEN * min(amounts.values()) or not panels:
-        return None
-    shares = max(amounts.values()) <= 1
-    if shares:  # some may be 0
+    names, related = list(dict.fromkeys(row["series"] for row in rows)), list[str]()
+    for name in names:
+        own = [(row["amount"], row["value"]) for row in rows if row["series"] == name]
+        if correlation := correlate(*zip(*own, strict=True)):
+            rho, p = signed(correlation[0], "{:.2f}".format), correlation[1]
+            p = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+            related.append(f"{name}, ρ = {rho}, {p}, {len(own)} languages")
+    if max(amounts.values()) <= 1:  # shares, of which some may be 0
         scale, axis = alt.Scale(type="sqrt", padding=12), alt.Axis(format="~%", grid=False)
-        x = Axis("amount", "share of the base's training", scale, axis)
+        x, form = Axis("amount", "share of the base's training", scale, axis), ".2%"
     else:
         x = logs("amount", "training tokens", amounts.values(), margin=0.08, grid=False)
-    y = linear("value", f"change of loss ({_LOSS})")
-    said = ("language", "series", f"amount:{'.2%' if shares else '.3~s'}", "value:.3f")
-    drawn, every, related = [], list[Row](), list[str]()
-    for title, values in panels.items():
-        rows = [{**row, "amount": float(amounts[row["language"]])} for row in values]
-        names = list(dict.fromkeys(row["series"] for row in rows))
-        for name in names:
-            own = [(row["amount"], row["value"]) for row in rows if row["series"] == name]
-            if found := correlate(*zip(*own, strict=True)):
-                rho, p = signed(found[0], "{:.2f}".format), found[1]
-                p = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-                versus = f"{len(own)} languages, {title.lower()}"
-                related.append(f"{name}, ρ = {rho}, {p}, {versus}")
-        tint = colour(experts.colours, names, "circle")
-        ranged = chart(row for row in rows if row.get("low") is not None)
-        ends = ranged.encode(x.channel(alt.X), y.of("low").channel(alt.Y), tint, y2="high:Q")
-        beside = {"field": "language", "align": "left", "dx": 7}
-        layers = words(rows, x, y, **beside) if len(rows) <= _NAMED else ()
-        points = dots(rows, x, y, tint, size=70, tooltip=said)
-        drawn.append(panel(title, ends.mark_rule(strokeWidth=1.5, opacity=0.6), points, *layers))
-        every += rows
-    name, title, caption = about
-    caption += f" Spearman's rank correlation: {'; '.join(related) or 'too few languages'}."
-    return Figure(name, title, caption, tuple(drawn), tuple(every))
+        form = ".3~s"
+    y, tint = linear("value", f"change of loss ({_LOSS})"), colour(experts.colours, names, "circle")
+    tips = ("language", "series", f"amount:{form}", "value:.3f")
+    beside = {"field": "language", "align": "left", "dx": 7}
+    layers = words(rows, x, y, **beside) if len(rows) <= _NAMED else ()
+    points = dots(rows, x, y, tint, size=70, tooltip=tips)
+    drawn = panel("Versus the base model", points, *layers)
+    what = "its training tokens here (what the base was trained on is not known)"
+    what = "its share of the base's training" if known else what
+    caption = (
+        "The mean change over the experts that did not learn a language, against "
+        f"{what}. Spearman's rank correlation: {'; '.join(related) or 'too few languages'}."
+    )
+    return Figure("unlearned", "Forgetting by frequency", caption, (drawn,), tuple(rows))
 
 
 def _shares(experts: MeasuredExperts) -> Figure | None:

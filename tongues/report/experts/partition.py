@@ -1,6 +1,5 @@
 """The page of a partition: its parts, whose text is where, and the decisions behind it."""
 
-import json
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from itertools import permutations
@@ -10,8 +9,8 @@ from tongues.experts.partition import PARTITIONS
 from tongues.experts.partition.partition import Partition, amounts, balance, leaves
 from tongues.pages import blocks as b
 from tongues.pages import check_folder, percent, percent_cell, write_page
-from tongues.pages.axes import Axis, Row, categories, colour, linear, tips
-from tongues.pages.plots import alt, bars, chart, heat, panel, words
+from tongues.pages.axes import Row, categories, colour, linear
+from tongues.pages.plots import alt, bars, heat
 from tongues.quantities import show_count
 
 __all__ = ["part_table", "partition_lead", "spread_panel", "write_partition_page"]
@@ -35,11 +34,10 @@ def write_partition_page(
     """
     check_folder(out)
     notes = [b.Callout("Notes", partition.notes)] if partition.notes else []
-    figures = [_tree(partition)] if partition.merges else []
     spread, rows = spread_panel("Each language's text", partition)
     rows = tuple(row | {"tokens": row["share"] * text[row["language"]]} for row in rows)
     caption = "How the text of each language is spread over the parts."
-    figures.append(b.Figure("shares", "Whose text each expert learns", caption, (spread,), rows))
+    figures = [b.Figure("shares", "Whose text each expert learns", caption, (spread,), rows)]
     if partition.distances and len(partition.distances) > 1:
         figures.append(_matrix(partition, partition.distances))
     even = f"The largest part has {balance(amounts(partition, text)):.2f} times the mean text."
@@ -78,51 +76,6 @@ def part_table(partition: Partition, text: Mapping[str, float] | None = None) ->
             row["of all"] = percent_cell(sizes[number], sum(sizes))
         rows.append(row)
     return b.Table.of(rows)
-
-
-def _tree(partition: Partition) -> b.Figure:
-    """The languages from above to below, the rounds from left to right."""
-    order, part = leaves(partition), _part_of(partition)
-    places = {frozenset([lang]): (0.0, float(y)) for y, lang in enumerate(order)}  # round and row
-    lines, joints = [], []
-    for merge in partition.merges:
-        sides = frozenset(merge.left), frozenset(merge.right)
-        (x1, y1), (x2, y2) = (places[side] for side in sides)
-        inside = {part[lang] for lang in sides[0] | sides[1]}
-        series = f"part {inside.pop()}" if len(inside) == 1 else None
-        at, y = float(merge.round), (y1 + y2) / 2
-        ways = [(x1, y1, at, y1), (x2, y2, at, y2), (at, y1, at, y2)]
-        lines += [{"x": a, "y": b, "x2": c, "y2": d, "series": series} for a, b, c, d in ways]
-        joint = {"x": at, "y": y, "text": f"{merge.distance:.3f}", "distance": merge.distance}
-        joints.append(joint | {"left": ", ".join(merge.left), "right": ", ".join(merge.right)})
-        places[sides[0] | sides[1]] = at, y
-    last, height = partition.merges[-1].round, len(order)
-    rounds = {"values": list(range(1, last + 1)), "format": "d", "grid": False}
-    x = linear("x", "round of merges", low=0, high=last + 0.35, **rounds)
-    names = f"{json.dumps(order, ensure_ascii=False)}[datum.value]"
-    down = alt.Scale(domain=[-0.6, height - 0.4], reverse=True, nice=False)
-    labels = categories("y", (), values=list(range(height)), labelExpr=names, labelOverlap=False)
-    y = Axis("y", None, down, labels.axis)
-
-    rules = chart(lines).encode(x.channel(alt.X), y.channel(alt.Y), x2="x2:Q", y2="y2:Q")
-    above = rules.transform_filter("!datum.series").mark_rule(strokeWidth=2, opacity=0.5)
-    within = rules.transform_filter("datum.series").mark_rule(strokeWidth=2.5)
-    texts = words(joints, x, y, align="left", baseline="bottom", dx=4, dy=-3)
-    tint = colour([f"part {number}" for number in range(partition.k)])
-    drawn = panel(
-        "Balanced tree of languages",
-        above,
-        within.encode(tint),
-        *(layer.encode(tooltip=tips("left", "right=with", "distance")) for layer in texts),
-        height=_ROW * height + 20,
-    )
-    caption = (
-        "In every round each cluster merges with exactly one other, the nearest pair first; a "
-        "joint shows their distance. Where the number of languages is not the number of parts "
-        "times a power of two, only some merge in the first round, so that the parts stay within "
-        "one language of each other. Coloured lines are within a part, grey ones above."
-    )
-    return b.Figure("tree", "The tree behind the parts", caption, (drawn,), tuple(joints))
 
 
 def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list[Row]]:
@@ -171,7 +124,7 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
         written="format(datum.distance, '.2f')" if written else "",
     )
     caption = "The darker, the nearer."
-    caption += " The languages are in the order of the tree." if partition.merges else ""
+    caption += " Languages are in the order of the merges." if partition.merges else ""
     caption += " Pairs in one part have a colour of their own." if part else ""
     return b.Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
 

@@ -33,7 +33,7 @@ _ABOUT = {
 }
 _FIGURES = {
     _SETTINGS: ("cost",),
-    _LANGUAGES: ("languages", "gains", "shares"),
+    _LANGUAGES: ("shares",),
     _FORGETTING: ("forgetting", "unlearned"),
 }
 _ABOUT_ROUTED = (

@@ -10,9 +10,13 @@ from tests.tokens.bases import gpt, llama, unigram
 from tongues.errors import UserError
 from tongues.files import read_json
 from tongues.recipe import load_recipe
-from tongues.report.tokenizer import write_tokenizer_report
-from tongues.report.tokenizer.measures import documents_on, measure_tokenizers
-from tongues.report.tokenizer.view import spelling, tokenizer_numbers
+from tongues.report.tokenizer import (
+    documents_on,
+    measure_tokenizers,
+    spelling,
+    tokenizer_numbers,
+    write_tokenizer_report,
+)
 from tongues.tokens import prepare_tokens
 
 WORDS = {
