@@ -14,6 +14,8 @@ from mkdocs.structure.files import File, Files
 import tongues
 from tongues.cli.main import command
 
+CITED_TABLE = re.compile(r"\]\((\.\./[\w./-]+\.txt)\)(?:(?!\n\n)[^|])*\n\n((?:\|.*\n)+)")
+DECIMAL = re.compile(r"\d+\.\d+")
 UPWARDS = re.compile(r"\[([^\]]+)\]\((\.\./[\w./-]+)(?: \"([^\"]+)\")?\)")
 
 
@@ -28,8 +30,9 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
     """Check every number that is cited from a result file.
 
     `[4.2%](../benchmarks/NAME.txt "8 documents, normal")` is a citation: a line of that file with
-    these words must hold the number. On the site a link to a file outside `docs/` becomes its text,
-    with the file's name under the pointer.
+    these words must hold the number. Where the paragraph before a table links to a result
+    file, every decimal number of the table must be in that file. On the site a link to a file
+    outside `docs/` becomes its text, with the file's name under the pointer.
     """
     root = Path(config.config_file_path).resolve().parent
     docs = Path(config.docs_dir).resolve()
@@ -48,6 +51,11 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
                 raise PluginError(f"{page.file.src_uri}: `{text}` is not with `{words}` in {path}")
         return f'<abbr title="{path}">{text}</abbr>'
 
+    for target, table in CITED_TABLE.findall(markdown):
+        file = (docs / page.file.src_uri).parent.joinpath(target).resolve()
+        results = set(DECIMAL.findall(file.read_text(encoding="utf-8")))
+        if stale := sorted(set(DECIMAL.findall(table)) - results):
+            raise PluginError(f"{page.file.src_uri}: {file.name} does not have {', '.join(stale)}")
     markdown = markdown.replace("```console varies", "```console")  # a word for the tests
     return UPWARDS.sub(check, markdown)
 
