@@ -8,7 +8,15 @@ import pytest
 from tests.plan.test_plan import CPT, RANGE, SCRATCH, codes, fitted, laws, printed
 from tongues.errors import Caution, UserError
 from tongues.laws import Law, fit
-from tongues.plan import Project, ask, make_plan, published_projects, read_laws
+from tongues.plan import (
+    Known,
+    Project,
+    ask,
+    gather_laws,
+    make_plan,
+    published_projects,
+    read_laws,
+)
 
 PAIR = ("zheng2024-scratch", "zheng2024-cpt")
 BOTH = {"scratch": fitted("chinchilla", SCRATCH), "cpt": fitted("cpt", CPT)}
@@ -189,3 +197,34 @@ def test_at_most_five_caveats_and_all_on_request() -> None:
     assert 0 < len(plan.caveats) <= 5 < len(plan.warnings)
     assert plan.caveats[0].code == "no_replay"
     assert all(str(caution) in plan.summary() for caution in plan.warnings)
+
+
+def test_the_cheapest_is_taken_and_not_the_smallest() -> None:
+    """Both bases come within 0.5 % in the end; the larger gets there for less compute."""
+    flat = {"E": 1.6, "A": 400.0, "B": 80.0, "alpha": 0.36, "beta": 0.35, "gamma": 0.0}
+    question = ask(flops="3e22", bases=["large=2B@40B", "small=1.8B@36B"], replay="0")
+    plan = make_plan(laws(cpt=fitted("cpt", flat, 0.001)), question)
+    taken = plan.recommendation.option
+    small = next(o for o in plan.options if o.base == "small")
+    assert taken.base == "large" and taken.early
+    enough = small.way.compute(plan.recommendation.best.loss * 1.005)
+    assert enough < small.flops and taken.flops < 0.8 * enough
+    assert [option.base for option in plan.recommendation.as_good] == ["small"]
+
+
+def test_a_law_of_repeated_text_that_turns_upward_is_followed() -> None:
+    terms = {"E": 1.87, "A": 521.0, "B": 1488.0, "alpha": 0.353, "beta": 0.353}
+    excess = {"M": 8.0, "G": 0.0075, "a": 1.7, "b": 1.3, "c": 0.4, "k": 7.0}
+    law = Law("overfitted", terms | excess)
+    question = ask(flops="1e21", params="2B", available_tokens="1.5B")
+    plan = make_plan(gather_laws([Known("own", law, "scratch")]), question)
+    option = plan.recommendation.option
+    D = np.geomspace(1.5e9, 24e9, 200)
+    losses = law.loss(2e9, D, U=1.5e9)
+    assert option.loss <= losses.min() * 1.006
+    assert option.tokens is not None and option.tokens <= 1.05 * D[np.argmin(losses)]
+    assert "borrowed_repeats" not in codes(plan)
+    free = make_plan(
+        gather_laws([Known("own", law, "scratch")]), ask(flops="1e21", available_tokens="1.5B")
+    )
+    assert (free.recommendation.option.params or 0) < 2e9

@@ -27,6 +27,7 @@ _VARIABLES = {"N": "parameters", "D": "tokens", "D/N": "tokens per parameter", "
 _GUESSING = math.log(100_000)  # nats per token of guessing among more tokens than most have
 _LONGEST = 8766.0  # hours: a year
 _USUAL_HOURS = 720.0  # a month
+_LOWEST, _SPENT = 1e4, 401  # how far below the budget the lowest loss is looked for, and where
 _ENDLESS = 1e40  # FLOPs; what is not reached by these is not reached
 
 
@@ -159,6 +160,9 @@ class Layout:
             what = f"{name}: no compute reaches a loss of {asked.target_loss:g}; its law goes no "
             return Caution("loss_out_of_reach", f"{what}lower than {floor:.4g}")
         flops = min(flops, most)
+        if "U" in way.law.equation.variables and asked.flops:  # whose loss may rise again
+            spent = np.geomspace(flops / _LOWEST, flops, _SPENT)
+            flops = float(spent[np.argmin(np.nan_to_num(way.loss(spent), nan=np.inf))])
         tokens = float(way.sizes(np.array(flops))[1])
         if tokens >= way.most_tokens and not way.settled:  # a larger model gains next to nothing
             flops = min(flops, way.compute(float(way.loss(np.array(flops))) * (1.0 + FLAT)))
@@ -184,6 +188,10 @@ class Layout:
         loss, target = float(way.loss(at)), None if D is None else (1.0 - way.replay) * D
         spends = question.flops is not None
         draws = way.loss_draws(at) if spends else None
+        if (
+            draws is not None and way.law.rows
+        ):  # with the error that its runs show the curve to have
+            loss = float(np.median(draws))
         needed = None if spends else way.compute_draws(loss, near=flops)
         paired = (draws, np.full(len(draws), flops)) if draws is not None else None
         paired = (np.full(len(needed), loss), needed) if needed is not None else paired

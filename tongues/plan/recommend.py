@@ -26,7 +26,8 @@ _DECIDED = 0.8  # of the draws: from there laws decide between scratch and conti
 _WORTHWHILE = 0.8  # of the compute: stopping early must save a fifth, or hours are off by more
 _ROUNDING = 1e-6  # of a share, and so of the rise it leads to
 _SMALLER = 1.1  # times, from where a model counts as smaller
-_FAR = math.log(1e4)
+_FAR = 1e4  # times, from the best size or the budget
+_PLACES = 201  # between
 _SURE = 0.95
 _NAMED = 4  # options named in one sentence
 _THIN = "few_runs"  # caution of a law that rests on little
@@ -208,6 +209,14 @@ def _wins(best: Option, others: Sequence[Option], question: Question) -> np.ndar
     return np.isfinite(own) & (own <= rest)  # what never gets there does not win
 
 
+def _enough(option: Option, most: float) -> float:
+    if not option.way.law.rows:
+        return option.way.compute(most)
+    flops = np.geomspace(option.flops / _FAR, option.flops, _PLACES)  # by what runs would end at
+    reached = np.median(option.way.loss_draws(flops), axis=0) <= most
+    return float(flops[np.argmax(reached)]) if reached.any() else math.inf
+
+
 def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     """The cheapest way to a loss of at most `most`, and of those alike the smallest model.
 
@@ -216,7 +225,7 @@ def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     candidates: list[Option] = []
     for option in near:
         at_knee = not option.way.settled and option.flops < (layout.question.flops or 0.0)
-        enough = math.inf if at_knee else option.way.compute(most)
+        enough = math.inf if at_knee else _enough(option, most)
         if enough < _WORTHWHILE * option.flops:
             option = layout.option(option.way, enough, early=True)
         candidates.append(option)
@@ -343,7 +352,8 @@ def _flat_range(option: Option) -> FlatRange | None:
         N = np.exp(x)
         return way.loss_of(N, flops / (6.0 * N))
 
-    level = option.loss * (1.0 + FLAT)
-    least = math.exp(first_reached(loss, level, middle - _FAR, middle))
-    most = math.exp(-first_reached(lambda x: loss(-x), level, -middle - _FAR, -middle))
+    level = float(way.loss_of(np.array(option.params), flops / 6.0 / np.array(option.params)))
+    level *= 1.0 + FLAT
+    least = math.exp(first_reached(loss, level, middle - math.log(_FAR), middle))
+    most = math.exp(-first_reached(lambda x: loss(-x), level, -middle - math.log(_FAR), -middle))
     return FlatRange((least, most), (flops / (6.0 * most), flops / (6.0 * least)), flops)
