@@ -42,7 +42,8 @@ def test_too_few_runs_weigh_all_alike():
 
 def test_the_simplest_of_nearly_equals_leads():
     assert leading({"skaling": 0.5, "chinchilla": 0.3, "extended": 0.2}) == "chinchilla"
-    assert leading({"skaling": 0.6, "chinchilla": 0.25, "extended": 0.15}) == "skaling"
+    assert leading({"extended": 0.6, "chinchilla": 0.25, "skaling": 0.15}) == "extended"
+    assert leading({"farseer": 1.0}) == "chinchilla"
 
 
 def test_a_stack_predicts_by_all_of_its_forms():
