@@ -88,14 +88,17 @@ def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -
     return tokenizer
 
 
-def sample_documents(corpus: Corpus, selection: Selection, lang: str, size: int) -> np.ndarray:
+def sample_documents(
+    corpus: Corpus, selection: Selection, lang: str, size: int, *, from_end: bool = True
+) -> np.ndarray:
     """Numbers of kept documents of a language, together about as large as `size`.
 
-    They are from the other end of the order of hashes than the held-out ones.
+    They are from the other end of the order of hashes than the held-out ones, or from that one:
+    text that no tokenizer was fitted on.
     """
     kept = selection.kept[corpus.lang[selection.kept] == corpus.languages.index(lang)]
     order = kept[np.lexsort((corpus.numbers("exact")[kept], selection.component[kept]))]
-    order = order[::-1]
+    order = order[::-1] if from_end else order
     sizes = np.cumsum(corpus.numbers("bytes")[order], dtype=np.int64)
     enough = int(np.searchsorted(sizes, size)) + 1
     return order[:enough]
