@@ -9,12 +9,14 @@ import pytest
 
 from tests.report.pages import Page
 from tongues.errors import UserError
+from tongues.estimate import Estimate
 from tongues.files import read_json, write_json
 from tongues.pages import page_as_html
 from tongues.report import Findings, write_report
 from tongues.report.claims import claims
 from tongues.report.study import study_page
 from tongues.runs import find_runs, read_run, run_rows, write_run
+from tongues.states import state_of
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +118,23 @@ def test_names_from_outside_are_only_text(make_study: Callable[..., Path], tmp_p
     text = write_report([place], tmp_path / "report").read_text()
     assert "<script>alert" not in text
     assert not Page(text).open
+
+
+def test_unfinished_runs_are_forecast_apart(made_study: Path, long_findings: Findings) -> None:
+    (directory, *_) = find_runs([made_study])
+    forecast = Estimate(3.25, 3.125, 3.375, "nats/token", 4)
+    running = replace(state_of(directory), run="made/long", state="running", step=40, steps=100)
+    page = study_page(
+        long_findings, [], [], "Long", {}, {}, [replace(running, forecast=forecast), running]
+    )
+    words = Page(page_as_html(page)).said
+    assert "Runs that have not finished" in words
+    assert words.count("made/long") == 1  # the other has no forecast
+    assert "40 of 100" in words and "3.250[3.125, 3.375]" in words.replace("3.250 [", "3.250[")
+    assert page.numbers["forecasts"]["made/long"]["low"] == 3.125
+    assert (
+        "not finished" not in Page(page_as_html(study_page(long_findings, [], [], "", {}, {}))).said
+    )
 
 
 def test_unfinished_runs_are_not_reported(make_study: Callable[..., Path], tmp_path: Path):

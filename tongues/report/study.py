@@ -11,7 +11,15 @@ from tongues.estimate import Estimate
 from tongues.laws.observed import size_order
 from tongues.laws.targets import SETTLED
 from tongues.pages import blocks as b
-from tongues.pages import check_folder, estimate_card, fixed, interval, minus, write_page
+from tongues.pages import (
+    check_folder,
+    estimate_card,
+    estimate_cell,
+    fixed,
+    interval,
+    minus,
+    write_page,
+)
 from tongues.pages.blocks import Block, Cell, Entry, Figure, Paragraph, Section, Table
 from tongues.pages.series import series_name
 from tongues.quantities import show_count
@@ -22,6 +30,8 @@ from tongues.report.laws import findings_law_section
 from tongues.report.study_figures import figures
 from tongues.roles import list_languages
 from tongues.runs import find_runs, read_run, run_rows
+from tongues.states import RunState, states
+from tongues.study.forecasts import with_forecasts
 
 __all__ = ["claim_tables", "study_page", "write_report"]
 
@@ -91,7 +101,8 @@ def write_report(
             used.setdefault(name, set()).add(number)
     versions = {name: ", ".join(sorted(numbers)) for name, numbers in used.items()}
     drawn = figures(known)
-    page = study_page(known, claims(known), drawn, title or _title(known), shared, versions)
+    title, ahead = title or _title(known), with_forecasts(states(places), places)
+    page = study_page(known, claims(known), drawn, title, shared, versions, ahead)
     return write_page(page, out, progress)
 
 
@@ -112,13 +123,16 @@ def study_page(
     title: str,
     settings: Mapping[str, Any],
     versions: Mapping[str, str],
+    states: Sequence[RunState] = (),
 ) -> b.Page:
-    """The page of a study; settings: what all runs had in common."""
+    """The page of a study; settings: what all runs had in common; states: with forecasts."""
     rest: list[Section | Figure] = [*figures]
     if tested := claim_tables(claims, findings.targets):
         rest.append(Section("claims", "Which claims of others hold here", tested, "claims"))
     if laws := findings_law_section(findings):
         rest.append(laws)
+    ahead = [state for state in states if state.forecast]
+    rest += [_unfinished(ahead)] if ahead else []
     rest += [_method(findings, settings), _runs(findings)]
     links = " · ".join(
         f"[{block.title}](#{block.place if isinstance(block, Section) else block.name})"
@@ -134,8 +148,30 @@ def study_page(
         ],
         lead=_lead(findings),
         versions=versions,
-        numbers=_numbers(findings, claims),
+        numbers=_numbers(findings, claims)
+        | {"forecasts": {x.run: x.forecast.to_json() for x in ahead if x.forecast}},
     )
+
+
+def _unfinished(states: Sequence[RunState]) -> Section:
+    """Where runs would end that have not, by how far each is."""
+    rows: list[dict[str, Entry]] = [
+        {
+            "run": state.run,
+            "state": Cell(state.state, below=state.reason.rpartition("\n")[2]),
+            "step": f"{state.step} of {state.steps}",
+            "final loss": estimate_cell(state.forecast, fixed(3)),
+        }
+        for state in states
+    ]
+    about = (
+        "Held-out loss at the end, mean over the languages a run learns, in nats per token, with "
+        "its 95 % predictive interval: forecast from the run so far, its schedule, and finished "
+        "runs that learn the same in the same way. No other number of this page includes these "
+        "runs."
+    )
+    title = "Runs that have not finished"
+    return Section("unfinished", title, [Paragraph(about, "quiet"), Table.of(rows)])
 
 
 def _lead(findings: Findings) -> list[Block]:
