@@ -25,9 +25,9 @@ from tongues.launch import open_launcher
 from tongues.laws.curves import LossCurve
 from tongues.laws.forecast import forecast_loss
 from tongues.recipe import load_recipe
-from tongues.runs import find_runs, read_run
+from tongues.runs import Run, find_runs, read_run
 from tongues.study import run_all
-from tongues.study.forecasts import read_loss_curve
+from tongues.study.forecasts import distance, read_loss_curve, role_of
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan, run_of_recipe
 
@@ -61,10 +61,10 @@ train:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A finished run: what it is, its curve, and where it ended."""
+    """A finished run, its curve, and where it ended; of a published one there is no record."""
 
     name: str
-    role: tuple[object, ...]
+    record: Run | None
     curve: LossCurve
     final: float
 
@@ -87,7 +87,7 @@ def published() -> Iterator[Trained]:
         every = np.interp(np.arange(1, int(rows["step"][-1]) + 1), knots, rates)
         size = path.parent.name
         curve = LossCurve(rows["step"], rows["loss"], every, float(size) * 1e6)
-        yield Trained(f"{size}M {path.stem}", (), curve, float(rows["loss"][-1]))
+        yield Trained(f"{size}M {path.stem}", None, curve, float(rows["loss"][-1]))
 
 
 def plan_of(path: Path, shape: str, name: str, **settings: Any) -> RunPlan:
@@ -140,8 +140,7 @@ def own(folder: Path) -> Iterator[Trained]:
     for directory in find_runs([folder]):
         record = read_run(directory)
         curve = read_loss_curve(directory, record)
-        role = (record.strategy, record.targets, tuple(record.shares.items()))
-        yield Trained(directory.name, role, curve, float(curve.heldout[-1]))
+        yield Trained(directory.name, record, curve, float(curve.heldout[-1]))
 
 
 def measure(run: Trained, share: float, pilots: Sequence[Trained]) -> Error | None:
@@ -170,8 +169,16 @@ Wanted = Callable[[Trained, Trained], bool]
 
 def near(pilot: Trained, run: Trained) -> bool:
     """Whether a pilot may serve: of the same role, and not too far."""
-    alike = pilot is not run and pilot.role == run.role
-    return alike and pilot.curve.distance(run.curve) < FARTHEST
+    if pilot is run or pilot.record is None or run.record is None:
+        return pilot is not run
+    return role_of(pilot.record) == role_of(run.record) and far(pilot, run) < FARTHEST
+
+
+def far(pilot: Trained, run: Trained) -> float:
+    """How unlike two runs of this project are."""
+    assert pilot.record
+    assert run.record
+    return distance(pilot.record, run.record)
 
 
 def held_out(run: Trained) -> bool:
@@ -188,7 +195,7 @@ def by_pilot(runs: Sequence[Trained], share: float, wanted: Wanted) -> list[Erro
 def most_alike(runs: Sequence[Trained], run: Trained, count: int) -> list[Trained]:
     """The runs that serve best as pilots of a run."""
     able = [pilot for pilot in runs if near(pilot, run)]
-    return sorted(able, key=lambda pilot: pilot.curve.distance(run.curve))[:count]
+    return sorted(able, key=lambda pilot: far(pilot, run))[:count]
 
 
 def sections(folder: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How every run of the store stands, read from its directory alone."""
+"""The state of every run of the store, read from its directory alone."""
 
 import re
 import time
@@ -20,12 +20,12 @@ __all__ = ["RunState", "state_of", "states", "states_table", "study_lines"]
 
 _CHECKPOINT = re.compile(r"^(?:step|milestone)-(\d+)$")
 _LOGS = ("timing.jsonl", "metrics.jsonl", "evals.jsonl", "run.json")
-_LANGUAGES = 3  # whose losses stand in the table
+_LANGUAGES = 3  # whose losses the table shows
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """How one run stands. What its record and logs do not tell is None."""
+    """The state of one run. What its record and logs do not show is None."""
 
     run: str  # its name in the store; the directory where the record is damaged
     directory: str
@@ -34,7 +34,7 @@ class RunState:
     ]
     age: float  # seconds since its last sign of life
     reason: str = ""  # of a failure or a damage
-    step: int | None = None  # where it stands; of a stopped run, where it goes on from
+    step: int | None = None  # where it is; of a stopped run, where it resumes
     steps: int | None = None
     strategy: str | None = None
     shape: str | None = None
@@ -48,7 +48,7 @@ class RunState:
 
 
 def states(places: Iterable[Path]) -> list[RunState]:
-    """How each run at or below `places` stands, by path; a place without runs is a UserError.
+    """The state of each run at or below `places`, by path; a place without runs is a UserError.
 
     Those that a study means to train and has not begun are waiting.
     """
@@ -87,7 +87,7 @@ def _not_begun(folder: Path, begun: Mapping[str, RunState]) -> Iterator[RunState
 
 
 def state_of(directory: Path) -> RunState:
-    """How the run in `directory` stands: its record, the ends of its logs, and who holds it."""
+    """The state of the run in `directory`: its record, the ends of its logs, and who holds it."""
     place = str(directory)
     alive = 0.0  # its newest sign of life
     for name in _LOGS:
@@ -114,8 +114,8 @@ def state_of(directory: Path) -> RunState:
     except UserError as error:
         return RunState(place, place, "damaged", age, f"its record {error.what}")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        told = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        return RunState(place, place, "damaged", age, f"a log: {told}")
+        reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
+        return RunState(place, place, "damaged", age, f"a log: {reason}")
 
 
 def _standing(directory: Path, record: Run) -> dict[str, Any]:

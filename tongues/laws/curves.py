@@ -1,6 +1,5 @@
 """A run's losses through training, with its learning rates, those to come included."""
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -35,16 +34,6 @@ class LossCurve:
     batch: float = 1.0  # tokens
     heldout_steps: np.ndarray = field(default_factory=lambda: np.empty(0))
     heldout: np.ndarray = field(default_factory=lambda: np.empty(0))
-
-    @property
-    def tokens(self) -> float:
-        """Of the whole run."""
-        return self.batch * len(self.rates)
-
-    def distance(self, other: "LossCurve") -> float:
-        """How unlike two runs are in size, batch and tokens; a sum of logarithms of ratios."""
-        pairs = ((self.params, other.params), (self.batch, other.batch))
-        return sum(abs(math.log(a / b)) for a, b in (*pairs, (self.tokens, other.tokens)))
 
     @property
     def share(self) -> float:

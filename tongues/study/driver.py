@@ -1,4 +1,4 @@
-"""Train many runs: one loop for every launcher, which reads how a run stands from its directory.
+"""Train many runs: one loop for every launcher, which reads the state of a run from its directory.
 
 It keeps no state of a study anywhere, so any launcher, or another command at the same time, goes
 on from what the directories say.
@@ -31,12 +31,12 @@ _PATIENCE = 3  # times a run may be stopped without having come further
 
 _FORECAST_EVERY = 0.05  # of the steps of a run
 
-Stand = Literal["finished", "hopeless", "running", "failed", "blocked", "waiting", "ready"]
+Status = Literal["finished", "hopeless", "running", "failed", "blocked", "waiting", "ready"]
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a study stands.
+    """Progress of a study.
 
     running: share of its steps done, by run. queued: given to the launcher, and not begun.
     failed: why, by run. blocked: left out, since the run that they continue failed. hopeless:
@@ -74,7 +74,7 @@ def run_all(
 ) -> None:
     """Train every run, parents first, the longest chain of work first among those that can start.
 
-    launcher: by default this machine's. Stopped or killed, the same call goes on where each run
+    launcher: by default this machine's. Stopped or killed, the same call resumes where each run
     was. A run that fails does not stop the others; in the end a UserError (`runs_failed`) names
     the first, `State.failed` all of them, and the same call tries them again. whole: these are
     all that their recipe means; others of their folder that have not begun wait no longer.
@@ -88,17 +88,17 @@ def run_all(
     leave_plans(plans, workspace, whole=whole)
     try:
         with watched(launcher):
-            while {"ready", "running"} & set((stands := study.look()).values()):
+            while {"ready", "running"} & set((status := study.look()).values()):
                 for job in study.jobs.values():
-                    if stands[job.name] == "ready" and launcher.has_room(job):
+                    if status[job.name] == "ready" and launcher.has_room(job):
                         study.started(job.name)
                         launcher.start(job)
-                state = study.state(stands)
+                state = study.state(status)
                 watch(state)
                 study.stop_hopeless(state.running)
                 for run, reason in launcher.ended(_TURN).items():
                     study.ended(run, reason)
-            watch(study.state(stands))
+            watch(study.state(status))
     except KeyboardInterrupt:
         finished = Counter(study.look().values())["finished"]
         raise Stopped(f"stopped with {finished} of {len(plans)} runs finished") from None
@@ -106,9 +106,9 @@ def run_all(
 
 
 class _Study:
-    """The runs of a study, those with the longest chain of work first, and how they stand.
+    """The runs of a study, those with the longest chain of work first, and the status of each.
 
-    What is remembered besides the directories is what this command itself has in hand.
+    What is remembered besides the directories is which runs this command itself has started.
     """
 
     def __init__(
@@ -162,59 +162,59 @@ class _Study:
             for name in sorted(self._plans, key=chain, reverse=True)
         }
         self._finished: set[str] = set()
-        self._in_hand: set[str] = set()
+        self._started: set[str] = set()
         self._failed: dict[str, str] = {}
         self._tries: Counter[tuple[str, int]] = Counter()  # of a run from a step
         self._elsewhere: set[str] = set()
         self._may_stop = {name for name in self._plans if stop_early and name not in children}
-        self._forecaster = Forecaster({(self._runs / name).parent for name in self._may_stop})
+        self._folders = {(self._runs / name).parent for name in self._may_stop}
         self._forecast_at: dict[str, float] = {}  # share of the steps, by run
 
-    def look(self) -> dict[str, Stand]:
-        """How every run stands now."""
-        stands: dict[str, Stand] = {}
+    def look(self) -> dict[str, Status]:
+        """The status of every run now."""
+        status: dict[str, Status] = {}
         for name in self._work:  # parents first
-            of_parent = stands.get(self._plans[name].base or "", "finished")
+            of_parent = status.get(self._plans[name].base or "", "finished")
             if name in self._failed:
-                stands[name] = "failed"
-            elif name in self._in_hand:
-                stands[name] = "running"
+                status[name] = "failed"
+            elif name in self._started:
+                status[name] = "running"
             elif self._is_finished(name):
-                stands[name] = "finished"
+                status[name] = "finished"
             elif self._is_hopeless(name):
-                stands[name] = "hopeless"
+                status[name] = "hopeless"
             elif of_parent in ("failed", "blocked"):
-                stands[name] = "blocked"
+                status[name] = "blocked"
             elif is_held(self._runs / name):
                 if name not in self._elsewhere:
                     self._tell(f"{name} is trained by another command; it is waited for")
                 self._elsewhere.add(name)
-                stands[name] = "running"
+                status[name] = "running"
             else:
-                stands[name] = "ready" if of_parent == "finished" else "waiting"
-        return stands
+                status[name] = "ready" if of_parent == "finished" else "waiting"
+        return status
 
     def started(self, run: str) -> None:
         """Note that a run is given to the launcher, and forget why it failed before."""
         with suppress(OSError):
             (self._runs / run / FAILURE).unlink()
-        self._in_hand.add(run)
+        self._started.add(run)
         self._tries[run, self._step(run)] += 1
 
     def stop_hopeless(self, running: dict[str, float]) -> None:
         """Ask those of the running runs to stop that are forecast to end above a finished one."""
-        for name in self._may_stop & running.keys() & self._in_hand:
+        for name in self._may_stop & running.keys() & self._started:
             place = self._runs / name / HOPELESS
             later = running[name] >= self._forecast_at.get(name, 0.0) + _FORECAST_EVERY
             if not later or place.exists():
                 continue
             self._forecast_at[name] = running[name]
-            if why := self._forecaster.hopeless(place.parent):
+            if why := Forecaster(self._folders).hopeless(place.parent):
                 write_text(place, why)
 
     def ended(self, run: str, reason: str) -> None:
         """Judge a run whose process is gone, by its directory and what is known of the process."""
-        self._in_hand.discard(run)
+        self._started.discard(run)
         failure = self._runs / run / FAILURE
         if self._is_finished(run):
             return
@@ -235,21 +235,21 @@ class _Study:
         left_out = f"; {blocked} runs that continue failed ones are left out" if blocked else ""
         self._tell(f"{run} failed: {_last_line(reason)}{left_out}")
 
-    def state(self, stands: dict[str, Stand]) -> State:
+    def state(self, status: dict[str, Status]) -> State:
         """All of it in numbers."""
-        counts, running = Counter(stands.values()), dict[str, float]()
+        counts, running = Counter(status.values()), dict[str, float]()
         for name in self.jobs:
             directory = self._runs / name
-            if (stands[name] == "running" or name in self._in_hand) and is_held(directory):
+            if (status[name] == "running" or name in self._started) and is_held(directory):
                 row = next(newest_lines(directory / "timing.jsonl"), None)
                 running[name] = row["step"] / row["steps"] if row else 0.0
-        done = sum(self._work[n] for n in stands if stands[n] in ("finished", "hopeless"))
+        done = sum(self._work[n] for n in status if status[n] in ("finished", "hopeless"))
         done += sum(self._work[name] * share for name, share in running.items())
         return State(
             runs=len(self.jobs),
             finished=counts["finished"],
             running=running,
-            queued=len(self._in_hand - running.keys()),
+            queued=len(self._started - running.keys()),
             failed=dict(self._failed),
             blocked=counts["blocked"],
             hopeless=counts["hopeless"],

@@ -1,8 +1,9 @@
 """Where unfinished runs will end, forecast from their logs and from finished runs like them."""
 
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,13 @@ from tongues.estimate import Estimate
 from tongues.files import read_lines
 from tongues.laws.curves import LossCurve
 from tongues.laws.forecast import forecast_loss
+from tongues.pages.numbers import fixed, number
 from tongues.recipe import Train
 from tongues.runs import Run, find_runs, read_run
 from tongues.states import RunState
 from tongues.train.schedule import rate_at
 
-__all__ = ["Forecaster", "read_loss_curve", "with_forecasts"]
+__all__ = ["Forecaster", "distance", "read_loss_curve", "role_of", "with_forecasts"]
 
 _PILOTS = 4  # those most like the run
 _EARLIEST = 0.3  # share of its steps before which no run is called hopeless
@@ -25,21 +27,16 @@ _KNOTS = 2000  # of a schedule, between which rates are lines
 _SAME_BUDGET = 0.01  # of the compute
 
 
-@dataclass(frozen=True, slots=True)
-class _Finished:
-    """A finished run."""
-
-    record: Run
-    curve: LossCurve
-
-
 class Forecaster:
-    """Forecasts runs of some places by the finished ones there; reads each finished run once."""
+    """Forecasts runs of some places by those that were finished there when it was made."""
 
     def __init__(self, places: Iterable[Path]) -> None:
-        self._places = list(places)
-        self._finished: dict[Path, _Finished] = {}
-        self._skipped: set[Path] = set()
+        self._finished: dict[Path, Run] = {}
+        for place in find_runs(place for place in places if place.is_dir()):
+            with suppress(UserError):
+                if (record := read_run(place)).status == "finished":
+                    self._finished[place] = record
+        self._curves: dict[Path, LossCurve] = {}
 
     def forecast(self, directory: Path) -> Estimate | None:
         """The held-out loss at the end, mean of what the run learns; None where it is too early.
@@ -49,43 +46,47 @@ class Forecaster:
         """
         with suppress(UserError, OSError, ValueError, KeyError):  # a log that is damaged
             record = read_run(directory)
-            curve = read_loss_curve(directory, record)
-            own = [run for run in self._known() if _role(run.record) == _role(record)]
-            own.sort(key=lambda run: run.curve.distance(curve))
-            return forecast_loss(curve, [run.curve for run in own[:_PILOTS]])
+            pilots = self._alike(record)
+            pilots.sort(key=lambda place: distance(self._finished[place], record))
+            curves = [self._curve(place) for place in pilots[:_PILOTS]]
+            return forecast_loss(read_loss_curve(directory, record), curves)
         return None
 
     def hopeless(self, directory: Path) -> str:
         """Why a run will not come near the best finished one of its role and compute; or empty."""
         record = read_run(directory)
-        rivals = [run for run in self._known() if _same_budget(run.record, record)]
-        if not rivals:
-            return ""
-        best = min(rivals, key=lambda run: run.curve.heldout[-1])
+        finals = {
+            self._finished[place].run: float(self._curve(place).heldout[-1])
+            for place in self._alike(record)
+            if abs(self._finished[place].flops / record.flops - 1) < _SAME_BUDGET
+        }
         share = read_loss_curve(directory, record).share
-        forecast = self.forecast(directory) if share >= _EARLIEST else None
-        if forecast is None or forecast.low is None or forecast.low <= best.curve.heldout[-1]:
+        if not finals or share < _EARLIEST:
+            return ""
+        best = min(finals, key=finals.__getitem__)
+        forecast = self.forecast(directory)
+        if forecast is None or forecast.low is None or forecast.low <= finals[best]:
             return ""
         return (
             f"stopped early: at {share:.0%} its final loss was forecast as "
-            f"{forecast.value:.3f} [{forecast.low:.3f}, {forecast.high:.3f}], above "
-            f"{best.curve.heldout[-1]:.3f} of {best.record.run}"
+            f"{number(forecast, fixed(3))}, above {finals[best]:.3f} of {best}"
         )
 
-    def _known(self) -> Sequence[_Finished]:
-        for directory in find_runs(place for place in self._places if place.is_dir()):
-            if directory in self._finished or directory in self._skipped:
-                continue
-            with suppress(UserError, OSError, ValueError, KeyError):
-                record = read_run(directory)
-                if record.status != "finished":
-                    continue
-                curve = read_loss_curve(directory, record)
-                if len(curve.heldout):
-                    self._finished[directory] = _Finished(record, curve)
-                    continue
-            self._skipped.add(directory)
-        return list(self._finished.values())
+    def _alike(self, record: Run) -> list[Path]:
+        """The finished runs of a role."""
+        role = role_of(record)
+        return [place for place, other in self._finished.items() if role_of(other) == role]
+
+    def _curve(self, place: Path) -> LossCurve:
+        if place not in self._curves:
+            self._curves[place] = read_loss_curve(place, self._finished[place])
+        return self._curves[place]
+
+
+def distance(one: Run, other: Run) -> float:
+    """How unlike two runs are in size, batch and tokens: the sum of the logarithms of ratios."""
+    ratios = (one.params["total"] / other.params["total"], one.batch / other.batch)
+    return sum(abs(math.log(ratio)) for ratio in (*ratios, one.tokens / other.tokens))
 
 
 def with_forecasts(states: Sequence[RunState], places: Iterable[Path]) -> list[RunState]:
@@ -100,13 +101,9 @@ def with_forecasts(states: Sequence[RunState], places: Iterable[Path]) -> list[R
     ]
 
 
-def _role(record: Run) -> tuple[object, ...]:
+def role_of(record: Run) -> tuple[object, ...]:
     """What a run learns, and how."""
     return (record.tokens_fingerprint, record.strategy, record.targets, record.shares)
-
-
-def _same_budget(one: Run, other: Run) -> bool:
-    return _role(one) == _role(other) and abs(one.flops / other.flops - 1) < _SAME_BUDGET
 
 
 def read_loss_curve(directory: Path, record: Run) -> LossCurve:
