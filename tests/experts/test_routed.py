@@ -33,7 +33,7 @@ def test_a_text_through_several_experts_and_one_of_each_language(tmp_path: Path)
         ["qaa", "qac"],
         *([lang] for lang in LANGUAGES),
     ]
-    first = found[1].pieces
+    first = found[1].spans
     assert first[0].weights == dict(zip("01", router.prior.round(3), strict=True))
     weights = router.document_weights(ids[:40])
     for (count, text), piece in zip(spelt(tokenizer, ids[:40].tolist()), first, strict=True):

@@ -110,7 +110,7 @@ def test_ensembles_know_their_experts_languages_and_seed(family: Path) -> None:
         ["qaa", "qab"],
         ["qac", "qad"],
     ]
-    assert made["seed"] == "seed"
+    assert made["base"] == "seed"
     assert sum(expert["tokens"] for expert in made["experts"]) == pytest.approx(20_000, rel=0.05)
     topics = lineage(family, "fam/topics-2-s1")["experts"]
     shares = [sum(expert["languages"].get(lang, 0) for expert in topics) for lang in ("qaa", "qad")]
@@ -178,7 +178,7 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     assert new["languages"] == {"qad": 1.0, "qae": 1.0}
     assert new["parent"] == "fam/typology-2-e1-s1"
     assert after["languages"] == before["languages"] | {"qae": new["name"]}
-    assert [made["made"] for made in after["rounds"]][-1] == "more/grown-s1"
+    assert [added["ensemble"] for added in after["rounds"]][-1] == "more/grown-s1"
     tongues(family, "experts", "show", "more/grown-s1")
     folders = {"before": "fam/typology-2-s1", "grown": "more/grown-s1"}
     evaluation, text = scored(family, "more", folders)

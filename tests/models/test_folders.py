@@ -103,9 +103,9 @@ def test_pickled_weights_are_never_read(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"model_type": "own"}, "no causal model that transformers has"),
+        ({"model_type": "own"}, "not a causal model of transformers"),
         ({"model_type": None}, "names no `model_type`"),
-        ({"architectures": ["LlamaForSequenceClassification"]}, "no causal model"),
+        ({"architectures": ["LlamaForSequenceClassification"]}, "not a causal model"),
         ({"quantization_config": {"quant_method": "gptq"}}, "quantized"),
         ({"vocab_size": 301}, "`model.embed_tokens.weight`|another shape"),
         ({"num_hidden_layers": 3}, "holds .* weights of the|missing"),

@@ -24,7 +24,6 @@ def experts() -> None:
 @options.overrides
 @options.workspace
 @click.option("--by", default="typology", help="Without a recipe: typology, or languages.")
-@click.option("--preset", default="xelm", help="How features become distances.")
 @click.option("--distances", type=options.PATH, help="A file of them, or of features.")
 @click.option("--languages", metavar="A,B,…", help="Without a recipe: what to divide.")
 @click.option("-k", type=int, help="Without a recipe: how many parts.")

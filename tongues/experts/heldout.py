@@ -2,7 +2,7 @@
 
 An ensemble that grew has experts of several preparations, and text that is held out now may have
 been trained on before: a language added later brings in its translations of the others' text. Only
-what was held out of all of them tells of all experts.
+what was held out of all of them is unseen by all experts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ _FEWEST = 10  # documents scored, where there are that many: of fewer an interva
 
 
 def scored_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = None) -> np.ndarray:
-    """The first documents of a language, up to so many tokens, but ten of them where there are.
+    """The first documents of a language, up to `most` tokens, but ten of them where there are.
 
     Their numbers. kept: which documents (bool) there are to choose from; where none, all.
     """
@@ -45,7 +45,7 @@ def scored_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = No
 
 
 def tuning_documents(bounds: np.ndarray, most: int, kept: np.ndarray | None = None) -> np.ndarray:
-    """Documents of the second half, up to so many tokens, one at least; `kept` as above."""
+    """Documents of the second half, up to `most` tokens, one at least; `kept` as above."""
     numbers, ends = _among(bounds, kept)
     half = len(numbers) // 2
     wanted = int(np.searchsorted(ends, ends[half] + most, side="right")) - 1
@@ -81,7 +81,7 @@ def unseen_documents(
 
 
 def held_out_cautions(tokens: Tokens, lineage: Lineage, workspace: Path) -> list[Caution]:
-    """What of the held-out text does not tell of an ensemble that grows, and what follows."""
+    """Held-out text that experts of the ensemble were trained on, or may have been."""
     cautions: list[Caution] = []
     unseen = unseen_documents(tokens, [lineage], workspace)
     moved = {lang: kept for lang, kept in unseen.items() if not kept.all()}

@@ -17,11 +17,11 @@ from tongues.errors import Caution, UserError, nearest
 from tongues.experts.ensemble.lineage import ENSEMBLE, Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.partition.distances import nearest_donors
 from tongues.experts.partition.methods import (
+    clusters_of,
     dense,
     divide,
     guess,
     language_distances,
-    parts_of,
     text_amounts,
 )
 from tongues.experts.partition.partition import Partition
@@ -73,7 +73,7 @@ def plan_rounds(
     """The ensembles that a recipe means, with the runs of their experts.
 
     sizes: bytes of text by language, until its tokens are prepared. make: whether partitions and
-    donors that need tokens or models are found now, or stood in for.
+    donors that need tokens or models are found now, or replaced by placeholders.
     """
     experts = _experts(recipe)
     amounts = text_amounts(recipe, sizes, workspace)
@@ -99,7 +99,7 @@ def plan_rounds(
         ]
     for division in experts.partitions:
         partition = divide(recipe, division, workspace) if make else guess(recipe, division)
-        parts = parts_of(division, partition) if make else None
+        parts = clusters_of(division, partition) if make else None
         rounds += [
             plan_divided(
                 recipe,
@@ -141,8 +141,10 @@ def plan_divided(
         own = {lang: share * amounts[lang] for lang, share in shares.items()}
         own = {lang: amount for lang, amount in own.items() if amount > least}
         if not own:
-            what = f"part {number} of {label} has no language with a window of text"
-            raise UserError(what, where="experts.partitions", hint="take fewer parts, or more text")
+            what = f"cluster {number} of {label} has no language with a window of text"
+            raise UserError(
+                what, where="experts.partitions", hint="take fewer clusters, or more text"
+            )
         learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         part = f"{parts}/{number}" if parts else None
@@ -302,7 +304,7 @@ def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Pa
             if file_hash(tokenizer) != lineages[folder].tokenizer_sha256:
                 what = "the text was encoded with another tokenizer than the ensemble's"
                 hint = "name its `tokenizer.json` by `tokens.base`, without `extend`, and prepare"
-                raise UserError(what, where="tokens.base", hint=f"{hint} anew")
+                raise UserError(what, where="tokens.base", hint=f"{hint} again")
     return {seed: (folder, lineages[folder]) for seed, folder in folders.items()}
 
 
@@ -328,7 +330,7 @@ def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> d
         elif way in known:
             donors[lang] = way
         else:
-            what = f"`{way}` is no language of the ensemble that has text here"
+            what = f"`{way}` is not a language of the ensemble with text here"
             hint = f"name one of {', '.join(known)}, or `typology`, or `loss`"
             raise UserError(what, where=where, hint=nearest(way, known) or hint)
     return donors

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from tongues.experts.ensemble.lineage import Lineage
 from tongues.experts.ensemble.router import Router
 
-__all__ = ["RoutedPiece", "RoutedText", "routed_texts", "spelt"]
+__all__ = ["RoutedSpan", "RoutedText", "routed_texts", "spelt"]
 
 _LANGUAGES = 8  # that are shown, at most
 _TOKENS = 40  # of a text
@@ -18,7 +18,7 @@ _SEVERAL, _FEW_TOKENS = 4, 20  # languages of the text in several, and tokens of
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedPiece:
+class RoutedSpan:
     """Letters of a text, and the weights from 1 % on of the experts, by number, that read them."""
 
     text: str
@@ -30,7 +30,7 @@ class RoutedText:
     """The beginning of a text in one language, or of several one after the other."""
 
     languages: Sequence[str]
-    pieces: Sequence[RoutedPiece]
+    spans: Sequence[RoutedSpan]
 
 
 def routed_texts(
@@ -38,7 +38,7 @@ def routed_texts(
 ) -> list[RoutedText]:
     """Beginnings of held-out texts: one that goes through languages of several experts, then each.
 
-    Every piece has the weights of the experts, by number, that follow from the text before it.
+    Every span has the weights of the experts, by number, that follow from the text before it.
     """
     begun = {lang: documents[0] for lang, documents in text.items() if documents}
     places = np.linspace(0, len(begun) - 1, min(len(begun), _LANGUAGES)).round().astype(int)
@@ -58,7 +58,7 @@ def routed_texts(
 
 
 def spelt(tokenizer: Tokenizer, tokens: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """The text of tokens piece by piece, with the number of tokens up to its end.
+    """The text of tokens in spans of whole characters, with the number of tokens up to each end.
 
     Letters that several tokens share are of the last of them.
     """
@@ -76,7 +76,7 @@ def spelt(tokenizer: Tokenizer, tokens: Sequence[int]) -> Iterator[tuple[int, st
 
 def _weighed(
     router: Router, tokenizer: Tokenizer, parts: Sequence[np.ndarray]
-) -> Iterator[RoutedPiece]:
+) -> Iterator[RoutedSpan]:
     weights, start = router.document_weights(np.concatenate(parts)), 0
     for part in parts:
         gap = " " if start else ""  # texts do not run into each other
@@ -84,6 +84,6 @@ def _weighed(
             own = weights[start + count - 1].round(3).tolist()
             least = min(_LEAST, max(own))
             shown = {str(number): weight for number, weight in enumerate(own) if weight >= least}
-            yield RoutedPiece(gap + text.removeprefix(gap), shown)
+            yield RoutedSpan(gap + text.removeprefix(gap), shown)
             gap = ""
         start += len(part)

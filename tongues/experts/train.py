@@ -57,7 +57,7 @@ def train_experts(
     """Train the experts of every round, in any order and each for itself, and merge them.
 
     Returns the ensembles' folders. Where runs failed, those rounds that are complete are merged
-    before a UserError tells. Safe to interrupt; call it again to resume.
+    before a UserError. Safe to interrupt; call it again to resume.
     """
     assert recipe.experts
     runs = [run for made in rounds for run in made.runs]
@@ -143,7 +143,7 @@ def merge(
         partition=made.partition.to_json(),
         rounds=(
             *(before.rounds if before else ()),
-            *({"synthetic": made.name, "from": e.parent, "expert": e.name} for e in new),
+            *({"ensemble": made.name, "base": e.parent, "expert": e.name} for e in new),
         ),
     )
     if len(experts) > 1:
@@ -212,7 +212,7 @@ def _fit(
 ) -> Router:
     """Centres by samples of what each expert learned; those of experts that stay are kept.
 
-    known: languages of the ensemble that grows. A new expert beside it is one of its new ones.
+    known: languages of the ensemble that grows. A new expert next to it is of its new ones.
     A sample is of one language, or of a topic in all: the mean over several languages would be
     nearer to a relative of one than to that one.
     """

@@ -28,7 +28,7 @@ class Anatomy:
 
     name: str  # of the shape, or family and size
     family: str  # transformers' `model_type`
-    vocabulary: int  # rows of the embedding: never fewer than the tokenizer's pieces
+    vocabulary: int  # rows of the embedding: never fewer than the tokenizer's tokens
     tied_embeddings: bool
     parameters: Parameters
     products: int  # weights that each token is multiplied by, the output matrix included
@@ -79,7 +79,7 @@ def of_shape(shape: Shape, vocabulary: int, tied_embeddings: bool = False) -> An
 
 
 def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
-    """The decoder of a Hugging Face folder, once it has `vocabulary` pieces or as many as it has.
+    """The decoder of a Hugging Face folder, with `vocabulary` tokens, or its own number if that is larger.
 
     Brings torch and builds the model without memory for its weights, which are not read either;
     a UserError where it could not be trained: see `read_config` and `stored_shapes`.
@@ -89,7 +89,7 @@ def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
     from tongues.models.huggingface import build_empty
 
     model = build_empty(folder)
-    _stored_as_said(folder, stored, model)
+    _check_stored(folder, stored, model)
     if len(embedding_matrices(model)[0]) < vocabulary:
         model.resize_token_embeddings(vocabulary, mean_resizing=False)
     config: Any = model.config
@@ -152,10 +152,10 @@ def _windows(config: Any) -> tuple[int | None, ...]:
     return tuple(reach[kind] for kind in kinds if kind in reach)
 
 
-def _stored_as_said(
+def _check_stored(
     folder: Path, stored: dict[str, tuple[int, ...]], model: "PreTrainedModel"
 ) -> None:
-    """Refuse files that hold other shapes, or fewer weights, than config.json says."""
+    """Refuse files of other shapes, or fewer weights, than config.json has."""
     hint = "copy config.json and weights from one place"
     for name, weight in model.named_parameters():
         bare = name.removeprefix(f"{model.base_model_prefix}.")

@@ -86,7 +86,7 @@ def load_model(folder: Path) -> PreTrainedModel:
     stored_shapes(folder)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     before = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity(logging.CRITICAL)  # what is amiss is said below
+    transformers_logging.set_verbosity(logging.CRITICAL)  # faults are reported below
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder,
@@ -105,7 +105,7 @@ def load_model(folder: Path) -> PreTrainedModel:
     _nothing_amiss(folder, found)
     for name, weight in model.named_parameters():
         if not weight.isfinite().all():
-            what = f"`{name}` holds values that are no numbers"
+            what = f"`{name}` holds NaN or infinite values"
             raise UserError(what, where=str(folder), hint="take the model from another place")
     _looks_back_only(folder, model)
     return model
@@ -113,13 +113,13 @@ def load_model(folder: Path) -> PreTrainedModel:
 
 def configure(folder: Path) -> PreTrainedConfig:
     """The configuration of a decoder of text that transformers has itself, without dropout."""
-    said, where = read_config(folder), str(folder)
-    family = said["model_type"]
+    settings, where = read_config(folder), str(folder)
+    family = settings["model_type"]
     causal = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    wanted = said.get("architectures") or []
+    wanted = settings.get("architectures") or []
     if family not in causal or (wanted and wanted[0] not in causal.values()):
         kind = wanted[0] if family in causal else family
-        what = f"is of kind `{kind}`, no causal model that transformers has"
+        what = f"is of kind `{kind}`, which is not a causal model of transformers"
         raise UserError(what, where=where, hint="take a decoder such as Llama, Qwen or Gemma")
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -165,4 +165,4 @@ def _looks_back_only(folder: Path, model: PreTrainedModel) -> None:
     except Exception as error:  # each family raises its own
         raise _not_loaded(folder, error) from None
     if (one - other).abs().max() > _NOISE * one.std():
-        raise UserError("looks ahead: it is no causal model", where=str(folder))
+        raise UserError("looks ahead: it is not a causal model", where=str(folder))

@@ -214,7 +214,7 @@ def _rows_of(states: Tensor, places: Tensor) -> Tensor:
 def _logits(
     model: PreTrainedModel, tokens: Tensor, cache: DynamicCache | None, kept: int
 ) -> Tensor:
-    """Logits [rows, kept, V] of the last columns, in float32; a cache goes on by all of them."""
+    """Logits [rows, kept, V] of the last columns, in float32; a cache grows by all of them."""
     out = model(
         input_ids=tokens, past_key_values=cache, use_cache=cache is not None, logits_to_keep=kept
     )

@@ -59,13 +59,11 @@ def partition_languages(
     k: int | None = None,
     *,
     by: str = "typology",
-    preset: str = "xelm",
     distances: Path | str | None = None,
 ) -> Partition:
     """Divide languages in `k` parts by their kin, without any text.
 
-    by: `typology`, or `languages`, each by itself. preset: how features of the languages become
-    distances. distances: a file of them, or of features.
+    by: `typology`, or `languages`, each by itself. distances: a file of them, or of features.
     """
     from tongues.experts.partition.distances import read_distances
     from tongues.experts.partition.methods import one_each
@@ -86,7 +84,7 @@ def partition_languages(
     if k is None:
         raise UserError("how many parts?", where="-k", hint="such as `-k 4`")
     if distances is None:
-        return by_typology(languages, k, preset)
+        return by_typology(languages, k)
     measured, notes = read_distances(Path(distances), languages)
     return by_tree("distances", measured, k, notes=notes)
 

@@ -71,7 +71,7 @@ def test_lost_files_are_named(own: Path, tmp_path: Path) -> None:
         open_ensemble(own)
     router.write_bytes(content)
     (tmp_path / "runs/e1/model/model.safetensors").unlink()
-    with pytest.raises(UserError, match=r"`e1` lacks `model.safetensors`"):
+    with pytest.raises(UserError, match=r"`e1` has no `model.safetensors`"):
         open_ensemble(own)
 
 

@@ -139,7 +139,7 @@ def test_a_router_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not there"):
         load_router(tmp_path / "router.safetensors")
     (tmp_path / "router.safetensors").write_bytes(b"no router")
-    with pytest.raises(UserError, match="no router"):
+    with pytest.raises(UserError, match="not a router"):
         load_router(tmp_path / "router.safetensors")
 
 
@@ -149,7 +149,7 @@ def test_a_router_that_does_not_say_whose_its_centres_are_is_refused(tmp_path: P
     save_file(kept | {"temperature": np.array(0.1), "power": np.array(2)}, file)
     with pytest.raises(UserError, match="owners") as refused:
         load_router(file)
-    assert "fits it anew" in str(refused.value.hint)
+    assert "fits it again" in str(refused.value.hint)
     other = kept | {"owners": router.owners, "temperature": np.array(0.1), "power": np.array(4)}
     save_file(other, file)
     with pytest.raises(UserError, match="another power"):

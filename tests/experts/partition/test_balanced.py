@@ -78,15 +78,6 @@ def test_prices_divide_points_that_come_later() -> None:
     assert np.abs(np.bincount(least(fresh.T, prices)) / 3750 - 1).max() < 0.06
 
 
-def test_weights_of_the_parts_are_equal() -> None:
-    costs = grouped(20_000, 8, seed=4)
-    weights = np.random.default_rng(5).lognormal(5, 1.2, 20_000)
-    assigned = assign(costs, weights)
-    sizes = np.bincount(assigned.labels, weights)
-    assert np.abs(sizes / sizes.mean() - 1).max() < 0.005
-    assert assigned.total < assigned.bound * 1.0005
-
-
 def test_knowing_the_prices_changes_nothing() -> None:
     costs = grouped(4000, 8, seed=6)
     cold = assign(costs)
@@ -134,11 +125,3 @@ def test_the_same_seed_gives_the_same_parts_and_a_file_too(tmp_path) -> None:
     mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
     one, two = balanced_means(points, 4, seed=5), balanced_means(mapped, 4, seed=5)
     assert np.array_equal(one.labels, two.labels)
-
-
-def test_weights_are_balanced() -> None:
-    points, _ = clouds(6000, 6, seed=6)
-    weights = np.random.default_rng(7).lognormal(4, 1, 6000)
-    means = balanced_means(points, 6, weights)
-    sizes = np.bincount(means.labels, weights)
-    assert np.abs(sizes / sizes.mean() - 1).max() < 0.01

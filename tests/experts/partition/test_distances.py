@@ -85,8 +85,8 @@ def test_a_table_of_features(tmp_path: Path, kind: str) -> None:
         (MATRIX.replace("1", "-1"), "the distance of `a` and `b` is negative"),
         (MATRIX.replace("a,0", "a,1"), "the distance of `a` from itself is 1"),
         (MATRIX.replace("1", ""), "there is no distance of `b` and `a`"),
-        (MATRIX.replace("1", "near"), "`near` in column `b` is no number"),
-        (MATRIX.replace("1", "inf"), "`inf` in column `b` is no number"),
+        (MATRIX.replace("1", "near"), "`near` in column `b` is not a number"),
+        (MATRIX.replace("1", "inf"), "`inf` in column `b` is not a number"),
         (MATRIX.replace("b,1", "a,1"), "names `a` twice"),
         (MATRIX.replace("x,a,b", "x,a,a"), "names `a` twice"),
         (MATRIX.replace("x,a,b", "x,a,"), "has a column without a name"),
@@ -110,10 +110,10 @@ def test_a_language_without_a_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("d.json", "[1]", "is no mapping from languages to mappings"),
+        ("d.json", "[1]", "is not a mapping from languages to mappings"),
         ("d.json", '{"a": {}, "a": {}}', "names `a` twice"),
         ("d.json", "{", "cannot be read"),
-        ("d.xlsx", "", "is no kind of file"),
+        ("d.xlsx", "", "cannot be read as distances"),
     ],
 )
 def test_other_files(tmp_path: Path, name: str, text: str, said: str) -> None:

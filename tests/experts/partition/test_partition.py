@@ -38,7 +38,7 @@ def test_the_fingerprint_follows_from_the_parts() -> None:
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"clusters": 1}'])
 def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "partition.json").write_text(text)
-    with pytest.raises(UserError, match="is no whole partition"):
+    with pytest.raises(UserError, match="is not a complete partition"):
         read_partition(tmp_path)
 
 

@@ -4,18 +4,14 @@ import numpy as np
 import pytest
 
 from tongues.experts.partition.terms import (
-    HASHED,
     Sparse,
-    Terms,
     count_terms,
     inverse_frequencies,
     principal_directions,
     stack_rows,
-    term_reader,
     times,
     weigh,
 )
-from tongues.tokens import load_tokenizer, open_tokens
 from tongues.tokens.shards import Shard
 
 
@@ -51,21 +47,3 @@ def test_products_and_directions_are_those_of_the_dense_matrix() -> None:
     found = principal_directions(matrix, 10, seed=1)
     right = np.linalg.svd(dense(matrix))[2][:10].T
     assert np.abs((found * right).sum(axis=0)) == pytest.approx(np.ones(10), abs=1e-2)
-
-
-def test_words_and_characters_are_read_from_the_text(tokens) -> None:
-    opened = open_tokens(tokens)
-    tokenizer = load_tokenizer(opened.tokenizer_path)
-    texts = ["One two, one.", "ONE", "", "한국어 ภาษาไทย"]
-    ids = [[*tokenizer.encode(text, add_special_tokens=False).ids, opened.end_id] for text in texts]
-    expected: dict[Terms, list[int | None]] = {
-        "words": [3, 1, 0, None],
-        "characters": [13, 3, 1, 11],
-    }
-    for kind, found in expected.items():
-        terms = term_reader(kind, opened)(documents(*ids))
-        lengths = np.diff(terms.bounds).tolist()
-        assert all(want in (None, have) for want, have in zip(found, lengths, strict=True))
-        assert terms.tokens.max() < (opened.vocabulary_size if kind == "pieces" else HASHED)
-    words = term_reader("words", opened)(documents(*ids)).tokens
-    assert words[0] == words[2] == words[3] != words[1]

@@ -6,14 +6,14 @@ import pytest
 from tongues.errors import UserError
 from tongues.experts.partition import terms as documents
 from tongues.experts.partition import topics as room
-from tongues.experts.partition.terms import TERMS, batches, draw_documents
+from tongues.experts.partition.terms import batches, draw_documents
 from tongues.experts.partition.topics import (
     TopicModel,
     cluster_by_topics,
     load_topics,
     partition_by_topics,
     save_topics,
-    write_parts,
+    write_clusters,
 )
 from tongues.files import read_json
 from tongues.tokens import Tokens, open_cluster, open_tokens
@@ -88,13 +88,12 @@ def test_topics_are_found_across_languages(topical) -> None:
         assert np.sort(common)[-TOPICS:].sum() > 0.93 * common.sum()
 
 
-@pytest.mark.parametrize("balance", ["documents", "tokens"])
-def test_parts_are_even_and_hold_every_document_once(topical, tmp_path, balance) -> None:
+def test_clusters_are_even_and_hold_every_document_once(topical) -> None:
     made, _ = topical
-    topics = cluster_by_topics(made, 3, balance=balance)
+    topics = cluster_by_topics(made, 3)
     partition = partition_by_topics(made, topics)
-    counts = write_parts(made, topics, made.path / "clusters" / "topics-3")
-    sizes = [sum(row[balance] for row in counts[str(part)].values()) for part in range(3)]
+    counts = write_clusters(made, topics, made.path / "clusters" / "topics-3")
+    sizes = [sum(row["documents"] for row in counts[str(part)].values()) for part in range(3)]
     assert max(sizes) < 1.01 * sum(sizes) / 3
     assert read_json(made.path / "clusters" / "topics-3" / "counts.json") == counts
     for lang in made.languages:
@@ -142,21 +141,20 @@ def test_topics_come_back_from_their_file_and_damage_is_named(topical, tmp_path)
     save_topics(topics, path)
     again, shard = load_topics(path), made.shard("qab", "train")
     assert np.array_equal(label(again, shard), label(topics, shard))
-    assert again.terms == "pieces" and again.k == 3
+    assert again.k == 3
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(UserError, match="no whole topics"):
+    with pytest.raises(UserError, match="not a complete file of topics"):
         load_topics(path)
     with pytest.raises(UserError, match="cannot be divided"):
         cluster_by_topics(made, 3000)
 
 
-@pytest.mark.parametrize("terms", TERMS)
-def test_every_kind_of_term_divides_prepared_text(tokens: Path, terms) -> None:
+def test_topics_divide_prepared_text(tokens: Path) -> None:
     opened = open_tokens(tokens)
-    topics = cluster_by_topics(opened, 2, terms=terms, seed=3)
+    topics = cluster_by_topics(opened, 2, seed=3)
     partition = partition_by_topics(opened, topics)
-    again = partition_by_topics(opened, cluster_by_topics(opened, 2, terms=terms, seed=3))
-    assert partition == again and topics.terms == terms
+    again = partition_by_topics(opened, cluster_by_topics(opened, 2, seed=3))
+    assert partition == again
     about = [note for note in partition.notes if note.startswith("topic ")]
     first, second = ({*note.partition(": ")[2].split(", ")} for note in about)
     assert first and second and not first & second  # what sets one apart does not the other

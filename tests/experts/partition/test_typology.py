@@ -87,9 +87,3 @@ def test_without_the_data_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(UserError) as refused:
         typology_distances(["en", "de"])
     assert "tongues[typology]" in refused.value.hint
-
-
-def test_an_unknown_preset() -> None:
-    with pytest.raises(UserError, match="no preset `xlem`") as refused:
-        typology_distances(["en"], preset="xlem")
-    assert refused.value.hint == "did you mean `xelm`?"

@@ -200,7 +200,7 @@ def open_ensemble(
     router = load_router(folder / lineage.router.file) if lineage.router else None
     if router and router.k != len(lineage.experts):
         what = f"the router knows {router.k} experts and there are {len(lineage.experts)}"
-        hint = "run `tongues experts train` again, which fits it anew"
+        hint = "run `tongues experts train` again, which fits it again"
         raise UserError(what, where=str(folder), hint=hint)
     return assembled(lineage, router, workspace, memory=memory, device=device, dtype=dtype)
 
@@ -230,7 +230,7 @@ def assembled(
 
 
 def open_alone(folder: Path, name: str, *, device: str = "cpu", dtype: str = "float32") -> Ensemble:
-    """A Hugging Face folder as an ensemble of itself, used in the same way."""
+    """A Hugging Face folder as an ensemble of one, used in the same way."""
     expert = describe_expert(name, folder, folder, languages={}, parent=None, run=None, tokens=0)
     lineage = Lineage((expert,), {}, name, file_hash(folder / "tokenizer.json"), None, {})
     return assembled(lineage, None, folder, device=device, dtype=dtype)
@@ -239,11 +239,12 @@ def open_alone(folder: Path, name: str, *, device: str = "cpu", dtype: str = "fl
 def mixed(weights: np.ndarray, log_probs: np.ndarray) -> np.ndarray:
     """The log-probability of every token [T] by the weighted mean of the experts', by [T, k].
 
-    NaN where none of the experts that count finds one.
+    -inf where all active experts give it no probability; NaN where one of them gives NaN.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(weights > 0, np.log(weights) + log_probs, -np.inf)
         highest = terms.max(axis=1, initial=-np.inf)
+        highest = np.where(np.isneginf(highest), 0.0, highest)
         return np.log(np.exp(terms - highest[:, None]).sum(axis=1)) + highest
 
 

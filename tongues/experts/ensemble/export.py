@@ -145,7 +145,7 @@ def _shares(weights: Sequence[float] | None, count: int) -> list[float]:
         hint = "name one for each expert, in their order"
         raise UserError(f"{len(weights)} of them for {count} experts", where="weights", hint=hint)
     if not all(0 <= weight < inf for weight in weights) or not any(weights):
-        what, hint = "are no numbers of 0 or more, one above 0", "such as `2,1`"
+        what, hint = "must be numbers of 0 or more, one of them above 0", "such as `2,1`"
         raise UserError(what, where="weights", hint=hint)
     return [weight / sum(weights) for weight in weights]
 

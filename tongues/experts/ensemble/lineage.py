@@ -61,7 +61,7 @@ class RouterFile:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """`ensemble.json`, in which `base` is called `seed`."""
+    """`ensemble.json`."""
 
     experts: tuple[Expert, ...]
     languages: Mapping[str, str]  # the expert that is best for each
@@ -69,7 +69,7 @@ class Lineage:
     tokenizer_sha256: str
     router: RouterFile | None
     partition: Mapping[str, Any]  # of the text
-    rounds: tuple[Mapping[str, Any], ...] = ()  # made, from, expert: what came when
+    rounds: tuple[Mapping[str, Any], ...] = ()  # ensemble, base, expert: what was added when
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Lineage:
     def number_of(self, language: str) -> int:
         """The place of a language's expert; a UserError where it has none."""
         if language not in self.languages:
-            hint = f"let the text tell, by `text`; {nearest(language, self.languages)}"
+            hint = f"use `text`, which finds it; {nearest(language, self.languages)}"
             raise UserError(f"no expert learned `{language}`", where="routing", hint=hint)
         return self.names.index(self.languages[language])
 
@@ -132,8 +132,7 @@ def router_file(path: Path) -> RouterFile:
 
 def write_lineage(lineage: Lineage, folder: Path) -> None:
     """Write `ensemble.json` into a folder."""
-    plain = asdict(lineage)
-    write_json(folder / ENSEMBLE, {"seed" if key == "base" else key: plain[key] for key in plain})
+    write_json(folder / ENSEMBLE, asdict(lineage))
 
 
 def read_lineage(folder: Path) -> Lineage:
@@ -152,10 +151,10 @@ def read_lineage(folder: Path) -> Lineage:
         for expert in plain.get("experts", ()):
             if expert["folder"].startswith("./"):
                 expert["folder"] = str((folder / expert["folder"]).resolve())
-        return from_plain(Lineage, {"base" if key == "seed" else key: plain[key] for key in plain})
+        return from_plain(Lineage, plain)
     except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
         what = f"is damaged, or was written by another version ({error})"
-        hint = "run `tongues experts train` again, which writes it anew"
+        hint = "run `tongues experts train` again, which writes it again"
         raise UserError(what, where=str(path), hint=hint) from None
 
 
@@ -182,7 +181,7 @@ def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool =
             hint = f"copy it from where it was made, or train `{expert.run}` again"
         for name, digest in expert.sha256.items():
             if not (place / name).is_file():
-                raise UserError(f"`{expert.name}` lacks `{name}`", where=str(place), hint=hint)
+                raise UserError(f"`{expert.name}` has no `{name}`", where=str(place), hint=hint)
             if bytes_too and file_hash(place / name) != digest:
                 what = f"expert `{expert.name}` is not what it was: `{name}` has changed"
                 raise UserError(what, where=str(place), hint=hint)
@@ -201,7 +200,7 @@ def verify(lineage: Lineage, folder: Path, workspace: Path, *, bytes_too: bool =
         raise UserError(what, where=str(folder / ENSEMBLE), hint=hint)
     if lineage.router:
         path = folder / lineage.router.file
-        hint = "run `tongues experts train` again, which fits it anew"
+        hint = "run `tongues experts train` again, which fits it again"
         if not path.is_file():
             raise UserError("the router is gone", where=str(path), hint=hint)
         if bytes_too and file_hash(path) != lineage.router.sha256:

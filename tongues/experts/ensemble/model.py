@@ -239,7 +239,7 @@ def stored_base(name: str, workspace: Path) -> str | None:
 
 
 def lineage_of(name: str, workspace: Path) -> Lineage:
-    """The runs that a model came of, as far as they tell what text it knows; none is opened."""
+    """The runs that a model came of, whose text it knows; none is opened."""
     kind, folder, plain, _ = _resolve(name, workspace)
     if kind == "ensemble":
         return read_lineage(folder)

@@ -34,7 +34,7 @@ class Sampling:
     def __post_init__(self) -> None:
         where = "generate"
         if not 0 <= self.temperature < math.inf:
-            hint = "0 takes the likeliest token, 1 the probabilities as they are"
+            hint = "0 takes the most probable token, 1 the probabilities as they are"
             raise UserError("a temperature is not below 0", where=where, hint=hint)
         if not all(map(math.isfinite, (self.presence, self.frequency, *self.bias.values()))):
             raise UserError("penalties and biases are numbers", where=where)
@@ -87,7 +87,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPiece:
-    """A piece of a text, and the tokens that are complete with it, with their offsets."""
+    """Text, and the tokens that are complete with it, with their offsets."""
 
     text: str = ""
     tokens: tuple[Token, ...] = ()
@@ -98,7 +98,7 @@ class TextBuilder:
 
     A token is reported with the last of the characters that it is part of. What is before a stop
     string does not depend on how the text falls into tokens: the string that is complete first ends
-    the text. stops: strings that end the text and are no part of it; none is empty.
+    the text. stops: strings that end the text and are not part of it; none is empty.
     """
 
     def __init__(self, stops: Sequence[str] = ()) -> None:

@@ -35,7 +35,7 @@ _FINE = 1e-3  # of log T
 class Router:
     """What turns a text so far into the experts' weights, which add up to 1.
 
-    An expert has a centre for each language it stands for, or one for its topic. The weight of a
+    An expert has a centre for each of its languages, or one for its topic. The weight of a
     centre goes with exp(-distance² / temperature), that of an expert is its centres' sum, or its
     prior as long as the text says nothing.
     """
@@ -126,7 +126,7 @@ def fit_router(
     """A router for experts of any partition: their centres are means over documents.
 
     idf [V], projection [V, d]: of every token, such as topics have them; an idf of 0 leaves a token
-    out. documents: of each expert, a sample of the tokens of each language it stands for, or one
+    out. documents: of each expert, a sample of the tokens of each of its languages, or one
     of all it learned; a sample makes a centre. prior: the experts' weights where a text says
     nothing, such as their shares of all text; equal if left out.
     """
@@ -145,7 +145,7 @@ def fit_router(
 def fit_temperature(
     router: Router, documents: Sequence[np.ndarray], log_probs: Sequence[np.ndarray]
 ) -> Router:
-    """The router at the temperature that makes held-out documents likeliest under the mixture.
+    """The router at the temperature of the highest likelihood of held-out documents under the mixture.
 
     log_probs: of each document, the log-probability [T, k] of its tokens by every expert.
     """
@@ -190,7 +190,7 @@ def load_router(path: Path) -> Router:
     """Read a router; a UserError when it is missing or no whole one."""
     from safetensors import SafetensorError, safe_open
 
-    hint = "run `tongues experts train` again, which fits it anew"
+    hint = "run `tongues experts train` again, which fits it again"
     if not path.is_file():
         raise UserError("the router is not there", where=str(path), hint=hint)
     try:
@@ -202,4 +202,4 @@ def load_router(path: Path) -> Router:
             languages = tuple(json.loads((stored.metadata() or {}).get("languages", "[]")))
         return Router(**tensors, temperature=temperature, languages=languages)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"is no router ({error})", where=str(path), hint=hint) from None
+        raise UserError(f"is not a router ({error})", where=str(path), hint=hint) from None

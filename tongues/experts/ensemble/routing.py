@@ -32,7 +32,7 @@ _NEED = "the posterior needs the experts' probabilities"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutingContext:
-    """What a routing may use besides a text's tokens."""
+    """What a routing may use in addition to a text's tokens."""
 
     prior: np.ndarray  # [k], the experts' weights before anything is known of a text
     router: Router | None = None
@@ -123,7 +123,7 @@ class Routing:
         if router is None:
             usable = [f"`{other.name}`" for other in ROUTINGS if not other.needs_router]
             hint = f"use {', '.join(usable[:3])}, or give it a router"
-            what = f"`{self}` needs a router, which this ensemble lacks"
+            what = f"`{self}` needs a router, which this ensemble does not have"
             raise UserError(what, where="routing", hint=hint)
         return router
 

@@ -265,7 +265,7 @@ def _log(odds: Tensor) -> Tensor:
 def _likeliest(
     rows: Tensor, counts: Sequence[int], *, logs: bool
 ) -> list[tuple[tuple[int, float], ...]]:
-    """The likeliest tokens of each row, as many as are wanted, with their log-probabilities.
+    """The most probable tokens of each row, `counts` of them, with their log-probabilities.
 
     logs: whether the rows are log-probabilities already.
     """

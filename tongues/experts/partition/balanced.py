@@ -41,40 +41,29 @@ class Assignment:
 
     labels: np.ndarray  # of each point, the number of its cluster
     prices: np.ndarray  # of each cluster, with mean 0: a label is the least of cost + price
-    total: float  # cost of all points, each as often as it weighs
+    total: float  # cost of all points
     bound: float  # what the prices prove: no balanced assignment costs less
 
 
-def assign(
-    costs: np.ndarray, weights: np.ndarray | None = None, *, prices: np.ndarray | None = None
-) -> Assignment:
+def assign(costs: np.ndarray, prices: np.ndarray | None = None) -> Assignment:
     """Assign n points to k clusters whose sizes differ by one at most.
 
     costs: (n, k), what each point costs in each cluster; a transposed (k, n) array is not copied.
-    weights: of the points, such as the tokens of documents: then the clusters' weights are equal as
-        nearly as whole points allow, and a point counts as often as it weighs. The last points
-        are moved greedily then; without weights no balanced assignment costs less.
     prices: where to start, such as those of a similar assignment.
     """
     columns = np.ascontiguousarray(costs.T)
     k, n = columns.shape
-    rough = _even_prices(columns, weights, prices, rough=True)
-    dual = _even_prices(columns, weights, rough, rough=False)
-    labels = least(columns, dual)
-    if weights is None:
-        labels, dual = repair(columns, labels, dual)
-        dual = dual - dual.mean()
-        # the dearest clusters are the ones that are larger by one
-        sizes = n // k + (np.argsort(np.argsort(-dual, kind="stable")) < n % k)
-        weight = np.ones(n)
-    else:
-        labels, weight = _fill(columns, labels, weights), weights
-        sizes = np.full(k, weight.sum() / k)
+    rough = _even_prices(columns, prices, rough=True)
+    dual = _even_prices(columns, rough, rough=False)
+    labels, dual = repair(columns, least(columns, dual), dual)
+    dual = dual - dual.mean()
+    # the clusters of highest price are the ones that are larger by one
+    sizes = n // k + (np.argsort(np.argsort(-dual, kind="stable")) < n % k)
     lowest = np.full(n, np.inf)
     for column, price in zip(columns, dual, strict=True):
         np.minimum(lowest, column + price, out=lowest)
-    total = columns[labels, np.arange(n)].astype(np.float64) @ weight
-    return Assignment(labels, dual, float(total), float(lowest @ weight - sizes @ dual))
+    total = columns[labels, np.arange(n)].sum(dtype=np.float64)
+    return Assignment(labels, dual, float(total), float(lowest.sum() - sizes @ dual))
 
 
 def least(columns: np.ndarray, prices: np.ndarray) -> np.ndarray:
@@ -88,39 +77,14 @@ def least(columns: np.ndarray, prices: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _fill(columns: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Move the points that regret it least from clusters too heavy to clusters too light."""
-    labels, k = labels.copy(), len(columns)
-    sizes = np.bincount(labels, weights, k)
-    wanted = sizes.mean()
-    for target in np.argsort(sizes, kind="stable"):
-        missing = wanted - sizes[target]
-        spare = np.minimum(sizes - wanted, missing)  # of each other cluster
-        members = np.flatnonzero(weights <= spare[labels])
-        regret = columns[target, members] - columns[labels[members], members]
-        members = members[np.argsort(regret, kind="stable")]
-        for source in np.flatnonzero(spare > 0):
-            own = members[labels[members] == source]
-            beyond = own[np.cumsum(weights[own]) > spare[source]]
-            members = members[~np.isin(members, beyond)]
-        chosen = members[np.cumsum(weights[members]) <= missing]
-        sizes -= np.bincount(labels[chosen], weights[chosen], k)
-        sizes[target] += weights[chosen].sum()
-        labels[chosen] = target
-    return labels
-
-
-def _even_prices(
-    columns: np.ndarray, weights: np.ndarray | None, start: np.ndarray | None, *, rough: bool
-) -> np.ndarray:
+def _even_prices(columns: np.ndarray, start: np.ndarray | None, *, rough: bool) -> np.ndarray:
     """Prices at which nearly a k-th of the points takes each cluster; rough: of some points.
 
     start: prices that are nearly right, if such are known.
     """
-    weights = np.ones(columns.shape[1]) if weights is None else weights
     step = min(max(columns.shape[1] // _ENOUGH, 1), _EVERY) if rough else 1
-    columns, weights = np.ascontiguousarray(columns[:, ::step]), weights[::step]
-    shares = (weights / weights.sum()).astype(columns.dtype)
+    columns = np.ascontiguousarray(columns[:, ::step])
+    shares = np.full(columns.shape[1], 1 / columns.shape[1], columns.dtype)
     spread = float((columns.mean(axis=0) - columns.min(axis=0)).mean()) or 1.0
     if start is not None:
         prices, uneven = _climb(columns, shares, start, spread, _WARM)
@@ -183,27 +147,23 @@ class BalancedMeans:
     centres: np.ndarray  # (k, d), the mean of each cluster
     labels: np.ndarray  # of each point, the number of its cluster
     prices: np.ndarray  # of each cluster: a label is the least of squared distance + price
-    total: float  # squared distances of all points to their centres, as often as they weigh
+    total: float  # squared distances of all points to their centres
 
 
-def balanced_means(
-    points: np.ndarray, k: int, weights: np.ndarray | None = None, *, seed: int = 0
-) -> BalancedMeans:
+def balanced_means(points: np.ndarray, k: int, *, seed: int = 0) -> BalancedMeans:
     """Cluster n points around k centres, as many points to each.
 
     points: (n, d), in memory or mapped from a file: they are read in blocks.
-    weights: of the points; then the clusters' weights are equal, as nearly as whole points allow.
     """
     if not 1 <= k <= len(points):
         raise ValueError(f"{len(points)} points cannot be divided into {k} clusters")
     step = -(-len(points) // _FEW)
     few = np.ascontiguousarray(points[::step])
-    few_weights = None if weights is None else weights[::step]
     random = np.random.default_rng(seed)
-    starts = [_settle(few, few_weights, _far_apart(few, k, random)) for _ in range(_STARTS)]
+    starts = [_settle(few, _far_apart(few, k, random)) for _ in range(_STARTS)]
     _, centres, prices = min(starts, key=lambda start: start[0])
-    _, centres, prices = _settle(points, weights, centres, prices)
-    assigned = assign(squared_distances(points, centres).T, weights, prices=prices)
+    _, centres, prices = _settle(points, centres, prices)
+    assigned = assign(squared_distances(points, centres).T, prices)
     return BalancedMeans(centres, assigned.labels, assigned.prices, assigned.total)
 
 
@@ -220,10 +180,7 @@ def squared_distances(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 
 def _settle(
-    points: np.ndarray,
-    weights: np.ndarray | None,
-    centres: np.ndarray,
-    prices: np.ndarray | None = None,
+    points: np.ndarray, centres: np.ndarray, prices: np.ndarray | None = None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Move centres to the means of nearly even clusters until that gains little.
 
@@ -232,10 +189,10 @@ def _settle(
     before, k = np.inf, len(centres)
     while True:
         costs = squared_distances(points, centres)
-        prices = _even_prices(costs, weights, prices, rough=True)
+        prices = _even_prices(costs, prices, rough=True)
         labels = least(costs, prices)
         cost = costs[labels, np.arange(len(labels))]
-        total = float(cost.sum(dtype=np.float64) if weights is None else cost @ weights)
+        total = float(cost.sum(dtype=np.float64))
         if total >= before * (1 - _SETTLED):
             return total, centres, prices
         before = total
@@ -243,8 +200,6 @@ def _settle(
         for begin in range(0, len(points), _BLOCK):
             some = slice(begin, begin + _BLOCK)
             member = (np.arange(k)[:, None] == labels[some]).astype(np.float32)
-            if weights is not None:
-                member *= weights[some]
             sums += member @ points[some]
             sizes += member.sum(axis=1)
         centres = (sums / np.maximum(sizes, 1e-12)[:, None]).astype(np.float32)

@@ -71,8 +71,8 @@ def cosine_distances(
 ) -> tuple[Distances, tuple[str, ...]]:
     """Distances 1 - cosine between rows of features, NaN where one is not known, and notes.
 
-    A product skips features that either language lacks; a norm is of the language's own known
-    ones. Languages without a known feature are at distance 1 from all, which a note tells.
+    A product skips features that are not known of both languages; a norm is of all that are known of
+    one. Languages without a known feature are at distance 1 from all; a note names them.
     """
     known = ~np.isnan(features)
     filled = np.where(known, features, 0.0)
@@ -152,7 +152,7 @@ def _read(path: Path) -> _Rows:
     kind = path.suffix.lower()
     if kind != ".json" and kind not in _SEPARATORS:
         hint = f"take one of {', '.join((*_SEPARATORS, '.json'))}"
-        raise UserError("is no kind of file for distances or features", where=str(path), hint=hint)
+        raise UserError("cannot be read as distances or features", where=str(path), hint=hint)
     try:
         rows = _mappings(path) if kind == ".json" else _separated(path, _SEPARATORS[kind])
     except (OSError, ValueError, csv.Error) as error:
@@ -184,7 +184,7 @@ def _separated(path: Path, delimiter: str) -> list[tuple[str, str, _Cells]]:
 def _mappings(path: Path) -> list[tuple[str, str, _Cells]]:
     data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=tuple)
     if not isinstance(data, tuple) or not all(isinstance(cells, tuple) for _, cells in data):
-        raise UserError("is no mapping from languages to mappings", where=str(path))
+        raise UserError("is not a mapping from languages to mappings", where=str(path))
     return [(f"{path}: {lang}", lang, list(cells)) for lang, cells in data]
 
 
@@ -198,7 +198,7 @@ def _numbers(where: str, cells: _Cells) -> dict[str, float]:
         except ValueError:
             value = nan
         if not isfinite(value):
-            what = f"`{cell}` in column `{column}` is no number"
+            what = f"`{cell}` in column `{column}` is not a number"
             raise UserError(what, where=where, hint="leave the cell empty where it is not known")
         numbers[column.strip()] = value
     return numbers

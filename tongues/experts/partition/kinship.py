@@ -39,7 +39,7 @@ def kinship_distances(
     """Distances between languages by how alike they would change a model, and notes.
 
     The distance is 1 - the correlation of the gradients of two languages' losses with respect to
-    the layers (embeddings tell the script and little else), each number in the scale that Adam
+    the layers (embeddings follow the script and little else), each number in the scale that Adam
     would give it. It is freed of the noise of small samples: each language's windows are scored in
     two halves, and its gradient's own length is taken from the product of the halves. It costs one
     backward pass over the windows of each language and no training.
@@ -50,7 +50,7 @@ def kinship_distances(
     """
     path, what, hint = model_folder / "tokenizer.json", "", ""
     if not path.is_file():
-        what, hint = "holds no tokenizer.json", "put the model's own tokenizer beside it"
+        what, hint = "holds no tokenizer.json", "put the model's own tokenizer into its folder"
     elif not same_tokenizer(path, tokens.tokenizer_path):
         what = "has another tokenizer than these tokens"
         hint = f"prepare with its own: `tokens.base: {model_folder}`"

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field, TypeAdapter, field_validator
 from ruamel.yaml import YAML
@@ -35,13 +35,13 @@ __all__ = [
     "Method",
     "Parts",
     "Source",
+    "clusters_of",
     "dense",
     "divide",
     "from_file",
     "guess",
     "language_distances",
     "one_each",
-    "parts_of",
     "text_amounts",
 ]
 
@@ -86,7 +86,7 @@ class Source:
 class Method(Generic[D]):
     """A way to divide text; a subclass for each.
 
-    name: the recipe's `by`. summary: follows "The text of so many languages in k parts, ".
+    name: the recipe's `by`. summary: follows "The text of n languages in k clusters, ".
     section: what a division by it may say. needs_tokens: whether the text must be prepared.
     divides_documents: whether the documents of one language may go to several clusters.
     """
@@ -102,11 +102,11 @@ class Method(Generic[D]):
         raise NotImplementedError
 
     def made_from(self, division: D, source: Source) -> list[Any]:
-        """What decides the partition besides the division's settings and the tokens, in JSON."""
+        """Other inputs of the partition than its settings and the tokens, in JSON."""
         return []
 
-    def write_parts(self, source: Source, folder: Path, place: Path) -> None:
-        """Write the tokens of each cluster, where documents are divided, as `write_parts` does."""
+    def write_clusters(self, source: Source, folder: Path, place: Path) -> None:
+        """Write the tokens of each cluster, where documents are divided."""
 
 
 class _Dense(Method[Division]):
@@ -148,7 +148,6 @@ class _File(Method[_InFile]):
 
 class _ByTypology(Parts):
     distances: str | None = None  # a file of distances or features, not lang2vec's
-    preset: Literal["xelm"] = "xelm"  # how features become distances
 
 
 class _Typology(Method[_ByTypology]):
@@ -156,7 +155,7 @@ class _Typology(Method[_ByTypology]):
     section = _ByTypology
 
     def make(self, division: _ByTypology, source: Source, folder: Path) -> Partition:
-        distances, notes = language_distances(source.recipe, division.distances, division.preset)
+        distances, notes = language_distances(source.recipe, division.distances)
         return by_tree(self.name, distances, division.k, notes=notes)
 
     def made_from(self, division: _ByTypology, source: Source) -> list[Any]:
@@ -190,38 +189,26 @@ class _Kinship(Method[Parts]):
         return [train.seed, base and [base_fingerprint(base), min(_WINDOW, train.context)]]
 
 
-class _ByTopics(Parts):
-    terms: Literal["pieces", "words", "characters"] = "pieces"  # that documents are compared by
-    balance: Literal["documents", "tokens"] = "documents"  # what clusters have equally many of
-
-    def variant(self) -> Sequence[str]:
-        """The number of clusters, and what is not as usual."""
-        other = [each for each in (self.terms, self.balance) if each not in ("pieces", "documents")]
-        return (str(self.k), *other)
-
-
-class _Topics(Method[_ByTopics]):
+class _Topics(Method[Parts]):
     name, summary = "topics", "by topics, documents of like words together"
-    section = _ByTopics
+    section = Parts
     needs_tokens = divides_documents = True
 
-    def make(self, division: _ByTopics, source: Source, folder: Path) -> Partition:
+    def make(self, division: Parts, source: Source, folder: Path) -> Partition:
         from tongues.experts.partition import topics as by_topics
 
-        terms, balance, seed = division.terms, division.balance, source.recipe.train.seed
-        topics = by_topics.cluster_by_topics(
-            source.tokens, division.k, terms=terms, balance=balance, seed=seed
-        )
+        seed = source.recipe.train.seed
+        topics = by_topics.cluster_by_topics(source.tokens, division.k, seed=seed)
         by_topics.save_topics(topics, folder / "topics.safetensors")
         return by_topics.partition_by_topics(source.tokens, topics)
 
-    def made_from(self, division: _ByTopics, source: Source) -> list[Any]:
+    def made_from(self, division: Parts, source: Source) -> list[Any]:
         return [source.recipe.train.seed]
 
-    def write_parts(self, source: Source, folder: Path, place: Path) -> None:
-        from tongues.experts.partition.topics import load_topics, write_parts
+    def write_clusters(self, source: Source, folder: Path, place: Path) -> None:
+        from tongues.experts.partition.topics import load_topics, write_clusters
 
-        write_parts(source.tokens, load_topics(folder / "topics.safetensors"), place)
+        write_clusters(source.tokens, load_topics(folder / "topics.safetensors"), place)
 
 
 PARTITIONS: Registry[Method[Any]] = Registry("partition", "tongues.partitions")
@@ -257,21 +244,21 @@ def from_file(path: Path, languages: Sequence[str]) -> Partition:
         clusters = TypeAdapter(_Clusters).validate_python(rows)
     except ValueError:
         hint = "write `[[en, es], [de, el]]`, or a mapping from names to such lists"
-        raise UserError("is no list of parts", where=where, hint=hint) from None
+        raise UserError("is not a list of clusters", where=where, hint=hint) from None
     places: dict[str, int] = {}
     for number, cluster in enumerate(clusters, 1):
         if not cluster:
-            raise UserError(f"part {number} is empty", where=where)
+            raise UserError(f"cluster {number} is empty", where=where)
         for lang in cluster:
             if lang in places:
-                what = f"`{lang}` stands twice, in parts {places[lang]} and {number}"
+                what = f"`{lang}` is in clusters {places[lang]} and {number}"
                 raise UserError(what, where=where, hint="leave it in one")
             if lang not in languages:
                 hint = nearest(lang, languages)
                 raise UserError(f"there is no language `{lang}`", where=where, hint=hint)
             places[lang] = number
     if left := [lang for lang in languages if lang not in places]:
-        raise UserError(f"`{left[0]}` stands in no part", where=where, hint="add it to one")
+        raise UserError(f"`{left[0]}` is in no cluster", where=where, hint="add it to one")
     return of_languages("file", clusters)
 
 
@@ -288,19 +275,19 @@ def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
     if (folder / "partition.json").is_file():
         partition = read_partition(folder)
         if partition.fingerprint != made_from:
-            what = "a partition of this name was made of other tokens, or otherwise"
-            raise UserError(what, where=str(folder), hint="remove its folder; it is made anew")
+            what = "a partition of this name was made from other tokens or settings"
+            raise UserError(what, where=str(folder), hint="remove its folder to make it again")
     else:
         partition = replace(method.make(division, source, folder), fingerprint=made_from)
         write_partition(folder, partition)
-    place = tokens.path / "clusters" / (parts_of(division, partition) or "")
+    place = tokens.path / "clusters" / (clusters_of(division, partition) or "")
     if method.divides_documents and not (place / "counts.json").is_file():
-        method.write_parts(source, folder, place)
+        method.write_clusters(source, folder, place)
     return partition
 
 
 def guess(recipe: Recipe, division: Division) -> Partition:
-    """A stand-in of as many clusters, before there are tokens: each a share of every language.
+    """A placeholder of as many clusters, before there are tokens: each a share of every language.
 
     Divisions that follow from the recipe alone are the real ones.
     """
@@ -314,7 +301,7 @@ def guess(recipe: Recipe, division: Division) -> Partition:
     return Partition(division.by, (languages,) * k, (share,) * k)
 
 
-def parts_of(division: Division, partition: Partition) -> str | None:
+def clusters_of(division: Division, partition: Partition) -> str | None:
     """The folder of the clusters' own tokens, where documents were divided; None of languages."""
     if not PARTITIONS.find(division.by).divides_documents:
         return None
@@ -322,7 +309,7 @@ def parts_of(division: Division, partition: Partition) -> str | None:
 
 
 def language_distances(
-    recipe: Recipe, file: str | None = None, preset: str = "xelm"
+    recipe: Recipe, file: str | None = None
 ) -> tuple[Distances, tuple[str, ...]]:
     """Between the recipe's languages: from a file, of synthetic languages, or by lang2vec."""
     languages = recipe.text.languages
@@ -331,7 +318,7 @@ def language_distances(
     made = recipe.text.synthetic
     if made and set(languages) <= made.languages.keys():
         return family_distances(made.languages), ("synthetic languages, by how far they drifted",)
-    return typology_distances(languages, preset)
+    return typology_distances(languages)
 
 
 def text_amounts(recipe: Recipe, sizes: Mapping[str, float], workspace: Path) -> dict[str, float]:

@@ -102,7 +102,7 @@ def read_partition(folder: Path) -> Partition:
     except FileNotFoundError:
         raise UserError("there is no partition", where=str(path), hint=hint) from None
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        what = f"is no whole partition ({error!r})"
+        what = f"is not a complete partition ({error!r})"
         raise UserError(what, where=str(path), hint=hint) from None
 
 

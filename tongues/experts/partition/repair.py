@@ -43,7 +43,7 @@ class _Borders:
             self.least[source, target] = heap[0][0] if heap else np.inf
 
     def nearest(self, source: int, target: int, most: int) -> list[int]:
-        """The points, up to so many, that are all equally near and nearest."""
+        """The points, up to `most`, that are all equally near and nearest."""
         heap, near = self.heaps[source][target], []
         extra = heap[0][0]
         while heap and len(near) < most and heap[0][0] == extra:
@@ -87,7 +87,7 @@ def repair(
     edges = _edges(borders.least, larger)
     ahead = _distances(edges, -prices, scale)[0]
     back = _distances(edges.T, prices, scale)[0]
-    return labels, (back - ahead) / 2  # both prove it, and so does what lies between
+    return labels, (back - ahead) / 2  # both prove it, and so does their mean
 
 
 def _edges(least: np.ndarray, larger: np.ndarray) -> np.ndarray:

@@ -1,22 +1,14 @@
-"""Documents as rows of terms: read in batches, counted, weighted, and in few dimensions."""
+"""Documents as rows of terms, which are tokens: in batches, counted, weighted, projected."""
 
-import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 
-from tongues.tokens import Tokens, load_tokenizer
 from tongues.tokens.shards import Shard
 
 __all__ = [
-    "HASHED",
-    "TERMS",
     "Sparse",
-    "Terms",
     "batches",
     "count_terms",
     "draw_documents",
@@ -24,24 +16,12 @@ __all__ = [
     "principal_directions",
     "stack_rows",
     "sums_of_rows",
-    "term_reader",
     "times",
     "weigh",
 ]
 
-Terms = Literal["pieces", "words", "characters"]
-
-TERMS: dict[Terms, str] = {
-    "pieces": "the tokenizer's own pieces: right in every script, and known while text is written",
-    "words": "two letters or more in a row, as in the original: fails where words are not spaced",
-    "characters": "three characters in a row",
-}
-
 _BATCH = 1_000_000  # tokens; a longer document is a batch of its own
-HASHED = 2**16  # numbers that words and characters share
-_WORD = re.compile(r"\b\w\w+\b")
-_MIXERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
-_EXTRA = 10  # directions kept besides, for exactness
+_EXTRA = 10  # more directions, for accuracy
 _TURNS = 3  # times that the directions are turned towards the largest
 
 
@@ -54,7 +34,7 @@ def batches(documents: Shard, numbers: np.ndarray | None = None) -> Iterator[Sha
     while begin < len(numbers):
         before = ends[begin] - lengths[numbers[begin]]
         end = max(int(np.searchsorted(ends, before + _BATCH, side="right")), begin + 1)
-        # documents next to each other are read in one piece
+        # documents next to each other are read at once
         starts, stops = (documents.bounds[numbers[begin:end] + i] for i in (0, 1))
         breaks = np.flatnonzero(starts[1:] != stops[:-1])
         firsts, lasts = starts[np.r_[0, breaks + 1]], stops[np.r_[breaks, len(stops) - 1]]
@@ -75,34 +55,6 @@ def draw_documents(sizes: Mapping[str, int], count: int, seed: int) -> dict[str,
     starts = np.cumsum([0, *sizes.values()])
     places = np.searchsorted(chosen, starts)
     return {lang: chosen[places[i] : places[i + 1]] - starts[i] for i, lang in enumerate(sizes)}
-
-
-def term_reader(kind: Terms, tokens: Tokens) -> Callable[[Shard], Shard]:
-    """What turns documents of tokens into documents of term numbers."""
-    if kind == "pieces":
-        return lambda documents: documents
-    tokenizer = load_tokenizer(tokens.tokenizer_path)
-    numbers_of = _words if kind == "words" else _characters
-
-    def read(documents: Shard) -> Shard:
-        bounds = documents.bounds.tolist()
-        texts = (tokenizer.decode(documents.tokens[i:j].tolist()) for i, j in pairwise(bounds))
-        rows = [numbers_of(text.lower()) for text in texts]
-        terms = np.concatenate([np.empty(0, np.int64), *rows])
-        return Shard(terms, np.cumsum([0, *map(len, rows)]))
-
-    return read
-
-
-def _words(text: str) -> np.ndarray:
-    return np.array([zlib.crc32(word.encode()) % HASHED for word in _WORD.findall(text)], np.int64)
-
-
-def _characters(text: str) -> np.ndarray:
-    letters = np.frombuffer(f" {text} ".encode("utf-32-le"), "<u4").astype(np.uint64)
-    threes = np.lib.stride_tricks.sliding_window_view(letters, min(3, len(letters)))
-    mixed = (threes * _MIXERS[: threes.shape[1]]).sum(axis=1, dtype=np.uint64)
-    return ((mixed ^ (mixed >> np.uint64(29))) * _MIXERS[0] >> np.uint64(48)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,13 +90,12 @@ def stack_rows(parts: Sequence[Sparse]) -> Sparse:
     return Sparse(np.concatenate([[0], np.cumsum(lengths)]), columns, values, parts[0].width)
 
 
-def inverse_frequencies(counts: Sparse, end_id: int | None) -> np.ndarray:
+def inverse_frequencies(counts: Sparse, end_id: int) -> np.ndarray:
     """What each term counts: more, the fewer documents it occurs in; 0 for `end_id`."""
     documents = len(counts.starts) - 1
     occurrences = np.bincount(counts.columns, minlength=counts.width)
     weights = np.log((1 + documents) / (1 + occurrences)) + 1
-    if end_id is not None:
-        weights[end_id] = 0
+    weights[end_id] = 0
     return weights.astype(np.float32)
 
 

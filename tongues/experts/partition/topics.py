@@ -5,11 +5,10 @@ few dimensions, and balanced k-means divides a sample of such directions. The ce
 that it finds give every other document its cluster as it streams by.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from tongues.errors import UserError
 from tongues.experts.partition.balanced import assign, balanced_means, least, squared_distances
 from tongues.experts.partition.partition import Partition
 from tongues.experts.partition.terms import (
-    HASHED,
-    TERMS,
-    Terms,
     batches,
     count_terms,
     draw_documents,
@@ -27,7 +23,6 @@ from tongues.experts.partition.terms import (
     principal_directions,
     stack_rows,
     sums_of_rows,
-    term_reader,
     weigh,
 )
 from tongues.files import whole_directory, whole_file, write_json
@@ -42,7 +37,7 @@ __all__ = [
     "partition_by_topics",
     "save_topics",
     "term_directions",
-    "write_parts",
+    "write_clusters",
 ]
 
 _DIMENSIONS = 100  # of a document's direction, as in the original
@@ -57,7 +52,6 @@ _ARRAYS = ("weights", "projection", "centres", "prices")
 class TopicModel:
     """All that gives a document its cluster."""
 
-    terms: Terms
     weights: np.ndarray  # of each term; 0 for the token that ends documents
     projection: np.ndarray  # (terms, d): the direction of each term
     centres: np.ndarray  # (k, d)
@@ -80,45 +74,28 @@ class TopicModel:
         return least(squared_distances(directions, self.centres), self.prices)
 
 
-def cluster_by_topics(
-    tokens: Tokens,
-    k: int,
-    *,
-    terms: Terms = "pieces",
-    balance: Literal["documents", "tokens"] = "documents",
-    seed: int = 0,
-) -> TopicModel:
-    """Find k topics in the training text of all languages, in bounded memory.
-
-    balance: what the clusters have equally many of.
-    """
+def cluster_by_topics(tokens: Tokens, k: int, *, seed: int = 0) -> TopicModel:
+    """Find k topics of equally many training documents of all languages, in bounded memory."""
     sizes = {lang: tokens.counts[lang]["train"]["documents"] for lang in tokens.languages}
     total = sum(sizes.values())
     if not 1 <= k <= total:
         what = f"{total} documents cannot be divided into {k} topics"
         raise UserError(what, where=str(tokens.path), hint="ask for fewer")
-    weights, projection = term_directions(tokens, seed=seed, terms=terms)
-    topics = TopicModel(terms, weights, projection, np.empty((0, 0)), np.empty(0))
+    weights, projection = term_directions(tokens, seed=seed)
+    topics = TopicModel(weights, projection, np.empty((0, 0)), np.empty(0))
 
-    def measure(
-        count: int, drawn: str, of: Callable[[np.ndarray], np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """What some documents' directions give, and what each document counts."""
-        some = draw_documents(sizes, count, derive_seed(seed, "topics", drawn))
-        pairs = [
-            (of(topics.directions(rows)), np.diff(documents.bounds))
-            for documents, rows in _read(tokens, some, terms)
-        ]
-        values, lengths = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        return values, lengths if balance == "tokens" else None
+    def directions(count: int, purpose: str) -> Iterator[np.ndarray]:
+        drawn = draw_documents(sizes, count, derive_seed(seed, "topics", purpose))
+        return map(topics.directions, _read(tokens, drawn))
 
-    points, counted = measure(_CENTRED, "documents", lambda directions: directions)
-    means = balanced_means(points, k, counted, seed=derive_seed(seed, "topics", "centres"))
+    points = np.concatenate(list(directions(_CENTRED, "documents")))
+    means = balanced_means(points, k, seed=derive_seed(seed, "topics", "centres"))
     topics = replace(topics, centres=means.centres, prices=means.prices)
     if total > _CENTRED:
         del points
-        costs, counted = measure(_PRICED, "prices", lambda d: squared_distances(d, means.centres).T)
-        topics = replace(topics, prices=assign(costs, counted, prices=means.prices).prices)
+        read = directions(_PRICED, "prices")
+        costs = np.concatenate([squared_distances(some, means.centres).T for some in read])
+        topics = replace(topics, prices=assign(costs, means.prices).prices)
     return topics
 
 
@@ -127,14 +104,14 @@ def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
 
     Its distances are between the mean directions of the languages' documents.
     """
-    read, k = term_reader(topics.terms, tokens), topics.k
+    k = topics.k
     shares: list[dict[str, float]] = [{} for _ in range(k)]
     means: dict[str, np.ndarray] = {}
     counts = np.zeros((k, tokens.vocabulary_size), np.int64)
     for lang in tokens.languages:
         sizes, total, count = np.zeros(k), np.zeros(topics.projection.shape[1]), 0
         for some in batches(tokens.shard(lang, "train")):
-            points = topics.directions(read(some))
+            points = topics.directions(some)
             clusters, lengths = topics.clusters(points), np.diff(some.bounds)
             sizes += np.bincount(clusters, lengths, k)
             np.add.at(counts, (np.repeat(clusters, lengths), some.tokens), 1)
@@ -147,8 +124,8 @@ def partition_by_topics(tokens: Tokens, topics: TopicModel) -> Partition:
         a: {b: float(np.linalg.norm(here - there)) for b, there in means.items()}
         for a, here in means.items()
     }
-    note = f"documents are compared by {topics.terms}: {TERMS[topics.terms]}"
-    notes = (note, *_top_terms(tokens, counts))
+    notes = ("documents are compared by their tokens, which works in every script",)
+    notes += tuple(_top_terms(tokens, counts))
     clusters = (tokens.languages,) * k
     return Partition("topics", clusters, tuple(shares), distances=distances, notes=notes)
 
@@ -168,18 +145,18 @@ def _top_terms(tokens: Tokens, counts: np.ndarray) -> Iterator[str]:
             yield f"topic {number}: {', '.join(list(terms)[:_TERMS])}"
 
 
-def write_parts(tokens: Tokens, topics: TopicModel, path: Path) -> dict[str, dict[str, Counts]]:
+def write_clusters(tokens: Tokens, topics: TopicModel, path: Path) -> dict[str, dict[str, Counts]]:
     """Write the training documents of each topic to `path/<cluster>/<lang>/train.{bin,idx}`.
 
     Clusters are numbered from 0; documents keep their order. The folder, with its `counts.json` of
     what each cluster holds of each language, is whole or absent. Returns these counts.
     """
-    read, dtype = term_reader(topics.terms, tokens), shard_dtype(tokens.vocabulary_size)
+    dtype = shard_dtype(tokens.vocabulary_size)
     counts: dict[str, dict[str, Counts]] = {str(number): {} for number in range(topics.k)}
     with whole_directory(path) as aside:
         for lang in tokens.languages:
             shard = tokens.shard(lang, "train")
-            labels = [topics.clusters(topics.directions(read(some))) for some in batches(shard)]
+            labels = [topics.clusters(topics.directions(some)) for some in batches(shard)]
             label = np.concatenate([np.empty(0, np.int64), *labels])
             for number, of_cluster in counts.items():
                 chosen = np.flatnonzero(label == int(number))
@@ -203,7 +180,7 @@ def save_topics(topics: TopicModel, path: Path) -> None:
     from safetensors.numpy import save_file
 
     with whole_file(path) as aside:
-        save_file({name: getattr(topics, name) for name in _ARRAYS}, aside, {"terms": topics.terms})
+        save_file({name: getattr(topics, name) for name in _ARRAYS}, aside)
 
 
 def load_topics(path: Path) -> TopicModel:
@@ -212,35 +189,27 @@ def load_topics(path: Path) -> TopicModel:
 
     try:
         with safe_open(path, "numpy") as file:
-            kinds: dict[str, Terms] = {kind: kind for kind in TERMS}
-            terms = kinds[(file.metadata() or {})["terms"]]
-            return TopicModel(terms, **{name: file.get_tensor(name) for name in _ARRAYS})
+            return TopicModel(**{name: file.get_tensor(name) for name in _ARRAYS})
     except (OSError, SafetensorError, KeyError) as error:
-        what = f"holds no whole topics ({error!r})"
+        what = f"is not a complete file of topics ({error!r})"
         hint = "make the partition again: `tongues experts partition`"
         raise UserError(what, where=str(path), hint=hint) from None
 
 
-def term_directions(
-    tokens: Tokens, *, seed: int, terms: Terms = "pieces"
-) -> tuple[np.ndarray, np.ndarray]:
+def term_directions(tokens: Tokens, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """What each term counts, [V], and its direction, [V, d], from documents of all languages."""
     sizes = {lang: tokens.counts[lang]["train"]["documents"] for lang in tokens.languages}
     drawn = draw_documents(sizes, _CENTRED, derive_seed(seed, "topics", "documents"))
     step = -(-sum(map(len, drawn.values())) // _WEIGHED)
     few = {lang: numbers[::step] for lang, numbers in drawn.items()}
-    width = tokens.vocabulary_size if terms == "pieces" else HASHED
-    counts = stack_rows([count_terms(rows, width) for _, rows in _read(tokens, few, terms)])
-    weights = inverse_frequencies(counts, tokens.end_id if terms == "pieces" else None)
+    read = _read(tokens, few)
+    counts = stack_rows([count_terms(rows, tokens.vocabulary_size) for rows in read])
+    weights = inverse_frequencies(counts, tokens.end_id)
     seed = derive_seed(seed, "topics", "terms")
     directions = principal_directions(weigh(counts, weights), _DIMENSIONS, seed)
     return weights, directions.astype(np.float32)
 
 
-def _read(
-    tokens: Tokens, drawn: dict[str, np.ndarray], terms: Terms
-) -> Iterator[tuple[Shard, Shard]]:
-    read = term_reader(terms, tokens)
+def _read(tokens: Tokens, drawn: dict[str, np.ndarray]) -> Iterator[Shard]:
     for lang, numbers in drawn.items():
-        for some in batches(tokens.shard(lang, "train"), numbers):
-            yield some, read(some)
+        yield from batches(tokens.shard(lang, "train"), numbers)

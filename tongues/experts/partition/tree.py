@@ -32,7 +32,7 @@ def balanced_tree(distances: Distances, k: int) -> tuple[tuple[Cluster, ...], tu
     languages is not k · 2^i, only as many of the nearest pairs merge in the first round as bring
     it to the next lower k · 2^i. From then on a larger cluster takes a smaller one wherever two
     larger ones would make the sizes differ by more than one: each cluster has ⌊n/k⌋ or ⌈n/k⌉
-    languages, at any n and k. Above the k clusters the tree goes on in the same way to one.
+    languages, at any n and k. Above the k clusters the tree continues in the same way to one.
 
     Clusters and their languages are in the order of `distances`; of pairs equally near, that
     of the first names goes first, so the order changes nothing else.

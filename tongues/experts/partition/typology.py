@@ -15,35 +15,30 @@ from tongues.experts.partition.partition import Distances, Partition
 from tongues.experts.partition.tree import by_tree
 from tongues.files import read_json
 
-__all__ = ["PRESETS", "by_typology", "typology_distances"]
+__all__ = ["by_typology", "typology_distances"]
 
-# The features of a preset: those of the data whose names begin so.
-PRESETS = {"xelm": "S_"}  # syntax; what the published clusters of X-ELM come from
+_SYNTAX = "S_"  # begins the names of the features that the published clusters of X-ELM come from
 _PRIVATE = "q[a-t][a-z]"  # codes that no standard gives to a language
 
 
-def by_typology(languages: Sequence[str], k: int, preset: str = "xelm") -> Partition:
+def by_typology(languages: Sequence[str], k: int) -> Partition:
     """The partition of the languages into k clusters by their balanced tree of grammar."""
-    distances, notes = typology_distances(languages, preset)
+    distances, notes = typology_distances(languages)
     return by_tree("typology", distances, k, notes=notes)
 
 
-def typology_distances(
-    languages: Sequence[str], preset: str = "xelm"
-) -> tuple[Distances, tuple[str, ...]]:
+def typology_distances(languages: Sequence[str]) -> tuple[Distances, tuple[str, ...]]:
     """Distances between languages by their features, and what a reader should know of them.
 
     languages: tags such as `sw` or `zh-Hant`. A language that the data does not have is refused;
     one of which few or no features are known stays, and a note says so.
-    preset `xelm`: 1 - cosine of the averaged syntax features, under macro-language codes.
+    They are 1 - cosine of the averaged syntax features, under macro-language codes.
     """
-    if preset not in PRESETS:
-        raise UserError(f"there is no preset `{preset}`", hint=nearest(preset, PRESETS))
-    codes, features = _features(_data(), PRESETS[preset])
+    codes, features = _features(_data())
     rows = [_row(lang, codes, features) for lang in languages]
     distances, notes = cosine_distances(languages, features[rows])
     known = (~np.isnan(features[rows])).sum(axis=1)
-    data = f"lang2vec {version('lang2vec')}, its features `{PRESETS[preset]}…`"
+    data = f"lang2vec {version('lang2vec')}, its features `{_SYNTAX}…`"
     about = f"by {data}: {known.min()} to {known.max()} of {features.shape[1]} known of a language"
     return distances, (about, *notes)
 
@@ -68,16 +63,16 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
 
 
 @lru_cache(maxsize=1)
-def _features(place: Path, prefix: str) -> tuple[dict[str, int], np.ndarray]:
+def _features(place: Path) -> tuple[dict[str, int], np.ndarray]:
     with np.load(place / "feature_averages.npz") as data:
-        chosen = np.char.startswith(data["feats"], prefix)
+        chosen = np.char.startswith(data["feats"], _SYNTAX)
         values = data["data"][:, chosen, 0]
         codes = {code: row for row, code in enumerate(data["langs"].tolist())}
     return codes, np.where(values < 0, np.nan, values)
 
 
 def _data() -> Path:
-    """The folder of lang2vec's data; the package cannot be imported beside a new setuptools."""
+    """The folder of lang2vec's data; the package cannot be imported with a new setuptools."""
     try:
         folder = Path(str(distribution("lang2vec").locate_file("lang2vec/data")))
     except PackageNotFoundError:

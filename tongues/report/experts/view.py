@@ -171,7 +171,7 @@ def _routed(experts: MeasuredExperts) -> Iterator[b.Section]:
     blocks.append(b.Spans([(f"{name} ", number, "") for number, name in sorted(names.items())]))
     for text in shown[top.division]:
         pieces: list[tuple[str, int, str]] = []
-        for piece in text.pieces:
+        for piece in text.spans:
             most = int(max(piece.weights, key=lambda number: piece.weights[number]))
             each = ", ".join(f"{number}: {weight:.0%}" for number, weight in piece.weights.items())
             pieces.append((piece.text, most, each))
