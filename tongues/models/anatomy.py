@@ -79,7 +79,7 @@ def of_shape(shape: Shape, vocabulary: int, tied_embeddings: bool = False) -> An
 
 
 def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
-    """The decoder of a Hugging Face folder, with `vocabulary` tokens, or its own number if that is larger.
+    """The decoder of a Hugging Face folder, with at least `vocabulary` tokens.
 
     Brings torch and builds the model without memory for its weights, which are not read either;
     a UserError where it could not be trained: see `read_config` and `stored_shapes`.

@@ -145,7 +145,7 @@ def fit_router(
 def fit_temperature(
     router: Router, documents: Sequence[np.ndarray], log_probs: Sequence[np.ndarray]
 ) -> Router:
-    """The router at the temperature of the highest likelihood of held-out documents under the mixture.
+    """The router at the temperature by which held-out documents are most probable.
 
     log_probs: of each document, the log-probability [T, k] of its tokens by every expert.
     """
