@@ -208,7 +208,7 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
         for one in plain["settings"]
     ]
     experts = {
-        "base": plain["base"],
+        "base": plain["seed"],
         "same_tokenizer": plain["seed_tokenizer"] == "same",
         "base_shares": plain["seed_shares"],
         "context": plain["context"],

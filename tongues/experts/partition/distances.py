@@ -71,7 +71,8 @@ def cosine_distances(
 ) -> tuple[Distances, tuple[str, ...]]:
     """Distances 1 - cosine between rows of features, NaN where one is not known, and notes.
 
-    A product is of features known of both languages; a norm is of all known of one. Languages without a known feature are at distance 1 from all; a note names them.
+    A product is of features known of both languages; a norm is of all known of one.
+    Languages without a known feature are at distance 1 from all; a note names them.
     """
     known = ~np.isnan(features)
     filled = np.where(known, features, 0.0)
