@@ -189,7 +189,7 @@ def test_texts_in_the_colours_of_their_experts(tmp_path: Path) -> None:
     plain = compared(0.05)
     pieces = [("ab", {"0": 0.7, "1": 0.3}), (" גד", {"1": 0.996})]
     shown = [{"text": text, "weights": weights} for text, weights in pieces]
-    plain["routed"] = {"typology-2": [{"languages": ["qaa"], "pieces": shown}]}
+    plain["routed"] = {"typology-2": [{"languages": ["qaa"], "spans": shown}]}
     page = write_experts_report(evaluation_of(plain), tmp_path / "one-experts").read_text("utf-8")
     assert '<i title="0: 70%, 1: 30%">ab</i></b> <b data-e="1"' in page
     assert '<i title="1: 100%">גד</i>' in page
