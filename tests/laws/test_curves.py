@@ -12,9 +12,10 @@ STEPS, WARM = 2000, 100
 TIMES = np.arange(1, STEPS + 1)
 
 
-def cosine(floor: float = 0.1, peak: float = 1e-3) -> np.ndarray:
-    fall = 0.5 * (1 + np.cos(np.pi * np.clip((TIMES - WARM) / (STEPS - WARM), 0, 1)))
-    return peak * np.minimum(TIMES / WARM, 1) * (floor + (1 - floor) * fall)
+def cosine(steps: int = STEPS) -> np.ndarray:
+    times = np.arange(1, steps + 1)
+    fall = 0.5 * (1 + np.cos(np.pi * np.clip((times - WARM) / (steps - WARM), 0, 1)))
+    return 1e-3 * np.minimum(times / WARM, 1) * (0.1 + 0.9 * fall)
 
 
 def late_decay(peak: float = 1e-3) -> np.ndarray:
@@ -35,7 +36,7 @@ def curve(
     rates: np.ndarray, floor: float, scale: float, effect: float, params: float = 1e6, seed: int = 0
 ) -> LossCurve:
     loss = true_loss(rates, floor, scale, effect)
-    places = np.arange(10, STEPS + 1, 10)
+    places = np.arange(10, len(rates) + 1, 10)
     noise = 0.002 * np.random.default_rng(seed).standard_normal(len(places))
     return LossCurve(places.astype(float), loss[places - 1] + noise, rates, params)
 
@@ -71,12 +72,25 @@ def test_without_a_pilot_the_interval_is_wide_and_with_more_of_the_run_it_narrow
 
 
 def test_a_pilot_of_another_size_is_trusted_less() -> None:
-    def width(pilot: LossCurve) -> float:
-        forecast = forecast_loss(BIGGER.until(0.3), [pilot])
+    def width(params: float) -> float:
+        forecast = forecast_loss(BIGGER.until(0.3), [replace(PILOT, params=params)])
         assert forecast and forecast.low and forecast.high
-        return forecast.high - forecast.low
+        return (forecast.high - forecast.low) / forecast.value
 
-    assert width(replace(PILOT, params=1e5)) > 1.1 * width(PILOT)
+    assert width(3e7) > 1.1 * width(1e6)  # though its effect of the rate is taken to be larger
+    assert width(3e4) > 1.1 * width(1e6)
+
+
+def test_a_pilot_may_be_four_times_as_long() -> None:
+    forecast = forecast_loss(BIGGER.until(0.3), [curve(cosine(4 * STEPS), 2.2, 9.0, 0.4, seed=4)])
+    assert forecast and forecast.value == pytest.approx(end(BIGGER), rel=0.012)
+
+
+def test_progress_is_in_tokens_at_the_highest_rate() -> None:
+    steady = LossCurve(np.empty(0), np.empty(0), np.full(50, 3e-4), 1e6, batch=512.0)
+    assert steady.progress(np.array([0.0, 25.0, 50.0])) == pytest.approx([0, 25 * 512, 50 * 512])
+    quarter = replace(steady, rates=np.repeat([4e-4, 1e-4], 25))
+    assert quarter.progress(np.array([50.0])) == pytest.approx(37.5 * 512)
 
 
 def test_nothing_is_forecast_before_losses_follow_a_law() -> None:
