@@ -31,8 +31,8 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tongues.evaluate.losses import Policy, windows
-from tongues.evaluate.tasks import find_languages, load_task, set_exam
-from tongues.evaluate.tasks.score import before_items, score_task
+from tongues.evaluate.tasks import find_languages, load_task, read_fewshot_task
+from tongues.evaluate.tasks.score import fewshot_prefix, score_task
 from tongues.evaluate.texts import routed_losses, token_nats
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.files import write_json
@@ -123,14 +123,13 @@ def answered(subject: Model, data: Path, python: str, place: Path) -> tuple[floa
     pairs: list[tuple[str, str]] = []
     task = load_task("xcopa")
     for language in find_languages(task, data):
-        exam = set_exam(task, language, data, most=ITEMS, shots=SHOTS)
-        before = before_items(task, exam.demonstrations[0])
-        scores = score_task(subject, exam, unconditional=True).scores
-        for item, score in zip(exam.items, scores, strict=True):
-            ours += [*score.sums, *(score.unconditional or ())]
+        fewshot = read_fewshot_task(task, language, data, limit=ITEMS, num_fewshot=SHOTS)
+        before = fewshot_prefix(task, fewshot.demonstrations[0])
+        scores = score_task(subject, fewshot).scores
+        for item, score in zip(fewshot.items, scores, strict=True):
+            ours += score.sums
             asked = list(zip(item.prompts, item.endings, strict=True))
             pairs += [(f"{before}{prompt}", f" {ending}") for prompt, ending in asked]
-            pairs += [("", f" {ending}") for _, ending in asked]
     write_json(place / "pairs.json", pairs)
     theirs = run_theirs(
         python, THEIR_ANSWERS, str(subject.ensemble.tokenizer), str(place / "pairs.json")

@@ -134,7 +134,7 @@ def test_accuracies_stand_beside_chance() -> None:
     assert of.share.low is not None
     assert of.share.low > of.chance.level == 0.5
     assert of.chance.error == pytest.approx(0.025)
-    assert (of.items, of.draws) == (400, 1)
+    assert (of.items, of.fewshot_seeds) == (400, 1)
 
 
 def test_only_items_that_both_answered_are_compared() -> None:
@@ -153,7 +153,7 @@ def test_an_item_counts_where_every_draw_answered_it() -> None:
     found[1] = found[1][5:]
     scores = task_scores({"model": {"fr": found}}, [], "sum", 8)
     of = scores.accuracies["model"]["fr"]
-    assert (of.items, of.draws) == (45, 3)
+    assert (of.items, of.fewshot_seeds) == (45, 3)
     assert of.share.value == pytest.approx(right[:, 5:].mean())
 
 

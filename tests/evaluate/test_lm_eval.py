@@ -15,8 +15,8 @@ from tests.evaluate.hub import hub_model
 from tongues.errors import UserError
 from tongues.evaluate.losses import Policy
 from tongues.evaluate.rows import Row, score_rows
-from tongues.evaluate.tasks import Task, correct, read_items, set_exam
-from tongues.evaluate.tasks.score import before_items, score_task
+from tongues.evaluate.tasks import Task, correct, read_fewshot_task, read_items
+from tongues.evaluate.tasks.score import fewshot_prefix, score_task
 from tongues.evaluate.texts import routed_losses
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.text import Document
@@ -107,10 +107,10 @@ def test_its_numbers_are_those_of_tasks_here(
     found = evaluated(adapter.as_lm_eval(place, house), items, task)
     own = Task(name="toy", id="id", normalisation="character", **PARTS)
     shown = read_items(own, "shown", items).items
-    exam = set_exam(own, "qab", items)
-    exam = replace(exam, demonstrations=(tuple(shown),))
+    fewshot = read_fewshot_task(own, "qab", items)
+    fewshot = replace(fewshot, demonstrations=(tuple(shown),))
     subject = open_model(here if "models" not in here else place, house)
-    scores = score_task(subject, exam).scores
+    scores = score_task(subject, fewshot).scores
     samples = {sample["doc"]["id"]: sample for sample in found["samples"][task]}
     for score in scores:
         said = [float(answer[0]) for answer in samples[score.id]["filtered_resps"]]
@@ -132,16 +132,19 @@ def test_answers_of_hub_models_are_those_of_lm_evals_own(
         pretrained=str(folder), device="cpu", dtype="float32", batch_size=4
     )
     task = Task(name="toy", id="id", **PARTS)
-    exam = replace(
-        set_exam(task, "qab", items), demonstrations=(read_items(task, "shown", items).items,)
+    fewshot = replace(
+        read_fewshot_task(task, "qab", items),
+        demonstrations=(read_items(task, "shown", items).items,),
     )
-    subject, before = open_model(str(folder), house), before_items(task, exam.demonstrations[0])
-    scores = score_task(subject, exam, unconditional=True).scores
-    ours = [one for score in scores for one in (*score.sums, *(score.unconditional or ()))]
+    subject, before = (
+        open_model(str(folder), house),
+        fewshot_prefix(task, fewshot.demonstrations[0]),
+    )
+    scores = score_task(subject, fewshot).scores
+    ours = [total for score in scores for total in score.sums]
     asked = [
-        request(context, f" {ending}")
-        for item in exam.items
-        for context in (f"{before}{item.prompts[0]}", "")
+        request(f"{before}{item.prompts[0]}", f" {ending}")
+        for item in fewshot.items
         for ending in item.endings
     ]
     found = theirs.loglikelihood(asked, disable_tqdm=True)
@@ -156,10 +159,10 @@ def test_answers_of_hub_models_are_those_of_lm_evals_own(
 
 def test_it_tells_what_the_model_would_write(house: Path) -> None:
     model = adapter.as_lm_eval(str(house / "models/e1"), house)
-    subject, asked = model.subject, []
+    subject, asked = model.loaded, []
     for words in WORDS:
         begun = np.concatenate([[subject.first], subject.encode(words)])
-        (text,) = adapter.write(subject, [begun], most=3)
+        (text,) = adapter.write(subject, [begun], max_tokens=3)
         asked += [(words, subject.tokenizer.decode(text.tolist())), (words, " ban of")]
     asked.append(("", "the ban"))
     found = model.loglikelihood([request(*pair) for pair in asked], disable_tqdm=True)
@@ -172,20 +175,20 @@ def test_it_tells_what_the_model_would_write(house: Path) -> None:
 def test_mixtures_know_what_they_would_write(house: Path) -> None:
     subject = open_model("small/small@tfidf:2", house)
     begun = np.concatenate([[subject.first], subject.encode("a mal is")])
-    (text,) = adapter.write(subject, [begun], most=3)
+    (text,) = adapter.write(subject, [begun], max_tokens=3)
     other = text.copy()
     other[-1] = (other[-1] + 1) % 300
     rows = [Row(np.concatenate([begun, own]), len(begun), None, 0) for own in (text, other)]
-    assert adapter.likeliest(subject, rows, score_rows(subject, rows)) == [True, False]
+    assert adapter.would_write(subject, rows, score_rows(subject, rows)) == [True, False]
 
 
 @pytest.mark.parametrize("name", ["models/e1", "small/small@tfidf:2"])
 def test_whole_texts_cost_what_they_cost_here(house: Path, name: str) -> None:
     model = adapter.as_lm_eval(str(house / name) if "models" in name else name, house)
     texts = [" ".join(WORDS) * 7, "the ban of", ""]
-    assert len(model.subject.encode(texts[0])) > 96
+    assert len(model.loaded.encode(texts[0])) > 96
     documents = [Document(str(n), "qab", text, str(n), "made") for n, text in enumerate(texts)]
-    expected = routed_losses([model.subject], documents, Policy(back=True))[0].nats
+    expected = routed_losses([model.loaded], documents, Policy(back=True))[0].nats
     found = model.loglikelihood_rolling([request(text) for text in texts], disable_tqdm=True)
     np.testing.assert_allclose(found, -expected, atol=1e-4)
 
@@ -213,16 +216,16 @@ def test_a_request_that_is_too_long_is_named_or_cut_if_so_wanted(house: Path) ->
     model = adapter.as_lm_eval(place, house)
     with pytest.raises(UserError, match=r"toy, document 7: \d+ tokens; .* sees 96\n.*`long=cut`"):
         model.loglikelihood([request(long, " art", doc=7)], disable_tqdm=True)
-    with pytest.raises(UserError, match=r"toy, document 0: \d+ tokens, 20 of them to be written"):
+    with pytest.raises(UserError, match=r"toy, document 0: \d+ tokens, 20 of them to generate"):
         model.generate_until([request(long, {"max_gen_toks": 20})])
     with pytest.raises(UserError, match="no tokens"):
         model.loglikelihood([request(long, "")], disable_tqdm=True)
     cut = adapter.as_lm_eval(place, house, long="cut")
     ((found, _),) = cut.loglikelihood([request(long, " art")], disable_tqdm=True)
-    tokens = cut.subject.encode(f"{long} art")
-    ends = len(tokens) - len(cut.subject.encode(long))
+    tokens = cut.loaded.encode(f"{long} art")
+    ends = len(tokens) - len(cut.loaded.encode(long))
     row = Row(tokens[-97:], 97 - ends, None, 0)
-    assert found == pytest.approx(-float(score_rows(cut.subject, [row])[0].nats.sum()), abs=1e-4)
+    assert found == pytest.approx(-float(score_rows(cut.loaded, [row])[0].nats.sum()), abs=1e-4)
     assert cut.generate_until([request(long, {"max_gen_toks": 20})])[0]
 
 

@@ -12,11 +12,11 @@ from safetensors.torch import load_file, save_file
 
 from tests.records import make_run
 from tongues.errors import UserError
-from tongues.evaluate.conduct import Suite, Unit, evaluate, with_bases
 from tongues.evaluate.evaluation import read_evaluation
 from tongues.evaluate.losses import Policy
-from tongues.evaluate.outcome import put_together
-from tongues.evaluate.tasks import ItemFault, is_task, joined_exams, set_exams
+from tongues.evaluate.outcome import build_evaluation
+from tongues.evaluate.runner import EvalSpec, Unit, evaluate, with_bases
+from tongues.evaluate.tasks import ItemFault, is_task, merge_tasks, read_fewshot_tasks
 from tongues.evaluate.texts import read_texts
 from tongues.runs import Base, write_run
 
@@ -37,7 +37,7 @@ def place(house: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, house: Path) -> Suite:
+def asked(tmp_path: Path, house: Path) -> EvalSpec:
     for lang in ("qaa", "qab"):
         texts = [f"the {one} of a {other} is an art" for one in WORDS for other in WORDS[:3]]
         rows = [{"text": text, "id": str(n), "group": str(n)} for n, text in enumerate(texts)]
@@ -51,21 +51,23 @@ def asked(tmp_path: Path, house: Path) -> Suite:
         (tmp_path / f"parts/{lang}.jsonl").write_text("\n".join(map(json.dumps, items)))
     (tmp_path / "parts.yaml").write_text(TASK)
     texts = {"lines": read_texts(str(tmp_path), house)}
-    exams = {
-        "parts": set_exams(str(tmp_path / "parts.yaml"), None, str(tmp_path), shots=1, draws=3)
+    tasks = {
+        "parts": read_fewshot_tasks(
+            str(tmp_path / "parts.yaml"), None, str(tmp_path), num_fewshot=1, fewshot_seeds=3
+        )
     }
-    return Suite(texts, exams, Policy())
+    return EvalSpec(texts, tasks, Policy())
 
 
-def test_all_is_asked_once_and_put_together(asked: Suite, place: Path, tmp_path: Path) -> None:
+def test_all_is_asked_once_and_put_together(asked: EvalSpec, place: Path, tmp_path: Path) -> None:
     done = evaluate(MODELS, asked, place, tmp_path)
     assert [one.name for one in done.models] == list(MODELS)
     assert done.models[1].routing == "tfidf:2"
     assert (len(done.texts), len(done.answers)) == (2 * 2, 2 * 2 * 3)
-    made = put_together(done)
+    made = build_evaluation(done)
     assert set(made.texts["lines"].losses) == set(MODELS)
-    assert made.tasks["parts"].shots == 1
-    assert made.tasks["parts"].accuracies[MODELS[0]]["qaa"].draws == 3
+    assert made.tasks["parts"].num_fewshot == 1
+    assert made.tasks["parts"].accuracies[MODELS[0]]["qaa"].fewshot_seeds == 3
     made.write(tmp_path)
     kept = read_evaluation(tmp_path)
     assert json.loads((tmp_path / "scores.json").read_text()) == kept.to_json() == made.to_json()
@@ -79,7 +81,7 @@ def test_scores_of_another_version_are_refused(tmp_path: Path) -> None:
             read_evaluation(tmp_path)
 
 
-def test_what_was_done_is_not_done_again(asked: Suite, place: Path, tmp_path: Path) -> None:
+def test_what_was_done_is_not_done_again(asked: EvalSpec, place: Path, tmp_path: Path) -> None:
     evaluate(MODELS[:1], asked, place, tmp_path)
     first = Unit(MODELS[0], "lines", "qaa")
     first.path(tmp_path).unlink()
@@ -87,7 +89,7 @@ def test_what_was_done_is_not_done_again(asked: Suite, place: Path, tmp_path: Pa
     found = evaluate(MODELS[:1], asked, place, tmp_path)
     assert first.path(tmp_path).is_file()
     assert {path: path.stat().st_mtime_ns for path in stands} == stands
-    shorter = Suite(asked.texts, policy=Policy(window=3))
+    shorter = EvalSpec(asked.texts, policy=Policy(window=3))
     again = evaluate(MODELS[:1], shorter, place, tmp_path)
     assert again.texts[first].nats.tolist() != found.texts[first].nats.tolist()
 
@@ -108,12 +110,12 @@ def test_a_seed_is_one_model_however_it_is_named(house: Path, tmp_path: Path) ->
     assert with_bases(["child", path], tmp_path) == ["child", path]
     with pytest.raises(UserError, match=f"`{path}` is named twice, as `seed` too"):
         with_bases(["seed", path], tmp_path)
-    done = evaluate(["child", path], Suite(), tmp_path, tmp_path)
+    done = evaluate(["child", path], EvalSpec(), tmp_path, tmp_path)
     assert [one.base for one in done.models] == [path, None]
 
 
 def test_a_window_is_looked_at_before_anything_is_scored(
-    asked: Suite, place: Path, tmp_path: Path
+    asked: EvalSpec, place: Path, tmp_path: Path
 ) -> None:
     wide = replace(asked, policy=Policy(window=80))
     with pytest.raises(UserError, match=r"80 tokens is longer than `hub` sees \(64\)"):
@@ -131,45 +133,45 @@ def test_languages_without_items_are_left_out_unless_asked_for(tmp_path: Path) -
     (tmp_path / "t.yaml").write_text(TASK)
     row = {"said": "a", "one": "b", "other": "c", "label": 1}
     (tmp_path / "qab.jsonl").write_text(json.dumps(row))
-    assert list(set_exams(str(tmp_path / "t.yaml"), None, str(tmp_path))) == ["qab"]
+    assert list(read_fewshot_tasks(str(tmp_path / "t.yaml"), None, str(tmp_path))) == ["qab"]
     with pytest.raises(UserError, match="in `qaa`"):
-        set_exams(str(tmp_path / "t.yaml"), ["qaa"], str(tmp_path))
+        read_fewshot_tasks(str(tmp_path / "t.yaml"), ["qaa"], str(tmp_path))
 
 
-def test_a_text_and_a_task_may_have_one_name(asked: Suite, place: Path, tmp_path: Path) -> None:
+def test_a_text_and_a_task_may_have_one_name(asked: EvalSpec, place: Path, tmp_path: Path) -> None:
     fault = ItemFault("de.jsonl", "at 0", "not JSON", "nope")
-    both = Suite({"parts": asked.texts["lines"]}, asked.exams, faults=[fault])
-    made = put_together(evaluate(MODELS[:1], both, place, tmp_path))
+    both = EvalSpec({"parts": asked.texts["lines"]}, asked.tasks, faults=[fault])
+    made = build_evaluation(evaluate(MODELS[:1], both, place, tmp_path))
     assert set(made.texts) == set(made.tasks) == {"parts"}
     assert made.left_out == ["1 left out: not JSON (first de.jsonl, at 0: nope)"]
 
 
-def test_a_model_that_diverged_is_told(asked: Suite, place: Path, tmp_path: Path) -> None:
+def test_a_model_that_diverged_is_told(asked: EvalSpec, place: Path, tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     shutil.copytree(place / "models/e0", folder)
     weights = load_file(folder / "model.safetensors")
     weights = {name: torch.full_like(of, math.nan) for name, of in weights.items()}
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    for half in (Suite(asked.texts), Suite(exams=asked.exams)):
-        with pytest.raises(UserError, match="predicts what is not a number"):
+    for half in (EvalSpec(asked.texts), EvalSpec(tasks=asked.tasks)):
+        with pytest.raises(UserError, match="produces NaN"):
             evaluate([str(folder)], half, place, tmp_path)
     assert not list((tmp_path / "units").rglob("*.json"))
     models = [str(folder), *MODELS]
-    made = put_together(evaluate(models, Suite(asked.texts), place, tmp_path), models)
+    made = build_evaluation(evaluate(models, EvalSpec(asked.texts), place, tmp_path), models)
     assert [one.name for one in made.models] == list(made.texts["lines"].losses) == list(MODELS)
     (compared,) = made.texts["lines"].compared
     assert (compared.model, compared.other) == (MODELS[1], MODELS[0])
     (line,) = made.left_out
-    assert line.startswith(f"1 left out: predicts what is not a number (first {folder}, in `lines`")
+    assert line.startswith(f"1 left out: produces NaN (first {folder}, in `lines`")
 
 
-def test_a_task_named_twice_is_asked_in_all_its_languages(asked: Suite) -> None:
-    exams = asked.exams["parts"]
-    found = joined_exams({"parts": {"qaa": exams["qaa"]}}, {"qab": exams["qab"]})
-    assert found == {"parts": dict(exams)}
-    other = replace(exams["qab"], task=exams["qab"].task.model_copy(update={"separator": ""}))
+def test_a_task_named_twice_is_asked_in_all_its_languages(asked: EvalSpec) -> None:
+    tasks = asked.tasks["parts"]
+    found = merge_tasks({"parts": {"qaa": tasks["qaa"]}}, {"qab": tasks["qab"]})
+    assert found == {"parts": dict(tasks)}
+    other = replace(tasks["qab"], task=tasks["qab"].task.model_copy(update={"separator": ""}))
     with pytest.raises(UserError, match="two tasks have this name"):
-        joined_exams(asked.exams, {"qab": other})
+        merge_tasks(asked.tasks, {"qab": other})
 
 
 def test_of_several_places_those_count_that_name_the_task(tmp_path: Path) -> None:
@@ -179,47 +181,52 @@ def test_of_several_places_those_count_that_name_the_task(tmp_path: Path) -> Non
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{name}.jsonl").write_text(row)
     places = [str(tmp_path / name) for name in ("named", "bare")]
-    (exam,) = set_exams(str(tmp_path / "parts.yaml"), None, places).values()
-    assert exam.sources == (f"{places[0]}/parts/qaa.jsonl",)
-    assert list(set_exams(str(tmp_path / "parts.yaml"), None, places[1:])) == ["qaa", "qab"]
+    (fewshot,) = read_fewshot_tasks(str(tmp_path / "parts.yaml"), None, places).values()
+    assert fewshot.sources == (f"{places[0]}/parts/qaa.jsonl",)
+    assert list(read_fewshot_tasks(str(tmp_path / "parts.yaml"), None, places[1:])) == [
+        "qaa",
+        "qab",
+    ]
 
 
 def test_a_folder_without_items_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such folder"):
-        set_exams("xcopa", None, str(tmp_path / "gone"))
+        read_fewshot_tasks("xcopa", None, str(tmp_path / "gone"))
     with pytest.raises(UserError, match="no items of `xcopa` in any language"):
-        set_exams("xcopa", None, str(tmp_path))
+        read_fewshot_tasks("xcopa", None, str(tmp_path))
 
 
 def test_a_language_that_does_not_fit_is_left_out_and_the_rest_goes_on(
-    asked: Suite, place: Path, tmp_path: Path
+    asked: EvalSpec, place: Path, tmp_path: Path
 ) -> None:
     long = {"said": "the ban " * 90, "one": "a mal", "other": "an art", "label": 0}
     (tmp_path / "parts/qab.jsonl").write_text(json.dumps(long))
     task = str(tmp_path / "parts.yaml")
-    exams = {"parts": set_exams(task, ["qaa", "qab"], str(tmp_path))}
-    made = put_together(evaluate(MODELS[:1], Suite({}, exams), place, tmp_path / "both"))
+    tasks = {"parts": read_fewshot_tasks(task, ["qaa", "qab"], str(tmp_path))}
+    made = build_evaluation(evaluate(MODELS[:1], EvalSpec({}, tasks), place, tmp_path / "both"))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     why = "no item suits every model (too long for the model)"
     assert f"`parts` in `qab`: {why}" in made.left_out
-    exams = {"parts": set_exams(task, ["qab"], str(tmp_path))}
-    with pytest.raises(UserError, match="nothing could be asked of every model") as caught:
-        put_together(evaluate(MODELS[:1], Suite({}, exams), place, tmp_path / "none"))
+    tasks = {"parts": read_fewshot_tasks(task, ["qab"], str(tmp_path))}
+    with pytest.raises(UserError, match="no item can be scored by every model") as caught:
+        build_evaluation(evaluate(MODELS[:1], EvalSpec({}, tasks), place, tmp_path / "none"))
     assert f"`parts`: {why}" in caught.value.hint
-    made = put_together(evaluate(MODELS[:1], Suite(asked.texts, exams), place, tmp_path / "texts"))
+    made = build_evaluation(
+        evaluate(MODELS[:1], EvalSpec(asked.texts, tasks), place, tmp_path / "texts")
+    )
     assert set(made.texts) == {"lines"} and not made.tasks and not made.examples
     assert f"`parts`: {why}" in made.left_out
 
 
 def test_models_without_an_item_in_common_are_not_compared(
-    asked: Suite, place: Path, tmp_path: Path
+    asked: EvalSpec, place: Path, tmp_path: Path
 ) -> None:
-    done = evaluate(MODELS, Suite(exams=asked.exams), place, tmp_path)
+    done = evaluate(MODELS, EvalSpec(tasks=asked.tasks), place, tmp_path)
     kept = dict(done.answers)
     for unit, answers in done.answers.items():
         if unit.language == "qab":
-            half = slice(0, 9) if unit.subject == MODELS[0] else slice(9, None)
+            half = slice(0, 9) if unit.model == MODELS[0] else slice(9, None)
             kept[unit] = replace(answers, scores=answers.scores[half])
-    made = put_together(replace(done, answers=kept))
+    made = build_evaluation(replace(done, answers=kept))
     assert list(made.tasks["parts"].accuracies[MODELS[0]]) == ["qaa"]
     assert made.left_out[0].startswith("`parts` in `qab`: no item suits every model")

@@ -11,9 +11,10 @@ from tests.experts.ensemble.making import score
 from tests.models.families import tiny
 from tongues.errors import UserError
 from tongues.evaluate.rows import (
-    Reached,
+    LogProbs,
     Row,
     common_beginnings,
+    expert_weights,
     families_of,
     in_batches,
     score_rows,
@@ -30,19 +31,19 @@ FAMILIES = ["llama", "qwen2", "gemma2", "gemma3", "gpt-neox", "xglm", "gpt2"]
 WAYS = ["tfidf", "tfidf:1", "tfidf:2", "language", "text", "posterior", "uniform"]
 
 
-def plain(model: PreTrainedModel, row: Row) -> Reached:
+def plain(model: PreTrainedModel, row: Row) -> LogProbs:
     """Each scored token by the model alone, the row alone."""
     with torch.no_grad():
         logs = model(input_ids=torch.tensor(row.tokens)[None, :-1]).logits[0].log_softmax(1)
     gold = torch.tensor(row.tokens)[1:, None]
     best = (logs.argmax(1) == gold[:, 0])[row.start - 1 :]
-    return Reached(logs.gather(1, gold)[row.start - 1 :, 0].numpy(), best.numpy())
+    return LogProbs(logs.gather(1, gold)[row.start - 1 :, 0].numpy(), best.numpy())
 
 
-def same(found: list[Reached], expected: list[Reached]) -> None:
+def same(found: list[LogProbs], expected: list[LogProbs]) -> None:
     for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one.likely, other.likely, atol=1e-5)
-        np.testing.assert_array_equal(one.best, other.best)
+        np.testing.assert_allclose(one.log_probs, other.log_probs, atol=1e-5)
+        np.testing.assert_array_equal(one.greedy, other.greedy)
 
 
 def few_shot(demonstrations: int = 20, items: int = 8) -> list[Row]:
@@ -112,8 +113,8 @@ def test_copies_of_a_model_score_as_it_does(house: Path, way: str) -> None:
     copies = open_model(f"small/copies@{way}", house)
     for own, found in zip(score_rows(alone, rows), score_rows(copies, rows), strict=True):
         np.testing.assert_allclose(found.nats, own.nats, atol=1e-5)
-        told = ~np.isnan(found.best)
-        assert (found.best == own.best)[told].all() and found.best[own.best == 1].all()
+        told = ~np.isnan(found.greedy)
+        assert (found.greedy == own.greedy)[told].all() and found.greedy[own.greedy == 1].all()
 
 
 @pytest.mark.parametrize("way", ["tfidf:2", "language", "text", "posterior"])
@@ -224,3 +225,30 @@ def test_batches_hold_all_things_and_as_many_as_fit(sizes: list[int], most: int)
         assert len(batch) == 1 or batch[0] * len(batch) <= most
         assert batch[0] == max(batch)
         assert batch[0] - min(batch) <= max(8, batch[0] // 8)
+
+
+@pytest.mark.parametrize("way", ["language", "tfidf:1", "tfidf:2"])
+def test_only_experts_with_weight_decide_what_is_greedy(house: Path, way: str) -> None:
+    model = open_model(f"small/small@{way}", house)
+    experts = [model.ensemble.models[number] for number in range(3)]
+    rows: list[Row] = []
+    for row in few_shot()[:8]:  # behind each context, what each expert would write
+        context = row.tokens[: row.start]
+        for expert in experts:
+            with torch.no_grad():
+                logits = expert(input_ids=torch.tensor(context)[None]).logits[0, -1]
+            tokens = np.append(context, int(logits.argmax()))
+            rows.append(Row(tokens, row.start, "qab", row.family))
+    seen = set()
+    for row, scores in zip(rows, score_rows(model, rows), strict=True):
+        (active,) = expert_weights(model, row.tokens[1:], "qab")[row.start - 1 :] > 0
+        greedy = np.array([plain(expert, row).greedy[0] for expert in experts])
+        if greedy[active].all():
+            expected = 1.0
+        elif scores.nats[0] > np.log(2):
+            expected = 0.0 if active.sum() == 1 else np.nan
+        else:
+            continue
+        seen.add((expected, bool(greedy.all())))
+        np.testing.assert_equal(scores.greedy[0], expected)
+    assert (1.0, False) in seen and len(seen) >= 2

@@ -162,7 +162,7 @@ def test_a_folder_has_files_named_for_languages(folder: Path, tmp_path: Path) ->
 
 
 def test_languages_and_an_amount_can_be_asked_for(folder: Path, tmp_path: Path) -> None:
-    found = read_texts(str(folder), tmp_path, languages=["fr", "de"], most=1)
+    found = read_texts(str(folder), tmp_path, languages=["fr", "de"], limit=1)
     assert {lang: len(own) for lang, own in found.items()} == {"fr": 1, "de": 1}
     assert list(read_texts(str(folder / "de.jsonl"), tmp_path)) == ["de"]
     with pytest.raises(UserError, match=r"no text of `df`"):
@@ -191,7 +191,7 @@ def test_of_prepared_tokens_the_half_is_read_that_nothing_was_tuned_on(workspace
             ids = tokenizer.encode(document.text, add_special_tokens=False).ids
             stored = shard.tokens[shard.bounds[number] : shard.bounds[number + 1] - 1]
             np.testing.assert_array_equal(ids, stored)
-    assert [one.id for one in read_texts("small", workspace, most=2)["qaa"]] == [
+    assert [one.id for one in read_texts("small", workspace, limit=2)["qaa"]] == [
         "small/qaa/0",
         "small/qaa/1",
     ]

@@ -73,9 +73,9 @@ def test_it_is_served_with_its_words(house: Path, environment: dict[str, str]) -
 
 def test_it_is_compared_and_reported(house: Path, environment: dict[str, str]) -> None:
     code = (
-        "from tongues.evaluate.experts import usual_routings\n"
+        "from tongues.evaluate.experts import default_routings\n"
         "from tongues.report.experts.view import routing_sentences\n"
-        "names = [str(routing) for routing in usual_routings(2)]\n"
+        "names = [str(routing) for routing in default_routings(2)]\n"
         "from types import SimpleNamespace as Some\n"
         "rows = [Some(kind=name.partition(':')[0]) for name in names]\n"
         "print(names, routing_sentences(rows))"

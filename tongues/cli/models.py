@@ -13,7 +13,7 @@ from tongues.errors import Stopped, UserError
 __all__ = ["evaluate", "export", "generate", "serve"]
 
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
-_NORMALISATIONS = click.Choice(["token", "character", "byte", "sum", "pmi"])
+_NORMALISATIONS = click.Choice(["token", "character", "byte", "sum"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to take the loss on. Repeatable."

@@ -138,7 +138,6 @@ def _difference(own: DocumentLosses, other: DocumentLosses, unit: str) -> Estima
 def _compared_losses(
     losses: Losses, model: str, others: Mapping[str, str], unit: str, count: int
 ) -> Comparison:
-    """A model with another in every language; the mean where all `count` languages have both."""
     own = [losses[model][language] for language in others]
     other = [losses[name][language] for language, name in others.items()]
     mean = None
@@ -161,7 +160,6 @@ def _compared_losses(
 
 
 def _corrected(each: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons by Holm, among all pairs and languages, all means, all counts."""
     languages = holm(
         {(n, lang): of for n, one in enumerate(each) for lang, of in one.languages.items()}
     )
@@ -196,7 +194,6 @@ def _leaders(
 
 
 def _translated(languages: Iterable[Collection[str]]) -> bool:
-    """Whether languages say the same: most documents or items, by name, are in several."""
     counts = Counter(name for of in languages for name in set(of))
     shared = sum(count for count in counts.values() if count > 1)
     return shared > 0 and shared >= _PARALLEL * counts.total()
@@ -204,8 +201,6 @@ def _translated(languages: Iterable[Collection[str]]) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Right:
-    """Which items of a language a model answered rightly in each draw."""
-
     ids: tuple[str, ...]
     right: np.ndarray  # [draws, items]
     choices: np.ndarray  # [items], how many each has
@@ -224,7 +219,7 @@ def task_scores(
     answers: Answers,
     pairs: Sequence[tuple[str, str]],
     normalisation: Normalisation,
-    shots: int,
+    num_fewshot: int,
 ) -> TaskScores:
     """The scores of all models on one task; pairs: which model is compared with which other.
 
@@ -250,7 +245,7 @@ def task_scores(
         leaders[language] = _leaders(scores, compare, len(first))
     return TaskScores(
         normalisation=normalisation,
-        shots=shots,
+        num_fewshot=num_fewshot,
         accuracies={
             model: {
                 lang: Accuracy(
@@ -281,7 +276,6 @@ def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -
 
 
 def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:
-    """The two on the items that both answered, in the order of the first."""
     there = set(other.ids)
     shared = [item for item in one.ids if item in there]
     return one.among(shared), other.among(shared)

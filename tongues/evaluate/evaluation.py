@@ -141,7 +141,7 @@ class Accuracy:
     share: Estimate
     chance: Chance
     items: int
-    draws: int
+    fewshot_seeds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class TaskScores:
     """All models on one task."""
 
     normalisation: Normalisation
-    shots: int
+    num_fewshot: int
     accuracies: Mapping[str, Mapping[str, Accuracy]]  # by model and language
     mean: Mapping[str, Estimate]  # over languages
     chance: Chance  # of the mean

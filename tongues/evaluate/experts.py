@@ -13,10 +13,10 @@ import numpy as np
 
 from tongues.errors import UserError
 from tongues.evaluate.comparing import text_scores
-from tongues.evaluate.conduct import Results, Suite, Unit, evaluate
 from tongues.evaluate.evaluation import NATS_PER_TOKEN, Evaluation, ExpertCell, ExpertScores
 from tongues.evaluate.losses import DocumentLosses, Policy, mean_losses
-from tongues.evaluate.outcome import put_together
+from tongues.evaluate.outcome import build_evaluation
+from tongues.evaluate.runner import EvalSpec, Results, Unit, evaluate
 from tongues.evaluate.texts import held_out_documents
 from tongues.experts.ensemble.lineage import Lineage, expert_folder, read_lineage
 from tongues.experts.ensemble.model import find_model
@@ -28,13 +28,11 @@ from tongues.experts.routed import routed_texts
 from tongues.tokens import Tokens, load_tokenizer, open_tokens
 from tongues.train.base import model_folder
 
-__all__ = ["evaluate_experts", "usual_routings"]
+__all__ = ["default_routings", "evaluate_experts"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """A division of the text by one routing; its ensembles, one for each random seed."""
-
     division: str
     routing: str  # empty for one model alone
     ensembles: tuple[str, ...]  # their names
@@ -45,11 +43,10 @@ class _Setting:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The ensembles by the routing, as `open_models` takes them."""
         return tuple(replace(self, division=name).name for name in self.ensembles)
 
 
-def usual_routings(k: int) -> list[Routing]:
+def default_routings(k: int) -> list[Routing]:
     """What is worth comparing for this number of experts."""
     if k == 1:
         return [parse_routing("uniform")]
@@ -93,17 +90,17 @@ def evaluate_experts(
         k = len(lineages[division][0].experts)
         there = (one.relative_to(store) if one.is_relative_to(store) else one for one in places)
         named = tuple(map(str, there))
-        for routing in usual_routings(k):
+        for routing in default_routings(k):
             settings.append(_Setting(division, str(routing) if k > 1 else "", named))
             if routing.needs_language:
                 unknown |= dict.fromkeys(settings[-1].members, documents.keys() - known)
             for name, member in zip(named, settings[-1].members, strict=True):
                 members.setdefault(name, []).append(member)
-    subjects = list(dict.fromkeys(chain(*members.values())))
-    suite = Suite({text: documents}, policy=Policy(context), unknown=unknown)
-    results = evaluate(subjects, suite, workspace, folder, memory=memory, watch=watch)
-    if results.suite.faults:
-        fault = results.suite.faults[0]
+    models = list(dict.fromkeys(chain(*members.values())))
+    spec = EvalSpec({text: documents}, policy=Policy(context), unknown=unknown)
+    results = evaluate(models, spec, workspace, folder, memory=memory, watch=watch)
+    if results.spec.faults:
+        fault = results.spec.faults[0]
         hint = f"{fault.sample}; train it again"
         raise UserError(f"{fault.reason}, {fault.place}", where=fault.source, hint=hint)
     losses = _losses(results, text, settings)
@@ -119,7 +116,7 @@ def evaluate_experts(
     names, place = [one.name for one in settings], model_folder(find_model(base, workspace)[1])
     dense = next((one.name for one in settings if one.division == "dense"), None)
     described = {model.name: model for model in results.models}
-    alone = put_together(replace(results, suite=replace(results.suite, texts={})))
+    alone = build_evaluation(replace(results, spec=replace(results.spec, texts={})))
     return replace(
         alone,
         models=[
@@ -154,7 +151,6 @@ def evaluate_experts(
 
 
 def _checked_lineage(folder: Path, tokens: Tokens, workspace: Path) -> Lineage:
-    """An ensemble's lineage; a UserError where its experts have another tokenizer."""
     lineage = read_lineage(folder)
     place = expert_folder(lineage.experts[0], workspace)
     if not same_tokenizer(place, tokens.tokenizer_path):
@@ -172,11 +168,11 @@ def _losses(
     They are shared out over the tokens of the experts' tokenizer.
     """
     base, losses = settings[0].members, results.texts
-    tokens = {unit.language: of.tokens for unit, of in losses.items() if unit.subject not in base}
+    tokens = {unit.language: of.tokens for unit, of in losses.items() if unit.model not in base}
     means: dict[str, dict[str, DocumentLosses]] = {}
     for setting in settings:
         own = means[setting.name] = {}
-        for lang in results.suite.texts[text]:
+        for lang in results.spec.texts[text]:
             units = [Unit(member, text, lang) for member in setting.members]
             if all(unit in losses for unit in units):
                 own[lang] = mean_losses([replace(losses[u], tokens=tokens[lang]) for u in units])
@@ -214,7 +210,7 @@ def _cells(
     each = ((division, *both) for division, of in lineages.items() for both in enumerate(of))
     for division, place, lineage in each:
         own = [one for one in settings if one.division == division]
-        for lang in results.suite.texts[text]:
+        for lang in results.spec.texts[text]:
             units = [Unit(one.members[place], text, lang) for one in own]
             read = (losses[unit] for unit in units if unit in losses)
             if alone := next((of for of in read if of.of_experts), None):

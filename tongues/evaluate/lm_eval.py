@@ -1,9 +1,8 @@
 """EleutherAI's lm-evaluation-harness: runs, ensembles and folders as its models.
 
 In Python `simple_evaluate(model=as_lm_eval(NAME, workspace), ...)`; on the command line
-`python -m tongues.evaluate.lm_eval --model tongues --model_args name=NAME ...`, which is lm-eval's
-own with one more model, since lm-eval finds models of other packages only where they are registered
-first.
+`python -m tongues.evaluate.lm_eval --model tongues --model_args name=NAME ...`, which registers
+one more model and then runs lm-eval's own command.
 """
 
 import importlib
@@ -22,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tongues.errors import UserError
 from tongues.evaluate.losses import Policy
-from tongues.evaluate.rows import Row, Scored, score_rows, too_long
+from tongues.evaluate.rows import Row, TokenLosses, score_rows, too_long
 from tongues.evaluate.texts import token_nats
 from tongues.experts.ensemble.generate import generate
 from tongues.experts.ensemble.model import Model, open_model, place_of
@@ -30,7 +29,8 @@ from tongues.experts.ensemble.request import Sampling
 from tongues.experts.ensemble.routing import parse_routing
 from tongues.quantities import Bytes
 
-__all__ = ["LmEvalModel", "as_lm_eval", "begins_with", "language_of", "likeliest", "main", "write"]
+__all__ = ["LmEvalModel", "as_lm_eval", "begins_with", "language_of", "main", "would_write"]
+__all__ += ["write"]
 
 try:
     TemplateLM: Any = importlib.import_module("lm_eval.api.model").TemplateLM
@@ -39,18 +39,17 @@ except ModuleNotFoundError as error:
     raise UserError(what, where="lm-eval", hint=hint) from error
 
 _LOG = logging.getLogger("lm_eval.tongues")
-_TOGETHER = 32  # texts that are written side by side
+_BATCH = 32  # texts generated together
 _KNOWN = {"until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k"}
 
 
 class LmEvalModel(TemplateLM):
-    """A model of lm-eval that scores and writes as `tongues evaluate` and `tongues generate` do.
+    """A model of lm-eval that scores and generates as `tongues evaluate` and `tongues generate` do.
 
-    name: as `tongues evaluate` takes it. An ensemble without a routing behind its name goes by the
-    task's language where that is known and an expert learned it, else by the text. memory: bytes of
-    experts to hold at most, such as `2GB`. long: `stop` at a request longer than the model sees, or
-    `cut` its beginning, as lm-eval does. The rest is given by lm-eval's command line and passed
-    over: batches follow from what fits, and models lie where those of `tongues evaluate` do.
+    name: as `tongues evaluate` takes it. An ensemble without a routing in its name is routed by the
+    task's language where an expert was trained on it, else by the text. memory: cap on expert
+    weights in memory, such as `2GB`. long: `stop` at a request longer than the context, or `cut`
+    its beginning, as lm-eval does. The rest comes from lm-eval's command line and is ignored.
     """
 
     def __init__(
@@ -68,56 +67,56 @@ class LmEvalModel(TemplateLM):
         if long not in ("stop", "cut"):
             raise UserError(f"`{long}` is neither `stop` nor `cut`", where="long")
         try:
-            most = TypeAdapter(Bytes).validate_python(memory) if memory else None
+            limit = TypeAdapter(Bytes).validate_python(memory) if memory else None
         except ValidationError as error:
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise UserError(reason, where="memory") from None
-        self.subject = open_model(name, Path(workspace), max_memory=most)
+        self.loaded = open_model(name, Path(workspace), max_memory=limit)
         self.long = long
         _, routing = place_of(name, Path(workspace))
-        self._free = self.subject.ensemble.k > 1 and routing is None
+        self._free = self.loaded.ensemble.k > 1 and routing is None
         self._stops: dict[tuple[str, ...], list[int]] = {}
 
     @property
     def eot_token_id(self) -> int:
         """The token that ends a text."""
-        return self.subject.ensemble.end_id
+        return self.loaded.ensemble.end_id
 
     @property
     def prefix_token_id(self) -> int:
-        """The token that stands before every text."""
-        return self.subject.first
+        """The token before every text."""
+        return self.loaded.first
 
     @property
     def max_length(self) -> int | None:
-        """Tokens that are seen at once; None: any."""
-        return self.subject.ensemble.context
+        """The context; None: any."""
+        return self.loaded.ensemble.context
 
     def get_model_info(self) -> dict[str, str]:
-        """What stands with the results."""
+        """Kept by lm-eval with its results."""
         return {
-            "tongues_name": self.subject.name,
-            "tongues_routing": "language, else text" if self._free else str(self.subject.routing),
-            "tongues_fingerprint": self.subject.fingerprint,
+            "tongues_name": self.loaded.name,
+            "tongues_routing": "language, else text" if self._free else str(self.loaded.routing),
+            "tongues_fingerprint": self.loaded.fingerprint,
         }
 
     def tok_encode(
         self, string: str, add_special_tokens: bool | None = None, **kwargs: Any
     ) -> list[int]:
-        """A text's token ids, behind what stands before prompts unless that is not wanted."""
-        ids = self.subject.encode(string).tolist()
-        begun = add_special_tokens is None and ids[:1] == [self.subject.first]
-        bare = add_special_tokens is False or begun or not self.subject.prompted
-        return ids if bare else [self.subject.first, *ids]
+        """A text's token ids, behind the token before prompts unless that is not wanted."""
+        ids = self.loaded.encode(string).tolist()
+        begun = add_special_tokens is None and ids[:1] == [self.loaded.first]
+        bare = add_special_tokens is False or begun or not self.loaded.prompted
+        return ids if bare else [self.loaded.first, *ids]
 
     def tok_decode(self, tokens: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of token ids."""
-        return self.subject.tokenizer.decode(list(tokens), skip_special_tokens=skip_special_tokens)
+        return self.loaded.tokenizer.decode(list(tokens), skip_special_tokens=skip_special_tokens)
 
     def loglikelihood(
         self, requests: Sequence[Any], disable_tqdm: bool = False
     ) -> list[tuple[float, bool]]:
-        """Each continuation's log-probability behind its context; whether it would be written."""
+        """Each continuation's log-probability behind its context, and whether it is greedy."""
         pairs = [self._encode_pair(*request.args) for request in requests]
         return self._answers(pairs, requests, disable_tqdm)
 
@@ -126,32 +125,32 @@ class LmEvalModel(TemplateLM):
     ) -> list[float]:
         """Each text's log-probability, in lm-eval's windows."""
         sums = [0.0] * len(requests)
-        for subject, by_number in self._groups(requests):
-            texts = [subject.encode(requests[number].args[0]) for number in by_number]
+        for model, by_number in self._groups(requests):
+            texts = [model.encode(requests[number].args[0]) for number in by_number]
             languages = list(by_number.values())
             with _progress(disable_tqdm) as tell:
-                nats = token_nats(subject, texts, Policy(back=True), languages=languages, tell=tell)
+                nats = token_nats(model, texts, Policy(back=True), languages=languages, tell=tell)
             for number, own in zip(by_number, nats, strict=True):
                 sums[number] = -float(own.sum())
         return sums
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
-        """What is written behind each context, up to the first of the words that end it."""
+        """What is generated behind each context, up to the first of its stop words."""
         utilities = importlib.import_module("lm_eval.models.utils")
         texts = [""] * len(requests)
-        for subject, by_number in self._groups(requests):
+        for model, by_number in self._groups(requests):
             ways: dict[str, list[int]] = {}
             for number in by_number:
                 ways.setdefault(repr(requests[number].args[1]), []).append(number)
             for numbers in ways.values():
                 options = utilities.normalize_gen_kwargs(requests[numbers[0]].args[1])
-                most, until = options["max_gen_toks"], tuple(filter(None, options["until"]))
+                count, until = options["max_gen_toks"], tuple(filter(None, options["until"]))
                 if until not in self._stops:  # tokens at which a text can be ended at once
-                    self._stops[until] = begins_with(subject, until) if until else []
+                    self._stops[until] = begins_with(model, until) if until else []
                 written = write(
-                    subject,
-                    [self._begun(requests[number], most) for number in numbers],
-                    most=most,
+                    model,
+                    [self._begun(requests[number], count) for number in numbers],
+                    max_tokens=count,
                     languages=[by_number[number] for number in numbers],
                     sampling=_sampling(options),
                     stop=[self.eot_token_id, *self._stops[until]],
@@ -162,7 +161,6 @@ class LmEvalModel(TemplateLM):
         return texts
 
     def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
-        """Both in tokens, parted as the tasks here are: the white space between goes on."""
         length = len(self.tok_encode(context.rstrip()))
         whole = self.tok_encode(context + continuation)
         return (whole[:length], whole[length:]) if length else ([self.prefix_token_id], whole)
@@ -182,7 +180,7 @@ class LmEvalModel(TemplateLM):
         """The answers to pairs in tokens. requests: theirs, None where it is not known."""
         answers = [(0.0, False)] * len(pairs)
         families: dict[tuple[int, ...], int] = {}
-        for subject, by_number in self._groups(requests):
+        for model, by_number in self._groups(requests):
             rows = []
             for number, language in by_number.items():
                 context, continuation = pairs[number]
@@ -191,19 +189,18 @@ class LmEvalModel(TemplateLM):
                 row = Row(tokens, len(context), language, family)
                 rows.append(self._fitting(row, requests[number]))
             with _progress(quiet) as tell:
-                scored = score_rows(subject, rows, tell=tell)
-            greedy = likeliest(subject, rows, scored)
+                scored = score_rows(model, rows, tell=tell)
+            greedy = would_write(model, rows, scored)
             for number, own, whether in zip(by_number, scored, greedy, strict=True):
                 answers[number] = (-float(own.nats.sum()), whether)
         return answers
 
     def _fitting(self, row: Row, request: Any) -> Row:
-        """A row that can be scored whole, or is cut if so it was wanted."""
         if row.start >= len(row.tokens):
             raise UserError("a continuation of no tokens", where=_place(request))
-        if not too_long(self.subject, row):
+        if not too_long(self.loaded, row):
             return row
-        surplus = len(row.tokens) - 1 - (self.subject.ensemble.context or 0)
+        surplus = len(row.tokens) - 1 - (self.loaded.ensemble.context or 0)
         if self.long == "stop":
             raise self._too_long(request, len(row.tokens) - 1)
         if surplus >= row.start:
@@ -211,34 +208,35 @@ class LmEvalModel(TemplateLM):
             raise UserError("the continuation alone is too long", where=_place(request), hint=hint)
         return Row(row.tokens[surplus:], row.start - surplus, row.language, -1 - row.family)
 
-    def _begun(self, request: Any, most: int) -> np.ndarray:
-        """What a request begins with, in tokens, with room for `most` behind it."""
+    def _begun(self, request: Any, count: int) -> np.ndarray:
         tokens = self.tok_encode(request.args[0]) or [self.prefix_token_id]
-        context, whole = self.subject.ensemble.context, len(tokens) - 1 + most
+        context, whole = self.loaded.ensemble.context, len(tokens) - 1 + count
         if context is not None and whole > context:
-            if self.long == "stop" or most >= context:
-                raise self._too_long(request, whole, f", {most} of them to be written")
+            if self.long == "stop" or count >= context:
+                raise self._too_long(request, whole, f", {count} of them to generate")
             tokens = tokens[whole - context :]
         return np.array(tokens, dtype=np.int64)
 
     def _too_long(self, request: Any, count: int, which: str = "") -> UserError:
-        sees = f"`{self.subject.name}` sees {self.subject.ensemble.context}"
-        fewer = "write fewer by `--gen_kwargs max_gen_toks=`" if which else "fewer demonstrations"
-        hint = f"{fewer}, or `long=cut`, which cuts beginnings, as lm-eval does of its own accord"
+        sees = f"`{self.loaded.name}` sees {self.loaded.ensemble.context}"
+        fewer = (
+            "generate fewer by `--gen_kwargs max_gen_toks=`" if which else "fewer demonstrations"
+        )
+        hint = f"{fewer}, or `long=cut`, which cuts beginnings, as lm-eval does"
         return UserError(f"{count} tokens{which}; {sees}", where=_place(request), hint=hint)
 
     def _groups(self, requests: Sequence[Any]) -> Iterator[tuple[Model, dict[int, str | None]]]:
         """Requests that are answered in one way: the way, and the languages by their numbers."""
-        known = self.subject.ensemble.lineage.languages
+        known = self.loaded.ensemble.lineage.languages
         languages = {
             number: language_of(request.task_name or "", request.doc, known) if request else None
             for number, request in enumerate(requests)
         }
         for way, wanted in (("language", True), ("text", False)):
             own = {n: lang for n, lang in languages.items() if bool(lang) is wanted}
-            routing = parse_routing(way) if self._free else self.subject.routing
+            routing = parse_routing(way) if self._free else self.loaded.routing
             if own:
-                yield replace(self.subject, routing=routing), own
+                yield replace(self.loaded, routing=routing), own
 
 
 def as_lm_eval(name: str, workspace: str | Path = ".", **options: Any) -> Any:
@@ -247,7 +245,7 @@ def as_lm_eval(name: str, workspace: str | Path = ".", **options: Any) -> Any:
 
 
 def language_of(task: str, doc: Any, known: Mapping[str, Any]) -> str | None:
-    """Which of the known languages a task's document or name tells, its name from behind."""
+    """The known language in a task's document or, from its end, in the task's name."""
     tags = {standardize_tag(tag, macro=True): tag for tag in known if tag_is_valid(tag)}
     words = [doc.get("language"), doc.get("lang")] if isinstance(doc, Mapping) else []
     parts = re.split(r"[_\-]", task)
@@ -261,68 +259,58 @@ def language_of(task: str, doc: Any, known: Mapping[str, Any]) -> str | None:
     return None
 
 
-def likeliest(subject: Model, rows: Sequence[Row], scored: Sequence[Scored]) -> list[bool]:
-    """Whether each row's scored end is what the subject would write, the likeliest token always.
+def would_write(model: Model, rows: Sequence[Row], losses: Sequence[TokenLosses]) -> list[bool]:
+    """Whether each row's scored end is the model's greedy continuation.
 
-    scored: the rows by `score_rows`. Where that leaves it open, what experts that disagree would
-    write together is looked at: of rows that share what stands before, at most those with the
-    likeliest first token can be it, and the first token is looked at before the others.
+    losses: the rows by `score_rows`. Where these leave it open, because active experts disagree,
+    the mixture continues the context, at most as far as the longest end.
     """
-    greedy = [bool((own.best == 1).all()) for own in scored]
-    contexts = [row.tokens[: row.start].tobytes() for row in rows]
-    least: dict[bytes, float] = {}
-    for context, own in zip(contexts, scored, strict=True):
-        if len(own.nats):
-            least[context] = min(least.get(context, np.inf), float(own.nats[0]))
-    open_ = [
-        number
-        for number, own in enumerate(scored)
-        if not (greedy[number] or (own.best == 0).any())
-        and own.nats[0] <= least[contexts[number]] + 1e-6
-    ]
-
-    def written(numbers: Sequence[int], most: int) -> list[int]:
-        begun = [rows[number].tokens[: rows[number].start] for number in numbers]
-        languages = [rows[number].language for number in numbers]
-        texts = write(subject, begun, most=most, languages=languages)
-        ends = [rows[number].tokens[rows[number].start :][:most] for number in numbers]
-        both = zip(numbers, texts, ends, strict=True)
-        return [number for number, text, end in both if np.array_equal(text, end)]
-
-    open_ = written(open_, 1)
-    for length in sorted({len(scored[number].nats) for number in open_}):
-        same = [number for number in open_ if len(scored[number].nats) == length]
-        for number in same if length == 1 else written(same, length):
-            greedy[number] = True
+    greedy = [bool((row.greedy == 1).all()) for row in losses]
+    unknown: dict[tuple[bytes, str | None], list[int]] = {}
+    for number, (row, loss) in enumerate(zip(rows, losses, strict=True)):
+        if not (greedy[number] or (loss.greedy == 0).any()):
+            context = row.tokens[: row.start].tobytes()
+            unknown.setdefault((context, row.language), []).append(number)
+    firsts = [rows[numbers[0]] for numbers in unknown.values()]
+    texts = write(
+        model,
+        [row.tokens[: row.start] for row in firsts],
+        max_tokens=max((len(losses[n].nats) for ns in unknown.values() for n in ns), default=0),
+        languages=[row.language for row in firsts],
+    )
+    for text, numbers in zip(texts, unknown.values(), strict=True):
+        for number in numbers:
+            end = rows[number].tokens[rows[number].start :]
+            greedy[number] = np.array_equal(text[: len(end)], end)
     return greedy
 
 
 def write(
-    subject: Model,
+    model: Model,
     begun: Sequence[np.ndarray],
     *,
-    most: int,
+    max_tokens: int,
     languages: Sequence[str | None] | None = None,
     sampling: Sampling | None = None,
     stop: Collection[int] = (),
 ) -> list[np.ndarray]:
-    """The tokens written behind rows of tokens, what stands before every text included.
+    """The tokens generated behind contexts, whose first token is that before every text.
 
-    stop: tokens that end a text. languages: of each row, for the routing `language`.
+    stop: tokens that end a text.
     """
     written = [np.empty(0, dtype=np.int64)] * len(begun)
     heads: dict[int, list[int]] = {}
     for number in sorted(range(len(begun)), key=lambda number: -len(begun[number])):
         heads.setdefault(int(begun[number][0]), []).append(number)
     for head, numbers in heads.items():
-        ensemble = replace(subject.ensemble, end_id=head)  # it begins a text with that
-        for start in range(0, len(numbers), _TOGETHER):
-            some = numbers[start : start + _TOGETHER]
+        ensemble = replace(model.ensemble, end_id=head)  # it begins a text with that
+        for start in range(0, len(numbers), _BATCH):
+            some = numbers[start : start + _BATCH]
             texts = generate(
                 ensemble,
                 [begun[number][1:] for number in some],
-                subject.routing,
-                most=most,
+                model.routing,
+                most=max_tokens,
                 languages=[languages[number] or "" for number in some] if languages else None,
                 sampling=sampling or Sampling(temperature=0),
                 stop=stop,
@@ -332,12 +320,12 @@ def write(
     return written
 
 
-def begins_with(subject: Model, words: Collection[str]) -> list[int]:
-    """The tokens whose text begins with one of these words: nothing is lost by stopping at one."""
-    anchor, count = subject.encode("a").tolist(), subject.tokenizer.get_vocab_size()
-    before = subject.tokenizer.decode(anchor, skip_special_tokens=False)
+def begins_with(model: Model, words: Collection[str]) -> list[int]:
+    """The tokens whose text begins with one of these words, at which generation may stop."""
+    anchor, count = model.encode("a").tolist(), model.tokenizer.get_vocab_size()
+    before = model.tokenizer.decode(anchor, skip_special_tokens=False)
     rows = [[*anchor, number] for number in range(count)]
-    texts = subject.tokenizer.decode_batch(rows, skip_special_tokens=False)
+    texts = model.tokenizer.decode_batch(rows, skip_special_tokens=False)
     return [n for n, text in enumerate(texts) if text[len(before) :].startswith(tuple(words))]
 
 

@@ -191,7 +191,6 @@ def spelling_cautions(language: str, losses: DocumentLosses) -> list[Caution]:
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> float:
-    """Of the sums; not a number where there is nothing."""
     total = float(below.sum())
     return float(above.sum()) / total if total else math.nan
 

@@ -1,46 +1,46 @@
-"""What an evaluation's units come to, put together."""
+"""From the results of an evaluation's units to the evaluation."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
 
 from tongues.errors import UserError
 from tongues.evaluate.comparing import task_scores, text_scores
-from tongues.evaluate.conduct import Results, Unit
 from tongues.evaluate.evaluation import Evaluation, TaskScores
-from tongues.evaluate.tasks import ItemFault, count_faults
+from tongues.evaluate.runner import Results, Unit
+from tongues.evaluate.tasks import count_faults
 
-__all__ = ["put_together"]
+__all__ = ["build_evaluation"]
 
 
-def put_together(results: Results, named: Sequence[str] | None = None) -> Evaluation:
+def build_evaluation(results: Results, named: Sequence[str] | None = None) -> Evaluation:
     """An evaluation of what was scored; every model is compared with the first.
 
     named: the models that are compared with the first, where others are there only as bases. A
-    task, or a language of it, of which no item suits every model is left out; a UserError where
-    nothing is left then.
+    task, or a language of it, without an item that every model can score is left out; a UserError
+    where nothing is left then.
     """
-    suite, names = results.suite, [model.name for model in results.models]
+    spec, names = results.spec, [model.name for model in results.models]
     pairs = [(name, names[0]) for name in named or names if name in names[1:]]
     tasks: dict[str, TaskScores] = {}
     examples: dict[str, dict[str, str]] = {}
-    faults = dict.fromkeys(suite.faults)
+    faults = dict.fromkeys(spec.faults)
     left_out: list[str] = []
-    for name, by in suite.exams.items():
+    for name, by in spec.tasks.items():
         draws = {
             (model, lang): [
                 results.answers[Unit(model, name, lang, len(shown), draw)]
-                for draw, shown in enumerate(exam.demonstrations)
+                for draw, shown in enumerate(fewshot.demonstrations)
             ]
             for model in names
-            for lang, exam in by.items()
+            for lang, fewshot in by.items()
         }
         reasons: dict[str, dict[str, None]] = {}  # by language that is left out
-        for lang, exam in by.items():
+        for lang, fewshot in by.items():
             each = [draw for model in names for draw in draws[model, lang]]
-            own: list[ItemFault] = [*exam.faults, *(one for draw in each for one in draw.faults)]
-            faults |= dict.fromkeys(own)
+            here = [*fewshot.faults, *(fault for draw in each for fault in draw.faults)]
+            faults |= dict.fromkeys(here)
             if not set.intersection(*({score.id for score in draw.scores} for draw in each)):
-                reasons[lang] = dict.fromkeys(one.reason for one in own)
+                reasons[lang] = dict.fromkeys(fault.reason for fault in here)
         suited = [lang for lang in by if lang not in reasons]
         every = dict.fromkeys(reason for why in reasons.values() for reason in why)
         whys = {f"`{name}` in `{lang}`": why for lang, why in reasons.items()}
@@ -52,24 +52,24 @@ def put_together(results: Results, named: Sequence[str] | None = None) -> Evalua
                 model: {lang: [draw.scores for draw in draws[model, lang]] for lang in suited}
                 for model in names
             }
-            normalisation = suite.normalisation or task.normalisation
+            normalisation = spec.normalisation or task.normalisation
             tasks[name] = task_scores(answers, pairs, normalisation, len(shown))
             examples[name] = {lang: by[lang].items[0].shown(task.separator) for lang in suited}
     left_out += count_faults(list(faults))
     bases = {model.name: model.base for model in results.models if model.base in names}
     texts = {}
-    for text, by in suite.texts.items():
+    for text, by in spec.texts.items():
         losses = {
             model: {lang: results.texts[Unit(model, text, lang)] for lang in by} for model in names
         }
         texts[text] = text_scores(losses, pairs, {name: str(base) for name, base in bases.items()})
-    if suite.exams and not (tasks or texts):
-        what = "nothing could be asked of every model"
-        raise UserError(what, where="--text", hint="; ".join(left_out))
+    if spec.tasks and not (tasks or texts):
+        what = "no item can be scored by every model"
+        raise UserError(what, where="--tasks", hint="; ".join(left_out))
     return Evaluation(
         tongues=version("tongues"),
         models=results.models,
-        policy=suite.policy,
+        policy=spec.policy,
         texts=texts,
         tasks=tasks,
         examples=examples,

@@ -1,10 +1,9 @@
-"""Rows of tokens scored by a model, or by experts used as one; shared beginnings are read once.
+"""Rows of tokens scored by a model, or by a mixture of experts; shared prefixes are read once.
 
-Rows come in families, such as the choices of an item, and families have beginnings in common, such
-as demonstrations. A beginning is read once, its keys and values are handed to whatever continues
-it, and rows continue together with others of about their length, padded at their ends, where
-nothing that counts can see it. So no mask is needed, and any model that can continue from its own
-keys and values can share them. One that cannot reads every row whole.
+Rows come in families, such as the choices of an item, and families have prefixes in common, such
+as demonstrations. The keys and values of a prefix are computed once. Rows of about one length are
+batched and padded at their ends, where causal attention needs no mask. A model that cannot continue
+from its own keys and values reads every row from its beginning.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,15 @@ from tongues.experts.ensemble.ensemble import mixed
 from tongues.experts.ensemble.model import Model
 from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 
-__all__ = ["Reached", "Row", "Scored", "each_expert", "expert_weights", "score_rows", "too_long"]
+__all__ = [
+    "LogProbs",
+    "Row",
+    "TokenLosses",
+    "each_expert",
+    "expert_weights",
+    "score_rows",
+    "too_long",
+]
 
 _SURE = np.log(2)  # nats below which a token has more than half of the probability
 _LEAST = 16  # tokens of a beginning that families have in common, or it does not matter
@@ -53,55 +60,56 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reached:
+class LogProbs:
     """The scored tokens of a row under a model [T], or under several experts [T, k]."""
 
-    likely: np.ndarray  # log-probabilities
-    best: np.ndarray  # whether no token is likelier
+    log_probs: np.ndarray
+    greedy: np.ndarray  # whether no token has a higher probability
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class TokenLosses:
     """The scored tokens of a row [T]."""
 
     nats: np.ndarray
-    best: np.ndarray  # 1: no token is likelier; 0: one is; nan: all would have to be mixed to tell
+    greedy: np.ndarray  # 1: no token has a higher probability; 0: one has; nan: unknown
 
 
 def score_rows(
-    subject: Model, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
-) -> list[Scored]:
+    model: Model, rows: Sequence[Row], *, tell: Callable[[str], None] = lambda line: None
+) -> list[TokenLosses]:
     """The nats of each row's tokens from `start` on, in the order given.
 
-    Beginnings that rows share are read once by each model. A row that the subject cannot see whole
+    Beginnings that rows share are read once by each expert. A row that is longer than the context
     is a UserError (`too_long` finds it); nothing is cut. Weights of experts follow from the row's
-    tokens, without the one that stands before every text.
+    tokens without the first one.
     """
-    longest = max((row for row in rows if too_long(subject, row)), key=_length, default=None)
+    longest = max((row for row in rows if too_long(model, row)), key=_length, default=None)
     if longest is not None:
-        sees = f"`{subject.name}` sees {subject.ensemble.context}"
+        sees = f"`{model.name}` sees {model.ensemble.context}"
         what = f"a text of {_length(longest)} tokens; {sees}"
-        raise UserError(what, where=subject.name, hint="leave it out, or make it shorter")
-    alone = subject.ensemble.k == 1
-    learns = subject.routing.learns and not alone
+        raise UserError(what, where=model.name, hint="leave it out, or make it shorter")
+    mixture = model.ensemble.k > 1
+    learns = model.routing.learns and mixture
     given = None
-    if not alone and not learns:
-        before = (expert_weights(subject, row.tokens[1:], row.language) for row in rows)
-        given = [own[row.start - 1 :] for row, own in zip(rows, before, strict=True)]
+    if mixture and not learns:
+        given = [
+            expert_weights(model, row.tokens[1:], row.language)[row.start - 1 :] for row in rows
+        ]
     read = [replace(row, start=1) for row in rows] if learns else rows
-    each, _ = each_expert(subject, read, given, tell=tell)
-    scores = []
-    for place, (row, one) in enumerate(zip(rows, each, strict=True)):
-        weights = np.ones_like(one.likely) if given is None else given[place]
+    each, _ = each_expert(model, read, given, tell=tell)
+    losses = []
+    for place, (row, scores) in enumerate(zip(rows, each, strict=True)):
+        weights = np.ones_like(scores.log_probs) if given is None else given[place]
         if learns:
-            weights = expert_weights(subject, row.tokens[1:], row.language, one.likely)
-        nats, counts = -mixed(weights, one.likely), weights > 0
-        best = np.where(counts.sum(axis=1) > 1, np.nan, 0.0)
-        # What is best for all experts that count is so for them together.
-        best[(one.best | ~counts).all(axis=1) | (nats < _SURE)] = 1.0
+            weights = expert_weights(model, row.tokens[1:], row.language, scores.log_probs)
+        nats, active = -mixed(weights, scores.log_probs), weights > 0
+        greedy = np.where(active.sum(axis=1) > 1, np.nan, 0.0)
+        # The first choice of all active experts is that of their mixture.
+        greedy[(scores.greedy | ~active).all(axis=1) | (nats < _SURE)] = 1.0
         first = len(nats) - (len(row.tokens) - row.start)
-        scores.append(Scored(nats[first:], best[first:]))
-    return scores
+        losses.append(TokenLosses(nats[first:], greedy[first:]))
+    return losses
 
 
 def _length(row: Row) -> int:
@@ -109,14 +117,14 @@ def _length(row: Row) -> int:
     return len(row.tokens) - 1
 
 
-def too_long(subject: Model, row: Row) -> bool:
-    """Whether a row is longer than the subject can see at once."""
-    context = subject.ensemble.context
+def too_long(model: Model, row: Row) -> bool:
+    """Whether a row is longer than the model can see at once."""
+    context = model.ensemble.context
     return context is not None and _length(row) > context
 
 
 def expert_weights(
-    subject: Model,
+    model: Model,
     tokens: np.ndarray,
     language: str | None,
     log_probs: np.ndarray | None = None,
@@ -125,26 +133,26 @@ def expert_weights(
 
     log_probs: [T, k], of its tokens by each expert; for a routing that learns from them.
     """
-    about = subject.ensemble.about(subject.routing, language)
-    return subject.routing.weights(tokens, about, log_probs)
+    about = model.ensemble.about(model.routing, language)
+    return model.routing.weights(tokens, about, log_probs)
 
 
 def each_expert(
-    subject: Model,
+    model: Model,
     rows: Sequence[Row],
     weights: Sequence[np.ndarray] | None,
     *,
     tell: Callable[[str], None] = lambda line: None,
-) -> tuple[list[Reached], float]:
+) -> tuple[list[LogProbs], float]:
     """Each row's scored tokens under every expert [scored, k].
 
-    And the processor time in seconds that one of these tokens takes one expert. weights:
-    [scored, k] of each row; an expert reads a row up to the last token that it has a weight in, and
-    what lies behind is -inf. None: every expert reads all.
+    And the processor time in seconds of a token and expert. weights: [scored, k] of each row; an
+    expert reads a row up to the last token that it has a weight in, and the rest is -inf. None:
+    every expert reads all.
     """
-    ensemble = subject.ensemble
+    ensemble = model.ensemble
     shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
-    reached = [Reached(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
+    results = [LogProbs(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
     seconds, read = 0.0, 0
     for expert, name in enumerate(ensemble.lineage.names):
         counts = [count for count, _ in shapes]
@@ -161,28 +169,28 @@ def each_expert(
             tell(f"`{name}` has read {count:,} of {total:,} texts")
 
         if parts:
-            model, began = ensemble.models[expert], process_time()
-            own = score_tokens(model, list(parts.values()), done)
+            network, began = ensemble.models[expert], process_time()
+            scores = score_tokens(network, list(parts.values()), done)
             seconds += process_time() - began
             read += sum(counts)
-            for number, one in zip(parts, own, strict=True):
-                reached[number].likely[: len(one.likely), expert] = one.likely
-                reached[number].best[: len(one.best), expert] = one.best
-    return reached, seconds / max(read, 1)
+            for number, row in zip(parts, scores, strict=True):
+                results[number].log_probs[: len(row.log_probs), expert] = row.log_probs
+                results[number].greedy[: len(row.greedy), expert] = row.greedy
+    return results, seconds / max(read, 1)
 
 
 @torch.inference_mode()
 def score_tokens(
     model: PreTrainedModel, rows: Sequence[Row], done: Callable[[int], None] = lambda rows: None
-) -> list[Reached]:
-    """Of each row, its tokens from `start` on; log-probabilities are in float64.
+) -> list[LogProbs]:
+    """The tokens of each row from `start` on, in float64; done: receives the number of rows read.
 
-    No row may be longer than the model can see. done: is told how many rows have been read.
+    No row may be longer than the context.
     """
-    reached = [Reached(np.empty(0), np.empty(0, dtype=bool))] * len(rows)
+    results = [LogProbs(np.empty(0), np.empty(0, dtype=bool))] * len(rows)
     scored = [number for number, row in enumerate(rows) if row.start < len(row.tokens)]
     if not scored:
-        return reached
+        return results
     longest = max(scored, key=lambda number: len(rows[number].tokens))
     scorer, count = probed_scorer(model, rows[longest].tokens), 0
     for beginning, members in common_beginnings(families_of(rows, scored)):
@@ -197,16 +205,15 @@ def score_tokens(
             ]
             for batch, ends in _finish(scorer, rows, behind, context):
                 for number, one in zip(batch, ends, strict=True):
-                    reached[number] = one
+                    results[number] = one
                 count += len(batch)
                 done(count)
-    return reached
+    return results
 
 
 def _contexts(
     scorer: BatchScorer, rows: Sequence[Row], prefix: Prefix, members: Sequence[Family]
 ) -> Iterator[tuple[list[Family], Prefix]]:
-    """Families with what is remembered of their contexts, where reading these once is quicker."""
     worth: list[Family] = []
     alone: list[Family] = []
     for family in members:
@@ -237,9 +244,7 @@ def _remember(scorer: BatchScorer, prefix: Prefix, beginnings: Sequence[np.ndarr
 
 def _finish(
     scorer: BatchScorer, rows: Sequence[Row], behind: Sequence[tuple[int, int]], prefix: Prefix
-) -> Iterator[tuple[list[int], Iterator[Reached]]]:
-    """The scored tokens of rows, by batches, each behind what is remembered at its place."""
-
+) -> Iterator[tuple[list[int], Iterator[LogProbs]]]:
     def length(member: tuple[int, int]) -> int:
         return len(rows[member[0]].tokens) - 1 - prefix.length
 
@@ -258,7 +263,7 @@ def _finish(
         ends = zip(bounds, likely.double().cpu().numpy(), best.cpu().numpy(), strict=True)
         yield (
             [number for number, _ in some],
-            (Reached(own[start:stop], of[start:stop]) for (start, stop), own, of in ends),
+            (LogProbs(own[start:stop], of[start:stop]) for (start, stop), own, of in ends),
         )
 
 
@@ -279,9 +284,8 @@ def families_of(rows: Sequence[Row], numbers: Sequence[int]) -> list[Family]:
 def common_beginnings(families: Sequence[Family]) -> Iterator[tuple[int, list[Family]]]:
     """Families in groups, each with the number of tokens that all of its members begin with.
 
-    So divided that most tokens are read once: families come in the order of their beginnings, and
-    are parted where neighbours have fewer than so many tokens in common. Those that have too few in
-    common with others come last, with 0.
+    Sorted families are split where neighbours share fewer tokens than a threshold, which is chosen
+    to save the most tokens. Families that share too few with others come last, with 0.
     """
     ordered = sorted(families, key=lambda family: family.beginning.astype(">u4").tobytes())
     pairs = pairwise(ordered)
@@ -304,7 +308,6 @@ def common_beginnings(families: Sequence[Family]) -> Iterator[tuple[int, list[Fa
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> int:
-    """Tokens that both begin with."""
     count = min(len(one), len(other))
     differ = one[:count] != other[:count]
     return int(differ.argmax()) if differ.any() else count
@@ -313,10 +316,7 @@ def _alike(one: np.ndarray, other: np.ndarray) -> int:
 def in_batches(
     things: Sequence[T], length: Callable[[T], int], fits: Callable[[int, int], bool]
 ) -> Iterator[list[T]]:
-    """Things of like lengths together, the longest first, as many as fit; one at least.
-
-    fits: says so of the longest one's length and the number of things.
-    """
+    """Batches of things of similar lengths, longest first; fits: of a length and a number."""
     batch: list[T] = []
     longest = 0
     for thing in sorted(things, key=length, reverse=True):

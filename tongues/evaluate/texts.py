@@ -32,18 +32,17 @@ def read_texts(
     workspace: Path,
     *,
     languages: Sequence[str] | None = None,
-    most: int | None = None,
+    limit: int | None = None,
     lineages: Iterable[Lineage] = (),
-    fault: Callable[[Fault], None] = lambda one: None,
+    fault: Callable[[Fault], None] = lambda fault: None,
 ) -> dict[str, list[Document]]:
     """The documents of each language that a user names.
 
     source: the name of prepared tokens, of whose held-out documents it is the half that nothing was
     tuned on; or a file or folder of `<tag>.jsonl`, `<tag>.txt` or `<tag>.parquet`, packed or not.
     A row has `text` and may have `id` and `group`, which translations of one text share; in `.txt`
-    a block between blank lines is a document. languages: those wanted; None: all. most: documents
-    of a language. lineages: of prepared tokens only documents count that no expert of theirs was
-    trained on. fault: receives what is no document.
+    blank lines separate documents. limit: documents of a language. lineages: ensembles whose
+    training text is left out. fault: receives what is not a document.
     """
     if (workspace / "tokens" / source / "tokens.json").is_file():
         tokens = open_tokens(workspace / "tokens" / source)
@@ -54,7 +53,7 @@ def read_texts(
                 what = f"`{lang}`: experts were trained on all text that is held out now"
                 hint = "leave the language out, or name files"
                 raise UserError(what, where=str(tokens.path), hint=hint)
-        return held_out_documents(tokens, unseen, wanted, most=most)
+        return held_out_documents(tokens, unseen, wanted, limit=limit)
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
         what = f"there are no prepared tokens, no file and no folder `{source}`"
@@ -70,12 +69,12 @@ def read_texts(
     texts: dict[str, list[Document]] = {}
     for lang in _wanted(source, tuple(files), languages):
         faults: list[Fault] = []
-        texts[lang] = _read_files(files[lang], lang, most, faults)
+        texts[lang] = _read_files(files[lang], lang, limit, faults)
         if not texts[lang]:
             first = f"{faults[0].reason}: {faults[0].sample}" if faults else "it is empty"
             raise UserError(f"holds no document of `{lang}`", where=source, hint=first)
-        for one in faults:
-            fault(one)
+        for each in faults:
+            fault(each)
     return texts
 
 
@@ -88,14 +87,13 @@ def _wanted(source: str, there: Sequence[str], languages: Sequence[str] | None) 
 
 
 def _read_files(
-    paths: Sequence[Path], lang: str, most: int | None, faults: list[Fault]
+    paths: Sequence[Path], lang: str, limit: int | None, faults: list[Fault]
 ) -> list[Document]:
-    """The first documents of files; what is no document joins the faults."""
     documents: list[Document] = []
     settings = Files(paths=[str(path) for path in paths], documents="paragraphs")
     for path in paths:
         for item, _ in read_file(path, lang, settings):
-            if most is not None and len(documents) >= most:
+            if limit is not None and len(documents) >= limit:
                 return documents
             if isinstance(item, Fault):
                 faults.append(item)
@@ -111,18 +109,18 @@ def held_out_documents(
     languages: Sequence[str] | None = None,
     *,
     tokens: int = _ALL,
-    most: int | None = None,
+    limit: int | None = None,
 ) -> dict[str, list[Document]]:
     """The first half of what a preparation held out, as text.
 
     unseen: which documents (bool) of a language count; where none does, all do. tokens: of a
-    language, in whole documents, at least ten. most: documents of a language.
+    language, in whole documents, at least ten. limit: documents of a language.
     """
     tokenizer, place = load_tokenizer(prepared.tokenizer_path), path_text(prepared.path)
     documents = {}
     for lang in languages or prepared.languages:
         shard, groups = prepared.shard(lang, "valid"), prepared.groups[lang]
-        numbers = scored_documents(shard.bounds, tokens, unseen[lang])[:most].tolist()
+        numbers = scored_documents(shard.bounds, tokens, unseen[lang])[:limit].tolist()
         ids = [shard.tokens[shard.bounds[n] : shard.bounds[n + 1] - 1].tolist() for n in numbers]
         texts = tokenizer.decode_batch(ids, skip_special_tokens=False)
         documents[lang] = [
@@ -134,7 +132,7 @@ def held_out_documents(
 
 
 def routed_losses(
-    subjects: Sequence[Model],
+    models: Sequence[Model],
     documents: Sequence[Document],
     policy: Policy | None = None,
     *,
@@ -142,64 +140,59 @@ def routed_losses(
 ) -> list[DocumentLosses]:
     """The losses of an ensemble by each of several routings on documents of one language.
 
-    subjects: one ensemble, each with a routing; of several, every expert reads every document once
-    and all routings follow; of one, experts read only what that routing needs. All of a text is
-    scored, so the bytes are those of the whole text.
+    models: one ensemble, each with a routing. For several routings, every expert reads every
+    document once; for one, experts read only what it needs.
     """
-    first = subjects[0]
+    first = models[0]
     tokens = [first.encode(document.text) for document in documents]
     languages = [document.lang for document in documents]
-    likely, routed = _route(subjects, tokens, languages, policy, tell)
-    everyone = len(subjects) > 1 or first.ensemble.k == 1 or first.routing.learns
-    alone = tuple((-np.concatenate(likely).sum(axis=0)).tolist()) if everyone else ()
+    log_probs, routed = _route(models, tokens, languages, policy, tell)
+    complete = len(models) > 1 or first.ensemble.k == 1 or first.routing.learns
+    of_experts = tuple((-np.concatenate(log_probs).sum(axis=0)).tolist()) if complete else ()
     spelling = Spelling(first.tokenizer)
     return [
         DocumentLosses(
             ids=tuple(document.id for document in documents),
             nats=np.array([own.sum() for own in nats], dtype=np.float64),
             tokens=np.array([len(own) for own in nats], dtype=np.int64),
-            bytes=np.array([len(one.text.encode()) for one in documents], dtype=np.int64),
+            bytes=np.array([len(document.text.encode()) for document in documents], dtype=np.int64),
             segments=tuple(document.group for document in documents),
             missing=np.array([spelling.missing(document.text) for document in documents]),
             cost=cost,
-            of_experts=alone,
+            of_experts=of_experts,
         )
         for nats, cost in routed
     ]
 
 
 def token_nats(
-    subject: Model,
+    model: Model,
     documents: Sequence[np.ndarray],
     policy: Policy | None = None,
     *,
     languages: Sequence[str | None] | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[np.ndarray]:
-    """The nats of every token of documents of token ids, which come without `first`.
-
-    languages: of each document, for the routing `language`.
-    """
+    """The nats of every token of documents of token ids (without `first`)."""
     langs = languages or [None] * len(documents)
-    _, ((nats, _),) = _route([subject], documents, langs, policy, tell)
+    _, ((nats, _),) = _route([model], documents, langs, policy, tell)
     return nats
 
 
 def _route(
-    subjects: Sequence[Model],
+    models: Sequence[Model],
     documents: Sequence[np.ndarray],
     languages: Sequence[str | None],
     policy: Policy | None,
     tell: Callable[[str], None],
 ) -> tuple[list[np.ndarray], list[tuple[list[np.ndarray], Reading]]]:
-    """Each document's log-probabilities [T, k] under the experts, and what each routing makes.
+    """Each document's log-probabilities [T, k], and of each routing the nats and the cost.
 
-    That is the nats of every token, and what it costs. Of one routing whose weights are known
-    without reading, an expert reads only what has a weight; the rest is -inf.
+    For one routing whose weights are known beforehand, log-probabilities without weight are -inf.
     """
-    first, weights = subjects[0], None
+    first, weights = models[0], None
     policy = resolved(policy or Policy(), first.ensemble.context)
-    if len(subjects) == 1 and first.ensemble.k > 1 and not first.routing.learns:
+    if len(models) == 1 and first.ensemble.k > 1 and not first.routing.learns:
         both = zip(documents, languages, strict=True)
         weights = [expert_weights(first, tokens, language) for tokens, language in both]
     rows: list[Row] = []
@@ -213,14 +206,14 @@ def _route(
             if weights is not None:
                 parts.append(weights[place][window.start - 1 : window.stop - 1])
         counts.append(len(rows) - before)
-    reached, seconds = each_expert(first, rows, None if weights is None else parts, tell=tell)
-    each, none = iter(reached), np.empty((0, first.ensemble.k))
-    read = [np.concatenate([none, *(one.likely for one in islice(each, n))]) for n in counts]
-    return read, [_by_routing(one, documents, languages, policy, read, seconds) for one in subjects]
+    scores, seconds = each_expert(first, rows, None if weights is None else parts, tell=tell)
+    each, none = iter(scores), np.empty((0, first.ensemble.k))
+    read = [np.concatenate([none, *(row.log_probs for row in islice(each, n))]) for n in counts]
+    return read, [_by_routing(each, documents, languages, policy, read, seconds) for each in models]
 
 
 def _by_routing(
-    subject: Model,
+    model: Model,
     documents: Sequence[np.ndarray],
     languages: Sequence[str | None],
     policy: Policy,
@@ -228,17 +221,17 @@ def _by_routing(
     seconds: float,
 ) -> tuple[list[np.ndarray], Reading]:
     """The nats of every token by a routing, and its cost; seconds: an expert takes for a token."""
-    ensemble = subject.ensemble
+    ensemble = model.ensemble
     sizes = np.array(ensemble.models.bytes)
     nats: list[np.ndarray] = []
     total, choosing, memory = 0, 0.0, 0
-    for tokens, language, likely in zip(documents, languages, read, strict=True):
+    for tokens, language, log_probs in zip(documents, languages, read, strict=True):
         began, weights = process_time(), np.ones((len(tokens), 1))
         if ensemble.k > 1:
-            weights = expert_weights(subject, tokens, language, likely)
-        nats.append(-mixed(weights, likely))
+            weights = expert_weights(model, tokens, language, log_probs)
+        nats.append(-mixed(weights, log_probs))
         choosing += process_time() - began
-        needed = weights > 0 if subject.routing.chooses(ensemble.k) else np.ones_like(weights, bool)
+        needed = weights > 0 if model.routing.chooses(ensemble.k) else np.ones_like(weights, bool)
         counts = np.zeros(ensemble.k, dtype=np.int64)
         for window in windows(policy, len(tokens) + 1):  # each up to its last token with a weight
             own = needed[window.start - 1 : window.stop - 1]

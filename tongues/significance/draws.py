@@ -150,7 +150,6 @@ def _chance_of(gaps: Sequence[np.ndarray]) -> float:
 
 
 def _languages(correct: Correct) -> list[np.ndarray]:
-    """Of each language (draws, items) as numbers, the draws in common."""
     parts = [correct] if isinstance(correct, np.ndarray) else list(correct)
     parts = [np.asarray(part, dtype=float) for part in parts]
     assert all(part.ndim == 2 and part.size and len(part) == len(parts[0]) for part in parts)
@@ -158,7 +157,6 @@ def _languages(correct: Correct) -> list[np.ndarray]:
 
 
 def _lacking(parts: Sequence[np.ndarray], counted: str) -> str:
-    """Why nothing can be told of so few items or draws."""
     draws, items = len(parts[0]), min(part.shape[1] for part in parts)
     if items < FEWEST_ITEMS:
         each, of = (" of each language", " of one") if len(parts) > 1 else ("", "")

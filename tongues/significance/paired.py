@@ -150,7 +150,6 @@ def _bound(gap: np.ndarray) -> float:
 
 
 def _least(documents: int) -> float:
-    """The smallest p that so many documents can give."""
     if documents <= _ALL_CUTS:
         return 2.0 ** (1 - documents)
     return min(1.0 / _CUTS, 2.0 * exp(-documents / 2.0))
@@ -159,7 +158,6 @@ def _least(documents: int) -> float:
 def _together(
     gap: np.ndarray, units: np.ndarray, groups: Groups | None
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """Both summed over the documents of each group, and how a count of those is to be read."""
     if groups is None or len(set(groups)) == len(groups):
         return gap, units, ""
     number = {name: place for place, name in enumerate(dict.fromkeys(groups))}
@@ -201,7 +199,6 @@ def _mean_halves(
 def _places(
     shares: Sequence[np.ndarray], groups: Sequence[Groups] | None
 ) -> tuple[list[np.ndarray], int]:
-    """Of each language's documents the number of their group, and how many groups there are."""
     if groups is None:
         ends = np.cumsum([0, *map(len, shares)])
         return [np.arange(a, b) for a, b in pairwise(ends.tolist())], int(ends[-1])

@@ -131,8 +131,6 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
 
 @dataclass(slots=True)
 class _Sieve:
-    """The rows still in use, and what was said of the others."""
-
     places: list[str]
     live: np.ndarray
     warnings: list[Caution] = field(default_factory=list)
@@ -151,7 +149,6 @@ class _Sieve:
 
 
 def _roles_to_read(table: RunTable, columns: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
-    """The roles whose columns are needed, those that stand in for a missing one among them."""
     instead = {"C": ("N", "D"), "S": ("D", "run")}
     read: dict[str, None] = {}
     missing: list[str] = []
@@ -167,14 +164,12 @@ def _roles_to_read(table: RunTable, columns: Mapping[str, str], wanted: Sequence
 
 
 def _words(table: RunTable, columns: Mapping[str, str], role: str) -> list[str] | None:
-    """A column as texts, empty where a cell is missing; None where there is no column."""
     if role not in columns:
         return None
     return ["" if cell is None else str(cell) for cell in table.columns[columns[role]]]
 
 
 def _doubts(found: Observations) -> list[Caution]:
-    """What looks wrong in rows that are kept."""
     doubts: list[Caution] = []
     if unit := other_unit(found.columns["loss"], found.loss):
         doubts.append(unit)

@@ -67,7 +67,6 @@ def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
 
 
 def _well_known(names: Iterable[str], columns: Iterable[str]) -> str | None:
-    """The first column called one of `names`, letter for letter before in any case."""
     lowered = {column.lower(): column for column in reversed(list(columns))}
     exact = [name for name in names if name in lowered.values()]
     loose = [lowered[name.lower()] for name in names if name.lower() in lowered]

@@ -74,8 +74,6 @@ def _refused(what: str, hint: str = _EXAMPLE, code: str = "bad_expression") -> U
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """An expression over a table."""
-
     table: RunTable
     text: str
 
@@ -190,8 +188,6 @@ class _Query:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column that is compared, and its cells as numbers."""
-
     name: str
     cells: list[Cell]
     read: list[float | None]
@@ -208,7 +204,6 @@ class _Column:
 
     @property
     def extent(self) -> str:
-        """From where to where its numbers go, or its texts."""
         present = [cell for cell in self.cells if cell is not None]
         if not present:
             return f"`{self.name}` is missing everywhere"

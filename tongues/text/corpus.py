@@ -162,7 +162,6 @@ class Corpus:
         return rows
 
     def _by_part(self, documents: np.ndarray) -> Iterator[tuple[Part, np.ndarray]]:
-        """The parts that documents are in, and which of these are in each."""
         firsts = [part.first for part in self.parts]
         owner = np.searchsorted(firsts, documents, side="right") - 1
         for number in np.unique(owner):

@@ -45,20 +45,17 @@ def normalised(text: str) -> str:
 
 
 def _in_order(run: re.Match[str]) -> str:
-    """Marks in their canonical order, which `unicodedata` needs quadratic time to find."""
     marks = "".join(unicodedata.normalize("NFD", mark) for mark in run[0])
     return "".join(sorted(marks, key=unicodedata.combining))
 
 
 @cache
 def _long_runs() -> re.Pattern[str]:
-    """Slow to search with, so for texts that are known to need it."""
     return re.compile(f"[{''.join(sorted(_marks()))}]{{{_LONG},}}")
 
 
 @cache
 def _marks() -> frozenset[str]:
-    """The characters that decompose into nothing but combining marks."""
     return frozenset(
         mark
         for mark in map(chr, range(_PLANES))

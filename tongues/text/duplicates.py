@@ -92,7 +92,6 @@ def _candidates(
 def _similarity(
     left: np.ndarray, right: np.ndarray, signatures: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """The share of equal parts of the signatures of each pair."""
     shares = np.zeros(len(left))
     # In an order in which those compared together come from few stretches of documents: strips of
     # pairs with a like lesser one, as many as each has batches, are ordered by the greater.

@@ -75,7 +75,6 @@ def _gather_piece(
     size = 0
 
     def save(state: State | None) -> None:
-        """Write a part, then the mark that makes it count; without a state the last one."""
         if documents:
             write_part(part_path(folder, len(mark["parts"])), measure(documents))
             mark["parts"].append(len(documents))
@@ -111,7 +110,6 @@ def _gather_piece(
 
 
 def _resume(folder: Path, made_from: dict[str, Any], source: str) -> dict[str, Any]:
-    """What is there of a piece; a fresh start where it was made from something else."""
     folder.mkdir(parents=True, exist_ok=True)
     path, faults = folder / "piece.json", folder / "faults.jsonl"
     mark = read_json(path) if path.exists() else {}

@@ -137,7 +137,6 @@ def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Se
 
 
 def _beyond_limits(corpus: Corpus, pieces: Sequence[Piece]) -> np.ndarray:
-    """What comes after the most documents or bytes that the recipe wants of a source."""
     beyond = np.zeros(corpus.count, dtype=bool)
     sizes = corpus.numbers("bytes").astype(np.int64)
     by_settings: dict[tuple[str, int], list[Piece]] = {}

@@ -163,7 +163,6 @@ def describe_made(settings: recipe.Synthetic) -> list[str]:
 
 
 def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]:
-    """Files to be read in one go: text files of a document each in runs, others alone."""
     run: list[Path] = []
     size = 0
     for path in paths:
@@ -183,7 +182,6 @@ def _runs(paths: Sequence[Path], settings: recipe.Files) -> Iterator[list[Path]]
 
 
 def _read_run(piece: Piece, settings: recipe.Files, start: State) -> Iterator[Item]:
-    """The items of one file after the other."""
     inside = start["inside"]
     for number in range(start["file"], len(piece.paths)):
         for item, state in read_file(piece.paths[number], piece.lang, settings, inside):

@@ -163,14 +163,12 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
 
 
 def _counts(codes: np.ndarray, names: list[str]) -> dict[str, int]:
-    """How often each word occurs, the most frequent first."""
     counts = np.bincount(codes, minlength=len(names))
     order = np.lexsort((np.array(names, dtype=str), -counts))
     return {names[code]: int(counts[code]) for code in order if counts[code]}
 
 
 def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str, dict[str, float]]:
-    """Of the kept text of each language, the share of its bytes found to be of each language."""
     sums: dict[str, dict[str, float]] = {lang: {} for lang in corpus.languages}
     for part, document, labels, shares in corpus.found():
         there = slice(part.first, part.first + part.count)
@@ -204,7 +202,6 @@ def _histogram(kept: np.ndarray, dropped: np.ndarray, signal: Signal) -> dict[st
 
 
 def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[dict[str, str]]]]:
-    """The beginnings of some documents of each language and fate, chosen by hash."""
     exact = corpus.numbers("exact")
     chosen = [np.empty(0, int)]
     for code in range(len(corpus.languages)):
@@ -229,7 +226,6 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
 
 
 def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, str]]:
-    """The code and sentence of what people should look at."""
     for lang, about in languages.items():
         if faults := faults_by_reason(about):
             places = sum(faults.values())

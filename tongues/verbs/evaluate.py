@@ -5,20 +5,19 @@ from pathlib import Path
 from typing import Literal
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate.conduct import Suite, score_apart, with_bases
-from tongues.evaluate.conduct import evaluate as ask
+from tongues.evaluate import runner
 from tongues.evaluate.evaluation import Evaluation
 from tongues.evaluate.losses import Policy
-from tongues.evaluate.outcome import put_together
+from tongues.evaluate.outcome import build_evaluation
 from tongues.evaluate.tasks import (
     TASKS,
-    Exam,
+    FewShotTask,
     ItemFault,
     Normalisation,
-    Unfitting,
+    OnError,
     is_task,
-    joined_exams,
-    set_exams,
+    merge_tasks,
+    read_fewshot_tasks,
 )
 from tongues.evaluate.texts import read_texts
 from tongues.experts.ensemble.model import lineage_of
@@ -50,7 +49,7 @@ def evaluate(
     normalisation: Normalisation | None = None,
     window: int | None = None,
     stride: int | None = None,
-    on_error: Unfitting = "skip",
+    on_error: OnError = "skip",
     seed: int = 0,
     max_memory: int | str | None = None,
     name: str = "evaluation",
@@ -95,7 +94,7 @@ def evaluate(
         hint = "name `--text tokens/NAME` for losses, or `--tasks xcopa --data FOLDER`"
         raise UserError("nothing to evaluate on", hint=hint)
     named, places = listed(models), options["--data"]
-    everyone = with_bases(named, workspace)
+    everyone = runner.with_bases(named, workspace)
     if fewshot_seeds is not None and not num_fewshot:
         what = "there are no examples to draw"
         raise UserError(what, where="--fewshot-seeds", hint="add `--num-fewshot 8`")
@@ -106,7 +105,7 @@ def evaluate(
         what: _documents(what, everyone, workspace, chosen, limit, faults)
         for what in options["--text"]
     }
-    exams: dict[str, dict[str, Exam]] = {}
+    by_task: dict[str, dict[str, FewShotTask]] = {}
     for what in options["--tasks"]:
         task, colon, own = what.partition(":")
         if not is_task(task):
@@ -116,28 +115,28 @@ def evaluate(
         if not places:
             hint = f"pass `--data FOLDER` or `--data hub` for `{task}`"
             raise UserError("a task needs its items", where="--tasks", hint=hint)
-        exams = joined_exams(
-            exams,
-            set_exams(
+        by_task = merge_tasks(
+            by_task,
+            read_fewshot_tasks(
                 task,
                 _languages(own, what) if colon else chosen,
                 places,
-                most=limit,
-                shots=num_fewshot,
-                draws=(fewshot_seeds or _FEWSHOT_SEEDS) if num_fewshot else 1,
-                demonstrations_language=fewshot_language,
+                limit=limit,
+                num_fewshot=num_fewshot,
+                fewshot_seeds=(fewshot_seeds or _FEWSHOT_SEEDS) if num_fewshot else 1,
+                fewshot_language=fewshot_language,
                 templates=templates,
                 seed=seed,
-                unfit=on_error,
+                on_error=on_error,
             ),
         )
-    suite = Suite(texts, exams, Policy(window, stride), normalisation, on_error, faults)
+    spec = runner.EvalSpec(texts, by_task, Policy(window, stride), normalisation, on_error, faults)
     folder, held = workspace / "evaluations" / name, memory_bytes(max_memory)
     if ranks:
         starts = open_launcher(launcher, workers=ranks, partition=partition, time=time)
-        score_apart(
+        runner.score_in_ranks(
             everyone,
-            suite,
+            spec,
             workspace,
             folder,
             ranks=ranks,
@@ -146,8 +145,8 @@ def evaluate(
             tell=voice.say,
         )
     with voice.progress(name) as show:
-        done = ask(everyone, suite, workspace, folder, memory=held, watch=show)
-    evaluation = put_together(done, named)
+        results = runner.evaluate(everyone, spec, workspace, folder, memory=held, watch=show)
+    evaluation = build_evaluation(results, named)
     evaluation.write(folder)
     write_cards(evaluation, folder / "cards")
     if page:
@@ -172,7 +171,7 @@ def _documents(
         raise UserError(f"`{text}` is a task", where="--text", hint=f"use `--tasks {text}`")
     lineages = [lineage_of(model, workspace) for model in models]
     return read_texts(
-        text, workspace, languages=languages, most=limit, lineages=lineages, fault=note
+        text, workspace, languages=languages, limit=limit, lineages=lineages, fault=note
     )
 
 

@@ -3,20 +3,18 @@
 import numpy as np
 import pytest
 
-from tongues.errors import UserError
 from tongues.evaluate.tasks import NORMALISATIONS, ItemScore, Normalisation, correct
 
 # Each choice is the best by one of them alone.
 SCORE = ItemScore(
     id="1",
     label=3,
-    sums=(-10.0, -12.0, -15.0, -9.0, -16.0),
-    tokens=(10, 8, 9, 3, 4),
-    characters=(10, 20, 15, 9, 12),
-    bytes=(12, 20, 45, 9, 24),
-    unconditional=(-10.5, -12.5, -15.5, -9.5, -20.0),
+    sums=(-10.0, -12.0, -15.0, -9.0),
+    tokens=(10, 8, 9, 3),
+    characters=(10, 20, 15, 9),
+    bytes=(12, 20, 45, 9),
 )
-BEST = {"token": 0, "character": 1, "byte": 2, "sum": 3, "pmi": 4}
+BEST = {"token": 0, "character": 1, "byte": 2, "sum": 3}
 
 
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
@@ -28,10 +26,3 @@ def test_each_normalisation_has_its_own_answer(normalisation: Normalisation) -> 
 def test_the_first_of_equals_is_the_answer() -> None:
     same = ItemScore("2", 1, (-2.0, -2.0), (1, 1), (1, 1), (1, 1))
     assert not correct([same], "sum")[0]
-
-
-def test_pmi_needs_choices_that_were_scored_alone() -> None:
-    alone = ItemScore("2", 1, (-2.0, -2.5), (1, 1), (1, 1), (1, 1))
-    assert np.array_equal(alone.scores("sum"), [-2.0, -2.5])
-    with pytest.raises(UserError, match="which `pmi` needs"):
-        alone.scores("pmi")

@@ -61,7 +61,7 @@ def test_what_is_no_item_is_named_counted_and_passed_over_or_stops(
     [told] = count_faults(read.faults)
     assert told.startswith(f"1 left out: {reason} (first {file}, line 3: ")
     with pytest.raises(UserError, match=reason) as caught:
-        read_items(load_task("xcopa"), "en", file, unfit="stop")
+        read_items(load_task("xcopa"), "en", file, on_error="stop")
     assert caught.value.where == f"{file}, line 3"
 
 

@@ -12,8 +12,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.models.families import tiny
 from tongues.errors import UserError
-from tongues.evaluate.tasks import Exam, Item, Task, correct, load_task, set_exam
-from tongues.evaluate.tasks.score import before_items, fitted, score_task
+from tongues.evaluate.tasks import FewShotTask, Item, Task, correct, load_task, read_fewshot_task
+from tongues.evaluate.tasks.score import fewshot_prefix, score_task
 from tongues.experts.ensemble.model import Model, open_model
 from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
 
@@ -56,7 +56,7 @@ def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def subject(folder: Path) -> Model:
+def model(folder: Path) -> Model:
     return open_model(str(folder), folder)
 
 
@@ -86,28 +86,26 @@ def independent(folder: Path) -> Independent:
     return Independent(folder)
 
 
-@pytest.mark.parametrize("shots", [0, 2])
+@pytest.mark.parametrize("num_fewshot", [0, 2])
 @pytest.mark.parametrize("name", ["xcopa", "piqa", "winogrande"])
 def test_sums_are_those_of_transformers_by_the_requests_of_lm_eval(
-    data: Path, subject: Model, independent: Independent, name: str, shots: int
+    data: Path, model: Model, independent: Independent, name: str, num_fewshot: int
 ) -> None:
-    exam = set_exam(load_task(name), "en", data, most=4, shots=shots)
-    answers = score_task(subject, exam, unconditional=True)
-    told = "".join(
+    fewshot = read_fewshot_task(load_task(name), "en", data, limit=4, num_fewshot=num_fewshot)
+    answers = score_task(model, fewshot)
+    shown = "".join(
         f"{item.prompts[item.label]} {item.endings[item.label]}\n\n"
-        for item in exam.demonstrations[0]
+        for item in fewshot.demonstrations[0]
     )
-    assert told == before_items(exam.task, exam.demonstrations[0])
-    assert [score.id for score in answers.scores] == [item.id for item in exam.items]
-    for item, score in zip(exam.items, answers.scores, strict=True):
+    assert shown == fewshot_prefix(fewshot.task, fewshot.demonstrations[0])
+    assert [score.id for score in answers.scores] == [item.id for item in fewshot.items]
+    for item, score in zip(fewshot.items, answers.scores, strict=True):
         found = [
-            independent(f"{told}{prompt}", f" {ending}")
+            independent(f"{shown}{prompt}", f" {ending}")
             for prompt, ending in zip(item.prompts, item.endings, strict=True)
         ]
         assert score.sums == pytest.approx([value for value, _ in found], abs=1e-3)
         assert list(score.tokens) == [count for _, count in found]
-        alone = [independent("", f" {ending}")[0] for ending in item.endings]
-        assert score.unconditional == pytest.approx(alone, abs=1e-3)
         assert score.characters == tuple(map(len, item.endings))
         assert score.bytes == tuple(len(ending.encode()) for ending in item.endings)
         assert score.label == item.label
@@ -115,83 +113,61 @@ def test_sums_are_those_of_transformers_by_the_requests_of_lm_eval(
     assert 0 <= correct(answers.scores, "token").mean() <= 1
 
 
-def test_a_whole_prompt_may_be_scored(subject: Model, independent: Independent) -> None:
+def test_a_whole_prompt_may_be_scored(model: Model, independent: Independent) -> None:
     task = Task(name="whole", prompt="", choices=["{a}", "{b}"])
     item = Item("1", ("", ""), ("It rained.", "We stayed."), 0)
-    [score] = score_task(subject, exam_of(task, item)).scores
+    [score] = score_task(model, exam_of(task, item)).scores
     found = [independent("", ending) for ending in item.endings]
     assert score.sums == pytest.approx([value for value, _ in found], abs=1e-3)
     assert list(score.tokens) == [count for _, count in found]
 
 
 def test_white_space_at_the_seam_belongs_to_the_choice(
-    subject: Model, independent: Independent
+    model: Model, independent: Independent
 ) -> None:
     task = Task(name="spaces", prompt="{a}", choices=["{b}", "{c}"], separator="")
     item = Item("1", ("It rained \n ",) * 2, ("all day", "day"), 0)
-    [score] = score_task(subject, exam_of(task, item)).scores
+    [score] = score_task(model, exam_of(task, item)).scores
     found = [independent("It rained", f" \n {ending}") for ending in item.endings]
     assert score.sums == pytest.approx([value for value, _ in found], abs=1e-3)
 
 
-def test_what_does_not_fit_is_an_error_or_left_out_and_never_cut(
-    data: Path, subject: Model
-) -> None:
+def test_what_does_not_fit_is_an_error_or_left_out_and_never_cut(data: Path, model: Model) -> None:
     task = load_task("xcopa")
-    exam = set_exam(task, "en", data, most=3, shots=8)
+    fewshot = read_fewshot_task(task, "en", data, limit=3, num_fewshot=8)
     with pytest.raises(UserError, match=r"with 8 demonstrations, and `.*` sees 128") as caught:
-        score_task(subject, exam)
+        score_task(model, fewshot)
     assert "nothing is cut" in caught.value.hint
-    answers = score_task(subject, exam, unfit="skip")
+    answers = score_task(model, fewshot, on_error="skip")
     assert not answers.scores
     assert {fault.reason for fault in answers.faults} == {"too long for the model"}
     long = Item("long", ("It rained " * 100,) * 2, ("a", "b"), 0)
-    some = replace(exam, items=(*exam.items, long), demonstrations=((),))
-    answers = score_task(subject, some, unfit="skip")
-    assert [score.id for score in answers.scores] == [item.id for item in exam.items]
+    some = replace(fewshot, items=(*fewshot.items, long), demonstrations=((),))
+    answers = score_task(model, some, on_error="skip")
+    assert [score.id for score in answers.scores] == [item.id for item in fewshot.items]
     [fault] = answers.faults
     assert (fault.place, fault.reason) == ("item long", "too long for the model")
 
 
-def test_spare_items_take_the_place_of_those_that_one_of_the_models_cannot_be_asked(
-    data: Path, subject: Model
-) -> None:
-    exam = set_exam(load_task("xcopa"), "en", data, most=3, shots=1, draws=2)
-    shown = {item.id for drawn in exam.demonstrations for item in drawn}
-    assert len(exam.spare) >= 5
-    assert not shown & {item.id for item in (*exam.items, *exam.spare)}
-    assert fitted(exam, [subject]).items == exam.items
-    long = Item("long", ("It rained " * 100,) * 2, ("a", "b"), 0)
-    some = replace(exam, items=(long, *exam.items[:2]))
-    full = fitted(some, [subject, subject])
-    assert full.items == (*exam.items[:2], exam.spare[0])
-    assert [fault.place for fault in full.faults] == ["item long"]
-    with pytest.raises(UserError, match="too long for the model"):
-        fitted(some, [subject], unfit="stop")
-    none = replace(exam, items=(long,))
-    assert fitted(none, [subject]) == none
-    assert fitted(replace(some, spare=()), [subject]).items == some.items
-
-
 @pytest.mark.parametrize("spelled", ["unknown", "dropped"])
-def test_a_script_that_the_tokenizer_lacks_is_named(subject: Model, spelled: str) -> None:
+def test_a_script_that_the_tokenizer_lacks_is_named(model: Model, spelled: str) -> None:
     unknown = "<unk>" if spelled == "unknown" else None
     latin = Tokenizer(models.BPE(unk_token=unknown))
     latin.pre_tokenizer = pre_tokenizers.Metaspace()
     special = ["<|end|>", "<unk>"]
     latin.train_from_iterator(SAID, trainers.BpeTrainer(vocab_size=200, special_tokens=special))
-    lacking = replace(subject, tokenizer=latin)
+    lacking = replace(model, tokenizer=latin)
     task = Task(name="script", prompt="{a}", choices=["{b}", "{c}"])
     known = Item("latin", ("It rained",) * 2, ("all day", "day"), 0)
     thai = Item("thai", ("It ฝนตกทั้งวัน",) * 2, ("all day", "day"), 0)
-    answers = score_task(lacking, exam_of(task, known, thai), unfit="skip")
+    answers = score_task(lacking, exam_of(task, known, thai), on_error="skip")
     assert [score.id for score in answers.scores] == ["latin"]
     assert [(fault.place, fault.reason) for fault in answers.faults] == [
         ("item thai", "script missing")
     ]
-    with pytest.raises(UserError, match=r"lacks .* of its letters"):
+    with pytest.raises(UserError, match=r"has no tokens for .* of its letters"):
         score_task(lacking, exam_of(task, thai))
 
 
-def exam_of(task: Task, *items: Item) -> Exam:
-    return Exam(task, "en", items, ((),), ("made",), ())
+def exam_of(task: Task, *items: Item) -> FewShotTask:
+    return FewShotTask(task, "en", items, ((),), ("made",), ())

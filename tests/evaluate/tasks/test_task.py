@@ -149,13 +149,13 @@ def test_translated_templates_fill_as_the_english_ones_do(tmp_path: Path, name: 
         ("{observed}. To", "{observed. To", "", "without its other half"),
         ("{observed}. To", "{|strip}. To", "", "without a name"),
         ("{observed}. To", "{observed|before}. To", "", "needs a mark"),
-        ("{observed}. Mo", "{observed|open|worse}. Mo", "", "no filter and no table"),
+        ("{observed}. Mo", "{observed|open|worse}. Mo", "", "not a filter or table"),
         ('["be {options.dry}", "{options.wet}"]', '["{options.dry}"]', "", "two of them or more"),
         ("labels: [dry, wet]", "labels: [dry]", "", "1 values for 2 choices"),
         ("labels: [dry, wet]", "normalisation: tokens", ":5: normalisation", "`token`"),
-        ("labels: [dry, wet]", 'replace: {"[": ""}', "", "no regular expression"),
-        ("labels: [dry, wet]", "files: {items: one.jsonl}", "files.items", "no path inside a"),
-        ("labels: [dry, wet]", 'files: {items: "/{language}"}', "files.items", "no path inside a"),
+        ("labels: [dry, wet]", 'replace: {"[": ""}', "", "not a regular expression"),
+        ("labels: [dry, wet]", "files: {items: one.jsonl}", "files.items", "not a path in a"),
+        ("labels: [dry, wet]", 'files: {items: "/{language}"}', "files.items", "not a path in a"),
         ("    prompt:", "    promt:", "translated.de.promt", "did you mean `prompt`?"),
     ],
 )
@@ -183,7 +183,7 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such task"):
         load_task(tmp_path / "mine.yaml")
     with pytest.raises(UserError, match="has no templates in `fr`; there are `de`"):
-        load_task(written(tmp_path, TEN_LINES, [])[0]).wording("fr", "translated")
+        load_task(written(tmp_path, TEN_LINES, [])[0]).prompt_template("fr", "translated")
     with pytest.raises(UserError, match="has no items in `de`"):
         load_task("xcopa").hub_name("de")
     assert load_task("xwinograd").hub_name("ja") == "jp"

@@ -19,7 +19,6 @@ def test_no_distance_is_the_same_language():
     parent, child = pair(0.0)
     assert child.forms == parent.forms
     assert np.array_equal(child.columns, parent.columns)
-    assert np.array_equal(child.features, parent.features)
     assert shared_words(parent, child) == shared_order(parent, child) == 1.0
 
 
@@ -87,16 +86,6 @@ def test_a_granddaughter_is_nearest_to_her_mother():
     assert child.parent == "qab"
     assert child.divergence == 0.25
     assert shared_words(parent, child) > shared_words(root, child) > 0.2
-
-
-def test_features_are_named_and_true_to_the_language():
-    parent, far = pair(0.8)
-    assert parent.features.shape == far.features.shape == (len(Language.FEATURES),)
-    assert len(set(Language.FEATURES)) == len(Language.FEATURES)
-    named = dict(zip(Language.FEATURES, far.features, strict=True))
-    assert named[f"script: {far.script}"] == 1
-    assert sum(value for name, value in named.items() if name.startswith("script")) == 1
-    assert not np.array_equal(parent.features, far.features)
 
 
 @pytest.mark.parametrize("tag", ["en", "qua", "qa", "QAA", "qaaa", "qa1", "zzz", ""])

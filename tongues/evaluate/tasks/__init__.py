@@ -1,14 +1,20 @@
-"""Tasks of several choices: what is asked, in which words, and how answers are compared.
+"""Tasks of several choices: their items, prompts, and how answers are compared.
 
-What brings torch is imported by name where it is needed: `score`.
+`score` imports torch and is therefore not imported here.
 """
 
-from tongues.evaluate.tasks.exams import Exam, is_task, joined_exams, set_exam, set_exams
+from tongues.evaluate.tasks.fewshot import (
+    FewShotTask,
+    is_task,
+    merge_tasks,
+    read_fewshot_task,
+    read_fewshot_tasks,
+)
 from tongues.evaluate.tasks.items import (
     Item,
     ItemFault,
     ItemScore,
-    Unfitting,
+    OnError,
     correct,
     count_faults,
     find_languages,
@@ -16,6 +22,6 @@ from tongues.evaluate.tasks.items import (
 )
 from tongues.evaluate.tasks.task import NORMALISATIONS, TASKS, Normalisation, Task, load_task
 
-__all__ = ["NORMALISATIONS", "TASKS", "Exam", "Item", "ItemFault", "ItemScore", "Normalisation"]
-__all__ += ["Task", "Unfitting", "correct", "count_faults", "find_languages", "is_task"]
-__all__ += ["joined_exams", "load_task", "read_items", "set_exam", "set_exams"]
+__all__ = ["NORMALISATIONS", "TASKS", "FewShotTask", "Item", "ItemFault", "ItemScore", "OnError"]
+__all__ += ["Normalisation", "Task", "correct", "count_faults", "find_languages", "is_task"]
+__all__ += ["load_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks", "read_items"]

@@ -1,4 +1,4 @@
-"""Where the items of a task lie, items out of rows, and what a model answers to an item."""
+"""Items of a task: where their files are, how rows become items, and their scores."""
 
 import re
 from collections import Counter
@@ -11,15 +11,15 @@ import numpy as np
 from langcodes import tag_is_valid
 
 from tongues.errors import UserError, nearest
-from tongues.evaluate.tasks.task import Normalisation, Task, Wording
-from tongues.evaluate.tasks.templates import Unfit, fill_all
+from tongues.evaluate.tasks.task import Normalisation, PromptTemplate, Task
+from tongues.evaluate.tasks.templates import InvalidRow, fill_all
 from tongues.files import path_text
 from tongues.recipe import Hub
 from tongues.text.reading import Fault
 from tongues.text.reading.files import read_records
 from tongues.text.reading.hub import hub_rows, hub_source
 
-__all__ = ["Item", "ItemFault", "ItemScore", "Part", "TaskItems", "Unfitting", "correct"]
+__all__ = ["Item", "ItemFault", "ItemScore", "OnError", "Part", "TaskItems", "correct"]
 __all__ += ["count_faults", "find_items", "find_languages", "joined", "languages_in"]
 __all__ += ["read_items", "stop_at"]
 
@@ -27,12 +27,12 @@ _HUB = "hub"  # where items are read from the hub; `hub:NAME` names another data
 _PACKED = ("", ".gz", ".zst")
 
 Part = Literal["items", "demonstrations"]
-Unfitting = Literal["skip", "stop"]  # what becomes of what cannot be asked
+OnError = Literal["skip", "stop"]  # an item that cannot be scored is skipped, or an error
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question with its prompts filled in: a prompt and what is scored behind it, per choice."""
+    """A question with its prompts filled in: of each choice a prompt and what is scored behind."""
 
     id: str
     prompts: tuple[str, ...]
@@ -45,13 +45,13 @@ class Item:
 
 
 def joined(prompt: str, separator: str, ending: str) -> str:
-    """A prompt with what is scored behind it, which stands alone behind an empty one."""
+    """A prompt with what is scored behind it, without a separator behind an empty prompt."""
     return f"{prompt}{separator}{ending}" if prompt else ending
 
 
 @dataclass(frozen=True, slots=True)
 class ItemScore:
-    """What a model answers to an item: a number per choice."""
+    """A model's score of an item, for each choice."""
 
     id: str
     label: int
@@ -59,18 +59,11 @@ class ItemScore:
     tokens: tuple[int, ...]  # how long each choice is
     characters: tuple[int, ...]  # without the separator before it, as are the bytes
     bytes: tuple[int, ...]
-    unconditional: tuple[float, ...] | None = None  # log-likelihoods of choices standing alone
 
     def scores(self, normalisation: Normalisation) -> np.ndarray:
         """What the choices are compared by; the highest is the model's answer."""
-        sums = np.array(self.sums)
-        if normalisation == "pmi":
-            if self.unconditional is None:
-                what = "choices were not scored standing alone, which `pmi` needs"
-                raise UserError(what, where=f"item {self.id}", hint="evaluate again with `pmi`")
-            return sums - np.array(self.unconditional)
         lengths = {"token": self.tokens, "character": self.characters, "byte": self.bytes}
-        return sums / np.array(lengths.get(normalisation, (1,) * len(sums)), dtype=float)
+        return np.array(self.sums) / np.array(lengths.get(normalisation, 1), dtype=float)
 
 
 def correct(scores: Sequence[ItemScore], normalisation: Normalisation) -> np.ndarray:
@@ -81,7 +74,7 @@ def correct(scores: Sequence[ItemScore], normalisation: Normalisation) -> np.nda
 
 @dataclass(frozen=True, slots=True)
 class ItemFault:
-    """Something that was not scored: a row that is no item, or an item a model cannot be asked."""
+    """Something that was not scored: a row that is not an item, or an item a model cannot score."""
 
     source: str  # the file or data set
     place: str  # `line 12`, `row 12` or the item's id
@@ -97,20 +90,20 @@ def count_faults(faults: Sequence[ItemFault]) -> list[str]:
     things = {(fault.reason, fault.source, fault.place) for fault in faults}
     counts = Counter(reason for reason, _, _ in things)
     return [
-        f"{counts[reason]} left out: {reason} (first {one.source}, {one.place}: {one.sample})"
-        for reason, one in first.items()
+        f"{counts[reason]} left out: {reason} (first {fault.source}, {fault.place}: {fault.sample})"
+        for reason, fault in first.items()
     ]
 
 
-def stop_at(fault: ItemFault, hint: str = "mend it, or go on without such items") -> UserError:
-    """The error for a fault where the user chose to stop."""
+def stop_at(fault: ItemFault, hint: str = "correct it, or skip such items") -> UserError:
+    """The error for a fault, for `--on-error stop`."""
     what = f"{fault.reason}: {fault.sample}" if fault.sample else fault.reason
     return UserError(what, where=f"{fault.source}, {fault.place}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskItems:
-    """What a source holds: items in its order, and a fault for each row that is none."""
+    """Items of a source in its order, and a fault for each row that is not an item."""
 
     source: str
     items: tuple[Item, ...]
@@ -124,17 +117,17 @@ def read_items(
     *,
     part: Part = "items",
     templates: str = "english",
-    unfit: Unfitting = "skip",
+    on_error: OnError = "skip",
 ) -> TaskItems:
     """The items of a task in a language, with the prompts filled in by `templates`.
 
-    templates: `english` or `translated`. unfit: whether a row that is no item is passed over and
-    is among the faults, or is an error. A UserError where nothing is left.
+    templates: `english` or `translated`. on_error: whether a row that is not an item is among the
+    faults, or is an error. A UserError where nothing is left.
     """
     place = find_items(task, language, where, part)
     if place is None:
-        raise UserError(f"`{task.name}` names no demonstrations apart", where=str(where))
-    wording = task.wording(language, templates)
+        raise UserError(f"`{task.name}` has no files of demonstrations", where=str(where))
+    prompt_template = task.prompt_template(language, templates)
     if isinstance(place, Path):
         source, kind, rows = path_text(place), "line", read_records(place)
     else:
@@ -147,64 +140,66 @@ def read_items(
     for number, row in rows:
         try:
             if isinstance(row, Fault):
-                raise Unfit(row.reason, row.sample)
+                raise InvalidRow(row.reason, row.sample)
             fields = fields or row
-            item = _item(task, wording, row, number, items)
-        except Unfit as error:
+            item = _item(task, prompt_template, row, number, items)
+        except InvalidRow as error:
             faults.append(ItemFault(source, f"{kind} {number}", error.reason, error.about))
-            if unfit == "stop":
+            if on_error == "stop":
                 raise stop_at(faults[-1]) from None
         else:
             items[item.id] = item
     if not items:
-        _check_fields(task, wording, faults, fields)
-        why = "; ".join(count_faults(faults)) or "it is empty"
-        raise UserError(f"holds no item of `{task.name}`", where=source, hint=why)
+        _check_fields(task, prompt_template, faults, fields)
+        hint = "; ".join(count_faults(faults)) or "it is empty"
+        raise UserError(f"holds no item of `{task.name}`", where=source, hint=hint)
     return TaskItems(source, tuple(items.values()), tuple(faults))
 
 
 def _item(
-    task: Task, wording: Wording, row: Mapping[str, Any], number: int, known: Collection[str]
+    task: Task,
+    prompt_template: PromptTemplate,
+    row: Mapping[str, Any],
+    number: int,
+    known: Collection[str],
 ) -> Item:
-    """The item of a row; Unfit where it is none, or where its id is known."""
-
     def fill(templates: str | list[str], *, blank: bool) -> list[str]:
-        texts = fill_all(templates, row, wording.words, blank=blank)
+        texts = fill_all(templates, row, prompt_template.words, blank=blank)
         for pattern, new in task.replace.items():
             texts = [re.sub(pattern, new, text) for text in texts]
         return texts
 
     name = str(number) if task.id is None else _field(row, task.id)
     if name in known:
-        raise Unfit("id twice", f"`{name}`")
-    endings = fill(wording.choices, blank=False)
-    prompts = fill(wording.prompt, blank=isinstance(wording.prompt, str))
+        raise InvalidRow("id twice", f"`{name}`")
+    endings = fill(prompt_template.choices, blank=False)
+    prompts = fill(prompt_template.prompt, blank=isinstance(prompt_template.prompt, str))
     count = max(len(prompts), len(endings))
     if count < 2:
-        raise Unfit("one choice", f"{count}")
+        raise InvalidRow("one choice", f"{count}")
     prompts = prompts * count if len(prompts) == 1 else prompts
     endings = endings * count if len(endings) == 1 else endings
     for prompt, ending in zip(prompts, endings, strict=True):
         if not ending.strip():
-            raise Unfit("empty choice", "nothing is left of it")
-        if not (wording.prompt == "" or prompt.strip()):
-            raise Unfit("empty prompt", "nothing is left of it")
+            raise InvalidRow("empty choice", "nothing is left of it")
+        if not (prompt_template.prompt == "" or prompt.strip()):
+            raise InvalidRow("empty prompt", "nothing is left of it")
         try:
             f"{prompt}{ending}".encode()
         except UnicodeEncodeError:
-            raise Unfit("bad encoding", "half a surrogate pair") from None
+            raise InvalidRow("bad encoding", "half a surrogate pair") from None
     if len(set(zip(prompts, endings, strict=True))) < count:
-        raise Unfit("choices alike", f"`{endings[0][:60]}`")
+        raise InvalidRow("choices alike", f"`{endings[0][:60]}`")
     value = _field(row, task.label)
     labels = list(map(_text, range(count) if task.labels is None else task.labels[:count]))
     if value not in labels:
-        raise Unfit("label out of range", f"`{value}` is none of {', '.join(labels)}")
+        raise InvalidRow("label out of range", f"`{value}` is none of {', '.join(labels)}")
     return Item(name, tuple(prompts), tuple(endings), labels.index(value))
 
 
 def _field(row: Mapping[str, Any], name: str) -> str:
     if row.get(name) is None:
-        raise Unfit("field missing", f"`{name}`")
+        raise InvalidRow("field missing", f"`{name}`")
     return _text(row[name])
 
 
@@ -215,17 +210,19 @@ def _text(value: Any) -> str:
 
 
 def _check_fields(
-    task: Task, wording: Wording, faults: Sequence[ItemFault], row: Mapping[str, Any]
+    task: Task, prompt_template: PromptTemplate, faults: Sequence[ItemFault], row: Mapping[str, Any]
 ) -> None:
-    """A UserError where one field that the task names is what all rows lack: the task is wrong."""
-    lacking = {fault.sample if fault.reason == "field missing" else "" for fault in faults}
-    if len(lacking) != 1 or not (path := lacking.pop().strip("`")):
+    missing = {fault.sample if fault.reason == "field missing" else "" for fault in faults}
+    if len(missing) != 1 or not (path := missing.pop().strip("`")):
         return
     key = "label" if path == task.label else "id" if path == task.id else ""
-    for name, templates in (("prompt", wording.prompt), ("choices", wording.choices)):
+    for name, templates in (
+        ("prompt", prompt_template.prompt),
+        ("choices", prompt_template.choices),
+    ):
         if f"{{{path}" in "".join(templates):
             key = name
-    inside = [f"{one}.{two}" for one, of in row.items() if isinstance(of, Mapping) for two in of]
+    inside = [f"{key}.{k}" for key, value in row.items() if isinstance(value, dict) for k in value]
     what = f"`{key}` names the field `{path}`, which none of the {len(faults)} rows has"
     where = f"{task.name}, {faults[0].source}"
     raise UserError(what, where=where, hint=nearest(path, [*row, *inside]))
@@ -234,10 +231,10 @@ def _check_fields(
 def find_items(
     task: Task, language: str, where: Path | str, part: Part = "items"
 ) -> Path | Hub | None:
-    """The file or data set with a language's items, or with its demonstrations if those lie apart.
+    """The file or data set with a language's items, or with its demonstrations; None without any.
 
     where: a folder, a file, `hub`, or `hub:NAME` with a data set of the same layout. In a folder
-    that is the task's own path, `NAME/{language}.jsonl` or `{language}.jsonl`, packed or not.
+    it is the task's own path, `NAME/{language}.jsonl` or `{language}.jsonl`, packed or not.
     """
     if _is_hub(where):
         return _on_hub(task, language, str(where).removeprefix(_HUB).removeprefix(":"), part)
@@ -245,24 +242,21 @@ def find_items(
     if folder.is_file():
         return folder if part == "items" else None
     names = dict.fromkeys((language, task.names.get(language, language)))
-    tried = [one.replace("{language}", name) for one in _patterns(task, part) for name in names]
-    for path in (folder / f"{one}{packed}" for one in tried for packed in _PACKED):
+    tried = [path.replace("{language}", name) for path in _patterns(task, part) for name in names]
+    for path in (folder / f"{file}{packed}" for file in tried for packed in _PACKED):
         if path.is_file():
             return path
     if part == "demonstrations":
         return None
     what = f"has no items of `{task.name}` in `{language}`: there is no "
-    what += ", ".join(f"`{one}`" for one in tried)
+    what += ", ".join(f"`{file}`" for file in tried)
     there = languages_in(task, folder)
     hint = f"there are {', '.join(there)}" if there else _content(folder)
     raise UserError(what, where=path_text(folder), hint=hint)
 
 
 def find_languages(task: Task, where: Path | str) -> list[str]:
-    """The languages that have items at a place, sorted: those of a folder's files, or the task's.
-
-    Empty where that cannot be told, as of a single file.
-    """
+    """The languages that have items at a place, sorted; empty where unknown, as of one file."""
     folder, languages = Path(where), languages_in(task, where)
     if languages or folder.is_file() or _is_hub(where):
         return languages
@@ -273,7 +267,7 @@ def find_languages(task: Task, where: Path | str) -> list[str]:
 def languages_in(task: Task, where: Path | str, *, named: bool = False) -> list[str]:
     """The languages that have items at a place, sorted, or none.
 
-    named: only those whose files the task's name or its own paths tell apart from other tasks'.
+    named: only those whose files are named for this task.
     """
     if _is_hub(where):
         return sorted(task.languages)
@@ -295,7 +289,7 @@ def _is_hub(where: Path | str) -> bool:
 
 def _on_hub(task: Task, language: str, dataset: str, part: Part) -> Hub | None:
     if task.hub is None:
-        what, hint = "says no data set of the hub", "name a folder with its files"
+        what, hint = "names no data set of the hub", "name a folder with its files"
         raise UserError(what, where=task.name, hint=hint)
     split = task.hub.split if part == "items" else task.hub.demonstrations
     subset = task.hub.subset and task.hub.subset.replace("{language}", task.hub_name(language))
@@ -303,10 +297,10 @@ def _on_hub(task: Task, language: str, dataset: str, part: Part) -> Hub | None:
 
 
 def _patterns(task: Task, part: Part) -> list[str]:
-    """Where in a folder a task's files may lie, without what packs them."""
-    own = task.files.items if part == "items" else task.files.demonstrations
-    usual = [f"{task.name}/{{language}}.jsonl", "{language}.jsonl"] if part == "items" else []
-    return ([own] if own else []) + usual
+    if part == "demonstrations":
+        return [task.files.demonstrations] if task.files.demonstrations else []
+    usual = [f"{task.name}/{{language}}.jsonl", "{language}.jsonl"]
+    return [task.files.items, *usual] if task.files.items else usual
 
 
 def _content(folder: Path) -> str:

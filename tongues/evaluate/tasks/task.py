@@ -18,9 +18,17 @@ from tongues.recipe.base import RecipeSection, readable_name
 from tongues.recipe.loading import load_section
 from tongues.registry import Registry
 
-__all__ = ["NORMALISATIONS", "TASKS", "Normalisation", "Task", "TaskFile", "Wording", "load_task"]
+__all__ = [
+    "NORMALISATIONS",
+    "TASKS",
+    "Normalisation",
+    "PromptTemplate",
+    "Task",
+    "TaskFile",
+    "load_task",
+]
 
-Normalisation: TypeAlias = Literal["token", "character", "byte", "sum", "pmi"]
+Normalisation: TypeAlias = Literal["token", "character", "byte", "sum"]
 NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 
 Tables: TypeAlias = dict[str, dict[str, str]]
@@ -43,14 +51,14 @@ class InFiles(RecipeSection):
 
     @field_validator("items", "demonstrations")
     @classmethod
-    def _inside(cls, said: str | None) -> str | None:
-        if said is not None and (said.startswith("/") or said.count("{language}") != 1):
-            raise ValueError(f"`{said}` is no path inside a folder with `{{language}}` in it once")
-        return said
+    def _inside(cls, path: str | None) -> str | None:
+        if path is not None and (path.startswith("/") or path.count("{language}") != 1):
+            raise ValueError(f"`{path}` is not a path in a folder with `{{language}}` in it once")
+        return path
 
 
 class Translation(RecipeSection):
-    """What of a task's wording is another in a language."""
+    """The prompt, choices and words of a language, where they differ from the task's."""
 
     prompt: str | list[str] | None = None
     choices: str | list[str] | None = None
@@ -58,8 +66,8 @@ class Translation(RecipeSection):
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """How items are put to a model."""
+class PromptTemplate:
+    """The templates of prompts and choices, and the tables of words they use."""
 
     prompt: str | list[str]
     choices: str | list[str]
@@ -67,10 +75,9 @@ class Wording:
 
 
 class Task(RecipeSection):
-    """Items of several choices, of which the likeliest is the answer.
+    """Items of several choices, of which the one with the highest score is the answer.
 
-    `choices` are scored behind `prompt`; of a list of prompts, what the one choice tells is
-    scored behind each. All but name, prompt and choices may be left out.
+    `choices` are scored behind `prompt`; with a list of prompts, the one choice behind each.
     """
 
     name: str
@@ -87,7 +94,6 @@ class Task(RecipeSection):
     words: Tables = Field(default={})
     replace: dict[str, str] = Field(default={})  # regular expressions, in what has been filled in
     demonstrations_end: str = "\n\n"  # what ends each of them
-    unconditional: str = ""  # what a choice stands behind where it stands alone, for `pmi`
     normalisation: Normalisation = "token"
     translated: dict[str, Translation] = Field(default={})
 
@@ -111,8 +117,12 @@ class Task(RecipeSection):
     @model_validator(mode="after")
     def _fits_together(self) -> "Task":
         for translation in (None, *self.translated):
-            wording = self.wording(translation or "en", "translated")
-            lists = [x for x in (wording.prompt, wording.choices) if not isinstance(x, str)]
+            prompt_template = self.prompt_template(translation or "en", "translated")
+            lists = [
+                x
+                for x in (prompt_template.prompt, prompt_template.choices)
+                if not isinstance(x, str)
+            ]
             if len(lists) > 1:
                 raise ValueError("give several prompts or several choices, not both")
             for listed in lists:
@@ -121,26 +131,26 @@ class Task(RecipeSection):
                 if self.labels is not None and len(self.labels) != len(listed):
                     what = f"`labels` has {len(self.labels)} values for {len(listed)} choices"
                     raise ValueError(f"{what}; give one for each")
-            for texts in (wording.prompt, wording.choices):
+            for texts in (prompt_template.prompt, prompt_template.choices):
                 for template in [texts] if isinstance(texts, str) else texts:
-                    check_template(template, wording.words)
+                    check_template(template, prompt_template.words)
         for pattern in self.replace:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"`{pattern}` is no regular expression ({error})") from None
+                raise ValueError(f"`{pattern}` is not a regular expression ({error})") from None
         return self
 
-    def wording(self, language: str, templates: str = "english") -> Wording:
+    def prompt_template(self, language: str, templates: str = "english") -> PromptTemplate:
         """The prompt, choices and words of a language: the task's own, or `translated` ones."""
-        own = templates == "english" or language.partition("-")[0] == "en"
-        if not own and language not in self.translated:
+        english = templates == "english" or language.partition("-")[0] == "en"
+        if not english and language not in self.translated:
             there = ", ".join(f"`{tag}`" for tag in self.translated) or "none"
             what = f"has no templates in `{language}`; there are {there}"
             hint = "use the English ones, or add yours under `translated`"
             raise UserError(what, where=self.name, hint=hint)
-        other = Translation() if own else self.translated[language]
-        return Wording(
+        other = Translation() if english else self.translated[language]
+        return PromptTemplate(
             self.prompt if other.prompt is None else other.prompt,
             self.choices if other.choices is None else other.choices,
             {**self.words, **other.words},
@@ -186,6 +196,6 @@ def load_task(name: str | Path) -> Task:
     if str(name) in TASKS.names():
         return TASKS.find(str(name)).load()
     if path.suffix not in (".yaml", ".yml") and not path.is_file():
-        hint = f"{nearest(str(name), TASKS.names())}; your own is named by its file, such as"
+        hint = f"{nearest(str(name), TASKS.names())}; name your own by its file, such as"
         raise UserError(f"there is no task `{name}`", hint=f"{hint} `mine.yaml`")
     return TaskFile(path).load()

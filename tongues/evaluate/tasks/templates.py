@@ -1,7 +1,7 @@
-"""Templates: text with `{field}` in it, and what a field may go through on its way.
+"""Templates: text with `{field|filter|filter}` in it.
 
-`{field|filter|filter}`; a field inside another, or inside a list, is `{choices.text.0}`. A brace
-that is meant is written twice. The filters are those below and the tables of words of the task.
+A field inside another, or inside a list, is `{choices.text.0}`. A literal brace is written twice.
+The filters are those below and the tables of words of the task.
 """
 
 import re
@@ -12,15 +12,15 @@ from unicodedata import category
 
 from tongues.errors import nearest
 
-__all__ = ["Unfit", "Words", "check_template", "fill_all"]
+__all__ = ["InvalidRow", "Words", "check_template", "fill_all"]
 
 Words = Mapping[str, Mapping[str, str]]  # tables by name: what stands for what
 
 _PARTS = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
-class Unfit(Exception):
-    """A row that is no item: the reason, in words that can be counted, and what it is about."""
+class InvalidRow(Exception):
+    """A row that is not an item: the reason, in words that can be counted, and the sample."""
 
     def __init__(self, reason: str, about: str) -> None:
         super().__init__(reason)
@@ -28,7 +28,6 @@ class Unfit(Exception):
 
 
 def _open(text: str) -> str:
-    """Without the mark that ends a sentence, so that it continues."""
     text = text.strip()
     return text[:-1] if text and category(text[-1]).startswith("P") else text
 
@@ -44,13 +43,10 @@ _SPLITS = {"before": 0, "after": 2}  # which part of the text that a mark divide
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of a template: where it stands in a row, and its filters with their marks."""
-
     path: str
     filters: tuple[tuple[str, str], ...]
 
     def find(self, row: Mapping[str, Any]) -> Any:
-        """What stands in a row where the path leads."""
         value: Any = row
         for step in [self.path] if self.path in row else self.path.split("."):
             if isinstance(value, Mapping) and step in value:
@@ -58,29 +54,28 @@ class _Field:
             elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
                 value = value[int(step)]
             else:
-                raise Unfit("field missing", f"`{self.path}`")
+                raise InvalidRow("field missing", f"`{self.path}`")
         return value
 
     def text(self, value: Any, words: Words, blank: bool) -> str:
-        """A value as text, through the filters; blank: whether it may be."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
-            raise Unfit("field is no text", f"`{self.path}`")
+            raise InvalidRow("field is no text", f"`{self.path}`")
         for name, mark in self.filters:
             if name in words:
                 if value not in words[name]:
-                    raise Unfit("word unknown", f"`{self.path}`: `{value}`")
+                    raise InvalidRow("word unknown", f"`{self.path}`: `{value}`")
                 value = words[name][value]
             elif name in _SPLITS:
                 if mark not in value:
-                    raise Unfit("mark missing", f"`{self.path}` has no `{mark}`")
+                    raise InvalidRow("mark missing", f"`{self.path}` has no `{mark}`")
                 value = value.partition(mark)[_SPLITS[name]]
                 blank = True  # before or after a mark there may be nothing
             else:
                 value = _FILTERS[name](value)
         if not (blank or value.strip()):
-            raise Unfit("empty choice", f"`{self.path}`")
+            raise InvalidRow("empty choice", f"`{self.path}`")
         return value
 
 
@@ -94,7 +89,7 @@ def check_template(template: str, words: Words) -> None:
                 raise ValueError(f"`{name}` in `{template}` needs a mark, as in `{name} _`")
             if name not in (*_SPLITS, *_FILTERS, *words):
                 known = nearest(name, (*_FILTERS, *_SPLITS, *words))
-                raise ValueError(f"`{name}` in `{template}` is no filter and no table; {known}")
+                raise ValueError(f"`{name}` in `{template}` is not a filter or table; {known}")
 
 
 def fill_all(
@@ -102,7 +97,7 @@ def fill_all(
 ) -> list[str]:
     """Templates filled with a row's fields; of one alone, whose only field is a list, its elements.
 
-    Unfit where a field lacks, is no text, or is blank. blank: whether fields may be.
+    InvalidRow where a field is missing, not text, or blank. blank: whether fields may be.
     """
     if isinstance(templates, str):
         match list(_parts(templates)):
@@ -130,7 +125,7 @@ def _parts(template: str) -> Iterator[str | _Field]:
             raise ValueError(f"`{template}` has a brace without its other half")
         else:
             path, *filters = match[1].split("|")
-            named = (one.strip().partition(" ") for one in filters)
+            named = (each.strip().partition(" ") for each in filters)
             yield _Field(path.strip(), tuple((name, mark.strip()) for name, _, mark in named))
     if place < len(template):
         yield template[place:]

@@ -23,7 +23,6 @@ _COMPARED = {
     "character": "log-probability per character",
     "byte": "log-probability per byte",
     "sum": "log-probability",
-    "pmi": "pointwise mutual information with the prompt",
 }
 
 
@@ -219,9 +218,9 @@ def how(measure: Measure) -> str:
     scores = measure.scores
     if isinstance(scores, TextScores):
         return "In bits per byte, which compare between tokenizers."
-    draws = next(iter(next(iter(scores.accuracies.values())).values())).draws
-    shots = f"{scores.shots} demonstrations, drawn {draws} times"
-    shots = shots if scores.shots else "no demonstrations"
+    draws = next(iter(next(iter(scores.accuracies.values())).values())).fewshot_seeds
+    shots = f"{scores.num_fewshot} demonstrations, drawn {draws} times"
+    shots = shots if scores.num_fewshot else "no demonstrations"
     return f"In %; choices compared by {_COMPARED[scores.normalisation]}, {shots}."
 
 

@@ -44,7 +44,6 @@ def find_files(patterns: Iterable[str], where: str) -> list[Path]:
 
 
 def _text_files(directory: Path, where: str) -> Iterator[Path]:
-    """The text files below a directory, sorted by their paths."""
     try:
         entries = sorted(directory.iterdir())
     except OSError as error:
@@ -61,7 +60,6 @@ def _text_files(directory: Path, where: str) -> Iterator[Path]:
 
 
 def _nearest_file(path: Path) -> str:
-    """What to try instead of a path or glob that leads nowhere."""
     folder = path.parent
     while glob.has_magic(str(folder)):
         folder = folder.parent

@@ -112,6 +112,5 @@ def _rows(part: "IterableDataset", settings: Hub, where: str) -> Iterator[dict[s
 
 
 def _sentence(error: Exception) -> str:
-    """The first line of what a library says."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -55,7 +55,6 @@ def read_parquet(path: Path, lang: str, columns: Columns, state: State) -> Itera
 
 @contextmanager
 def _damage_told() -> Iterator[None]:
-    """Raise Broken for all that Arrow raises on damaged files."""
     import pyarrow as pa
 
     try:

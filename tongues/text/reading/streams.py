@@ -18,8 +18,6 @@ _HEAD = 1000  # bytes kept of a line that is too long
 
 
 class _Unpacker(Protocol):
-    """What zlib and zstandard share: it takes apart one gzip member or one zstd frame."""
-
     @property
     def eof(self) -> bool: ...
     @property

@@ -70,7 +70,6 @@ def load_benchmarks(paths: Sequence[Path]) -> Benchmarks:
 
 
 def _items(path: Path) -> Iterator[list[str]]:
-    """The strings of each line, in the form that documents are compared in."""
     where = path_text(path)
     kind = path.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
     if kind not in ("jsonl", "txt"):

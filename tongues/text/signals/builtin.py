@@ -20,10 +20,7 @@ _REPEATS, _SIGNS, _LANGUAGE = "repetitive", "symbols, digits", "language or scri
 
 
 class _Near(Signal):
-    """MinHash signatures and the keys of their bands, from which clusters are found."""
-
     def columns(self, batch: Batch) -> dict[str, "pa.Array"]:
-        """A row of bytes, and a number for each band."""
         import pyarrow as pa
 
         near = batch.near
@@ -50,12 +47,10 @@ def _measured(
     rule: Rule | None = None,
     axis: SignalAxis | None = None,
 ) -> Signal:
-    """A signal that `character_signals` measures."""
     return Signal(name, summary, lambda batch: batch.characters[name], dtype, rule, axis)
 
 
 def _far_out(reason: str, sentence: str, order: int, group: str) -> Rule:
-    """A rule against what 995 in 1000 documents of the language are below."""
     return Rule(reason, sentence, default="p99.5", order=order, group=group)
 
 

@@ -86,7 +86,6 @@ def character_signals(texts: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _count(classes: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How often each text has each class of characters, for the classes that are there."""
     present = np.flatnonzero(np.bincount(classes, minlength=1))
     place = np.zeros(present[-1] + 1 if len(present) else 1, dtype=np.int64)
     place[present] = np.arange(len(present))
@@ -96,7 +95,6 @@ def _count(classes: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _scripts(counts: np.ndarray, scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The script of most letters of each text, and its share; columns are classes of letters."""
     names = sorted({*scripts, "Jpan"} - _NO_SCRIPT)
     letters = np.stack([counts[:, scripts == name].sum(axis=1) for name in names], axis=1)
     parts = [names.index(name) for name in _JAPANESE if name in names]
@@ -129,5 +127,4 @@ def _lines(texts: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """The quotient as float32; 0 of nothing is 0."""
     return (part / np.maximum(whole, 1)).astype(np.float32)

@@ -129,7 +129,6 @@ def segments(text: str) -> Iterator[bytes]:
 
 @lru_cache(maxsize=4096)
 def _family(tag: str) -> str:
-    """The macrolanguage of a tag's language, or the language itself."""
     language = Language.get(standardize_tag(tag, macro=True)).language or UNKNOWN
     return MACROLANGUAGES.get(language, language)
 
@@ -199,7 +198,6 @@ def _scores(model: _ByteModel, ngrams: np.ndarray) -> np.ndarray:
 
 
 def _counted(ngrams: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The different n-grams of each row, and the damped count of each."""
     ngrams.sort(axis=1)
     count, width = ngrams.shape
     new = np.ones(ngrams.shape, bool)
@@ -217,7 +215,6 @@ def _counted(ngrams: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 @cache
 def _py3langid() -> Identifier:
-    """py3langid's model, read by an automaton in lockstep; the same labels and probabilities."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # slow to import and to load
 
     theirs = LanguageIdentifier.from_model_file(MODEL_FILE)

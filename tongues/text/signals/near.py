@@ -60,7 +60,6 @@ def near_signals(units: Units) -> Near:
 def _distinct(
     shingles: np.ndarray, owners: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each shingle of each text once, its text, and the share of each text's that went."""
     keyed = (owners.astype(np.uint64) << _HASH_BITS) | (shingles >> (np.uint64(64) - _HASH_BITS))
     keyed.sort()
     new = np.ones(len(keyed), dtype=bool)
@@ -73,7 +72,6 @@ def _distinct(
 
 
 def _signatures(shingles: np.ndarray, owners: np.ndarray, texts: int) -> np.ndarray:
-    """The low half of the smallest hash of each part of each text."""
     smallest = np.full(texts * SIGNATURE, _EMPTY)
     steps = np.arange(2 * SIGNATURE, dtype=np.uint64) * _STEP
     for turn, step in enumerate(steps):

@@ -145,7 +145,6 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @cache
 def _powers() -> tuple[np.ndarray, np.ndarray]:
-    """The powers of the hash's base for the places of a block, and their inverses (mod 2^64)."""
     bases = (_BASE, pow(_BASE, -1, 2**64))
     powers, inverses = (np.multiply.accumulate(np.full(_BLOCK, b, np.uint64)) for b in bases)
     return powers, inverses

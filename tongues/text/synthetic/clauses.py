@@ -25,7 +25,6 @@ _AUXILIARIES = np.array([Particle.DID, -1, Particle.WILL])
 
 
 def _falling(words: range) -> np.ndarray:
-    """A table in which the earlier words stand more often."""
     return np.repeat(np.array(words), 1 + 2 * len(words) // (1 + np.arange(len(words))))
 
 
@@ -34,17 +33,13 @@ _ADVERBS = _falling(range(f.ADVERB.stems))
 
 
 class _Dice:
-    """Chance, thrown for so many rows at once."""
-
     def __init__(self, rng: np.random.Generator, rows: int) -> None:
         self._rng, self._rows = rng, rows
 
     def chance(self, share: float | np.ndarray) -> np.ndarray:
-        """True in so large a share of the rows."""
         return self._throw() < share
 
     def pick(self, table: np.ndarray, *rows: np.ndarray) -> np.ndarray:
-        """One entry of the table's last axis for every row."""
         return table[(*rows, (self._throw() * table.shape[-1]).astype(np.intp))]
 
     def _throw(self) -> np.ndarray:
@@ -53,8 +48,6 @@ class _Dice:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What lasts throughout a document, one row per clause."""
-
     topic: np.ndarray
     tense: np.ndarray
     cast: np.ndarray  # the names it is about
@@ -64,8 +57,6 @@ class _Scene:
 
 @dataclass(frozen=True, slots=True)
 class _Party:
-    """Who or what takes part in each clause."""
-
     noun: np.ndarray
     name: np.ndarray
     named: np.ndarray  # called by the name, else by the noun
@@ -165,15 +156,12 @@ def _fill_clauses(
 
 
 class _Teller:
-    """Writes forms into the slots of all clauses at once."""
-
     def __init__(self, world: World, dice: _Dice, scene: _Scene) -> None:
         self.world, self.dice, self.scene = world, dice, scene
         self.rows = np.arange(len(scene.topic))
         self.slots = np.zeros((len(self.rows), len(Slot)), dtype=np.int32)
 
     def find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Nouns of the classes `wanted`, from the document or its topic, and if it is known."""
         dice = self.dice
         prop = dice.chance(0.55)
         old = dice.pick(self.scene.props, self.rows, wanted)
@@ -181,13 +169,11 @@ class _Teller:
         return np.where(prop, old, new), dice.chance(np.where(prop, 0.85, 0.2))
 
     def tell(self, slot: int, where: np.ndarray, forms: np.ndarray) -> None:
-        """Put forms into one slot of the rows `where`."""
         np.copyto(self.slots[:, slot], forms, where=where, casting="same_kind")
 
     def tell_noun(
         self, slots: tuple[int, int, int], where: np.ndarray, party: _Party, case: Case
     ) -> None:
-        """Put a party into the slots of article, adjective and head."""
         world, dice = self.world, self.dice
         article, adjective, head = slots
         plain = where & ~party.named
@@ -205,7 +191,6 @@ class _Teller:
     def tell_phrase(
         self, first: Slot, where: np.ndarray, party: _Party, case: Case, owner: np.ndarray
     ) -> None:
-        """Put a party, perhaps counted or owned, into the six slots from `first` on."""
         dice = self.dice
         self.tell_noun((first, first + 2, first + 3), where, party, case)
         plain = where & ~party.named
@@ -273,7 +258,6 @@ def stem_counts(world: World) -> np.ndarray:
 def _set_scenes(
     world: World, rng: np.random.Generator, document: np.ndarray, late: np.ndarray
 ) -> _Scene:
-    """Give every document its topic, cast, places, props and tense, spread over its clauses."""
     count = DOCUMENTS_PER_BLOCK
     topic = rng.integers(TOPICS, size=count)
     neighbour = (topic + rng.choice([-1, 1], count)) % TOPICS

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, product
-from typing import ClassVar
 
 import numpy as np
 
@@ -59,18 +58,6 @@ class Language:
     orders: tuple[bool, ...]
     markings: tuple[bool, ...]
     genders: tuple[int, ...]
-
-    FEATURES: ClassVar[tuple[str, ...]] = (
-        *(f"order: {name}" for name in ORDERS),
-        *(f"marking: {name}" for name in MARKINGS),
-        *(f"script: {script.name}" for script in SCRIPTS),
-    )
-
-    @cached_property
-    def features(self) -> np.ndarray:
-        """What kind of language this is: a 0 or 1 for each of `FEATURES`."""
-        scripts = [script.name == self.script for script in SCRIPTS]
-        return np.array([*self.orders, *self.markings, *scripts], dtype=float)
 
     @cached_property
     def forms(self) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tongues.errors import UserError
-from tongues.evaluate.tasks import Exam, load_task, set_exam
+from tongues.evaluate.tasks import FewShotTask, load_task, read_fewshot_task
 
 
 def write(file: Path, count: int, language: str) -> None:
@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def exam(folder: Path, language: str = "sw", **named: Any) -> Exam:
-    return set_exam(load_task("xcopa"), language, folder, **named)
+def fewshot(folder: Path, language: str = "sw", **named: Any) -> FewShotTask:
+    return read_fewshot_task(load_task("xcopa"), language, folder, **named)
 
 
 def ids(items: Any) -> list[str]:
@@ -39,30 +39,30 @@ def ids(items: Any) -> list[str]:
 def test_the_first_shuffled_items_are_those_of_every_language_and_of_more_items(
     folder: Path,
 ) -> None:
-    some = exam(folder, most=10)
-    assert ids(some.items) == ids(exam(folder, "en", most=10).items)
-    assert ids(exam(folder, most=20).items)[:10] == ids(some.items)
+    some = fewshot(folder, limit=10)
+    assert ids(some.items) == ids(fewshot(folder, "en", limit=10).items)
+    assert ids(fewshot(folder, limit=20).items)[:10] == ids(some.items)
     assert ids(some.items) != sorted(ids(some.items), key=int)
-    assert ids(exam(folder, most=10, seed=1).items) != ids(some.items)
+    assert ids(fewshot(folder, limit=10, seed=1).items) != ids(some.items)
     assert some.demonstrations == ((),)
 
 
 def test_demonstrations_taken_from_the_items_are_never_scored(folder: Path) -> None:
-    asked = exam(folder, shots=3, draws=4, demonstrations_language="en")
+    asked = fewshot(folder, num_fewshot=3, fewshot_seeds=4, fewshot_language="en")
     assert len(asked.items) == 40 - 3 * 4
     assert [len(draw) for draw in asked.demonstrations] == [3] * 4
     assert len({tuple(ids(draw)) for draw in asked.demonstrations}) == 4
     assert not set(ids(asked.items)) & {i for draw in asked.demonstrations for i in ids(draw)}
     assert all(item.prompts[0].startswith("en") for item in asked.demonstrations[0])
     assert all(item.prompts[0].startswith("sw") for item in asked.items)
-    own = exam(folder, shots=3, draws=4)
+    own = fewshot(folder, num_fewshot=3, fewshot_seeds=4)
     assert [ids(draw) for draw in own.demonstrations] == [ids(d) for d in asked.demonstrations]
     assert own.demonstrations[0][0].prompts[0].startswith("sw")
 
 
 def test_demonstrations_that_lie_apart_leave_every_item(folder: Path) -> None:
     write(folder / "xcopa_val/en.jsonl", 12, "val")
-    asked = exam(folder, shots=8, draws=2, demonstrations_language="en")
+    asked = fewshot(folder, num_fewshot=8, fewshot_seeds=2, fewshot_language="en")
     assert len(asked.items) == 40
     assert all(item.prompts[0].startswith("val") for item in asked.demonstrations[1])
     assert asked.sources == (
@@ -73,23 +73,25 @@ def test_demonstrations_that_lie_apart_leave_every_item(folder: Path) -> None:
 
 def test_too_few_demonstrations_are_an_error(folder: Path) -> None:
     write(folder / "xcopa_val/en.jsonl", 5, "val")
-    with pytest.raises(UserError, match="8 demonstrations are asked for and there are 5"):
-        exam(folder, shots=8, demonstrations_language="en")
+    with pytest.raises(UserError, match="8 demonstrations are needed, there are 5"):
+        fewshot(folder, num_fewshot=8, fewshot_language="en")
     with pytest.raises(UserError, match="40 items, of which 8 × 5 would be demonstrations"):
-        exam(folder, shots=8, draws=5)
+        fewshot(folder, num_fewshot=8, fewshot_seeds=5)
 
 
 def test_a_single_file_has_no_demonstrations_in_another_language(folder: Path) -> None:
     file = folder / "xcopa/sw.jsonl"
-    assert len(exam(file, shots=2).items) == 38
+    assert len(fewshot(file, num_fewshot=2).items) == 38
     with pytest.raises(UserError, match="has no demonstrations in `en`"):
-        exam(file, shots=2, demonstrations_language="en")
+        fewshot(file, num_fewshot=2, fewshot_language="en")
 
 
 def test_an_exam_is_known_by_what_is_asked(folder: Path) -> None:
-    asked = exam(folder, shots=2, draws=2)
-    prints = {asked.fingerprint(0), asked.fingerprint(1), exam(folder).fingerprint(0)}
-    prints.add(exam(folder, shots=2, draws=2, seed=3).fingerprint(0))
-    prints.add(exam(folder, shots=2, draws=2, templates="translated").fingerprint(0))
+    asked = fewshot(folder, num_fewshot=2, fewshot_seeds=2)
+    prints = {asked.fingerprint(0), asked.fingerprint(1), fewshot(folder).fingerprint(0)}
+    prints.add(fewshot(folder, num_fewshot=2, fewshot_seeds=2, seed=3).fingerprint(0))
+    prints.add(
+        fewshot(folder, num_fewshot=2, fewshot_seeds=2, templates="translated").fingerprint(0)
+    )
     assert len(prints) == 5
-    assert exam(folder, shots=2, draws=2).fingerprint(1) == asked.fingerprint(1)
+    assert fewshot(folder, num_fewshot=2, fewshot_seeds=2).fingerprint(1) == asked.fingerprint(1)

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 
 from tongues.cli.main import command
 from tongues.errors import UserError
-from tongues.evaluate.conduct import Suite, Unit, keep_unit, read_unit, score_apart, score_share
 from tongues.evaluate.losses import Policy
+from tongues.evaluate.runner import (
+    EvalSpec,
+    Unit,
+    read_unit,
+    score_in_ranks,
+    score_share,
+    write_unit,
+)
 from tongues.evaluate.tasks import ItemFault
 from tongues.evaluate.tasks.score import Answers
 from tongues.launch import Local, Options
@@ -56,11 +63,11 @@ def units(place: Path, name: str) -> dict[str, Any]:
     return kept
 
 
-def asked_of(languages: tuple[str, ...]) -> Suite:
+def asked_of(languages: tuple[str, ...]) -> EvalSpec:
     documents = {
         lang: [Document("1", lang, f"the end of {lang}", "1", "here")] for lang in languages
     }
-    return Suite(texts={"texts": documents}, policy=Policy(None, None))
+    return EvalSpec(texts={"texts": documents}, policy=Policy(None, None))
 
 
 def test_ranks_leave_the_units_of_one_process(place: Path, ask: Callable[..., Result]) -> None:
@@ -86,8 +93,8 @@ def test_each_unit_is_scored_by_one_rank(place: Path) -> None:
 def test_what_a_rank_cannot_score_is_left_to_the_whole(place: Path) -> None:
     told: list[str] = []
     launcher, folder = Local(Options(2)), place / "evaluations" / "wide"
-    asked = Suite(texts=asked_of(LANGUAGES).texts, policy=Policy(97, None))
-    score_apart(MODELS, asked, place, folder, ranks=2, launcher=launcher, tell=told.append)
+    asked = EvalSpec(texts=asked_of(LANGUAGES).texts, policy=Policy(97, None))
+    score_in_ranks(MODELS, asked, place, folder, ranks=2, launcher=launcher, tell=told.append)
     assert len(told) == 4 and all("longer than" in line for line in told)
     assert not units(place, "wide")
 
@@ -103,13 +110,13 @@ ANSWERS = Answers((), (ItemFault("here", "line 1", "not JSON", "{"),))
 
 
 def test_what_is_kept_is_read_again_and_only_as_it_was_made(tmp_path: Path) -> None:
-    keep_unit(tmp_path, UNIT, "one", ANSWERS)
+    write_unit(tmp_path, UNIT, "one", ANSWERS)
     assert read_unit(tmp_path, UNIT, "one") == ANSWERS
     assert read_unit(tmp_path, UNIT, "other") is None
 
 
 def test_a_damaged_unit_is_done_again(tmp_path: Path) -> None:
-    keep_unit(tmp_path, UNIT, "one", ANSWERS)
+    write_unit(tmp_path, UNIT, "one", ANSWERS)
     UNIT.path(tmp_path).write_text('{"fingerprint": "on')
     assert read_unit(tmp_path, UNIT, "one") is None
 

@@ -1,0 +1,153 @@
+"""A task as models get it: shuffled items, and demonstrations that all models share."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tongues.errors import UserError
+from tongues.evaluate.tasks.items import (
+    Item,
+    ItemFault,
+    OnError,
+    find_items,
+    find_languages,
+    languages_in,
+    read_items,
+)
+from tongues.evaluate.tasks.task import TASKS, Task, load_task
+from tongues.files import fingerprint
+from tongues.randomness import derive_seed
+
+__all__ = ["FewShotTask", "is_task", "merge_tasks", "read_fewshot_task", "read_fewshot_tasks"]
+
+
+@dataclass(frozen=True, slots=True)
+class FewShotTask:
+    """The items of a task in a language, and the demonstrations before them."""
+
+    task: Task
+    language: str
+    items: tuple[Item, ...]
+    demonstrations: tuple[tuple[Item, ...], ...]  # of each draw; one empty draw for zero-shot
+    sources: tuple[str, ...]  # of the items, and of the demonstrations where there are any
+    faults: tuple[ItemFault, ...]  # rows that are not items
+
+    def fingerprint(self, draw: int) -> str:
+        """Changes with anything that a model's answers in a draw depend on."""
+        form = [self.task.separator, self.task.demonstrations_end]
+        items = [asdict(item) for item in (*self.items, *self.demonstrations[draw])]
+        return fingerprint([form, len(self.items), items])
+
+
+def is_task(name: str) -> bool:
+    """Whether it is the name of a registered task, or a task's file."""
+    return name in TASKS.names() or name.endswith((".yaml", ".yml"))
+
+
+def read_fewshot_tasks(
+    name: str, languages: Sequence[str] | None, where: str | Sequence[str], **how: Any
+) -> dict[str, FewShotTask]:
+    """A task by language.
+
+    languages: None for all that `where` has. where: a place as `read_fewshot_task` takes it, or
+    several folders. how: as `read_fewshot_task` takes.
+    """
+    task = load_task(name)
+    places = [where] if isinstance(where, str) else list(dict.fromkeys(where))
+    place_of: dict[str, str] = {}
+    several = places if len(places) > 1 else []
+    if file := next((place for place in several if Path(place).is_file()), None):
+        what = f"is one file; which languages of `{task.name}` it holds is unknown"
+        raise UserError(what, where=file, hint="name it alone, or name folders")
+    named = any(languages_in(task, place, named=True) for place in several)
+    for place in several:  # files without the task's name count where there are no others
+        for lang in languages_in(task, place, named=named):
+            if lang in place_of:
+                what = f"has items of `{task.name}` in `{lang}`, as has `{place_of[lang]}`"
+                raise UserError(what, where=place, hint="name one of the two")
+            place_of[lang] = place
+    if len(places) == 1:
+        there = find_languages(task, places[0]) or languages or ()
+        place_of = dict.fromkeys(there, places[0])
+        if not place_of:
+            hint = "name them, such as `--languages fr`"
+            raise UserError("in which languages?", where=task.name, hint=hint)
+    for lang in languages or ():
+        if lang not in place_of:
+            what = f"has no items of `{task.name}` in `{lang}`"
+            raise UserError(what, where=", ".join(places), hint=f"there are {', '.join(place_of)}")
+    if not place_of:
+        what = f"have no items of `{task.name}` in any language"
+        hint = f"`{task.name}/sw.jsonl` would be one"
+        raise UserError(what, where=", ".join(places), hint=hint)
+    wanted = languages or sorted(place_of)
+    return {lang: read_fewshot_task(task, lang, place_of[lang], **how) for lang in wanted}
+
+
+def merge_tasks(
+    tasks: Mapping[str, Mapping[str, FewShotTask]], more: Mapping[str, FewShotTask]
+) -> dict[str, dict[str, FewShotTask]]:
+    """Tasks by name and language with more of one; two tasks of one name are a UserError."""
+    task = next(iter(more.values())).task
+    there = tasks.get(task.name, {})
+    if any(fewshot.task != task for fewshot in there.values()):
+        raise UserError("two tasks have this name", where=task.name, hint="rename one of them")
+    return {name: dict(by) for name, by in tasks.items()} | {task.name: {**there, **more}}
+
+
+def read_fewshot_task(
+    task: Task,
+    language: str,
+    where: Path | str,
+    *,
+    limit: int | None = None,
+    num_fewshot: int = 0,
+    fewshot_seeds: int = 1,
+    fewshot_language: str | None = None,
+    templates: str = "english",
+    seed: int = 0,
+    on_error: OnError = "skip",
+) -> FewShotTask:
+    """Read a task's items and draw its demonstrations.
+
+    Items and demonstrations follow from the seed and their ids: they are the same in every
+    language of parallel data, and the same for every model. Where the task names no demonstrations,
+    they are taken from the items, which are then not scored in any draw.
+
+    limit: items, the first of the shuffled ones. fewshot_seeds: how often the demonstrations are
+    drawn. fewshot_language: None for the items' own. The rest: as `read_items`.
+    """
+    read = read_items(task, language, where, templates=templates, on_error=on_error)
+    order = _shuffled(read.items, seed, task.name)
+    if not num_fewshot:
+        items = tuple(order[:limit])
+        return FewShotTask(task, language, items, ((),), (read.source,), read.faults)
+    shown = fewshot_language or language
+    if shown != language and Path(where).is_file():
+        what = f"is one file, which has no demonstrations in `{shown}`"
+        raise UserError(what, where=str(where), hint="name the folder that holds both")
+    separate = find_items(task, shown, where, "demonstrations") is not None
+    part = "demonstrations" if separate else "items"
+    other = read_items(task, shown, where, part=part, templates=templates, on_error=on_error)
+    reserved = set() if separate else {item.id for item in order[-num_fewshot * fewshot_seeds :]}
+    items = tuple(item for item in order if item.id not in reserved)[:limit]
+    if not items:
+        what = f"has {len(order)} items, of which {num_fewshot} × {fewshot_seeds} would be "
+        hint = "use fewer, or put demonstrations in files of their own (`files.demonstrations`)"
+        raise UserError(f"{what}demonstrations", where=f"{task.name} in {language}", hint=hint)
+    scored = set() if separate else {item.id for item in items}
+    pool = [item for item in other.items if item.id not in scored]
+    if len(pool) < num_fewshot:
+        what = f"{num_fewshot} demonstrations are needed, there are {len(pool)}"
+        raise UserError(what, where=task.name, hint="lower `--num-fewshot`, or `--limit`")
+    drawn = tuple(
+        tuple(_shuffled(pool, seed, task.name, "demonstrations", draw)[:num_fewshot])
+        for draw in range(fewshot_seeds)
+    )
+    faults = read.faults if other.source == read.source else (*read.faults, *other.faults)
+    return FewShotTask(task, language, items, drawn, (read.source, other.source), faults)
+
+
+def _shuffled(items: Collection[Item], seed: int, *names: str | int) -> list[Item]:
+    return sorted(items, key=lambda item: (derive_seed(seed, *names, item.id), item.id))
