@@ -78,7 +78,7 @@ def read_fewshot_tasks(
             what = f"has no items of `{task.name}` in `{lang}`"
             raise UserError(what, where=", ".join(places), hint=f"there are {', '.join(place_of)}")
     if not place_of:
-        what = f"have no items of `{task.name}` in any language"
+        what = f"hold no items of `{task.name}` in any language"
         hint = f"`{task.name}/sw.jsonl` would be one"
         raise UserError(what, where=", ".join(places), hint=hint)
     wanted = languages or sorted(place_of)
