@@ -11,8 +11,8 @@ from tests.experts.ensemble.making import score
 from tests.models.families import tiny
 from tongues.errors import UserError
 from tongues.evaluate.rows import (
-    LogProbs,
     Row,
+    RowScores,
     common_beginnings,
     expert_weights,
     families_of,
@@ -31,16 +31,16 @@ FAMILIES = ["llama", "qwen2", "gemma2", "gemma3", "gpt-neox", "xglm", "gpt2"]
 WAYS = ["tfidf", "tfidf:1", "tfidf:2", "language", "text", "posterior", "uniform"]
 
 
-def plain(model: PreTrainedModel, row: Row) -> LogProbs:
+def plain(model: PreTrainedModel, row: Row) -> RowScores:
     """Each scored token by the model alone, the row alone."""
     with torch.no_grad():
         logs = model(input_ids=torch.tensor(row.tokens)[None, :-1]).logits[0].log_softmax(1)
     gold = torch.tensor(row.tokens)[1:, None]
     best = (logs.argmax(1) == gold[:, 0])[row.start - 1 :]
-    return LogProbs(logs.gather(1, gold)[row.start - 1 :, 0].numpy(), best.numpy())
+    return RowScores(logs.gather(1, gold)[row.start - 1 :, 0].numpy(), best.numpy())
 
 
-def same(found: list[LogProbs], expected: list[LogProbs]) -> None:
+def same(found: list[RowScores], expected: list[RowScores]) -> None:
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.log_probs, other.log_probs, atol=1e-5)
         np.testing.assert_array_equal(one.greedy, other.greedy)

@@ -24,8 +24,8 @@ from tongues.experts.ensemble.model import Model
 from tongues.models.scorer import BatchScorer, Prefix, probed_scorer
 
 __all__ = [
-    "LogProbs",
     "Row",
+    "RowScores",
     "TokenLosses",
     "each_expert",
     "expert_weights",
@@ -60,7 +60,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LogProbs:
+class RowScores:
     """The scored tokens of a row under a model [T], or under several experts [T, k]."""
 
     log_probs: np.ndarray
@@ -143,7 +143,7 @@ def each_expert(
     weights: Sequence[np.ndarray] | None,
     *,
     tell: Callable[[str], None] = lambda line: None,
-) -> tuple[list[LogProbs], float]:
+) -> tuple[list[RowScores], float]:
     """Each row's scored tokens under every expert [scored, k].
 
     And the processor time in seconds of a token and expert. weights: [scored, k] of each row; an
@@ -152,7 +152,7 @@ def each_expert(
     """
     ensemble = model.ensemble
     shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
-    results = [LogProbs(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
+    results = [RowScores(np.full(of, -np.inf), np.zeros(of, dtype=bool)) for of in shapes]
     seconds, read = 0.0, 0
     for expert, name in enumerate(ensemble.lineage.names):
         counts = [count for count, _ in shapes]
@@ -182,12 +182,12 @@ def each_expert(
 @torch.inference_mode()
 def score_tokens(
     model: PreTrainedModel, rows: Sequence[Row], done: Callable[[int], None] = lambda rows: None
-) -> list[LogProbs]:
+) -> list[RowScores]:
     """The tokens of each row from `start` on, in float64; done: receives the number of rows read.
 
     No row may be longer than the context.
     """
-    results = [LogProbs(np.empty(0), np.empty(0, dtype=bool))] * len(rows)
+    results = [RowScores(np.empty(0), np.empty(0, dtype=bool))] * len(rows)
     scored = [number for number, row in enumerate(rows) if row.start < len(row.tokens)]
     if not scored:
         return results
@@ -244,7 +244,7 @@ def _remember(scorer: BatchScorer, prefix: Prefix, beginnings: Sequence[np.ndarr
 
 def _finish(
     scorer: BatchScorer, rows: Sequence[Row], behind: Sequence[tuple[int, int]], prefix: Prefix
-) -> Iterator[tuple[list[int], Iterator[LogProbs]]]:
+) -> Iterator[tuple[list[int], Iterator[RowScores]]]:
     def length(member: tuple[int, int]) -> int:
         return len(rows[member[0]].tokens) - 1 - prefix.length
 
@@ -263,7 +263,7 @@ def _finish(
         ends = zip(bounds, likely.double().cpu().numpy(), best.cpu().numpy(), strict=True)
         yield (
             [number for number, _ in some],
-            (LogProbs(own[start:stop], of[start:stop]) for (start, stop), own, of in ends),
+            (RowScores(own[start:stop], of[start:stop]) for (start, stop), own, of in ends),
         )
 
 
