@@ -152,7 +152,6 @@ def _cell(tag: str, cell: Cell, left: bool) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    """A figure with its caption, and its files to take away."""
     panels = "".join('<div class="panel"></div>' for _ in figure.panels)
     path = f"figures/{figure.name}"
     image = f'<img src="{path}.svg" alt="{escape(figure.title)}">'
@@ -176,7 +175,6 @@ def _file(name: str) -> str:
 
 @cache
 def _library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, which loads nothing."""
     import vl_convert
 
     library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

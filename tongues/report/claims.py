@@ -293,7 +293,6 @@ def _change(later: str, earlier: str) -> _Measure:
 
 
 def _steps(findings: Findings) -> Iterator[tuple[RunCurves, float]]:
-    """Final losses on base languages less those with the next smaller share of replay."""
     runs = _on_base(findings)
     for run, lang, losses in runs:
         less = [

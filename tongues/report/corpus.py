@@ -93,7 +93,6 @@ def about_languages(summary: CorpusSummary, clauses: Mapping[str, str]) -> dict[
 
 
 def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasures]) -> b.Page:
-    """Most important first, then every language by itself."""
     languages = summary["languages"]
     abouts = languages.values()
     read, kept = (
@@ -175,7 +174,6 @@ def _size(count: int) -> b.Cell:
 
 
 def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
-    """What each step dropped of a language, samples, its sources and what could not be read."""
     read, faults = about["read"], faults_by_reason(about)
     lines = []
     for what, counts in (
@@ -228,7 +226,6 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
 
 
 def _rule(why: str, about: LanguageSummary) -> str:
-    """Why a document is dropped, with the value it did not meet in this language."""
     signal = next((each for each in SIGNALS if each.rule and each.rule.reason == why), None)
     if signal is None or signal.rule is None:  # of a package that is not installed, perhaps
         return "read after the most that the recipe wants was there" if why == LIMIT else why
@@ -244,7 +241,6 @@ def corpus_figures(summary: CorpusSummary) -> list[b.Figure]:
 
 
 def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    """Of what was read of each language, the share that went, by reason."""
     groups = {x.rule.reason: x.rule.group or x.rule.reason for x in SIGNALS if x.rule}
     groups |= {LIMIT: "limit"}
     rows: list[Row] = [
@@ -277,7 +273,6 @@ def _dropped(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
 
 
 def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
-    """What the documents of each language were identified as, and the bytes of those kept."""
     documents = {
         lang: {x: share(n, sum(about["labels"].values())) for x, n in about["labels"].items()}
         for lang, about in languages.items()

@@ -105,7 +105,6 @@ def _sure(pilot: PilotState) -> float:
 
 
 def _doubts(held: Sequence[Held]) -> list[str]:
-    """What is said first where the laws failed already: at 95 % for all of them together."""
     outside = [one for one in held if one.rank < 0.05 / len(held)]
     if not outside:
         return []

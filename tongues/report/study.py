@@ -187,7 +187,6 @@ def _lead(findings: Findings) -> list[Block]:
 
 
 def _cards(findings: Findings) -> list[b.Card]:
-    """Up to four numbers that say most: saved on the nearest and furthest target, forgotten."""
 
     def card(of: Estimate, what: str, unit: str = "") -> b.Card:
         below = "one pair, no interval" if of.low is None else f"n\u00a0=\u00a0{of.n}"
@@ -236,7 +235,6 @@ def claim_tables(claims: Sequence[Claim], targets: Sequence[str]) -> list[Block]
 
 
 def _claim_cell(claim: Claim, part: ClaimPart) -> Cell:
-    """A number to as many decimals as its size asks for, its interval, verdict and reason."""
     size, of = abs(part.value.value), part.value
     shares = claim.unit in ("%", "points")
     show = fixed((1 if size < 10 else 0) if shares else (3 if size < 0.1 else 2))
@@ -270,7 +268,6 @@ def _setting(value: Any) -> str:
 
 
 def _runs(findings: Findings) -> Section:
-    """Every run, with its final loss on each language."""
     langs = list(dict.fromkeys(lang for run in findings.runs for lang in run.curves))
     order = {strategy: i for i, strategy in enumerate(("source", "scratch", "cpt"))}
     rows: list[dict[str, Entry]] = []
@@ -303,7 +300,6 @@ def _runs(findings: Findings) -> Section:
 
 
 def _numbers(known: Findings, tested: Sequence[Claim]) -> dict[str, Any]:
-    """The findings as plain JSON values."""
     numbers = {
         "advice": advice(known),
         "outcomes": [outcome.to_json() for outcome in known.outcomes],

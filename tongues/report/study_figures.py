@@ -32,7 +32,6 @@ def figures(findings: Findings) -> list[Figure]:
 
 
 def _overview(findings: Findings) -> Figure | None:
-    """Tokens saved, and how much worse the base languages became, per target with intervals."""
     saved: list[Row] = []
     forgotten: list[Row] = []
     for o in findings.outcomes:
@@ -109,7 +108,6 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
 
 
 def _by_compute(findings: Findings) -> Figure | None:
-    """Every run of both strategies on log-log axes, and their envelopes."""
     plain = [o for o in findings.outcomes if not o.replay]
     rows = [row for o in plain for run in o.runs for row in evaluations(run)]
     if not rows:
@@ -143,7 +141,6 @@ def _by_compute(findings: Findings) -> Figure | None:
 
 
 def _through_training(findings: Findings) -> Figure | None:
-    """The compute saved at equal loss and the data transferred, as the twin trains on."""
     pairs = [pair for outcome in findings.plain if outcome.saved for pair in outcome.pairs]
     rows: list[Row] = [
         {"target": pair.cpt.target, "run": pair.cpt.name, "shape": pair.cpt.shape}
@@ -189,7 +186,6 @@ def _through_training(findings: Findings) -> Figure | None:
 
 
 def _forgetting(findings: Findings) -> Figure | None:
-    """The losses through CPT of one size by share of replay, a panel for each language."""
     shown = _one_size_of_cpt(findings)
     if not shown:
         return None

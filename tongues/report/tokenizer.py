@@ -106,7 +106,6 @@ def write_tokenizer_report(
 
 
 def _ranking(measures: Sequence[TokenizerMeasures]) -> list[str]:
-    """Of each language the tokenizer that needs the fewest tokens, and how many others need."""
     sentences = []
     for lang in measures[0].languages:
         ratios = {each.name: each.languages[lang].bytes_per_token for each in measures}
@@ -143,7 +142,6 @@ def spelling(measures: TokenizerMeasures) -> dict[str, str]:
 
 
 def _advice(measures: TokenizerMeasures, lang: str) -> str:
-    """Whether to extend it for a language, in a few words; nothing where that was not tried."""
     advice = measures.advice.get(lang)
     if advice is None or len(advice.curve) == 1:
         return ""
@@ -200,7 +198,6 @@ def _ratio(value: float | None) -> b.Cell:
 
 
 def _extensions(measures: Sequence[TokenizerMeasures]) -> b.Figure | None:
-    """Tokens saved by a larger vocabulary, as far as it was tried; a panel per tokenizer."""
     rows: list[Row] = [
         {"tokenizer": each.name, "language": lang, "added": count}
         | {"saved": 1 - advice.curve[0] / ratio, "bytes per token": ratio}
@@ -326,7 +323,6 @@ def measure_tokenizers(
 
 
 def _vocabulary(tokenizer: Tokenizer) -> tuple[dict[str, int], int]:
-    """Tokens by script, and how many stand for no text."""
     pieces = [piece for piece in token_spellings(tokenizer) if piece]
     decoded = [piece.decode(errors="ignore") for piece in pieces]
     rows = zip(decoded, pieces, strict=True)

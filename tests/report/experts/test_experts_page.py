@@ -66,7 +66,7 @@ def grown_outcome() -> dict[str, Any]:
 
 def test_numbers_of_the_tables() -> None:
     plain = compared(-0.05)
-    head, base, dense, text, *_, baseline = rows_of(plain, "Divisions and routings")
+    head, base, dense, text, *_, baseline = rows_of(plain, "Partitions and routings")
     assert head[5:7] == ["versus base", "versus dense"]
     assert base[:3] == ["base", "", f"{sum(SEED.values()) / 4:.3f}"]
     assert dense[5:7] == ["−0.719 [−0.729, −0.709]", ""]
@@ -175,7 +175,7 @@ def test_intervals_of_too_few_texts_are_not_shown() -> None:
     topics = expert_answer(seen(plain))
     assert topics["Choice"][1].endswith("−0.050 nats per token: 6 documents are needed.")
     assert "Fewer than 6 held-out texts of `qaa`, `qab`, `qac` and `qad`" in topics["Caveats"][1]
-    assert rows_of(plain, "Divisions and routings")[3][6] == "−0.050 too few"
+    assert rows_of(plain, "Partitions and routings")[3][6] == "−0.050 too few"
 
 
 def test_a_base_of_another_tokenizer() -> None:
@@ -200,7 +200,7 @@ def test_same_parts_by_two_ways() -> None:
     plain = compared(0.05)
     plain["partitions"]["kinship-2"] = {"by": "kinship", "shares": list(reversed(PAIRS))}
     last = expert_answer(seen(plain))["Caveats"][-1]
-    assert "`typology-2` and `kinship-2` came to the same parts" in last
+    assert "`typology-2` and `kinship-2` came to the same clusters" in last
 
 
 def test_added_languages_and_donors() -> None:

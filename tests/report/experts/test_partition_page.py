@@ -25,20 +25,11 @@ def test_a_tree_of_languages(tmp_path: Path) -> None:
     partition = by_tree("kinship", DISTANCES, 2, notes=("`qae` is far",))
     page = write_partition_page(partition, TEXT, tmp_path / "page")
     text = page.read_text(encoding="utf-8")
-    assert "The text of 5 languages in 2 parts, by gradient similarity" in text
+    assert "The text of 5 languages in 2 clusters, by gradient similarity" in text
     assert '<span class="lang">qae</span> is far' in text
     assert sorted(path.name for path in (page.parent / "figures").glob("*.svg")) == [
         "distances.svg",
-        "shares.svg",
     ]
-    shares = rows_of(page.parent, "shares")
-    assert {(row["part"], row["language"]) for row in shares} == {
-        ("0", "qaa"),
-        ("0", "qab"),
-        ("0", "qae"),
-        ("1", "qac"),
-        ("1", "qad"),
-    }
     assert len(rows_of(page.parent, "distances")) == 20
     numbers = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
     assert Partition.from_json({name: numbers[name] for name in partition.to_json()}) == partition
@@ -62,7 +53,7 @@ def test_topics_spread_languages_over_parts(tmp_path: Path) -> None:
 
 def test_one_part_has_a_page_too(tmp_path: Path) -> None:
     partition = of_languages("dense", [["qaa"]])
-    assert partition_lead(partition) == "The text of 1 language in one part, for one model."
+    assert partition_lead(partition) == "The text of 1 language in one cluster, for one model."
     write_partition_page(partition, TEXT, tmp_path / "page")
 
 

@@ -80,7 +80,6 @@ def describe_changes(by_language: Mapping[str, Estimate], show: Show, unit: str)
 
 
 def _versus_chance(measure: Measure) -> str:
-    """Which models are no better than guessing, and on which languages."""
     assert isinstance(measure.scores, TaskScores)
     each: list[str] = []
     for model, by in measure.scores.accuracies.items():
@@ -138,7 +137,6 @@ def _by_role(
 
 
 def _differences(evaluation: Evaluation, measure: Measure) -> Iterator[tuple[str, str]]:
-    """A sentence for each role and comparison, or what the only model scores."""
     names, place = measure.names, f"{'In' if measure.task else 'On'} `{measure.name}`"
     for each in (*measure.versus_base, *measure.versus_first):
         its = "its base " if each in measure.versus_base else ""
@@ -155,7 +153,6 @@ def _differences(evaluation: Evaluation, measure: Measure) -> Iterator[tuple[str
 
 
 def _choice(measure: Measure) -> str:
-    """The models that none is significantly better than, on target and base languages."""
     place, names = f"{'In' if measure.task else 'On'} `{measure.name}`", measure.names
     groups: dict[str, list[str]] = {}
     for language in measure.scores.languages:

@@ -64,7 +64,6 @@ def newest_section(place: Path, workspace: Path) -> str:
 
 
 def _recognizer(place: Path, workspace: Path) -> Callable[[EvaluatedModel], bool]:
-    """Whether a model of an evaluation is the one at a place."""
     if (place / "run.json").is_file():
         record = read_run(place)
         return lambda model: (

@@ -133,7 +133,6 @@ def _relative(measure: Measure, shares: Mapping[str, float], first: str) -> list
 
 
 def _lines(measure: Measure, rows: Sequence[Row], title: str, first: str) -> alt.LayerChart:
-    """Shares of replay next to each other, a line per language."""
     shares = list(dict.fromkeys(row["share"] for row in rows))
     unit = f"score relative to {first}" if measure.task else f"{measure.unit} above {first}"
     x, y = categories("share", shares, size=12, labelAngle=0), linear("value", unit)

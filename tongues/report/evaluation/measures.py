@@ -208,7 +208,6 @@ class Measure:
         return Table(["language", *role, *heads], each)
 
     def _heads(self, models: Sequence[str]) -> list[Cell]:
-        """Names as columns are headed, a routing below."""
         parts = [self.names[model].partition("@") for model in models]
         return [Cell(name, below=routing) for name, _, routing in parts]
 
@@ -251,7 +250,6 @@ def model_table(evaluation: Evaluation) -> Table:
 def _cell(
     of: Estimate | None, show: Show, *, difference: bool = False, strong: bool = False
 ) -> Cell:
-    """A value above its interval; a difference says if it is not significant, or not tested."""
     if of is None:
         return Cell("")
     ends = interval(of, show) or "too few"

@@ -86,7 +86,6 @@ def _languages(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
 
 
 def _grown(experts: MeasuredExperts, growth: Growth) -> dict[str, list[str]]:
-    """What became of each language, by what it was to an ensemble that grew."""
     topics: dict[str, list[str]] = {"Added": [], "Donors": [], "Other languages": []}
     for lang in experts.languages:
         if (after := experts.own_setting("grown", lang)) is None:
@@ -109,7 +108,7 @@ def _grown(experts: MeasuredExperts, growth: Growth) -> dict[str, list[str]]:
 
 def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     yield (
-        f"Of all divisions and routings `{top.name}` has the lowest mean loss: {nats(top.loss)} "
+        f"Of all partitions and routings `{top.name}` has the lowest mean loss: {nats(top.loss)} "
         f"{_UNIT}, perplexity {show_perplexity(top.perplexity)}, {nats(top.bits_per_byte)} bits "
         "per byte."
     )
@@ -128,7 +127,6 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
-    """Whether random seeds of training agree."""
     dense = experts.dense
     seeds = len(next(iter(top.losses.values())).of_members) if top else 0
     if top is None or seeds < 2:
@@ -161,4 +159,4 @@ def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
             groups.setdefault(parts, []).append(f"`{name}`")
     for names in groups.values():
         if len(names) > 1:
-            yield f"{list_languages(names)} came to the same parts: they differ by chance only."
+            yield f"{list_languages(names)} came to the same clusters: they differ by chance only."

@@ -28,7 +28,6 @@ def expert_figures(experts: MeasuredExperts) -> dict[str, Figure]:
 
 
 def _cost(experts: MeasuredExperts) -> Figure | None:
-    """The loss of each setting against the experts that it runs."""
     shown, dense = [each for each in experts.usable() if each.k > 1], experts.dense
     if not shown:
         return None
@@ -71,7 +70,6 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
 
 
 def _unlearned(experts: MeasuredExperts) -> Figure | None:
-    """What became of languages that an expert did not learn, against how frequent they were."""
     each: dict[tuple[str, str], list[float]] = {}
     for rise in experts.rises:
         if rise.division in experts.partitions and not rise.learned:
@@ -113,7 +111,6 @@ def _unlearned(experts: MeasuredExperts) -> Figure | None:
 
 
 def _shares(experts: MeasuredExperts) -> Figure | None:
-    """How every partition that puts languages together spreads their text over its experts."""
     spreads = {
         name: spread_panel(name, partition)
         for name, partition in experts.scores.partitions.items()
@@ -128,7 +125,6 @@ def _shares(experts: MeasuredExperts) -> Figure | None:
 
 
 def _forgetting(experts: MeasuredExperts) -> Figure | None:
-    """A heat map for each division: the loss of its experts minus the base's."""
     rises = experts.rises
     if not rises:
         return None

@@ -34,16 +34,19 @@ def write_partition_page(
     """
     check_folder(out)
     notes = [b.Callout("Notes", partition.notes)] if partition.notes else []
-    spread, rows = spread_panel("Each language's text", partition)
-    rows = tuple(row | {"tokens": row["share"] * text[row["language"]]} for row in rows)
-    caption = "How the text of each language is spread over the parts."
-    figures = [b.Figure("shares", "Whose text each expert learns", caption, (spread,), rows)]
+    figures: list[b.Figure] = []
+    if any(0 < part < 1 for shares in partition.shares for part in shares.values()):
+        spread, rows = spread_panel("Each language's text", partition)
+        rows = tuple(row | {"tokens": row["share"] * text[row["language"]]} for row in rows)
+        caption = "How the text of each language is spread over the clusters."
+        title = "Whose text each expert learns"
+        figures.append(b.Figure("shares", title, caption, (spread,), rows))
     if partition.distances and len(partition.distances) > 1:
         figures.append(_matrix(partition, partition.distances))
-    even = f"The largest part has {balance(amounts(partition, text)):.2f} times the mean text."
+    even = f"The largest cluster has {balance(amounts(partition, text)):.2f} times the mean text."
     page = b.Page(
-        title or f"Partition in {partition.k} parts",
-        [*notes, b.Section("parts", "Parts", [part_table(partition, text)]), *figures],
+        title or f"Partition in {partition.k} clusters",
+        [*notes, b.Section("clusters", "Clusters", [part_table(partition, text)]), *figures],
         lead=[b.Paragraph(f"{partition_lead(partition)} {even}", "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"tokens": dict(text), **partition.to_json()},
@@ -55,11 +58,11 @@ def partition_lead(partition: Partition) -> str:
     """What the partition is, in a sentence."""
     languages = f"{len(partition.languages)} language{'s' * (len(partition.languages) != 1)}"
     if partition.k == 1:
-        return f"The text of {languages} in one part, for one model."
+        return f"The text of {languages} in one cluster, for one model."
     summaries = {"distances": "by given distances, near languages together"}
     summaries |= {method.name: method.summary for method in PARTITIONS}
     how = summaries.get(partition.by, f"by {partition.by}")  # its package may be gone
-    return f"The text of {languages} in {partition.k} parts, {how}."
+    return f"The text of {languages} in {partition.k} clusters, {how}."
 
 
 def part_table(partition: Partition, text: Mapping[str, float] | None = None) -> b.Table:
@@ -102,9 +105,8 @@ def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list
 
 
 def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> b.Figure:
-    """Every distance; languages of one part have a colour of their own."""
     order, part = leaves(partition), _part_of(partition)
-    kinds = ["one part", "two parts"] if part else ["distance"]
+    kinds = ["one cluster", "two clusters"] if part else ["distance"]
     rows: list[Row] = []
     for a, other in permutations(order, 2):
         kind = kinds[part[a] != part[other] if part else 0]
@@ -125,7 +127,7 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
     )
     caption = "The darker, the nearer."
     caption += " Languages are in the order of the merges." if partition.merges else ""
-    caption += " Pairs in one part have a colour of their own." if part else ""
+    caption += " Pairs in one cluster have a colour of their own." if part else ""
     return b.Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
 
 

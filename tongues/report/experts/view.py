@@ -19,15 +19,15 @@ from tongues.report.experts.measured import Growth, MeasuredExperts, Setting
 
 __all__ = ["expert_tables", "routing_sentences", "write_experts_report"]
 
-_SETTINGS, _GROWTH = "Divisions and routings", "Growth"
+_SETTINGS, _GROWTH = "Partitions and routings", "Growth"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
 _ABOUT = {
     _SETTINGS: "Held-out text, mean over languages: the loss in nats per token; its difference to "
     "the base and the dense model, below 0 where it is lower. For a token: experts that read it "
     "and processor time; weights are of all experts that a text needed.",
     _GROWTH: "Losses in nats per token by routing, before and after languages were added.",
-    _LANGUAGES: "Losses in nats per token, of every division by its best routing; the lowest is "
-    "bold. Then the best of all by its number of parts, and the best experts versus one model.",
+    _LANGUAGES: "Losses in nats per token, of every partition by its best routing; the lowest is "
+    "bold. Then the best of all by its number of clusters, and the best experts versus one model.",
     _FORGETTING: "Pairs of expert and language, over all random seeds of training, that became "
     "worse than the base model, and the mean increase among those.",
 }
@@ -92,7 +92,7 @@ def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
         names = [name for name in ("dense", *experts.partitions) if experts.cells(name)]
         heads = ("became worse", "share", "mean rise of perplexity", "mean rise of loss")
         rows = [[name, *forgotten(experts, name)] for name in names]
-        tables[_FORGETTING] = b.Table(["division", *heads], rows)
+        tables[_FORGETTING] = b.Table(["partition", *heads], rows)
     return tables
 
 
@@ -103,13 +103,12 @@ def _difference(of: Estimate | None) -> b.Cell:
 
 
 def _setting_table(experts: MeasuredExperts) -> b.Table:
-    """A row per division and routing."""
     top, rows = experts.best(), list[dict[str, b.Entry]]()
     for each in experts.settings:
         strong, whole = each is top, each.whole
         run, time, memory = show_cost(each)
         row: dict[str, b.Entry] = {
-            "division": b.Cell(each.division, strong=strong),
+            "partition": b.Cell(each.division, strong=strong),
             "routing": each.routing,
             "loss": b.Cell(nats(each.loss), each.loss, strong=strong) if whole else None,
             "perplexity": show_perplexity(each.perplexity) if whole else None,
@@ -122,7 +121,6 @@ def _setting_table(experts: MeasuredExperts) -> b.Table:
 
 
 def _language_table(experts: MeasuredExperts) -> b.Table:
-    """A row per language: losses of the base, dense and the best setting of every division."""
     columns = {"base": experts.base, **({"dense": experts.dense} if experts.dense else {})}
     columns |= experts.best_of_each
     other, rows = experts.references[0], list[list[b.Entry]]()
@@ -139,7 +137,6 @@ def _language_table(experts: MeasuredExperts) -> b.Table:
 
 
 def _growth_table(experts: MeasuredExperts, growth: Growth) -> b.Table:
-    """A row per added language and donor: the base, the ensemble before and after."""
     ways = [s for s in experts.settings if s.division in ("before", "grown") and not s.baseline]
     rows: list[list[b.Entry]] = []
     for lang in experts.languages:
@@ -157,13 +154,12 @@ def _growth_table(experts: MeasuredExperts, growth: Growth) -> b.Table:
 
 
 def _routed(experts: MeasuredExperts) -> Iterator[b.Section]:
-    """Short held-out texts as the best division routes them, with a legend."""
     shown = experts.scores.routed
     top = experts.best(each for each in experts.usable() if each.division in shown)
     if top is None:
         return
     names = {
-        rise.number: rise.expert.partition(": ")[2] or "languages in parts"
+        rise.number: rise.expert.partition(": ")[2] or "parts of languages"
         for rise in experts.rises
         if rise.division == top.division
     }

@@ -73,7 +73,6 @@ def _corners(fitted: LawSeries) -> np.ndarray:
 
 
 def _surface_rows(fitted: Sequence[LawSeries], compute: Ends, size: Ends) -> list[Row]:
-    """All that one panel shows."""
     target: Row = {"target": fitted[0].law.target}
     rows: list[Row] = []
     corners = np.concatenate([_corners(each) for each in fitted])
