@@ -249,7 +249,7 @@ def alike(lang: str, train: Sequence[str], valid: Sequence[str]) -> int:
 
 
 def check(planted: Planted, workspace: Path, tell: Callable[[str, bool], None]) -> None:
-    """Tell what became of what was planted, and what lies on both sides of the split."""
+    """Say what became of what was planted, and what lies on both sides of the split."""
     about = read_json(workspace / "corpus/five/corpus.json")["languages"]
     for lang in LANGUAGES:
         faults: Counter[str] = Counter()

@@ -1,27 +1,39 @@
 """Build hook of the documentation site: the reference pages come from the code."""
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from pydantic import TypeAdapter
 
 import tongues
 from tongues.cli.main import command
+from tongues.quantities import Amount, Budget, Bytes, Seconds, Share, Tokens
+from tongues.recipe import Clean, Division, Recipe, Schedule
+from tongues.recipe.base import RecipeSection
+from tongues.registry import registry
 
 CITED_TABLE = re.compile(r"\]\((\.\./[\w./-]+\.txt)\)(?:(?!\n\n)[^|])*\n\n((?:\|.*\n)+)")
 DECIMAL = re.compile(r"\d+\.\d+")
 UPWARDS = re.compile(r"\[([^\]]+)\]\((\.\./[\w./-]+)(?: \"([^\"]+)\")?\)")
+UNITS = {Tokens: "tokens", Bytes: "size", Seconds: "time", Share: "share", Amount: "amount"}
+UNITS |= {Budget: "budget"}
+WORDS = {str: "text", int: "integer", float: "number", bool: "true, false"}
+# Sections whose kind is chosen by name: the registry, the section and the key of the name.
+CHOSEN = {"schedule": (Schedule, "name"), "partition": (Division, "by")}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages."""
-    for name, text in (("commands", commands()), ("api", api())):
+    for name, text in (("commands", commands()), ("api", api()), ("recipe", recipe())):
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     return files
 
@@ -66,7 +78,8 @@ def commands() -> str:
     for path, one in walk("tongues", command):
         context = click.Context(one, info_name=path)
         usage = one.get_usage(context).removeprefix("Usage: ")
-        parts.append(f"## `{path}`\n\n```text\n{usage}\n```\n\n{one.help or ''}\n")
+        about = (one.epilog or "").removeprefix("\b\n").replace("\n", "  \n")
+        parts.append(f"## `{path}`\n\n```text\n{usage}\n```\n\n{one.help or ''}\n\n{about}\n")
         rows = [option.get_help_record(context) for option in one.params]
         lines = [f"| <code>{cell(row[0])}</code> | {cell(row[1])} |" for row in rows if row]
         if lines:
@@ -86,6 +99,68 @@ def walk(path: str, one: click.Command) -> Iterator[tuple[str, click.Command]]:
 def cell(text: str) -> str:
     """Text as a table's cell holds it."""
     return text.replace("|", "&#124;").replace("\n", " ")
+
+
+def recipe() -> str:
+    """Every section and key of a recipe, from the docstrings of its attributes."""
+    about = "How a recipe is written and overridden: [Recipes](../how-to/recipe.md).\n"
+    return "\n".join(["# Recipe keys\n", about, *sections("", Recipe)])
+
+
+def sections(path: str, section: type[RecipeSection]) -> Iterator[str]:
+    """A section's heading and table, then those of the sections in it."""
+    if path:
+        yield f"## `{path}`\n\n{inspect.getdoc(section)}\n"
+    hints = get_type_hints(section, include_extras=True)
+    if section.model_fields:
+        yield "| key | value | default | meaning |\n|---|---|---|---|"
+    for key, field in section.model_fields.items():
+        shown = "required" if field.is_required() else ""
+        if not field.is_required() and field.default_factory is None:
+            kept = TypeAdapter(hints[key]).dump_python(field.default, mode="json")
+            shown = "" if kept is None or isinstance(kept, dict) else f"`{json.dumps(kept)}`"
+        cells = (f"`{key}`", kind(hints[key]), shown.replace('"', ""), field.description or "")
+        yield f"| {' | '.join(map(cell, cells))} |"
+    if section is Clean:
+        yield "| signal | default | drops a document by |\n|---|---|---|"
+        for signal in (signal for signal in registry("signal") if signal.key):
+            cells = (f"`{signal.key}`", f"`{signal.rule.default}`", signal.summary)
+            yield f"| {' | '.join(map(cell, cells))} |"
+    yield ""
+    for key, hint in ((key, hints[key]) for key in section.model_fields):
+        for below in sections_in(hint):
+            place = f"{path}.{key}".strip(".")
+            yield from sections(place, below)
+            for chosen, (name, choices) in CHOSEN.items():
+                for one in registry(chosen) if below is name else ():
+                    yield f"### `{choices}: {one.name}`\n\n{one.summary.capitalize()}.\n"
+                    yield from sections("", getattr(one, "section", one))
+
+
+def sections_in(hint: Any) -> Iterator[type[RecipeSection]]:
+    """The sections that a value's type names."""
+    if isinstance(hint, type) and issubclass(hint, RecipeSection):
+        yield hint
+    for part in get_args(hint):
+        yield from sections_in(part)
+
+
+def kind(hint: Any) -> str:
+    """What a value may be, in words."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint in UNITS:
+        return UNITS[hint]
+    if origin is Literal:
+        return ", ".join(f"`{part}`" for part in parts)
+    if origin is Annotated:
+        return kind(parts[0])
+    if origin is dict:
+        return f"map to {kind(parts[1])}"
+    if origin is list:
+        return f"list of {kind(parts[0])}"
+    if parts:
+        return " or ".join(kind(part) for part in parts if part is not NoneType)
+    return "section" if next(sections_in(hint), None) else WORDS[hint]
 
 
 def api() -> str:

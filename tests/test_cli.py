@@ -1,13 +1,17 @@
 import json
 import resource
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from tongues.cli.main import command
+from tongues.cli.main import command, main
+from tongues.errors import Stopped, UserError
 from tongues.recipe import load_recipe
 
 
@@ -25,6 +29,64 @@ def test_help_answers_at_once() -> None:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(times) < 0.3
+
+
+def test_help_lists_every_verb_by_the_order_of_work_on_a_line_of_its_own() -> None:
+    lines = tongues("--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any(line.endswith("...") for line in lines)
+    sections = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert sections[1:] == ["Plan:", "Prepare:", "Train:", "Evaluate:", "Use:", "Look:"]
+    for name in command.commands:
+        assert sum(line.split()[:1] == [name] for line in lines) == 1
+
+
+def walk(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    for name, verb in group.commands.items():
+        if isinstance(verb, click.Group):
+            yield from walk(verb, f"{path} {name}")
+        else:
+            yield f"{path} {name}", verb
+
+
+def test_the_help_of_every_verb_has_an_example_that_can_be_parsed() -> None:
+    for path, verb in walk(command, "tongues"):
+        example = next(x for x in (verb.epilog or "").splitlines() if x.startswith("Example: "))
+        words = shlex.split(example.removeprefix("Example: "))
+        assert " ".join(words).startswith(path)
+        verb.make_context(path, words[len(path.split()) :])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UserError("wrong"), 2),
+        (UserError("diverged", code="spike"), 1),
+        (UserError("one of the runs", code="runs_failed"), 1),
+        (click.UsageError("no such option"), 2),
+        (OSError(28, "No space left on device", "/full"), 1),
+        (KeyboardInterrupt(), 130),
+        (Stopped("stopped"), 130),
+    ],
+)
+def test_exit_codes_tell_failure_wrong_use_and_interruption(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    def fail(folder: Path, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("tongues.verbs.pages.report", fail)
+    monkeypatch.setattr("tongues.report", fail)
+    monkeypatch.setattr(sys, "argv", ["tongues", "report", "somewhere"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+
+
+def test_quiet_leaves_nothing_on_standard_error(recipe_file: Path, tmp_path: Path) -> None:
+    arguments = ["prepare", str(recipe_file), "--workspace", str(tmp_path)]
+    assert "→ tongues train" in CliRunner().invoke(command, arguments).stderr
+    assert CliRunner().invoke(command, [*arguments, "--quiet"]).stderr == ""
 
 
 def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
@@ -71,7 +133,7 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["train", "RECIPE"], "prepare"),
         (["study", "RECIPE"], "no `study` section"),
         (["fit", "nowhere"], "there is no such file"),
-        (["report", "nowhere"], "no directory of runs"),
+        (["report", "nowhere"], "not a directory of runs"),
         (["check"], "Missing argument"),
         (["check", "RECIPE", "--jsno"], "did you mean `--json`?"),
         (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),

@@ -176,7 +176,7 @@ def test_a_recipe_is_a_file_a_mapping_or_itself(recipe_file: Path, tmp_path: Pat
         (lambda path: tongues.study(path), "no `study`"),
         (lambda path: tongues.experts.train(path), "no `experts`"),
         (lambda path: tongues.fit("nowhere"), "no such file"),
-        (lambda path: tongues.report("nowhere"), "no directory of runs"),
+        (lambda path: tongues.report("nowhere"), "not a directory of runs"),
         (lambda path: tongues.plan("nowhere.json", flops=1e21), "no such file"),
         (lambda path: tongues.evaluate("none", tasks="xcopa"), "neither|no ensemble"),
         (lambda path: tongues.generate("none", "a", max_memory="2 apples"), "apples"),

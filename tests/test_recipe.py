@@ -11,7 +11,8 @@ from tongues.errors import UserError, nearest
 from tongues.hardware import GPUS
 from tongues.models import find_shape
 from tongues.quantities import Budget, Bytes, Seconds, Share, Tokens, show_bytes, show_count
-from tongues.recipe import Train, load_recipe, show_recipe
+from tongues.recipe import Recipe, Train, load_recipe, show_recipe
+from tongues.recipe.base import RecipeSection
 
 GOOD = """
 name: first
@@ -74,8 +75,8 @@ def test_overrides_change_one_value(good: Path) -> None:
         ("train.budget=30 MB", "counted in tokens"),
         ("train.budget=-3 tokens", "more than nothing"),
         ("tokens.held_out=20 MB", "not counted in tokens"),
-        ("text.synthetic.size=6 tokens", "no unit of size"),
-        ("train.warmup=5 tokens", "no share"),
+        ("text.synthetic.size=6 tokens", "not a unit of size"),
+        ("train.warmup=5 tokens", "not a share"),
         ("train.warmup=500%", "not between 0 and 100%"),
         ("train.batch=1000 tokens", "`1024 tokens`"),
         ("train.learning_rate=fast", "number"),
@@ -207,15 +208,36 @@ def test_a_folder_is_no_recipe(good: Path) -> None:
             "tokens={base: x, extend: {new_tokens: 9, languages: [sw], preserve: [no]}}",
             "`sw`, which has no text",
         ),
-        ("text.clean.digits=p101", "no percentile"),
+        ("text.clean.digits=p101", "not a percentile"),
         ("text.clean.near=2", "not between 0 and 100%"),
         ("text.clean.benchmark=0", r"clean\.benchmark: .*greater than or equal to 1"),
         ("text.files.no={paths: [a], limit: 3}", "no unit"),
+        (
+            "train.min_learning_rate=3e-5",
+            "is a share of the peak.* a rate of 3e-05 is `1%` of the peak of 0.003",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(good: Path, override: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
         load_recipe(good, [override])
+
+
+def test_a_small_share_of_the_peak_and_none_at_all_are_meant(good: Path) -> None:
+    for share in (0.0, 0.005):
+        recipe = load_recipe(good, [f"train.min_learning_rate={share}"])
+        assert recipe.train.min_learning_rate == share
+
+
+def all_sections(section: type[RecipeSection]) -> set[type[RecipeSection]]:
+    below = {x for x in RecipeSection.__subclasses__() if x.__module__.startswith("tongues.recipe")}
+    return {section, *below}
+
+
+def test_every_key_is_described_in_the_reference() -> None:
+    for section in all_sections(Recipe):
+        for key, field in section.model_fields.items():
+            assert field.description, f"{section.__name__}.{key}"
 
 
 def test_thresholds_and_amounts_are_written_as_they_are_read(good: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_damaged_log_is_told_too(tmp_path: Path) -> None:
 def test_a_place_without_runs_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there are no runs"):
         states([tmp_path])
-    with pytest.raises(UserError, match="no directory of runs"):
+    with pytest.raises(UserError, match="not a directory of runs"):
         states([tmp_path / "runs"])
 
 

@@ -84,7 +84,7 @@ def test_columns_that_can_be_spared_go_where_a_terminal_is_narrow() -> None:
     code = (
         "from tongues.terminal import print_table; "
         "row = {'run': 'a' * 30, 'state': 'finished', 'age': '3 h', 'loss': 'qaa 3.123'}; "
-        "print_table([row], spare=('age', 'loss'))"
+        "print_table([row], optional=('age', 'loss'))"
     )
     assert visible(on_terminal(code, 80))[0].split() == ["run", "state", "age", "loss"]
     assert visible(on_terminal(code, 52))[0].split() == ["run", "state", "loss"]
@@ -92,5 +92,5 @@ def test_columns_that_can_be_spared_go_where_a_terminal_is_narrow() -> None:
 
 
 def test_a_table_without_a_terminal_is_whole(capsys: pytest.CaptureFixture) -> None:
-    print_table([{"run": "a" * 300, "age": "3 h"}], spare=("age",))
+    print_table([{"run": "a" * 300, "age": "3 h"}], optional=("age",))
     assert "a" * 300 + "  3 h" in capsys.readouterr().out

@@ -51,7 +51,7 @@ class Checked:
     def disk(self) -> int:
         """Bytes on disk at most, about: tokens, models, milestones, other checkpoints.
 
-        Of a run in progress as many checkpoints are there as it keeps, beside one being written,
+        A run in progress has as many checkpoints as it keeps, one being written,
         and those it can roll back to.
         """
         kept = self.token_bytes
@@ -204,7 +204,6 @@ def _base(
 
 
 def _check_tokenizer(plan: RunPlan, recipe: Recipe, base: Path | None, workspace: Path) -> None:
-    """The base's tokenizer against the recipe's, as far as that is there."""
     prepared = workspace / "tokens" / plan.tokens / "tokenizer.json"
     named = recipe.tokens.base
     if base is None or (named is None and not prepared.is_file()):

@@ -7,6 +7,8 @@ from functools import partial
 
 __all__ = ["Caution", "Stopped", "UserError", "nearest"]
 
+# Codes of errors of work that was asked for correctly, and failed.
+_FAILURES = ("cluster_failed", "out_of_memory", "process_failed", "runs_failed", "spike")
 _SHOWN = 12  # words that a suggestion names
 _LEAST = 3  # letters from which the beginning of a word means it
 _SLIP = 0.9  # of likeness, from which a word is meant, whatever else begins like it
@@ -95,29 +97,32 @@ _SYNONYMS |= {name: (tag,) for tag, name in zip(_PAIRS, _PAIRS, strict=True)}
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """A reason to doubt a number: a code for programs, a sentence for people."""
+    """A caveat about a number: a code for programs, a sentence for people."""
 
     code: str
     sentence: str
 
     def __str__(self) -> str:
-        """The sentence with its code behind it."""
         return f"{self.sentence} ({self.code})"
 
 
 class UserError(Exception):
     """What is wrong, where, and what to do about it; shown without a traceback.
 
-    what: the mistake in one sentence. where: the recipe key, file or run it was found in. hint:
+    what: the mistake in one sentence. where: the recipe key, file or run with the mistake. hint:
     what to do next. code: its name for programs.
     """
+
+    @property
+    def exit_code(self) -> int:
+        """1 for work that failed, 2 for wrong use."""
+        return 1 if self.code in _FAILURES else 2
 
     def __init__(self, what: str, *, where: str = "", hint: str = "", code: str = "") -> None:
         super().__init__(what)
         self.what, self.where, self.hint, self.code = what, where, hint, code
 
     def __str__(self) -> str:
-        """One block of text: `where: what (code)`, then the hint on a line of its own."""
         first = f"{self.where}: {self.what}" if self.where else self.what
         first = f"{first} ({self.code})" if self.code else first
         return f"{first}\n  {self.hint}" if self.hint else first
@@ -128,7 +133,7 @@ class UserError(Exception):
 
 
 class Stopped(Exception):
-    """The work was asked to stop; it left a checkpoint and the same command goes on."""
+    """The work was interrupted after a checkpoint; the same command resumes it."""
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
@@ -169,5 +174,4 @@ def _plain(word: str) -> str:
 
 
 def _begins(whole: str, start: str) -> bool:
-    """Whether a word begins with another that is long enough to mean it."""
     return len(start) >= _LEAST and whole.startswith(start)

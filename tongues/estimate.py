@@ -26,13 +26,12 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> int:
-        """1 or -1 when the whole interval lies above or below zero, else 0."""
+        """1 or -1 when the whole interval is above or below zero, else 0."""
         if self.low is None or self.high is None:
             return 0
         return (self.low > 0) - (self.high < 0)
 
     def __neg__(self) -> Self:
-        """The same of the opposite difference."""
         return self.times(-1.0)
 
     @property

@@ -34,7 +34,7 @@ def path_text(path: Path | str) -> str:
 
 
 def file_name(said: str) -> str:
-    """A name as one file's; what it had to give up for that is told apart by a hash."""
+    """A name as that of a file; a hash keeps names distinct that lost letters."""
     safe = _UNSAFE.sub("-", said).strip("-.")
     return safe if safe == said else f"{safe[-80:]}-{fingerprint(said)[:8]}"
 
@@ -55,11 +55,11 @@ def file_hash(path: Path) -> str:
 def whole_file(path: Path) -> Iterator[Path]:
     """Write to the path handed out; it takes its place when the block ends without an error.
 
-    A link is followed; what is no plain file, such as a device, is refused.
+    A link is followed; what is not a regular file, such as a device, is refused.
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
-        raise UserError("is no plain file to write to", where=str(path), hint="name another")
+        raise UserError("is not a regular file", where=str(path), hint="name another")
     aside = _aside(path)
     try:
         yield aside
@@ -92,7 +92,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, thing: Any) -> None:
-    """Write a whole JSON file or none; what is not a number is no JSON, and a ValueError."""
+    """Write a whole JSON file or none; NaN and infinity are a ValueError."""
     write_text(path, json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

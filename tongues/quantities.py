@@ -30,7 +30,7 @@ def _split(value: Any, example: str) -> tuple[float, str]:
         raise ValueError(f"`{value}` has no unit; write it with one, such as `{example}`")
     match = _NUMBER.match(value)
     if match is None:
-        raise ValueError(f"`{value}` is no amount; write one such as `{example}`")
+        raise ValueError(f"`{value}` is not an amount; write one such as `{example}`")
     number, scale, unit = match.groups()
     amount = float(number.replace("_", "")) * _SCALE[scale]
     if not math.isfinite(amount):
@@ -58,17 +58,17 @@ def _bytes(value: Any) -> int:
         raise ValueError(f"`{value}` has no unit of size; write it like `6 MB`")
     number, unit = match.groups()
     if unit not in _BYTES:
-        raise ValueError(f"`{unit}` is no unit of size; use one of {', '.join(_BYTES)}")
+        raise ValueError(f"`{unit}` is not a unit of size; use one of {', '.join(_BYTES)}")
     try:
         return _whole(float(number.replace("_", "")) * _BYTES[unit], value)
     except ValueError as error:
-        raise ValueError(f"`{value}` is no amount; write one such as `6 MB`") from error
+        raise ValueError(f"`{value}` is not an amount; write one such as `6 MB`") from error
 
 
 def _seconds(value: Any) -> float:
     number, unit = _split(value, example="60 seconds")
     if unit not in _SECONDS or not number > 0:
-        raise ValueError(f"`{value}` is no stretch of time; write one such as `60 seconds`")
+        raise ValueError(f"`{value}` is not a time; write one such as `60 seconds`")
     return number * _SECONDS[unit]
 
 
@@ -78,7 +78,7 @@ def _share(value: Any) -> float:
     else:
         number, unit = _split(value, example="5%")
         if unit not in ("", "%"):
-            raise ValueError(f"`{value}` is no share; write it like `5%` or 0.05")
+            raise ValueError(f"`{value}` is not a share; write it like `5%` or 0.05")
         number = number / 100 if unit == "%" else number
     if not 0 <= number <= 1:
         raise ValueError(f"`{value}` is not between 0 and 100%")
@@ -92,14 +92,14 @@ def _threshold(value: Any) -> float | str:
         return f"p{percentile(value):g}"
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
         return float(value)
-    raise ValueError(f"`{value}` is no threshold; write a number or a percentile such as `p99`")
+    raise ValueError(f"`{value}` is not a threshold; write a number or a percentile such as `p99`")
 
 
 def percentile(threshold: str) -> float:
     """The number of a percentile such as `p99.5`; a ValueError for anything else."""
     match = re.match(r"^p(\d{1,2}(\.\d+)?|100)$", threshold)
     if match is None:
-        raise ValueError(f"`{threshold}` is no percentile; write one such as `p99`")
+        raise ValueError(f"`{threshold}` is not a percentile; write one such as `p99`")
     return float(match[1])
 
 
@@ -140,13 +140,12 @@ class _Budget(BaseModel):
 
     @property
     def seconds(self) -> float | None:
-        """The time it gives, where it is a time; its tokens then depend on the machine."""
         return self.amount if self.unit == "seconds" else None
 
     def tokens(
         self, parameters: int, flops_per_token: float, tokens_per_second: float | None = None
     ) -> int:
-        """The budget in tokens for a model of so many parameters and operations.
+        """The budget in tokens for a model of this size.
 
         tokens_per_second: as measured, needed where the budget is a time.
         """
@@ -158,7 +157,7 @@ class _Budget(BaseModel):
             case "FLOPs":
                 return round(self.amount / flops_per_token)
         if tokens_per_second is None:
-            raise ValueError("a time is no number of tokens before a speed was measured")
+            raise ValueError("a time gives a number of tokens only once the speed is measured")
         return round(self.amount * tokens_per_second)
 
     def shared(self, count: int) -> "_Budget":

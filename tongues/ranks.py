@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["Rank", "Tell", "core_count", "main_left_alone", "stop_after", "stop_on_sigterm"]
+__all__ = ["Rank", "Say", "core_count", "main_left_alone", "stop_after", "stop_on_sigterm"]
 __all__ += ["stop_with_parent", "stop_with_starter"]
 
-Tell = Callable[[str], None]
-Piece = TypeVar("Piece")
+Say = Callable[[str], None]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """One of `count` processes that share a list of pieces."""
+    """One of `count` processes that share a list of items."""
 
     number: int
     count: int
 
-    def share(self, pieces: Sequence[Piece]) -> Sequence[Piece]:
-        """The pieces that are this rank's."""
-        return pieces[self.number :: self.count]
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The items of this rank."""
+        return items[self.number :: self.count]
 
 
 def core_count() -> int:
@@ -40,7 +40,7 @@ def core_count() -> int:
 def main_left_alone() -> Iterator[None]:
     """Processes that are started meanwhile do not import this one's `__main__`.
 
-    Or a script without `if __name__ == "__main__":` would begin anew in each of them.
+    Or a script without `if __name__ == "__main__":` would start again in each of them.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")

@@ -87,7 +87,6 @@ class Registry(Generic[T]):
         return tuple(self._objects)
 
     def __iter__(self) -> Iterator[T]:
-        """Every object, built-in ones first."""
         self._read_entry_points()
         return iter(tuple(self._objects.values()))
 

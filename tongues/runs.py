@@ -165,7 +165,7 @@ def find_runs(places: Iterable[Path]) -> list[Path]:
     found: set[Path] = set()
     for place in places:
         if not place.is_dir():
-            raise UserError("is no directory of runs", where=str(place))
+            raise UserError("is not a directory of runs", where=str(place))
         found.update(path.parent for path in place.rglob("run.json"))
     return sorted(found)
 

@@ -119,7 +119,6 @@ def state_of(directory: Path) -> RunState:
 
 
 def _standing(directory: Path, record: Run) -> dict[str, Any]:
-    """State, step, and what follows from the clock."""
     steps, why, finished = record.steps, _reason(directory, FAILURE), record.status == "finished"
     timing = next(newest_lines(directory / "timing.jsonl"), {"step": 0, "seconds": 0.0})
     done, seconds = timing["step"], timing["seconds"]

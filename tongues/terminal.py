@@ -18,7 +18,7 @@ from rich.text import Text
 
 from tongues.pages import Entry, Table
 
-__all__ = ["Show", "hint", "print_json", "print_table", "progress_line", "say", "speaks"]
+__all__ = ["Show", "hint", "is_first_rank", "print_json", "print_table", "progress_line", "say"]
 
 _PLAIN_EVERY = 10.0  # seconds between plain progress lines where there is no terminal
 
@@ -35,16 +35,16 @@ def print_json(thing: Any) -> None:
     click.echo(json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def print_table(rows: Sequence[Mapping[str, Entry]], spare: Iterable[str] = ()) -> None:
+def print_table(rows: Sequence[Mapping[str, Entry]], optional: Iterable[str] = ()) -> None:
     """Rows of text as an aligned table on standard output; numbers to the right.
 
-    spare: columns that are left out, in this order, as far as a terminal is too narrow for all.
+    optional: columns that are left out, in this order, as far as a terminal is too narrow for all.
     """
     if not rows or sys.stdout is None:  # closed by the caller
         return
     console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False)
     table, unbounded = _table(rows), console.options.update_width(10_000)
-    for column in spare:
+    for column in optional:
         if Measurement.get(console, unbounded, table).maximum <= console.width:
             break
         rows = [{key: row[key] for key in row if key != column} for row in rows]
@@ -52,27 +52,28 @@ def print_table(rows: Sequence[Mapping[str, Entry]], spare: Iterable[str] = ()) 
     console.print(table)
 
 
-def speaks() -> bool:
-    """Whether this process speaks for its run: of those that torchrun started, the first."""
+def is_first_rank() -> bool:
+    """Whether this process prints: the only one, or the first of those that torchrun started."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def say(line: str) -> None:
     """A line on standard error, above a live line if there is one."""
-    if sys.stderr is not None and speaks():  # closed by the caller
+    if sys.stderr is not None and is_first_rank():  # closed by the caller
         print(line, file=sys.stderr)  # click would write past the live line
 
 
 def hint(line: str) -> None:
-    """What to do next, on standard error."""
-    if speaks():
+    """What to do next, on standard error; nothing under `--quiet`."""
+    context = click.get_current_context(silent=True)
+    if is_first_rank() and not (context and context.params.get("quiet")):
         click.echo(click.style(f"→ {line}", dim=True), err=True)
 
 
 @contextmanager
 def progress_line(title: str) -> Iterator[Show]:
     """Hands out `show(share done, *words)`: a live bar, or plain lines without a terminal."""
-    if not speaks():
+    if not is_first_rank():
         yield lambda share, *words: None
         return
     console = Console(stderr=True)
@@ -100,8 +101,6 @@ def progress_line(title: str) -> Iterator[Show]:
 
 
 class _Below:
-    """Words below the bar, two blanks apart, on as many lines as they take."""
-
     words: tuple[str, ...] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

@@ -84,7 +84,7 @@ def test_a_package_that_is_only_installed_changes_nothing(tongues: Tongues, lett
     ("override", "message"),
     [
         ("capitlas=0.2", "did you mean `capitals`?"),
-        ("capitals=-1", "no threshold"),
+        ("capitals=-1", "not a threshold"),
         ("title=2", "text.clean.title"),
         ("langauge=0.5", "did you mean `language`?"),
     ],

@@ -15,24 +15,24 @@ from hypothesis import strategies as st
 
 from tongues.errors import Stopped, UserError
 from tongues.launch import run_ranks
-from tongues.ranks import Rank, Tell, core_count
+from tongues.ranks import Rank, Say, core_count
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0  # seconds
 
 
-def tell_share(rank: Rank, tell: Tell, pieces: Sequence[str]) -> None:
+def tell_share(rank: Rank, tell: Say, pieces: Sequence[str]) -> None:
     for piece in rank.share(pieces):
         tell(f"{piece} in {os.getpid()}")
 
 
-def wait_for_ever(rank: Rank, tell: Tell) -> None:
+def wait_for_ever(rank: Rank, tell: Say) -> None:
     tell(str(os.getpid()))
     while True:
         signal.pause()
 
 
-def fail_first(rank: Rank, tell: Tell, error: Exception) -> None:
+def fail_first(rank: Rank, tell: Say, error: Exception) -> None:
     if rank.number == 0:
         raise error
     wait_for_ever(rank, tell)
@@ -100,7 +100,21 @@ def test_a_rank_that_is_killed_is_told_and_ends_the_others() -> None:
     with pytest.raises(UserError, match="of 3: its process was killed by signal 9") as raised:
         run_ranks(wait_for_ever, (), 3, kill)
     assert "same command again" in raised.value.hint
+    assert raised.value.exit_code == 1
     assert all(map(ended, map(int, told)))
+
+
+def stop_at_once(rank: Rank, say: Say, place: Path) -> None:
+    if rank.number == 0:
+        with (place / "starts").open("a") as file:
+            file.write("x")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_rank_that_is_stopped_again_and_again_is_given_up(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="rank 1 of 2: it was stopped 3 times"):
+        run_ranks(stop_at_once, (tmp_path,), 2, lambda line: None)
+    assert (tmp_path / "starts").read_text() == "xxx"
 
 
 def test_a_mistake_of_ours_is_not_passed_over() -> None:

@@ -67,7 +67,7 @@ def test_a_job_without_gpus_asks_for_none(commands: Path, job: Job) -> None:
         ("JobId=7 JobState=COMPLETED ExitCode=0:0", ""),
         ("JobId=7 JobState=TIMEOUT ExitCode=0:15", ""),
         ("JobId=7 JobState=NODE_FAIL ExitCode=0:0", ""),
-        ("JobId=7 JobState=OUT_OF_MEMORY ExitCode=0:125", "killed for lack of memory"),
+        ("JobId=7 JobState=OUT_OF_MEMORY ExitCode=0:125", "killed because its memory was full"),
         ("JobId=7 JobState=CANCELLED ExitCode=0:15", "ended as CANCELLED"),
         ("JobId=7 JobState=FAILED ExitCode=0:9", "was killed by signal 9"),
         ("JobId=7 JobState=FAILED ExitCode=1:0", "ended with exit code 1"),

@@ -183,7 +183,7 @@ def test_a_run_that_is_killed_tells_so_and_goes_on_with_the_next_command(
     plans: list[RunPlan], workspace: Path
 ) -> None:
     plans = long(plans, SOURCE)
-    with pytest.raises(UserError, match="killed by signal 9, as by lack of memory"):
+    with pytest.raises(UserError, match="killed by signal 9, as when memory is full"):
         run_all(plans, workspace, watch=once(SOURCE, lambda pid: os.kill(pid, signal.SIGKILL)))
     failed = state_of(workspace / "runs" / SOURCE)
     assert (failed.state, "signal 9" in failed.reason) == ("failed", True)

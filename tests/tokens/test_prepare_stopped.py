@@ -122,7 +122,7 @@ def test_stopped_between_stages_another_recipe_is_as_from_scratch(
         prepare_tokens(first, tmp_path / "stopped", quiet, ranks=1)
     run_stage = prepare.run_stage
 
-    def stopping(rank: prepare.Rank, tell: prepare.Tell, name: str, *given: Any) -> None:
+    def stopping(rank: prepare.Rank, tell: prepare.Say, name: str, *given: Any) -> None:
         run_stage(rank, tell, name, *given)
         if name == stage:
             raise KeyboardInterrupt

@@ -92,10 +92,10 @@ def test_a_tokenizer_that_is_not_the_models_is_refused(
 ) -> None:
     own = workspace / "tokens/small/tokenizer.json"
     parent = save_tiny(tiny("llama", PIECES - 1), workspace / "parent", own)
-    with pytest.raises(UserError, match="400 pieces and its model 399 rows"):
+    with pytest.raises(UserError, match="400 tokens and its model 399 rows"):
         train(child_of(make_recipe, parent), workspace)
     save_tiny(tiny("llama", 10 * PIECES), parent, own)
-    with pytest.raises(UserError, match="400 pieces and its model 4,000 rows"):
+    with pytest.raises(UserError, match="400 tokens and its model 4,000 rows"):
         train(child_of(make_recipe, parent), workspace)
 
 

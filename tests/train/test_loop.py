@@ -69,6 +69,7 @@ def test_a_run_stops_at_a_spike_with_its_weights_unharmed(
     with pytest.raises(UserError, match=f"at step {SPIKES[0]}") as caught:
         train(plan_of(make_recipe, "stop", name="small"), noisy)
     assert caught.value.code == "spike"
+    assert caught.value.exit_code == 1
     assert read_run(noisy / "runs/small").status == "diverged"
 
 

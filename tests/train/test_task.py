@@ -114,7 +114,7 @@ def test_a_run_does_not_outlive_what_started_it(
     [
         (0, ""),
         (-signal.SIGTERM, ""),
-        (-signal.SIGKILL, "its process was killed by signal 9, as by lack of memory"),
+        (-signal.SIGKILL, "its process was killed by signal 9, as when memory is full"),
         (-signal.SIGSEGV, "its process was killed by signal 11 (Segmentation fault)"),
         (3, "its process ended with exit code 3"),
     ],

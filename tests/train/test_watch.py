@@ -1,6 +1,5 @@
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,34 +23,31 @@ def test_a_tracker_that_is_not_installed_is_named_before_training(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     check_tracker(None)
-    with pytest.raises(UserError, match=r"pip install 'tongues\[trackio\]'"):
-        check_tracker("trackio")
+    with pytest.raises(UserError, match=r"pip install 'tongues\[tensorboard\]'"):
+        check_tracker("tensorboard")
 
 
 def test_without_a_tracker_nothing_is_left(tmp_path: Path) -> None:
     log(tmp_path, range(1, 6), 3.0)
     before = sorted(tmp_path.iterdir())
-    with tracked(None, tmp_path, "one") as update:
+    with tracked(None, tmp_path) as update:
         update()
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("tracker", ["tensorboard", "trackio"])
 def test_a_run_that_went_on_and_went_back_has_every_step_once(
-    tracker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
-    pytest.importorskip(tracker)
-    read = {"tensorboard": from_tensorboard, "trackio": from_trackio}[tracker]
+    pytest.importorskip("tensorboard")
     run = tmp_path / "run"
     run.mkdir()
-    with tracked(tracker, run, "study/one") as update:
+    with tracked("tensorboard", run) as update:
         log(run, range(1, 11), 3.0)
         update()
         log(run, range(11, 21), 3.0)
-    assert read(run) == dict.fromkeys(range(1, 21), 3.0)
+    assert from_tensorboard(run) == dict.fromkeys(range(1, 21), 3.0)
     roll_back(run, 12)  # as after a kill
-    with tracked(tracker, run, "study/one") as update:
+    with tracked("tensorboard", run) as update:
         log(run, range(13, 19), 2.0)
         with (run / "metrics.jsonl").open("a") as file:
             file.write('{"step": 19')  # half a line
@@ -60,7 +56,7 @@ def test_a_run_that_went_on_and_went_back_has_every_step_once(
         log(run, range(16, 31), 1.0)
         update()
     expected = dict.fromkeys(range(1, 13), 3.0) | dict.fromkeys(range(13, 16), 2.0)
-    assert read(run) == expected | dict.fromkeys(range(16, 31), 1.0)
+    assert from_tensorboard(run) == expected | dict.fromkeys(range(16, 31), 1.0)
     assert capsys.readouterr().out == ""
 
 
@@ -72,17 +68,5 @@ def from_tensorboard(directory: Path) -> dict[int, float]:
     events.Reload()
     assert {"held out/qaa", "bits per byte/qaa", "train/norm"} <= set(events.Tags()["scalars"])
     points = [(point.step, point.value) for point in events.Scalars("train/loss")]
-    assert len(dict(points)) == len(points)
-    return dict(points)
-
-
-def from_trackio(directory: Path) -> dict[int, float]:
-    """The training loss by step, of the one run in trackio's store."""
-    import trackio
-    from trackio.sqlite_storage import SQLiteStorage
-
-    (run,) = trackio.Api().runs("study")
-    rows = SQLiteStorage.get_logs("study", run.name, run_id=run.id)
-    points = [(row["step"], row["train/loss"]) for row in rows]
     assert len(dict(points)) == len(points)
     return dict(points)

@@ -24,7 +24,7 @@ _BEGUN = 12  # tokens
 @options.overrides
 @options.overwrite
 def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], overwrite: bool) -> None:
-    """Run it all on small synthetic languages: from text to a page of laws, in minutes."""
+    """Run it all on small synthetic languages, in minutes."""
     import tongues
     from tongues.files import read_json
     from tongues.pages import Items, as_text

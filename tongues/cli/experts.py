@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["experts"]
 
 
-@click.group()
+@click.group(cls=options.Verbs)
 def experts() -> None:
-    """Divide the text, train an expert for each part, use them as one, add languages."""
+    """Train language experts, one per cluster of the text; add languages."""
 
 
 @experts.command()
@@ -38,7 +38,7 @@ def partition(
     as_json: bool,
     **keywords: Any,
 ) -> None:
-    """Divide the text of RECIPE as its `experts.partitions` say, or some languages by their kin."""
+    """Divide the text of RECIPE, or some languages, into clusters."""
     import tongues
     from tongues.terminal import hint, print_json
 
@@ -69,6 +69,7 @@ def partition(
 @click.option("--dry-run", is_flag=True, help="Show runs, hours and disk; train nothing.")
 @options.launch
 @options.processes
+@options.quiet
 def train(recipe: Path, overrides: tuple[str, ...], dry_run: bool, **keywords: Any) -> None:
     """Train the experts of RECIPE and put them together. Safe to interrupt and run again."""
     import tongues
@@ -92,8 +93,9 @@ def train(recipe: Path, overrides: tuple[str, ...], dry_run: bool, **keywords: A
 @options.recipe
 @click.option("--eval-tokens", type=options.COUNT, default=20_000, help="Tokens of each language.")
 @options.memory
+@options.quiet
 def measure(recipe: Path, **keywords: Any) -> None:
-    """Score held-out text with all ensembles of RECIPE, by every routing, and draw the page."""
+    """Score held-out text with all ensembles of RECIPE by every routing."""
     import tongues
 
     click.echo(tongues.experts.measure(recipe, **keywords))
@@ -104,7 +106,7 @@ def measure(recipe: Path, **keywords: Any) -> None:
 @options.workspace
 @options.as_json
 def show(ensemble: str, workspace: Path, as_json: bool) -> None:
-    """What ENSEMBLE is made of, and whether everything is as it was."""
+    """Show the experts of ENSEMBLE, and check that no file has changed."""
     from dataclasses import asdict
 
     import tongues
@@ -129,7 +131,6 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
 
 
 def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:
-    """Its parts, with their text where that is known, and its tree."""
     from tongues.experts.partition.partition import tree_lines
     from tongues.pages import as_text
     from tongues.report.experts import part_table

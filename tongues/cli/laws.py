@@ -26,7 +26,6 @@ _COLUMNS = {
 
 
 def _columns(command: click.Command) -> click.Command:
-    """An option for each column of a table, behind the first two parameters."""
     command.params[2:2] = [
         click.Option([f"--{name}"], metavar="COLUMN", help=f"Column of the {what}.")
         for name, what in _COLUMNS.items()
@@ -59,7 +58,7 @@ def fit(
     as_json: bool,
     **keywords: Any,
 ) -> None:
-    """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or directories of runs."""
+    """Fit a scaling law to TABLES (CSV, JSONL, Parquet) or directories of runs."""
     options.one_thread()
     import tongues
     from tongues.terminal import hint, print_json, print_table, say
@@ -137,7 +136,7 @@ def plan(
     as_json: bool,
     **keywords: Any,
 ) -> None:
-    """Plan what to train: how large, on how much, from which base, and at what price."""
+    """Plan a model: its size, tokens, base, compute and cost."""
     options.one_thread()
     import tongues
     from tongues.plan.several import budget_rows, plan_each

@@ -6,6 +6,7 @@ import time
 import click
 
 from tongues import __version__
+from tongues.cli import options
 from tongues.cli.demo import demo
 from tongues.cli.experts import experts
 from tongues.cli.laws import fit, plan
@@ -13,26 +14,47 @@ from tongues.cli.models import evaluate, export, generate, serve
 from tongues.cli.pages import ls, report
 from tongues.cli.recipes import check, prepare, study, train
 from tongues.errors import Stopped, UserError, nearest
-from tongues.terminal import speaks
+from tongues.terminal import is_first_rank
 
 __all__ = ["main"]
 
 _PATIENCE = 5.0  # seconds
 
 
-class _Verbs(click.Group):
-    """A group that names the nearest verb when one is mistyped."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            raise UserError(f"`{args[0]}` is no verb", hint=nearest(args[0], self.commands))
-        return super().resolve_command(ctx, args)
+# The verbs in the order of work.
+_ORDER: dict[str, tuple[click.Command, ...]] = {
+    "Plan": (plan, check),
+    "Prepare": (prepare,),
+    "Train": (train, study, experts),
+    "Evaluate": (evaluate, fit),
+    "Use": (generate, serve, export),
+    "Look": (ls, report, demo),
+}
+_RECIPE = "name, text, tokens, model, train"
+# An example of each verb, and the recipe keys that it reads.
+_EXAMPLES = {
+    "plan": ("tongues plan --flops 1e21 --gpu h100", "with --for: name, text, tokens"),
+    "check": ("tongues check recipe.yaml train.seed=2", "all"),
+    "prepare": ("tongues prepare recipe.yaml --ranks 8", "name, text, tokens"),
+    "train": ("tongues train recipe.yaml train.seed=2", _RECIPE),
+    "study": ("tongues study recipe.yaml --dry-run", f"{_RECIPE}, study; with --pilot: pilot"),
+    "partition": ("tongues experts partition --languages ar,bg,de,el -k 2", "name, text, experts"),
+    "experts train": ("tongues experts train recipe.yaml --dry-run", f"{_RECIPE}, experts"),
+    "measure": ("tongues experts measure recipe.yaml", f"{_RECIPE}, experts"),
+    "show": ("tongues experts show NAME/languages-s1", ""),
+    "evaluate": ("tongues evaluate new base --text tokens/small --compare", ""),
+    "fit": ("tongues fit runs/small -o law.json", ""),
+    "generate": ("tongues generate small 'Once upon' --temperature 0", ""),
+    "serve": ("tongues serve small --port 8080", ""),
+    "export": ("tongues export small -o model", ""),
+    "ls": ("tongues ls runs/small --json", ""),
+    "report": ("tongues report runs/small -o page", ""),
+    "demo": ("tongues demo --experts", ""),
+}
 
 
 @click.group(
-    cls=_Verbs,
+    cls=options.Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, message="tongues %(version)s")
@@ -40,14 +62,18 @@ def command() -> None:
     """Bring language models to new languages, and know beforehand what it takes."""
 
 
-for verb in (plan, check, prepare, train, study, experts, evaluate, generate):
-    command.add_command(verb)
-for verb in (serve, ls, export, fit, report, demo):
-    command.add_command(verb)
+for title, group in _ORDER.items():
+    for verb in group:
+        command.add_command(verb)
+        options.SECTIONS[verb.name or ""] = title
+for verb in (*command.commands.values(), *experts.commands.values()):
+    key = "experts train" if verb is experts.commands["train"] else verb.name or ""
+    if key in _EXAMPLES:
+        example, reads = _EXAMPLES[key]
+        verb.epilog = f"\b\nExample: {example}" + (f"\nRecipe sections: {reads}" if reads else "")
 
 
 def _in_our_words(error: click.ClickException) -> UserError:
-    """A mistake in how the command is written, as any other is told."""
     what, hint = error.format_message().rstrip("."), ""
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "tongues"
@@ -69,13 +95,16 @@ def _options(command: click.Command) -> list[str]:
 
 
 def main() -> None:
-    """Run the command; a mistake is told in a few words (2), as is a failing disk (1)."""
+    """Run the command; an error is one short message and an exit code."""
     try:
         command(standalone_mode=False)
     except UserError as error:
-        if not speaks():  # torchrun ends this process once the first has told an error of all
+        if not is_first_rank():  # torchrun ends this process once the first has printed the error
             time.sleep(_PATIENCE)
         click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
         click.echo(f"error: {_in_our_words(error)}", err=True)

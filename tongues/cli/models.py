@@ -43,12 +43,14 @@ _DATA = "Folder with the items of the tasks, or the hub. Repeatable."
 @options.launch
 @click.option("--compare", is_flag=True, help="Differences, and which model to take.")
 @click.option("--name", default="evaluation", help="In evaluations/.")
+@options.quiet
 @options.as_json
 def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: Any) -> None:
-    """Score MODELs (runs, ensembles, Hugging Face folders) on texts and tasks, side by side.
+    """Score MODELs on texts and tasks, side by side.
 
-    The base of a run or ensemble is scored too, for what was forgotten. An ensemble is used by a
-    routing as `NAME@tfidf:2`. Safe to interrupt; run it again to resume.
+    A MODEL is a run, an ensemble or a Hugging Face folder. The base of a run or ensemble is
+    scored too, for what was forgotten. `NAME@tfidf:2` sets an ensemble's routing. Safe to
+    interrupt; run it again to resume.
     """
     import tongues
     from tongues.pages import as_text
@@ -94,9 +96,9 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
 def generate(
     model: str, prompts: tuple[str, ...], experts: bool, as_json: bool, **keywords: Any
 ) -> None:
-    """Continue each PROMPT with MODEL: an ensemble, a run, or a Hugging Face folder.
+    """Continue each PROMPT with MODEL: an ensemble, a run or a folder.
 
-    Without a prompt a text is written from its beginning.
+    The folder is one of Hugging Face. Without a prompt the text begins at its start.
     """
     import tongues
     from tongues.terminal import print_json
@@ -131,11 +133,12 @@ def generate(
 @click.option("--max-queue", type=click.IntRange(0), default=64, help="Completions that may wait.")
 @click.option("--max-tokens", type=options.COUNT, default=1024, help="Of a completion.")
 @click.option("--timeout", type=_POSITIVE, default=120.0, help="Of a request, in seconds.")
+@options.quiet
 def serve(models: tuple[str, ...], **keywords: Any) -> None:
-    """Serve each MODEL: an ensemble, a run, or a Hugging Face folder.
+    """Serve each MODEL by OpenAI's API, with a page to try it.
 
-    `NAME@tfidf:2` sets an ensemble's routing. OpenAI's API is below /v1, and a page to try the
-    models on at the address that is printed.
+    A MODEL is an ensemble (`NAME@tfidf:2` sets its routing), a run or a Hugging Face folder. The
+    API is below /v1, the page at the address that is printed.
     """
     import tongues
     from tongues.terminal import say
@@ -155,11 +158,13 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @click.option("--average", is_flag=True, help="One model: the mean of an ensemble's experts.")
 @click.option("--weights", metavar="A,B,…", help="Of the experts in that mean; equal by default.")
 @click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
+@options.quiet
 def export(model: str, out: Path, weights: str | None, **keywords: Any) -> None:
-    """Write MODEL, a run or an ensemble, as Hugging Face folders, each with a model card.
+    """Write MODEL as Hugging Face folders, each with a model card.
 
-    A card says how the model was made, on what data, and what its newest evaluation found. The
-    folder of an ensemble is complete: `tongues generate FOLDER` works wherever it is.
+    MODEL is a run or an ensemble. A card says how it was made, on what data, and what its newest
+    evaluation found. The folder of an ensemble is complete: `tongues generate FOLDER` works
+    wherever it is.
     """
     import tongues
     from tongues.terminal import hint

@@ -1,16 +1,19 @@
 """Arguments and options that several verbs share."""
 
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from tongues.errors import UserError, nearest
+
 if TYPE_CHECKING:
     from tongues.recipe import Recipe
 
-__all__ = ["COUNT", "FOLDER", "PATH", "one_thread", "training_verb"]
+__all__ = ["COUNT", "FOLDER", "PATH", "SECTIONS", "Verbs", "one_thread", "training_verb"]
 __all__ += [
     "as_json",
     "figures",
@@ -19,6 +22,7 @@ __all__ += [
     "overrides",
     "overwrite",
     "processes",
+    "quiet",
     "ranks",
 ]
 __all__ += ["recipe", "workspace"]
@@ -28,6 +32,31 @@ Command = TypeVar("Command", bound=Callable[..., object])
 COUNT = click.IntRange(min=1)
 PATH = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+SECTIONS: dict[str, str] = {}  # of the help, by verb
+
+
+class Verbs(click.Group):
+    """Names the nearest verb when one is mistyped; lists verbs by section, a whole line each."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb; a UserError where there is none of this name."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            raise UserError(f"`{args[0]}` is not a verb", hint=nearest(args[0], self.commands))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The verbs in the order they were added."""
+        width, lines = max(map(len, self.commands)), defaultdict[str, list[str]](list)
+        for name, verb in self.commands.items():
+            title = SECTIONS.get(name, "Verbs") if ctx.parent is None else "Verbs"
+            lines[title].append(f"{name:{width}}  {verb.get_short_help_str(limit=100)}")
+        for title, section in lines.items():
+            with formatter.section(title):
+                formatter.write_text("\b\n" + "\n".join(section))
 
 
 class _LauncherOption(click.Option):
@@ -41,8 +70,6 @@ class _LauncherOption(click.Option):
 
 
 def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several arguments and options as one decorator, in the order given."""
-
     def decorate(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)
@@ -65,6 +92,7 @@ memory = click.option(
     metavar="SIZE",
     help="Cap on expert weights in memory; the least recently used are unloaded.",
 )
+quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, notes or hints.")
 figures = click.option("--figures", type=FOLDER, help="For figures, each as SVG, PNG and data.")
 launch = _together(
     click.option("--launcher", metavar="NAME", default="local", cls=_LauncherOption),

@@ -9,7 +9,7 @@ from tongues.cli import options
 
 __all__ = ["ls", "report"]
 
-_SPARE = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out loss")  # first to go
+_OPTIONAL = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out loss")  # first to go
 
 
 @click.command()
@@ -17,7 +17,7 @@ _SPARE = ("tokens/s", "tokens", "shape", "strategy", "age", "held-out loss")  # 
 @options.workspace
 @options.as_json
 def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
-    """List the runs and ensembles at or below PLACES, by default all, with their states."""
+    """List the runs and ensembles at or below PLACES, with their states."""
     from dataclasses import asdict
 
     import tongues
@@ -29,7 +29,7 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
         print_json({"runs": [asdict(x) for x in runs], "ensembles": [asdict(x) for x in ensembles]})
         return
     if runs:
-        print_table(states_table(runs), spare=_SPARE)
+        print_table(states_table(runs), optional=_OPTIONAL)
     for line in study_lines(runs):
         click.echo(line)
     if ensembles:
@@ -47,10 +47,11 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
 @click.option(
     "--text", type=click.Path(path_type=Path, exists=True), help="Text to compare tokenizers on."
 )
+@options.quiet
 def report(places: tuple[Path, ...], **keywords: Any) -> None:
-    """Write one page about PLACES: runs, a corpus, or tokenizers side by side.
+    """Write one page about PLACES: runs, a corpus, or tokenizers.
 
-    Each figure of the page is beside it as SVG, PNG and data.
+    Each figure is also written as SVG, PNG and data.
     """
     import tongues
 

@@ -59,6 +59,7 @@ def check(
 @options.overwrite
 @options.ranks
 @options.launch
+@options.quiet
 def prepare(recipe: Path, overrides: tuple[str, ...], **keywords: Any) -> None:
     """Turn the text of RECIPE into token shards. Safe to interrupt; run it again to resume."""
     import tongues
@@ -72,13 +73,14 @@ def prepare(recipe: Path, overrides: tuple[str, ...], **keywords: Any) -> None:
 @click.command()
 @options.recipe
 @options.overwrite
+@options.quiet
 def train(recipe: Path, **keywords: Any) -> None:
     """Train the one run of RECIPE. Safe to interrupt; run it again to resume."""
     import tongues
-    from tongues.terminal import hint, speaks
+    from tongues.terminal import hint, is_first_rank
 
     directory = tongues.train(recipe, **keywords)
-    if speaks():
+    if is_first_rank():
         click.echo(directory)
     hint(f"tongues report {directory}")
 
@@ -91,6 +93,7 @@ def train(recipe: Path, **keywords: Any) -> None:
 @click.option("--pilot", is_flag=True, help="Small runs that decide about the recipe's real one.")
 @options.launch
 @options.processes
+@options.quiet
 @options.as_json
 def study(
     recipe: Path, overrides: tuple[str, ...], dry_run: bool, as_json: bool, **keywords: Any

@@ -19,7 +19,7 @@ from tongues.experts.ensemble.model import Model, find_model, open_models, place
 from tongues.files import file_name, fingerprint, read_json, remove_directory, write_json
 from tongues.jsonable import from_plain, to_plain
 from tongues.launch import Launcher, run_ranks
-from tongues.ranks import Rank, Tell
+from tongues.ranks import Rank, Say
 from tongues.runs import read_run
 from tongues.text import Document
 
@@ -194,7 +194,7 @@ def _score_group(
                 yield unit, ItemFault(unit.model, place, "produces NaN", why)
 
 
-def _score_units(units: Mapping[Unit, Model], spec: EvalSpec, tell: Tell) -> dict[Unit, Result]:
+def _score_units(units: Mapping[Unit, Model], spec: EvalSpec, tell: Say) -> dict[Unit, Result]:
     """The results of units of one ensemble that differ by the routing alone."""
     first = next(iter(units))
     if first.num_fewshot is None:
@@ -249,7 +249,7 @@ def score_in_ranks(
     ranks: int,
     launcher: Launcher,
     memory: int | None = None,
-    tell: Tell = lambda line: None,
+    tell: Say = lambda line: None,
 ) -> None:
     """Score all units in several processes, and keep each result in `folder` for `evaluate`.
 
@@ -277,7 +277,7 @@ def score_in_ranks(
 
 def score_share(
     rank: Rank,
-    tell: Tell,
+    tell: Say,
     models: list[str],
     spec: EvalSpec,
     workspace: Path,

@@ -55,7 +55,7 @@ def command_line(job: Job) -> list[str]:
 
 
 def why_ended(code: int) -> str:
-    """Why a process that ended with `code` came to no end; empty where its work tells."""
+    """Why a process that ended with `code` failed; empty where its work reports the reason."""
     if code == DONE or code in _ASKED:
         return ""
     if code == UNTOLD:
@@ -63,7 +63,7 @@ def why_ended(code: int) -> str:
     if code >= 0:
         return f"its process ended with exit code {code}"
     if code == -signal.SIGKILL:
-        return "its process was killed by signal 9, as by lack of memory"
+        return "its process was killed by signal 9, as when memory is full"
     return f"its process was killed by signal {-code} ({signal.strsignal(-code)})"
 
 

@@ -30,7 +30,7 @@ class Launcher(ABC):
 
     The class is what is registered: `name` and `summary` are for users; `takes` names those of
     `partition` and `time` that it knows; `here` says whether its jobs compute on this machine;
-    `lasting` whether they go on when this process ends, and another can wait for them.
+    `lasting` whether they continue when this process ends, and another can wait for them.
     """
 
     name: ClassVar[str]
@@ -45,7 +45,7 @@ class Launcher(ABC):
 
     @abstractmethod
     def threads(self, jobs: int) -> int:
-        """How many threads each of so many jobs should compute on."""
+        """Threads for each of `jobs` jobs at a time."""
 
     @abstractmethod
     def has_room(self, job: Job) -> bool:
@@ -59,12 +59,12 @@ class Launcher(ABC):
     def ended(self, seconds: float) -> dict[str, str]:
         """Wait so long, or until a job ends; then those that ended since the last call, by name.
 
-        Each with the reason, empty where its work tells what became of it.
+        Each with the reason, empty where its work reports it.
         """
 
     @abstractmethod
     def stop(self) -> None:
-        """Have all jobs leave what they can go on from and end; returns when they have."""
+        """Have all jobs write a checkpoint and end; returns when they have."""
 
     def is_left(self, job: Job) -> bool:
         """Whether another command has left this very job, so that starting it means waiting."""

@@ -19,7 +19,7 @@ _ON_GPU = 600_000_000  # bytes that a process takes there before its model
 
 
 class Local(Launcher):
-    """So many jobs at a time, by default one a core, which share the cores.
+    """`workers` jobs at a time, by default one a core, which share the cores.
 
     Where there are GPUs each job gets the emptiest, several at a time as far as memory goes.
     """
@@ -71,7 +71,6 @@ class Local(Launcher):
             self._forget(name)
 
     def _forget(self, name: str) -> int:
-        """Wait until a process is gone; returns its exit code."""
         process, job, gpus = self._running.pop(name)
         process.join()
         self._take(job, gpus, times=-1)
@@ -79,7 +78,6 @@ class Local(Launcher):
         return process.exitcode
 
     def _place(self, job: Job) -> list[str] | None:
-        """The GPUs for a job, none of a machine without; None where it has to wait."""
         need = _on_each(job) if self._running else 0.0  # alone it may try
         return choose_gpus(self._free, need, job.gpus)
 

@@ -22,8 +22,8 @@ _LOOK_EVERY = 0.2  # seconds that a task is deaf to being cancelled
 class Ray(Launcher):
     """Each job a task with its cores, GPUs and memory.
 
-    Ray itself tries nothing again: a job whose machine is lost is started anew, and its work goes
-    on from what is on disk. `workers` jobs at a time share the GPUs; by default there are as many
+    Ray itself tries nothing again: a job whose machine is lost is started again, and resumes
+    from what is on disk. `workers` jobs at a time share the GPUs; by default there are as many
     as find room.
     """
 
@@ -87,12 +87,11 @@ class Ray(Launcher):
         return [machine for machine in nodes if machine.get("CPU")]
 
     def _reason(self, task: Any) -> str:
-        """Why a task came to no end; empty where its work tells."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(task)
         except errors.OutOfMemoryError:
-            return "Ray ended it for lack of memory on its machine"
+            return "Ray ended it because its machine's memory was full"
         except errors.TaskCancelledError:
             return ""
         except errors.RayTaskError as error:
@@ -114,7 +113,6 @@ def _gpu_share(there: float, workers: int, wanted: int) -> float:
 def _roomiest(
     machines: list[dict[str, float]], cpus: float, gpus: float, memory: float
 ) -> dict[str, float]:
-    """A machine with so many GPUs that has all of the rest, or most of it."""
     able = [machine for machine in machines if machine.get("GPU", 0.0) >= gpus]
     if not able:
         what = f"no machine of the Ray cluster has {gpus:g} GPUs and a core for one job"

@@ -1,6 +1,6 @@
-"""The same work in several processes at once: each rank does its share of a list of pieces.
+"""The same work in several processes at once: each rank does its share of a list of items.
 
-A piece is a pure function of its input and leaves its own output and a mark when it is whole, so
+An item is a pure function of its input and leaves its own output and a mark when it is whole, so
 neither the number of ranks nor a kill changes a byte: what has no mark is done again.
 """
 
@@ -18,21 +18,21 @@ from tongues.files import append_line, read_lines
 from tongues.launch.job import DONE, FAILED, Job
 from tongues.launch.launcher import Launcher, Options, watched
 from tongues.launch.local import Local
-from tongues.ranks import Rank, Tell
+from tongues.ranks import Rank, Say
 
 __all__ = ["run_ranks"]
 
 _MEMORY = 3 * 2**30  # bytes of a rank
 _TURN = 0.2  # seconds between looks at what ranks say
-_PATIENCE = 3  # times that a rank may be stopped
-_AGAIN = "give the same command again: what was done is kept"
+_TRIES = 3  # of a rank that is stopped, such as by its cluster
+_AGAIN = "run the same command again: finished work is kept"
 
 
 def run_ranks(
     work: Callable[..., None],
     arguments: tuple[Any, ...],
     ranks: int,
-    tell: Tell,
+    tell: Say,
     *,
     launcher: Launcher | None = None,
     name: str = "work",
@@ -42,7 +42,7 @@ def run_ranks(
     memory: int = _MEMORY,
     gpus: int = 0,
 ) -> None:
-    """Call `work(rank, tell, *arguments)` for every rank, each in a process of its own.
+    """Call `work(rank, say, *arguments)` for every rank, each in a process of its own.
 
     Here, one rank alone works in this process. launcher: by default this machine's, with all ranks
     at a time. The rest is of the jobs (see `Job`); without a folder nothing is left.
@@ -110,12 +110,11 @@ class Share:
             raise OSError(*last["system"])
         if reason and "done" not in last:
             what = f"rank {self.rank.number + 1} of {self.rank.count}: {reason}"
-            raise UserError(what, where="ranks", hint=_AGAIN)
+            raise UserError(what, where="ranks", hint=_AGAIN, code="process_failed")
         return "done" in last
 
 
-def _attend(jobs: dict[str, Job], launcher: Launcher, tell: Tell) -> None:
-    """Start the ranks, pass on what they say, and wait for their ends."""
+def _attend(jobs: dict[str, Job], launcher: Launcher, tell: Say) -> None:
     shares = {name: job.work for name, job in jobs.items() if isinstance(job.work, Share)}
     heard, tries, waiting = Counter[str](), Counter[str](), list(jobs)
     while shares:
@@ -134,8 +133,8 @@ def _attend(jobs: dict[str, Job], launcher: Launcher, tell: Tell) -> None:
                 if "line" in row:
                     tell(row["line"])
         for name, reason in reasons.items():
-            if tries[name] == _PATIENCE:
-                reason = reason or f"it was stopped {_PATIENCE} times"
+            if tries[name] == _TRIES:
+                reason = reason or f"it was stopped {_TRIES} times"
             try:
                 done = shares[name].is_done(reason)
             except (UserError, OSError):

@@ -116,7 +116,6 @@ class Slurm(Launcher):
         return there.get(_name(job))
 
     def _look(self) -> dict[str, str] | None:
-        """The queue; None where Slurm does not answer, which is borne for some minutes."""
         try:
             queue = _queue()
         except UserError:
@@ -151,18 +150,17 @@ class Slurm(Launcher):
         return number
 
     def _reason(self, number: str, job: Job) -> str:
-        """Why a job that left the queue came to no end; empty where its work tells."""
         done = _call("scontrol", "--oneliner", "show", "job", number)
         about = dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
         state, exit_code = about.get("JobState", ""), _EXIT.fullmatch(about.get("ExitCode", ""))
         if state in _GO_ON or (state == "CANCELLED" and number not in self._submitted):
             return ""
         if state == "OUT_OF_MEMORY":
-            return f"its Slurm job {number} was killed for lack of memory"
+            return f"its Slurm job {number} was killed because its memory was full"
         if state == "FAILED" and exit_code:
             return why_ended(-int(exit_code["signal"]) or int(exit_code["code"]))
         log = job.files / f"{number}.log"
-        return f"its Slurm job {number} ended as {state}; its words lie in {log}"
+        return f"its Slurm job {number} ended as {state}; see its log {log}"
 
 
 def _place(job: Job) -> str:
@@ -170,7 +168,6 @@ def _place(job: Job) -> str:
 
 
 def _name(job: Job) -> str:
-    """What a job is called in the queue: so that the same one is known again."""
     return f"{file_name(job.name.rpartition('/')[2])}-{_place(job)}{job.fingerprint[:6]}"
 
 
@@ -187,6 +184,6 @@ def _ask(*command: str) -> str:
     done = _call(*command)
     if done.returncode:
         what = f"`{command[0]}` says: {done.stderr.strip()}"
-        hint = "its jobs go on; the same command waits for them"
-        raise UserError(what, where="--launcher slurm", hint=hint)
+        hint = "its jobs continue; run the same command again to wait for them"
+        raise UserError(what, where="--launcher slurm", hint=hint, code="cluster_failed")
     return done.stdout

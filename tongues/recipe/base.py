@@ -27,7 +27,9 @@ def readable_name(name: str) -> str:
 class RecipeSection(BaseModel):
     """A part of a recipe."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -44,14 +46,14 @@ class Chosen:
     """Marks a field whose section is that of an object from a registry, chosen by name.
 
     The object is a subclass of `RecipeSection`; its fields are its settings. A name alone
-    stands for the object with its defaults: `schedule: wsd` is `schedule: {name: wsd}`.
+    means the object with its defaults: `schedule: wsd` is `schedule: {name: wsd}`.
     """
 
     kind: str  # of the registry, such as `schedule`
     key: str  # of the name in the section, such as `name`
 
     def read(self, value: Any) -> Any:
-        """The section that a recipe's value stands for."""
+        """The section of a recipe's value."""
         if isinstance(value, RecipeSection):
             return value
         settings = {self.key: value} if isinstance(value, str) else value
@@ -73,7 +75,6 @@ class Chosen:
         return {self.key: name, **settings} if type(section).model_fields else name
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        """How pydantic reads and writes the field."""
         show = core_schema.plain_serializer_function_ser_schema(self.show, info_arg=True)
         return core_schema.no_info_plain_validator_function(self.read, serialization=show)
 

@@ -20,8 +20,10 @@ class Division(RecipeSection):
     Each way (`tongues.experts.partition`) has a subclass, whose fields are its settings.
     """
 
-    by: str  # the way
-    name: str | None = None  # what its experts are called after, where two ways would share theirs
+    by: str
+    """The method."""
+    name: str | None = None
+    """Prefix of its experts' names, where two partitions would share theirs."""
 
     @field_validator("name")
     @classmethod
@@ -45,7 +47,7 @@ def _read_division(value: Any) -> Any:
         return value
     by = value.get("by") if isinstance(value, Mapping) else None
     if not isinstance(by, str):
-        raise ValueError("say how the text is divided, such as `{by: languages}`")
+        raise ValueError("name the method, such as `{by: languages}`")
     try:
         method = registry("partition").find(by)
     except UserError as error:
@@ -56,29 +58,38 @@ def _read_division(value: Any) -> Any:
 class Experts(RecipeSection):
     """Language experts: `train.budget` is that of all experts of a division together.
 
-    They branch from `train.base`, or from the experts of an ensemble that grows.
+    They branch from `train.base`, or from the experts of the ensemble `add_to`.
     """
 
     partitions: list[Annotated[SerializeAsAny[Division], PlainValidator(_read_division)]] = Field(
         default=[]
     )
+    """Partitions of the text, each by a method with its settings."""
     shares: Literal["by text", "equal"] = "by text"  # of a part's languages in its mixture
+    """Weights of a cluster's languages in its mixture."""
     seeds: Annotated[list[int], Field(min_length=1)] = Field(default=[1])
-    add_to: str | None = None  # an ensemble
-    add: dict[str, str] = Field(default={})  # to it: a language, and its donor or how to find one
-    shared_expert: bool = False  # one new expert for all that is added and its donors
-    workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
+    """Random seeds; one ensemble of each partition for each."""
+    add_to: str | None = None
+    """An ensemble whose experts the new ones branch from."""
+    add: dict[str, str] = Field(default={})
+    """Languages to add: `{language: donor}`, the donor by name, by `typology` or by `loss`."""
+    shared_expert: bool = False
+    """One new expert for all added languages and their donors."""
+    workers: int | None = Field(default=None, ge=1)
+    """Runs at a time; default: one per core."""
 
     @model_validator(mode="after")
     def _something_to_do(self) -> "Experts":
         if not (self.partitions or self.add):
-            raise ValueError("name `partitions`, or languages to `add` to an ensemble that grows")
+            raise ValueError(
+                "name `partitions`, or languages to `add` and the ensemble to `add_to`"
+            )
         if self.add and self.add_to is None:
-            raise ValueError("`add` needs an ensemble to add to: name it by `grow`")
+            raise ValueError("`add` needs an ensemble: name it in `add_to`")
         if self.shared_expert and not self.add:
-            raise ValueError("`together` is about languages to `add`")
+            raise ValueError("`shared_expert` is only for languages to `add`")
         if self.add and self.partitions:
-            raise ValueError("an ensemble grows by `add` or by `partitions`, not by both at once")
+            raise ValueError("give `add` or `partitions`, not both")
         labels = [division.label for division in self.partitions]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice:

@@ -1,4 +1,4 @@
-"""Recipes in and out: YAML 1.2, `key=value` overrides, and mistakes told where they stand."""
+"""Recipes in and out: YAML 1.2, `key=value` overrides, mistakes with file, line and key."""
 
 import io
 import re
@@ -107,7 +107,6 @@ def _parse(text: str, where: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The parsed document in plain Python types, without the parser's line marks."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -127,7 +126,6 @@ def _set(plain: dict[str, Any], key: str, value: Any, where: str) -> None:
 
 
 def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
-    """The first mistake in words: where it stands, why it is one, the nearest valid word."""
     problems = error.errors(include_url=False)
     problem = min(problems, key=lambda p: p["type"] != UNKNOWN)  # the cause of others
     keys = [str(part) for part in problem["loc"] if not _KIND.match(str(part))]
@@ -147,7 +145,6 @@ def _explain(error: ValidationError, raw: Any, path: Path) -> UserError:
 
 
 def _line(raw: Any, keys: Sequence[str]) -> str:
-    """`:LINE` of the innermost key of the path that stands in the file."""
     line = ""
     for key in keys:
         if not isinstance(raw, Mapping) or key not in raw:

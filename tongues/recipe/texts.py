@@ -25,35 +25,47 @@ Off = Literal["off"]
 
 
 class Ancestry(RecipeSection):
-    """How a synthetic language came to be: its parent and how far it drifted from her."""
+    """Where a synthetic language comes from: its parent, and how far it diverged."""
 
     parent: str | None = None
+    """The language it descends from; none for a root."""
     divergence: float = Field(default=0.0, ge=0, le=1, strict=False)
+    """How far it is from its parent, 0 to 1."""
 
 
 class Synthetic(RecipeSection):
-    """A family of synthetic languages that speak about one made-up world."""
+    """A family of synthetic languages that describe one invented world."""
 
     seed: int = Field(default=1, ge=0)
-    size: Bytes = 6_000_000  # of text, per language
+    """Random seed of the world and its languages."""
+    size: Bytes = 6_000_000
+    """Text of each language."""
     languages: dict[str, Ancestry]
+    """Tag to `{}` for a root or `{parent: TAG, divergence: 0.3}`; tags `qaa` to `qtz`."""
 
 
 class Columns(RecipeSection):
     """What a source calls the parts of a document; `id` and `group` may be missing there."""
 
     text: str = "text"
+    """Column of the text."""
     id: str = "id"
+    """Column of the document's name."""
     group: str = "group"
+    """Column of the group; documents of a group are never on both sides of the held-out split."""
 
 
 class Files(RecipeSection):
     """The files of a language."""
 
-    paths: list[str] = Field(min_length=1)  # files, directories and globs
+    paths: list[str] = Field(min_length=1)
+    """Files, folders and globs of `.txt`, `.jsonl` (also `.gz`, `.zst`) and `.parquet`."""
     columns: Columns = Columns()
-    documents: Literal["files", "paragraphs"] = "files"  # what a document of a .txt is
-    limit: Amount | None = None  # the first so many documents or bytes, or tokens by hash order
+    """Names of the columns."""
+    documents: Literal["files", "paragraphs"] = "files"
+    """What a document of a `.txt` is: the file, or each paragraph."""
+    limit: Amount | None = None
+    """The first documents or bytes (`2 GB`), or tokens in the order of hashes."""
 
     @field_validator("paths", mode="before")
     @classmethod
@@ -65,17 +77,22 @@ class Hub(RecipeSection):
     """A data set of the hub, or a folder laid out like one, read as a stream."""
 
     dataset: str
+    """Its name on the hub, or a local folder laid out like one."""
     subset: str | None = None
+    """Its configuration."""
     split: str = "train"
+    """Its split."""
     columns: Columns = Columns()
+    """Names of the columns."""
     limit: Amount | None = None
+    """As of `files`."""
 
 
 class Clean(RecipeSection):
     """What is dropped: documents beyond these thresholds; `off` switches one off.
 
     The keys are those of the signals (`tongues.text.signals`) of this package, and of those of
-    other packages that are named; `on` stands for a signal's own threshold. A percentile such as
+    other packages that are named; `on` means a signal's own threshold. A percentile such as
     `p99` is taken among the language's own documents.
     """
 
@@ -102,7 +119,6 @@ def _read_clean(value: Any) -> Clean:
 
 @cache
 def _clean_of(others: frozenset[str]) -> type[Clean]:
-    """The section with the thresholds of this package, and others by their keys."""
     signals = registry("signal")
     named = [signal for signal in signals.built_in if signal.key]
     for key in sorted(others):
@@ -122,13 +138,19 @@ class Text(RecipeSection):
     """Where the text of each language comes from, and what of it is kept."""
 
     synthetic: Synthetic | None = None
+    """Synthetic languages."""
     files: dict[str, Files] = Field(default={})
+    """Tag to a path, a list of paths, or the section below."""
     hub: dict[str, Hub] = Field(default={})
+    """Tag to a data set of the Hugging Face hub, read as a stream."""
     clean: Annotated[SerializeAsAny[Clean], PlainValidator(_read_clean)] = Field(
         default_factory=lambda: _read_clean({})
     )
-    benchmarks: list[str] = Field(default=[])  # files whose text must not be trained on
+    """Which documents are dropped."""
+    benchmarks: list[str] = Field(default=[])
+    """Files (`.jsonl`, `.txt`) whose text must not be trained on, such as test sets."""
     identifier: str | None = None  # a fastText model such as GlotLID's; py3langid without
+    """A fastText model that identifies languages, such as GlotLID's; default: py3langid."""
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -148,7 +170,6 @@ class Text(RecipeSection):
     @field_validator("files", mode="before")
     @classmethod
     def _paths_alone(cls, value: Any) -> Any:
-        """A path or a list of paths stands for files with nothing else said."""
         if not isinstance(value, Mapping):
             return value
         lists = {lang: [x] if isinstance(x, str) else x for lang, x in value.items()}
@@ -156,23 +177,33 @@ class Text(RecipeSection):
 
 
 class Extend(RecipeSection):
-    """New pieces for some languages, which leave the segmentation of others as it is."""
+    """New tokens for some languages; the segmentation of others stays the same."""
 
     new_tokens: int = Field(ge=1, le=1_000_000)
-    languages: list[str] = Field(min_length=1)  # that the new pieces are for
-    preserve: list[str] = Field(min_length=1)  # whose segmentation must not change
+    """Number of tokens to add."""
+    languages: list[str] = Field(min_length=1)
+    """Languages that the new tokens are for."""
+    preserve: list[str] = Field(min_length=1)
+    """Languages whose segmentation must not change."""
 
 
 class TokenSettings(RecipeSection):
     """How text becomes tokens."""
 
-    base: str | None = None  # a tokenizer to take: a Hugging Face folder or a tokenizer.json
-    extend: Extend | None = None  # adds pieces to the base
-    vocab_size: int = Field(default=1024, ge=260, le=1_000_000)  # of a tokenizer trained anew
-    sample: Bytes = 5_000_000  # of each language, to train it on
-    sampling: float = Field(default=0.0, ge=0, le=1, strict=False)  # 0: equal bytes; 1: as sizes
-    byte_fallback: Literal["refuse", "allow"] = "refuse"  # of a language at about a byte per token
-    held_out: Tokens = 1_000_000  # per language, never trained on
+    base: str | None = None
+    """A tokenizer to use: a Hugging Face folder or a `tokenizer.json` (BPE or Unigram)."""
+    extend: Extend | None = None
+    """Tokens to add to the base."""
+    vocab_size: int = Field(default=1024, ge=260, le=1_000_000)
+    """Without a base: tokens of the byte-level BPE trained on the text."""
+    sample: Bytes = 5_000_000
+    """Text of each language that the tokenizer is trained on."""
+    sampling: float = Field(default=0.0, ge=0, le=1, strict=False)
+    """Share of each language in that text: 0 equal, 1 by size, a power in between."""
+    byte_fallback: Literal["refuse", "allow"] = "refuse"
+    """Whether a language below 1.25 bytes per token is refused."""
+    held_out: Tokens = 1_000_000
+    """Tokens of each language that are never trained on, at least; groups stay whole."""
 
     @model_validator(mode="after")
     def _something_to_extend(self) -> "TokenSettings":

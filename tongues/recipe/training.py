@@ -13,15 +13,19 @@ __all__ = ["BaseChoice", "Grid", "ModelShape", "Pilot", "Schedule", "Span", "Stu
 __all__ += ["Train"]
 
 _Rate = Annotated[float, Field(gt=0, lt=1)]
+_LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
 
 
 class ModelShape(RecipeSection):
     """The model of a run."""
 
-    shape: str | None = None  # a name from `tongues.models.SHAPES`
+    shape: str | None = None
+    """Name of a shape; `tongues check` shows exact counts."""
     tied_embeddings: bool = False
-    new_embeddings: Literal["mean", "similar", "plain"] = "similar"  # of pieces the parent lacks
+    """Whether input and output share one matrix."""
+    new_embeddings: Literal["mean", "similar", "plain"] = "similar"
+    """How the embeddings of tokens that the base does not have are initialized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,53 +58,86 @@ class Schedule(RecipeSection):
 
 
 class BaseChoice(RecipeSection):
-    """The model to continue from; a bare name stands for `{model: NAME}`."""
+    """The model to continue from; a bare name means `{model: NAME}`."""
 
-    model: str  # a run of the store, or a Hugging Face folder
-    languages: list[str] = Field(default=[])  # what it knows; a run of the store knows its own
+    model: str
+    """A run of the workspace, or a Hugging Face folder."""
+    languages: list[str] = Field(default=[])
+    """Languages it knows; a run has its own."""
 
 
 class Train(RecipeSection):
     """One run, or what all runs of a study have in common."""
 
     run: str | None = None  # its name; by default the recipe's
+    """Name of the run; default: the recipe's."""
     base: BaseChoice | None = None
-    targets: list[str] = Field(default=[])  # what is learned; by default all of the mixture
-    mixture: dict[str, Share] = Field(default={})  # of what is learned
-    replay: dict[str, Share] = Field(default={})  # of all tokens, by language of the base
-    max_forgetting: dict[str, Share] = Field(
-        {}
-    )  # languages replayed so that their loss rises by no more
-    cross_document_attention: bool = True  # whether documents of a sample attend to each other
+    """The model to continue from (CPT); the schedule warms up again."""
+    targets: list[str] = Field(default=[])
+    """Languages to learn; default: all of the mixture."""
+    mixture: dict[str, Share] = Field(default={})
+    """Tag to its share of the text to learn; adds up to 100%."""
+    replay: dict[str, Share] = Field(default={})
+    """Tag to its share of all tokens, of the base's languages; the mixture shares out the rest."""
+    max_forgetting: dict[str, Share] = Field({})
+    """Tag to how far the held-out loss of a replayed language may rise; its share is adjusted."""
+    cross_document_attention: bool = True
+    """Whether documents of a sample attend to each other."""
     budget: Budget
+    """Length: tokens, tokens per parameter (embeddings included), FLOPs, or a time."""
     batch: Tokens | Literal["by size"] = 2048
+    """Tokens of a step, or the rule `by size`."""
     context: Tokens = 128
+    """Tokens of a sample."""
     optimizer: Literal["adamw", "muon"] = "adamw"
-    learning_rate: Rate = 3e-3  # at its peak; or the best rates found at smaller shapes, by shape
+    """`muon` is for the layers' matrices; the rest stays with AdamW."""
+    learning_rate: Rate = 3e-3
+    """Its peak, or the best ones at smaller shapes: `{0.1M: 7e-3, 0.4M: 5e-3}`."""
     schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
         default_factory=lambda: Chosen("schedule", "name").read("cosine")
     )
-    warmup: Share = 0.05  # of the steps
-    min_learning_rate: Share = 0.1  # of the peak rate
+    """A name, or with settings: `{name: wsd, decay: 10%}`."""
+    warmup: Share = 0.05
+    """Share of the steps in which the learning rate rises."""
+    min_learning_rate: Share = 0.1
+    """Learning rate at the end, as a share of the peak."""
     weight_decay: float = Field(default=0.1, ge=0, le=1, strict=False)
+    """Weight decay of matrices."""
     clip: float = Field(default=1.0, gt=0, strict=False)
+    """Largest norm of the gradient."""
     z_loss: float = Field(default=0.0, ge=0, lt=1, strict=False)
-    embedding_warmup: Share = 0.0  # of the steps, the first ones, in which only embeddings learn
+    """Weight of the squared log-sum of the logits."""
+    embedding_warmup: Share = 0.0
+    """Share of the steps, the first ones, in which only embeddings are trained."""
     on_spike: Literal["warn", "rollback", "stop"] = "warn"
+    """At a loss spike: log it, return to an earlier checkpoint without those batches, or stop."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    eval_languages: list[str] = Field([])  # languages whose held-out loss is taken; all when empty
+    """`auto`: bfloat16 where the hardware multiplies it, with weights in float32."""
+    eval_languages: list[str] = Field([])
+    """Languages whose held-out loss is measured; default: all."""
     eval_tokens: Tokens = 100_000  # of each one's held-out text, the same at each evaluation
-    num_evals: int = Field(default=10, ge=1, le=1000)  # at log-spaced points, besides the start
+    """Held-out tokens of each language in an evaluation, always the same ones."""
+    num_evals: int = Field(default=10, ge=1, le=1000)
+    """Evaluations at log-spaced steps after the one at the start."""
     seed: int = 1
+    """Random seed of first weights and order."""
     # The machine's business: no part of what the run is.
     checkpoint_every: Seconds = 60.0
-    keep_checkpoints: int = Field(default=2, ge=1, le=1000)  # newest checkpoints
-    milestones: list[Share] = Field([])  # of the steps: these checkpoints are kept for good
-    micro_batch: Tokens | None = None  # computed at a time in each process; its share of the batch
-    recompute: bool = False  # layers anew in the backward pass: less memory, more work
+    """Time between checkpoints."""
+    keep_checkpoints: int = Field(default=2, ge=1, le=1000)
+    """Number of newest checkpoints to keep."""
+    milestones: list[Share] = Field([])
+    """Shares of the steps whose checkpoints are never deleted."""
+    micro_batch: Tokens | None = None
+    """Tokens that each process computes at a time; default: its share of the batch."""
+    recompute: bool = False
+    """Compute layers again in the backward pass: less memory, a third more work."""
     compile: Literal["auto", "on", "off"] = "auto"
+    """`auto`: where the run is long enough to regain the compiler's time."""
     threads: int | None = Field(default=None, ge=1)
-    track: Literal["trackio", "tensorboard"] | None = None
+    """Threads of each process; default: all cores."""
+    track: Literal["tensorboard"] | None = None
+    """Copy the logs to TensorBoard during training."""
 
     @field_validator("mixture", "replay", "max_forgetting", mode="before")
     @classmethod
@@ -139,6 +176,17 @@ class Train(RecipeSection):
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         self.schedule.check(self.warmup, self.min_learning_rate)
+        if 0 < self.min_learning_rate < _LEAST_FINAL:
+            peak = (
+                max(self.learning_rate.values())
+                if isinstance(self.learning_rate, dict)
+                else (self.learning_rate)
+            )
+            given, share = self.min_learning_rate, self.min_learning_rate / peak
+            raise ValueError(
+                f"`min_learning_rate` is a share of the peak, and {given:g} of it is next to zero; "
+                f"a rate of {given:g} is `{share * 100:.3g}%` of the peak of {peak:g}"
+            )
         if self.mixture and abs(sum(self.mixture.values()) - 1) > 1e-6:
             raise ValueError(f"the mixture adds up to {sum(self.mixture.values()):.4g}, not 100%")
         return self
@@ -162,48 +210,76 @@ class Grid(RecipeSection):
     """A further grid of a study: the study's own but for the keys that are given here."""
 
     targets: _Names | None = None
+    """As of the study."""
     shapes: _Names | None = None
+    """As of the study."""
     strategies: _Strategies | None = None
+    """As of the study."""
     replay: _Shares | None = None
+    """As of the study."""
     budgets: _Budgets | None = None
+    """As of the study."""
     source_budgets: _Budgets | None = None
+    """As of the study."""
     seeds: _Seeds | None = None
+    """As of the study."""
 
 
 class Sweep(RecipeSection):
     """Peak rates tried on source models of small shapes; all other rates follow from the best."""
 
     shapes: _Names
+    """Shapes of the source models."""
     learning_rates: _Rates
+    """Peaks to try, at least three."""
 
 
 class Study(RecipeSection):
     """Many runs: every target, shape, strategy, replay ratio, budget and seed."""
 
     source: str
+    """Language that continued runs start from."""
     targets: _Names
+    """Languages to learn."""
     shapes: _Names
+    """Shapes of all runs."""
     strategies: _Strategies = Field(default=["scratch", "cpt"])
+    """From scratch, or continued from a source model."""
     replay: _Shares = Field(default=[0.0])
+    """Shares of source text in continued runs."""
     budgets: _Budgets | None = None  # of a target's runs; by default `train.budget` alone
-    source_budgets: _Budgets | None = None  # of the source models, the usual one first; as above
+    """Of the targets' runs; default: `train.budget`."""
+    source_budgets: _Budgets | None = None
+    """Of the source models, the usual one first; default: `train.budget`."""
     seeds: _Seeds = Field(default=[1])
+    """Random seeds."""
     also: list[Grid] = Field(default=[])
+    """Further grids with some of the keys above."""
     sweep: Sweep | None = None
-    workers: int | None = Field(default=None, ge=1)  # runs at a time; by default one per core
-    stop_early: bool = False  # runs forecast to end above the best one like them
+    """Find the learning rate first."""
+    workers: int | None = Field(default=None, ge=1)
+    """Runs at a time; default: one per core."""
+    stop_early: bool = False
+    """Stop runs whose forecast loss is above the best of their kind."""
 
 
 class Pilot(RecipeSection):
     """Small runs from which the one of this recipe, with its whole budget, is decided."""
 
     source: str
+    """Language of the base."""
     target: str
+    """Language to learn."""
     share: Share = 0.01  # of the recipe's budget, for all small runs together
-    source_budget: Budget | None = None  # of the small bases; usually 20 tokens per parameter
-    max_forgetting: Share | None = None  # how far the loss on the source may rise in the end
-    shapes: list[str] = Field(default=[])  # that small runs may have; by default every small one
+    """Share of `train.budget` for all small runs together."""
+    source_budget: Budget | None = None
+    """Of the small bases; default: 20 tokens per parameter."""
+    max_forgetting: Share | None = None
+    """How far the loss on the source may rise in the end; default: 2%."""
+    shapes: list[str] = Field(default=[])
+    """Shapes of small runs; default: every small one."""
     seeds: _Seeds = Field(default=[1])
+    """Random seeds."""
 
     @model_validator(mode="after")
     def _two_languages(self) -> "Pilot":

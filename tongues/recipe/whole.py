@@ -14,13 +14,21 @@ class Recipe(RecipeSection):
     """All of it. `name` becomes the folder of what is made."""
 
     name: str
+    """Folder of the outputs: `tokens/NAME`, `runs/NAME`. Letters, digits, dot, dash, underscore."""
     text: Text
+    """Where the text comes from."""
     tokens: TokenSettings = TokenSettings()
+    """How it becomes tokens."""
     model: ModelShape = ModelShape()
+    """The model of a run."""
     train: Train
+    """One run, or what all runs have in common."""
     study: Study | None = None
+    """Many runs."""
     pilot: Pilot | None = None
+    """Small runs that decide about one large run."""
     experts: Experts | None = None
+    """Language experts."""
 
     @field_validator("name")
     @classmethod
@@ -41,7 +49,7 @@ class Recipe(RecipeSection):
         if len(kinds) > 1:
             raise ValueError(f"a recipe has a `{kinds[0]}` or `{kinds[1]}`, not both")
         if self.experts and bool(self.train.base) == bool(self.experts.add_to):
-            raise ValueError("experts branch from `train.base`, or from those of `add_to`")
+            raise ValueError("experts branch from `train.base` or from `experts.add_to`: give one")
         if self.pilot and self.train.budget.unit == "seconds":
             raise ValueError("a pilot spends a share of `train.budget`; give it in FLOPs or tokens")
         return self

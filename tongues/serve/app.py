@@ -143,7 +143,7 @@ class App:
         self._one_model = _Route(_MODELS + "{model}", get=one_model)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, in whatever state it comes."""
+        """Answer one request."""
         if scope["type"] != "http":
             return
         one = _Exchange(scope, receive, send, Headers(scope=scope), time.perf_counter())
@@ -183,7 +183,6 @@ class App:
     async def _answer(
         self, one: _Exchange, kind: type[B], read: Callable[[B, Model, Limits], AnswerForm]
     ) -> None:
-        """Have texts written and told, as long as somebody waits for them."""
         if self.stopping:
             headers = {"retry-after": "5", "connection": "close"}
             raise Refusal(503, "the server is stopping", code="server_stopping", headers=headers)
@@ -225,7 +224,6 @@ class App:
             self.metrics.answering -= 1
 
     async def _refuse(self, one: _Exchange, refusal: Refusal) -> None:
-        """Tell what is wrong; a body that is still coming is let come, and thrown away."""
         response = refusal.response()
         if refusal.status != 413:
             await one.answer(response)
@@ -252,7 +250,6 @@ class App:
 
 
 def _page(content: bytes, kind: str, one: _Exchange) -> Response:
-    """A file of the page, or that it is still the same."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
     headers = {"etag": tag, **_PAGE_HEADERS}
     if one.headers.get("if-none-match") == tag:
@@ -268,7 +265,7 @@ def _json(content: Mapping[str, Any] | bytes) -> Response:
 def _check_host(headers: Headers, allowed: Collection[str]) -> None:
     """Refuse names that are not this server's: a page elsewhere could have them point here.
 
-    A number is no such name, and neither is `localhost`.
+    Numeric addresses and `localhost` always pass.
     """
     host = headers.get("host", "").lower()
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
@@ -277,7 +274,7 @@ def _check_host(headers: Headers, allowed: Collection[str]) -> None:
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(name)
         return
-    message = f"`{name[:200]}` is no name of this server; start it with `--allow-host NAME`"
+    message = f"`{name[:200]}` is not a name of this server; start it with `--allow-host NAME`"
     raise Refusal(400, message, code="unknown_host")
 
 
@@ -292,7 +289,6 @@ def _check_key(headers: Headers, key: str | None) -> None:
 
 
 async def _read_body(headers: Headers, receive: Receive, limits: Limits) -> bytes:
-    """A JSON body, whole; a Refusal where it is another kind, too large or too slow."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" or headers.get("content-encoding", "identity") != "identity":
         message = "say it in JSON, as it is: `Content-Type: application/json`"
@@ -320,8 +316,6 @@ async def _read_body(headers: Headers, receive: Receive, limits: Limits) -> byte
 
 
 async def _attended(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Work that ends when whoever asked for it goes away: Disconnected."""
-
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass

@@ -30,7 +30,7 @@ def _whole(value: Any) -> Any:
 
 
 Count = Annotated[int, Field(ge=1), BeforeValidator(_whole)]
-Beside = Annotated[int, Field(ge=0, le=20), BeforeValidator(_whole)]
+TopLogprobs = Annotated[int, Field(ge=0, le=20), BeforeValidator(_whole)]
 Token = Annotated[int, Field(ge=0, lt=2**31)]
 Texts = Annotated[list[str], Field(min_length=1, fail_fast=True)]
 Tokens = Annotated[list[Token], Field(min_length=1, fail_fast=True), BeforeValidator(_whole)]
@@ -74,7 +74,7 @@ class Object(BaseModel):
 
 
 class StreamOptions(Object):
-    """What a stream tells beside the text."""
+    """Options of a stream."""
 
     include_usage: bool | None = None
     """A last chunk with the number of tokens."""
@@ -88,18 +88,18 @@ class Body(Object):
     model: Annotated[str, Field(min_length=1, max_length=1000)]
     """The name of a served model."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    """0 takes the likeliest token always; 1 if left out."""
+    """0 takes the most probable token; default: 1."""
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Draw from the likeliest tokens that together have so much."""
+    """Nucleus sampling: the smallest set of tokens with this probability."""
     top_k: Count | None = None
-    """Draw from the likeliest so many tokens."""
+    """Sample from this number of most probable tokens."""
     n: Count | None = None
     """Texts behind each prompt; 1 if left out."""
     stream: bool | None = None
-    """Tell the text while it is written, as server-sent events."""
+    """Send the text while it is generated, as server-sent events."""
     stream_options: StreamOptions | None = None
     stop: Stop | Stops | None = None
-    """Strings that end a text and are no part of it."""
+    """Strings that end a text; they are not part of it."""
     presence_penalty: Penalty | None = None
     """Taken from the log-probability of tokens written already."""
     frequency_penalty: Penalty | None = None
@@ -107,14 +107,14 @@ class Body(Object):
     logit_bias: Biases | None = None
     """Added to the log-probability of these token ids."""
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63), BeforeValidator(_whole)] | None = None
-    """The same seed draws the same text; drawn anew if left out."""
+    """The same seed generates the same text; random if left out."""
     user: Ignored | None = None
     routing: Annotated[str, Field(max_length=100)] | None = None
     """Of an ensemble: which experts write, such as `tfidf:1` or `text`."""
     language: Annotated[str, Field(max_length=100)] | None = None
     """Of the text, for the routing `language`."""
     weights: bool | None = None
-    """Tell beside every token what each expert counted for it."""
+    """Return the weight of each expert for each token."""
 
 
 class CompletionBody(Body):
@@ -125,11 +125,11 @@ class CompletionBody(Body):
     max_tokens: Annotated[int, Field(ge=0), BeforeValidator(_whole)] | None = None
     """Tokens to write, at most, and never more than the server allows; 16 if left out."""
     echo: bool | None = None
-    """Tell the prompt before what is written."""
-    logprobs: Beside | None = None
-    """Tell each token's log-probability, and so many of the likeliest beside it."""
+    """Return the prompt before the generated text."""
+    logprobs: TopLogprobs | None = None
+    """Return each token's log-probability, and this number of most probable alternatives."""
     best_of: Count | None = None
-    """As `n`, if it is said at all."""
+    """Must equal `n`, where given."""
     suffix: None = None
 
 
@@ -141,11 +141,11 @@ class TextPart(Object):
 
 
 class Message(Object):
-    """What was said by one of those who speak."""
+    """A message of a conversation."""
 
     role: Literal["system", "developer", "user", "assistant"]
     content: str | Annotated[list[TextPart], Field(min_length=1, fail_fast=True)] | None
-    """Null where an answer said nothing."""
+    """Null where an answer was empty."""
     type: Literal["message"] | None = None
     name: Ignored | None = None
     refusal: None = None
@@ -158,7 +158,7 @@ class Message(Object):
     @classmethod
     def _said(cls, content: Any, info: ValidationInfo) -> Any:
         if content is None and info.data.get("role") != "assistant":
-            raise PydanticCustomError("content_type", "should be said")
+            raise PydanticCustomError("content_type", "should be given")
         return content
 
 
@@ -174,13 +174,13 @@ class ChatBody(Body):
     messages: Annotated[list[Message], Field(min_length=1, max_length=1024, fail_fast=True)]
     """The conversation so far."""
     max_completion_tokens: Count | None = None
-    """Tokens to write, at most; what the server allows, if more is said, or nothing."""
+    """Tokens to generate, at most; default and maximum: what the server allows."""
     max_tokens: Count | None = None
     """The same, by its older name."""
     logprobs: bool | None = None
-    """Tell each token's log-probability."""
-    top_logprobs: Beside | None = None
-    """Tell so many of the likeliest tokens beside each."""
+    """Return each token's log-probability."""
+    top_logprobs: TopLogprobs | None = None
+    """Number of most probable alternatives to return for each token."""
     tools: Nothing = None
     functions: Nothing = None
     tool_choice: Literal["none", "auto"] | None = None
@@ -234,7 +234,6 @@ def parse(kind: type[T], content: bytes, limits: Limits) -> T:
 
 
 def _explain(error: ValidationError, kind: type[Body]) -> Refusal:
-    """The first mistake, in words; an unknown name before any other."""
     errors = error.errors(include_url=False, include_input=False)
     unknown = (
         one for one in errors if one["type"] == "extra_forbidden" and "content" not in one["loc"]

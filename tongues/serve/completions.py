@@ -50,7 +50,7 @@ def complete(body: CompletionBody, model: Model, limits: Limits) -> AnswerForm:
         text = str(each or "")
         size, most = len(text.encode()), (model.context or 0) * model.longest_token
         if model.context is not None and size > most:  # it cannot be read at all
-            message = f"{size:,} bytes are no {model.context} tokens, which `{model.name}` sees"
+            message = f"{size:,} bytes exceed `{model.name}`'s context of {model.context} tokens"
             raise Refusal(400, message, code="context_length_exceeded", param="prompt")
         prompts.append(model.read(text))
     return _CompletionForm(
@@ -73,7 +73,7 @@ def complete(body: CompletionBody, model: Model, limits: Limits) -> AnswerForm:
 def converse(body: ChatBody, model: Model, limits: Limits) -> AnswerForm:
     """The answer to be generated for `/v1/chat/completions`; a Refusal where it cannot be."""
     if body.top_logprobs and not body.logprobs:
-        message = "`top_logprobs` are told where `logprobs` is true"
+        message = "`top_logprobs` needs `logprobs` to be true"
         raise Refusal(400, message, code="invalid_value", param="top_logprobs")
     messages = []
     for message in body.messages:
@@ -234,7 +234,6 @@ def _check_tokens(model: Model, tokens: np.ndarray, param: str) -> None:
 
 
 def _token_name(model: Model, token: int) -> str:
-    r"""A token as OpenAI writes it: its text, its name, or `bytes:\xe2\x80` of no whole text."""
     piece = model.bytes_of(token)
     try:
         return piece.decode("utf-8") or model.token_name(token)
@@ -296,7 +295,6 @@ def _write(reader: Any, messages: Sequence[Mapping[str, str]]) -> str:
 
 
 def _read(reader: Any, text: str) -> np.ndarray:
-    """The ids of a text in which special tokens are meant."""
     return np.array(reader(text, add_special_tokens=False)["input_ids"], dtype=np.int64)
 
 

@@ -189,7 +189,6 @@ class Engine:
             self._end(job, End("failed", str(error) or type(error).__name__))
 
     def _end(self, job: TextJob, end: End) -> None:
-        """Forget a text, and report its end."""
         with self._changed:
             known, text = job in self._jobs, self._jobs.pop(job, None)
             self._cancelled.discard(job)

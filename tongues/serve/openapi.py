@@ -17,13 +17,13 @@ from tongues.serve.refusal import Limits
 __all__ = ["ChatReply", "CompletionReply", "ModelsReply", "describe", "describe_model"]
 
 _REFUSALS = {
-    "400": "What is said cannot be answered.",
+    "400": "The request cannot be answered.",
     "401": "The API key is missing or wrong.",
     "404": "There is no such thing here.",
     "405": "Not by this method.",
     "408": "It took too long to come in, or to answer.",
     "413": "The body is too large.",
-    "415": "The body is no JSON.",
+    "415": "The body is not JSON.",
     "429": "Too much is asked at once; try again.",
     "503": "The server is stopping.",
 }
@@ -59,7 +59,7 @@ class RoutingReply(_Reply):
 
 
 class ModelAside(_Reply):
-    """What is said of a model beyond OpenAI's fields."""
+    """Fields of a model beyond OpenAI's."""
 
     kind: Literal["run", "folder", "ensemble"]
     experts: list[ExpertReply]
@@ -110,11 +110,11 @@ class Weights(_Reply):
     """The experts' weights, where `weights` is asked for."""
 
     weights: list[list[float]]
-    """A row a token told, in the order of `experts`."""
+    """A row for each token, in the order of `experts`."""
     nats: list[float | None]
     """-log p of each token under the mixture, before sampling changed it."""
     language: str | None
-    """That the text is nearest to, where the router can tell."""
+    """The language nearest to the text, where the router knows languages."""
     given: int
     """How many of these tokens are the prompt's, which come first."""
 
@@ -138,7 +138,7 @@ class LogProbs(_Reply):
 
     tokens: list[str]
     token_logprobs: list[float | None]
-    """Null of a prompt's first token, where nothing stands before it."""
+    """Null for a prompt's first token, which has no context."""
     top_logprobs: list[dict[str, float] | None]
     text_offset: list[int]
 
@@ -158,7 +158,7 @@ class CompletionReply(_Head):
 
 
 class TokenReply(_Reply):
-    """A token and its log-probability; of an answer also the likeliest tokens in its place."""
+    """A token and its log-probability; in an answer also the most probable alternatives."""
 
     token: str
     logprob: float
@@ -211,7 +211,7 @@ class RefusalReply(_Reply):
 
 
 class StatusReply(_Reply):
-    """How the server stands."""
+    """The server's state."""
 
     status: Literal["ok", "ready"]
 

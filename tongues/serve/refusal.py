@@ -30,14 +30,14 @@ class Limits:
 
     @property
     def texts(self) -> int:
-        """Texts that one request can have written, so that others find room beside it."""
+        """Texts that one request may generate, so that there is room for other requests."""
         return max(self.running, self.queued // 2)
 
 
 class Refusal(Exception):
     """A request that is not answered: what is wrong, for people, and its `code` for programs.
 
-    status: of HTTP. param: the field it lies in, such as `messages[0].role`.
+    status: of HTTP. param: the field with the mistake, such as `messages[0].role`.
     """
 
     def __init__(

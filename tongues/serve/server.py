@@ -39,7 +39,7 @@ def listen(host: str, port: int, *, keyed: bool) -> socket.socket:
         return socket.create_server((number, port), family=family, backlog=256)
     except OSError as error:
         if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-            raise UserError(f"`{host}` is no address of this machine", where="--host") from None
+            raise UserError(f"`{host}` is not an address of this machine", where="--host") from None
         what = f"cannot listen on port {port} of `{host}` ({os.strerror(error.errno or 0)})"
         raise UserError(what, where="--port", hint="`--port 0` takes any that is free") from None
 
@@ -92,8 +92,6 @@ def run(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, that answers while the last texts are written."""
-
     app: App
     ready: Callable[[], None]
     waiting: Callable[[int], None]
@@ -103,7 +101,6 @@ class _Server(uvicorn.Server):
         self.ready()
 
     async def on_tick(self, counter: int) -> bool:
-        """Every tenth of a second: whether it is time to end."""
         if self.app.stopping and not self.app.metrics.answering:
             self.should_exit = True
         return await super().on_tick(counter)
@@ -183,7 +180,6 @@ class _Connection(H11Protocol):
             self.transport.close()
 
     def _end(self, refusal: Refusal) -> None:
-        """Refuse before there is a request to answer, and close."""
         if not (self._busy and self.cycle.response_started):
             lines = [
                 f"HTTP/1.1 {refusal.status} Refused",

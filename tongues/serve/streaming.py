@@ -101,7 +101,7 @@ def _reason(end: End) -> Finish:
 
 
 class Deadline:
-    """When a request must be answered: so many seconds from now on. Made in the event loop."""
+    """When a request must be answered, `seconds` from now. Made in the event loop."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -178,7 +178,6 @@ class Generating:
             self._engine.cancel(job)
 
     def _hear(self, index: int, news: Sequence[Token | End]) -> None:
-        """Called from the engine's thread."""
         self._news.append((index, news))
         if not self._called:
             self._called = True

@@ -35,17 +35,16 @@ class StudyCost:
     seconds: float  # until the last one ends, so many at a time
 
     def __str__(self) -> str:
-        """Such as `28 runs to train: 1.2e13 FLOPs, about 3 min on this machine`."""
         runs = f"{self.runs} run{'s' * (self.runs > 1)} to train"
         return f"{runs}: {self.flops:.2g} FLOPs, about {show_seconds(self.seconds)} on this machine"
 
 
 def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyCost:
-    """The cost of those runs that are not finished in `workspace`, so many at a time here.
+    """The cost of those runs that are not finished in `workspace`, `at_once` at a time here.
 
     Speeds are those of finished runs, else of short trials of the smallest, the middle and the
-    largest shape; others lie between. To the steps of a run come what its evaluations score and
-    about 0.6 s around them, and once 4 s until the first begins. Their text must be prepared.
+    largest shape; others are interpolated. To the steps of a run come what its evaluations score
+    and about 0.6 s around them, and once 4 s until the first begins. Their text must be prepared.
     """
     to_do = [pair for pair in pairs if status_of(workspace / "runs" / pair[0].name) != "finished"]
     if not to_do:
@@ -72,7 +71,6 @@ def measure_cost(pairs: Sequence[Pair], workspace: Path, at_once: int) -> StudyC
 
 
 def _scored(plan: RunPlan, derived: Derived, tokens: Tokens) -> int:
-    """The held-out tokens that all evaluations of a run score."""
     settings = plan.settings
     languages = settings.eval_languages or tokens.languages
     each = sum(min(len(tokens.valid(lang)), settings.eval_tokens) for lang in languages)
@@ -82,7 +80,6 @@ def _scored(plan: RunPlan, derived: Derived, tokens: Tokens) -> int:
 def _measured_speeds(
     pairs: Sequence[Pair], workspace: Path, threads: int, texts: Mapping[str, Tokens]
 ) -> dict[str, float]:
-    """Tokens a second by shape; brings torch where anything must be tried."""
     measured: dict[str, list[float]] = {}
     for plan, derived in pairs:
         directory = workspace / "runs" / plan.name

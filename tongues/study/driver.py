@@ -128,7 +128,6 @@ class _Study:
         opened = {name: open_tokens(workspace / "tokens" / name) for name in names}
 
         def reckon(plan: RunPlan) -> None:
-            """Fingerprint and numbers of a run, after those of the run that it continues."""
             if plan.base in self._plans and plan.base not in derived:
                 reckon(self._plans[plan.base])
             of_parent = self._fingerprints.get(plan.base or "")
@@ -146,7 +145,6 @@ class _Study:
         self._work = {name: numbers.flops for name, numbers in derived.items()}
 
         def chain(name: str) -> float:
-            """The work of a run and of the longest chain of runs that continue from it."""
             return self._work[name] + max(map(chain, children.get(name, ())), default=0.0)
 
         threads = launcher.threads(len(plans))
@@ -195,7 +193,6 @@ class _Study:
         return status
 
     def started(self, run: str) -> None:
-        """Note that a run is given to the launcher, and forget why it failed before."""
         with suppress(OSError):
             (self._runs / run / FAILURE).unlink()
         self._started.add(run)
@@ -257,7 +254,6 @@ class _Study:
         )
 
     def check(self) -> None:
-        """Raise what failed, if anything did."""
         if not self._failed:
             return
         name, reason = next(iter(self._failed.items()))
@@ -288,7 +284,6 @@ class _Study:
         return False
 
     def _step(self, name: str) -> int:
-        """Where the run would go on from."""
         directory = self._runs / name
         return (state_of(directory).step or 0) if (directory / "run.json").is_file() else 0
 

@@ -68,7 +68,11 @@ def plan_runs(
         for run in _runs(recipe, grid, usual_base):
             if runs.setdefault(run.name, run) != run:
                 what = f"two runs would both be called `{run.name}`"
-                raise UserError(what, where="study", hint="shares and rates tell four digits apart")
+                raise UserError(
+                    what,
+                    where="study",
+                    hint="they must differ in four digits",
+                )
     return list(runs.values())
 
 
@@ -116,7 +120,7 @@ def plan_source(
 
 
 def _runs(recipe: Recipe, grid: Study, usual_base: Budget) -> Iterator[RunPlan]:
-    """The runs of one grid; usual_base: the source models' budget that no name tells."""
+    """The runs of one grid; usual_base: the source models' budget, which no name shows."""
     train, usual, source = recipe.train, recipe.train.budget, grid.source
     budgets, bases = grid.budgets or [usual], grid.source_budgets or [usual]
     for shape, seed in product(grid.shapes, grid.seeds):
@@ -161,7 +165,7 @@ def _runs(recipe: Recipe, grid: Study, usual_base: Budget) -> Iterator[RunPlan]:
 
 
 def _label(budget: Budget, usual: Budget) -> str:
-    """What a name tells of a budget: `-5tpp`, `-3Mtokens`; nothing of the usual one."""
+    """A budget in a name: `-5tpp`, `-3Mtokens`; empty for the usual one."""
     if budget == usual:
         return ""
     amount, unit = budget.amount, {"tokens per parameter": "tpp"}.get(budget.unit, budget.unit)
@@ -185,7 +189,7 @@ def unfinished(plans: Sequence[RunPlan], workspace: Path) -> list[str]:
 def plan_sweep(recipe: Recipe) -> list[RunPlan]:
     """A source model of every shape and rate of the sweep, with the study's first seed.
 
-    They lie in a folder of their own, since no law is to be fitted on them.
+    They have a folder of their own, since no law is to be fitted on them.
     """
     study = recipe.study
     if study is None or study.sweep is None:
@@ -205,7 +209,7 @@ def plan_sweep(recipe: Recipe) -> list[RunPlan]:
 
 
 def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, float], list[str]]:
-    """The best rate of each shape, and what to doubt in it, from the finished runs of a sweep.
+    """The best rate of each shape, and cautions about it, from the finished runs of a sweep.
 
     The lowest point of a parabola in the logarithm of the rate, through the lowest loss and its
     two neighbours; runs that diverged or were stopped early count as worse than any.
@@ -234,7 +238,7 @@ def best_rates(plans: Sequence[RunPlan], workspace: Path) -> tuple[dict[str, flo
             end = "lowest" if best == 0 else "highest"
             doubts.append(
                 f"the best rate of {shape} is the {end} that was tried, {tried[best]:g}: the best "
-                "of all may lie beyond it"
+                "of all may be beyond it"
             )
             continue
         near = tried[best - 1 : best + 2]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tongues import recipe
 from tongues.files import append_line, file_hash, fingerprint, read_json, write_json
 from tongues.quantities import show_bytes
-from tongues.ranks import Tell
+from tongues.ranks import Say
 from tongues.text.corpus import part_path, table_of, write_part
 from tongues.text.document import Document, normalised
 from tongues.text.reading import Fault, State
@@ -32,7 +32,7 @@ Measure = Callable[[Sequence[Document]], "pa.Table"]  # documents to their table
 
 
 def gather(
-    pieces: Iterable[Piece], tell: Tell, settings: recipe.Text, corpus: Path, held_out: int = 0
+    pieces: Iterable[Piece], tell: Say, settings: recipe.Text, corpus: Path, held_out: int = 0
 ) -> None:
     """Read pieces that are not whole yet; what was read of one before a kill is kept.
 
@@ -62,7 +62,7 @@ def gather(
 
 
 def _gather_piece(
-    piece: Piece, made_from: dict[str, Any], measure: Measure, tell: Tell, corpus: Path
+    piece: Piece, made_from: dict[str, Any], measure: Measure, tell: Say, corpus: Path
 ) -> None:
     folder = piece.folder(corpus)
     faults = folder / "faults.jsonl"

@@ -11,7 +11,7 @@ from tongues import recipe
 from tongues.errors import UserError
 from tongues.files import fingerprint, read_json, whole_file, write_json
 from tongues.quantities import percentile, show_bytes
-from tongues.ranks import Tell
+from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, Rule, Signal, in_order, reasons, signals_in
@@ -25,7 +25,7 @@ _TOGETHER = 0.5  # similarity from which two documents lie on one side of the sp
 
 
 def write_selection(
-    settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece], tell: Tell
+    settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece], tell: Say
 ) -> None:
     """Decide about every document, unless that was done before, and tell the outcome."""
     import pyarrow as pa

@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from tongues.errors import UserError
 from tongues.quantities import show_bytes
-from tongues.ranks import Tell
+from tongues.ranks import Say
 from tongues.recipe import Recipe
 from tongues.text.corpus import Corpus, Selection
 from tongues.tokens.extend import extend_tokenizer
@@ -27,7 +27,7 @@ _UNKNOWN = 0.01  # share of the tokens
 
 
 def make_tokenizer(
-    recipe: Recipe, corpus: Corpus, selection: Selection, place: Path, tell: Tell
+    recipe: Recipe, corpus: Corpus, selection: Selection, place: Path, tell: Say
 ) -> Tokenizer:
     """Make the recipe's tokenizer from kept text and save it in `place`."""
     settings = recipe.tokens
@@ -71,7 +71,7 @@ def make_tokenizer(
     return tokenizer
 
 
-def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Tell) -> Tokenizer:
+def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Say) -> Tokenizer:
     settings = recipe.tokens
     size = corpus.numbers("bytes")[selection.kept]
     lang = corpus.lang[selection.kept]

@@ -21,7 +21,7 @@ from tongues.files import (
 )
 from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
-from tongues.ranks import Rank, Tell, core_count
+from tongues.ranks import Rank, Say, core_count
 from tongues.recipe import Recipe
 from tongues.text import Piece, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
@@ -53,7 +53,7 @@ STAGES = {"read": True, "select": False, "encode": True, "write": True, "finish"
 def prepare_tokens(
     recipe: Recipe,
     workspace: Path,
-    progress: Tell,
+    progress: Say,
     overwrite: bool = False,
     ranks: int | None = None,
     launcher: Launcher | None = None,
@@ -103,7 +103,7 @@ def prepare_tokens(
 
 
 def run_stage(
-    rank: Rank, tell: Tell, stage: str, recipe: Recipe, workspace: Path, pieces: Sequence[Piece]
+    rank: Rank, tell: Say, stage: str, recipe: Recipe, workspace: Path, pieces: Sequence[Piece]
 ) -> None:
     """Do a rank's share of a stage; finished work is skipped."""
     folder = workspace / "corpus" / recipe.name
@@ -161,7 +161,7 @@ def _inputs(
     return inputs | {"tools": {path_text(path): file_hash(path) for path in tools}}
 
 
-def _select(recipe: Recipe, corpus: Corpus, pieces: Sequence[Piece], tell: Tell) -> None:
+def _select(recipe: Recipe, corpus: Corpus, pieces: Sequence[Piece], tell: Say) -> None:
     named = {piece.folder(corpus.path) for piece in pieces}
     for folder in corpus.path.glob("*/*/"):  # text that the recipe no longer names
         if (folder / "piece.json").exists() and folder not in named:
@@ -182,7 +182,7 @@ def _select(recipe: Recipe, corpus: Corpus, pieces: Sequence[Piece], tell: Tell)
         write_json(aside / "inputs.json", inputs)
 
 
-def _finish(recipe: Recipe, folder: Path, path: Path, tell: Tell) -> None:
+def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
     work = folder / "work"
     place, vocabulary = work / "tokens", read_json(work / "vocabulary.json")
     inputs = read_json(work / "inputs.json")

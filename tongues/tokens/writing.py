@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from tongues.errors import UserError
 from tongues.files import whole_file, write_json
 from tongues.quantities import show_bytes
-from tongues.ranks import Tell
+from tongues.ranks import Say
 from tongues.recipe import Recipe
 from tongues.text import Piece
 from tongues.text.corpus import Corpus, Part, Selection
@@ -38,7 +38,7 @@ Documents = Mapping[Split, np.ndarray]  # by their numbers in the corpus, as the
 
 
 def encode_part(
-    corpus: Corpus, part: Part, selection: Selection, tokenizer: Tokenizer, end: int, tell: Tell
+    corpus: Corpus, part: Part, selection: Selection, tokenizer: Tokenizer, end: int, tell: Say
 ) -> None:
     """Encode a part's kept documents, each closed by the end token, unless that is done."""
     if _place(corpus, part, ".npy").exists():

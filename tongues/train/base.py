@@ -42,7 +42,6 @@ def is_run_name(base: str | None, workspace: Path) -> bool:
 
 
 def _how_to_get(base: str, store: Path) -> str:
-    """What to do about a base that is not there: by what its name looks like."""
     names = [str(path.parent.relative_to(store)) for path in store.rglob("run.json")]
     near = nearest(base, names) if names else ""
     if "did you mean" in near:
@@ -108,7 +107,6 @@ Problems = Iterator[tuple[str, str]]  # what is wrong, and what to do about it
 
 
 def _replay_problems(settings: Train, known: tuple[str, ...]) -> Problems:
-    """Replay is text of the base's languages, which the mixture does not hold."""
     replayed = sum(settings.replay.values())
     if settings.replay and not settings.base:
         hint = "name its base by `train.base`, or put the language into `train.mixture`"
@@ -133,7 +131,6 @@ def _target_problems(settings: Train) -> Problems:
 
 
 def _mixture_problems(settings: Train, known: tuple[str, ...]) -> Problems:
-    """The mixture is what is learned; a language of the base is in it only if that is said."""
     for lang in settings.mixture:
         if settings.targets and lang not in settings.targets:
             hint = "add it to `train.targets`"

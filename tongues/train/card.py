@@ -104,7 +104,7 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
         if settings["base"] is not None:
             extended = ", extended for this text" if settings["extend"] else ""
             origin = f"taken from `{settings['base']}`{extended}"
-        lines += ["", f"Its tokenizer of {size} pieces was {origin}."]
+        lines += ["", f"Its tokenizer of {size} tokens was {origin}."]
         if not corpus:
             lines.append("What was dropped of the text as it was read is no longer known.")
     else:
@@ -174,7 +174,6 @@ def _text_of(
 
 
 def _sources(lang: str, text: Mapping[str, Any]) -> Iterator[str]:
-    """As the recipe named them."""
     made = (text["synthetic"] or {}).get("languages", {}).get(lang)
     if made:
         parent = made["parent"]
@@ -191,7 +190,6 @@ def _sources(lang: str, text: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _corpus(file: Path, manifest: Manifest) -> Mapping[str, Any]:
-    """What was decided about each language's documents; nothing if it is not of these tokens."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         corpus = read_json(file)["languages"]
         for lang, splits in manifest["languages"].items():

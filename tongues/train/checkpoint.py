@@ -64,11 +64,11 @@ class Position:
 
 
 class Checkpoints:
-    """A run's checkpoints, written beside the training.
+    """A run's checkpoints, written while training continues.
 
-    A context: leaving it waits for the checkpoint in hand. All processes take part in all of it.
-    `directory`, which all processes see, holds them as `step-N`, and for good as `milestone-N`;
-    the `keep` newest are kept, besides milestones.
+    A context: leaving it waits for the checkpoint being written. All processes take part in all of
+    it. `directory`, which all processes see, holds them as `step-N`, and for good as `milestone-N`;
+    the `keep` newest are kept, and all milestones.
     """
 
     def __init__(
@@ -98,7 +98,6 @@ class Checkpoints:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wait for the checkpoint in hand; its error is raised if there is no other."""
         self._thread.shutdown()
         if error is None:
             self.wait()
@@ -115,7 +114,7 @@ class Checkpoints:
         self._written = self._thread.submit(self._write, name, copied, position)
 
     def wait(self) -> None:
-        """Wait until the checkpoint in hand is whole."""
+        """Wait until the checkpoint being written is complete."""
         written, self._written = self._written, None
         try:
             if written:
@@ -188,7 +187,6 @@ class Checkpoints:
             shutil.rmtree(place, ignore_errors=True)
 
     def _restore(self, place: Path) -> None:
-        """Fill the weights, and the moments that the checkpoint has of them."""
         reader = HuggingFaceStorageReader(str(place))
         reshard(self._scorer)
         weights = dict(self._scorer.model.named_parameters())
@@ -241,7 +239,6 @@ def load_weights(place: Path) -> PreTrainedModel:
 
 
 def _state(scorer: Scorer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The process's shares of weights and moments by name."""
     reshard(scorer)
     state = _weights(scorer.model)
     for name, weight in scorer.model.named_parameters():
@@ -251,13 +248,11 @@ def _state(scorer: Scorer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor
 
 
 def _weights(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Weights and kept buffers by name; what is read into them is the model's."""
     tensors = dict(model.named_parameters()) | kept_buffers(model)
     return {f"weights/{name}": tensor.detach() for name, tensor in tensors.items()}
 
 
 def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
-    """The position of a checkpoint and its files' digests; no position when it is damaged."""
     try:
         stored = read_json(place / "position.json")
         if stored.pop("fingerprint") != fingerprint(stored):
@@ -272,7 +267,6 @@ def _read(place: Path) -> tuple[Position | None, dict[str, str]]:
 
 
 def _same(place: Path, files: Iterable[tuple[str, str]]) -> bool:
-    """Whether files have these digests."""
     try:
         return all(file_hash(place / name) == digest for name, digest in files)
     except UserError:

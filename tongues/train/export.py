@@ -97,7 +97,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def copy_model(directory: Path, workspace: Path, folder: Path) -> None:
-    """Copy the model of a finished run; its card is made anew if it says nothing of the data."""
+    """Copy a finished run's model; a card that does not describe the data is written again."""
     copy_files(directory / "model", folder)
     card = folder / CARD
     if not card.is_file() or DATA not in card.read_text(encoding="utf-8"):
@@ -129,10 +129,9 @@ def _telling_disk(folder: Path) -> Iterator[None]:
 
 
 def _checkpoint(directory: Path, step: int | None) -> tuple[Path, PreTrainedModel]:
-    """A checkpoint of a run, the newest if no step is named, and the model that it holds."""
     places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
     if not places:
-        hint = "a finished run's model lies in `model`; milestones are kept by `train.milestones`"
+        hint = "a finished run's model is in `model`; milestones are kept by `train.milestones`"
         if read_run(directory).status != "finished":
             hint = "it is not finished: train it to its end by `tongues train` of its recipe"
         raise UserError("has no checkpoints", where=str(directory), hint=hint)

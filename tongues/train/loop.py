@@ -1,4 +1,4 @@
-"""The steps of a run: deal, train, log, evaluate, checkpoint, and the response to a spike."""
+"""The steps of a run: load, train, log, evaluate, checkpoint, and the response to a spike."""
 
 import signal
 import threading
@@ -21,13 +21,13 @@ from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
 from tongues.train.spikes import Recent, Spike, judge
 from tongues.train.step import Dealer, Setup, gradient, update, validate
 
-__all__ = ["Watch", "dealt", "train_steps"]
+__all__ = ["Watch", "samples_and_epochs", "train_steps"]
 
 _LOGGED = 200  # lines of metrics a run
 _ANCHORS = 20  # rollback checkpoints a run
 _GOES_BACK = 10  # times at most
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 Watch = Callable[[Progress], None]
 
 
@@ -37,7 +37,7 @@ def train_steps(
     anchors: Checkpoints,
     position: Position | None,
     watch: Watch,
-    tell: Tell,
+    tell: Say,
 ) -> Position:
     """Every step from `position` (None: the start) to the end; returns where it ended.
 
@@ -149,8 +149,7 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _rolls_back(setup: Setup, spike: Spike, position: Position, tell: Tell) -> bool:
-    """Whether the run rolls back for a spike; a UserError where it must stop."""
+def _rolls_back(setup: Setup, spike: Spike, position: Position, tell: Say) -> bool:
     settings, step = setup.plan.settings, position.step + 1
     back = settings.on_spike == "rollback" and position.went_back < _GOES_BACK
     if not back and (settings.on_spike != "warn" or not spike.finite):
@@ -165,7 +164,7 @@ def _rolls_back(setup: Setup, spike: Spike, position: Position, tell: Tell) -> b
 
 
 def _roll_back(
-    setup: Setup, checkpoints: Checkpoints, anchors: Checkpoints, position: Position, tell: Tell
+    setup: Setup, checkpoints: Checkpoints, anchors: Checkpoints, position: Position, tell: Say
 ) -> Position:
     """To the last anchor but one, whose state is surely sound; the batches since are left out."""
     setup.optimizer.zero_grad(set_to_none=True)
@@ -195,7 +194,6 @@ def _shares(setup: Setup, position: Position) -> Mapping[str, float]:
 
 
 def _hold(setup: Setup, position: Position) -> Position:
-    """Score the languages that are held, and change what is replayed of them from here on."""
     shares = _shares(setup, position)
     held, changed = check(setup, position.held, position.step, shares)
     if changed == shares:
@@ -206,10 +204,9 @@ def _hold(setup: Setup, position: Position) -> Position:
 
 
 def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
-    """Write a line a language to `evals.jsonl`; returns nats per token by language."""
     context, derived = setup.plan.settings.context, setup.derived
     tokens = position.step * derived.batch
-    samples, epochs = dealt(setup, position)
+    samples, epochs = samples_and_epochs(setup, position)
     losses = validate(setup.scorer, setup.texts, setup.processes)
     for lang, loss in losses.items():
         row = {
@@ -226,7 +223,7 @@ def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
     return {lang: loss.nats_per_token for lang, loss in losses.items()}
 
 
-def dealt(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
+def samples_and_epochs(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
     """Samples of each language that were trained on, and how often its text was read."""
     mixture = setup.mixture_with(position.phases)
     trained = whole = mixture.counts(position.batch)

@@ -132,8 +132,8 @@ def derive(
 ) -> Derived:
     """Parameters, steps, tokens, operations, memory and disk of a run.
 
-    vocabulary: pieces of its tokenizer. base: the directory of the run or Hugging Face folder
-    it starts from, once that is there; of a shape said beforehand it need not be.
+    vocabulary: tokens of its tokenizer. base: the directory of the run or Hugging Face folder
+    it starts from, once that exists; with a given shape it need not.
     tokens_per_second: as measured; where the budget is a time it is guessed without.
     machine: what computes it, and so what memory it takes; None: this one.
     """
@@ -174,7 +174,6 @@ def derive(
 
 
 def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None) -> Anatomy:
-    """The base's, under its own name; it must be of the shape said, if one is."""
     if base is None:
         if plan.shape is None:
             hint = f"train `{plan.base}` first, or say its shape by `model.shape`"

@@ -69,7 +69,7 @@ class Progress:
 
 
 class Meter:
-    """Reads the clock beside a run's steps.
+    """Measures the time of a run's steps.
 
     step: done when this sitting starts, of `steps`. seconds: of training before this sitting.
     batch: tokens a step, over all processes. ceiling: FLOP/s of all processes' machines together;

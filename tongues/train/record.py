@@ -112,7 +112,6 @@ def roll_back(directory: Path, step: int) -> None:
 
 
 def _differences(there: Run, here: Run) -> str:
-    """The settings that differ, as `key was there, now here`."""
     old, new = (
         run.settings
         | {"tokens": run.tokens_fingerprint}

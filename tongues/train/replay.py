@@ -3,7 +3,7 @@
 The loss on a parent's language first rises with the rate, then falls as the rate comes down, so
 what a check measures says little by itself. Its rise is taken for a straight line in the rate and
 in the logarithm of the share, of which the newest counts most; the line is fitted to all checks,
-and from each on that share is dealt which ends at the tolerance if it is kept.
+and after each check the share is the one that would end at the tolerance.
 """
 
 import math
@@ -91,7 +91,6 @@ def check(
         checks[lang] = [*checks[lang], [step, rise, shares[lang]]]
 
     def changed() -> dict[str, float]:
-        """The shares from here on; the mixture shares out what replay leaves, as ever."""
         settings = setup.plan.settings
         replayed = {lang: shares[lang] for lang in settings.replay}
         for lang, tolerance in settings.max_forgetting.items():
@@ -106,7 +105,6 @@ def check(
 
 
 def _losses(setup: Setup, parts: Sequence[HeldOut]) -> list[float]:
-    """Nats per token of each part."""
     texts = {str(number): part for number, part in enumerate(parts)}
     return [loss.nats_per_token for loss in validate(setup.scorer, texts, setup.processes).values()]
 
@@ -132,7 +130,7 @@ def next_share(checks: Sequence[Check], tolerance: float, settings: Train, steps
 def _line(
     checks: Sequence[Check], settled: Sequence[int], settings: Train, steps: int
 ) -> tuple[float, float, float]:
-    """Three numbers of the line; the older a check, the less it tells."""
+    """Three coefficients of the line; older checks weigh less."""
     steps_of, rises = (np.array([checks[number][part] for number in settled]) for part in (0, 1))
     rates = [rate_at(int(step) - 1, steps, 1.0, settings) for step in steps_of]
     counted = np.array([_counted(checks[: n + 1], checks[n][0], steps) for n in settled])
@@ -148,7 +146,7 @@ def _line(
 
 
 def _counted(checks: Sequence[Check], at: float, steps: int) -> float:
-    """The logarithm of the share that counts at step `at`, of all dealt up to the last check."""
+    """The logarithm of the share that counts at step `at`, of all shares up to the last check."""
     begun = (0.0, *(step for step, _, _ in checks))
     return math.fsum(
         (_weight(at - since, steps) - _weight(at - until, steps)) * math.log(share)
@@ -157,5 +155,4 @@ def _counted(checks: Sequence[Check], at: float, steps: int) -> float:
 
 
 def _weight(passed: float, steps: int) -> float:
-    """How much all counts that was dealt in so many steps."""
     return passed / (passed + _HALF * steps)

@@ -120,7 +120,7 @@ def shared_batch(batch: int, context: int, processes: int) -> int:
 
 
 def rate_at_size(rates: Mapping[str, float] | None, parameters: int) -> float:
-    """The peak learning rate for so many parameters outside the embeddings.
+    """The peak learning rate for a number of parameters outside the embeddings.
 
     rates: the best ones by shape; None: what was measured at 0.2M. A power law through them, by
     least squares of the logarithms; through a single one with the power -0.4 (Li et al. 2025, at
@@ -136,7 +136,7 @@ def rate_at_size(rates: Mapping[str, float] | None, parameters: int) -> float:
 
 
 def compile_pays(flops: float, bfloat16: bool, device_type: str = "cpu") -> bool:
-    """Whether a run of so many operations a process is long enough to win back a compiler's start.
+    """Whether a run of these FLOPs in each process is long enough to regain a compiler's start.
 
     In float32 a processor's time goes into matrix products, which a compiler does not speed up.
     """
@@ -153,7 +153,7 @@ def layer_bytes(
     recompute: bool = False,
     scores: bool = True,
 ) -> int:
-    """What a forward and backward pass over `tokens` at a time needs besides the state.
+    """Bytes that a forward and backward pass over `tokens` at a time needs on top of the state.
 
     recompute: layers keep their input alone. scores: attention keeps its matrix, as it does on a
     CPU; fused attention on a GPU does not.

@@ -18,7 +18,7 @@ from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together
 from tongues.train.engine.sharding import gather_model
 from tongues.train.export import write_model
-from tongues.train.loop import dealt, train_steps
+from tongues.train.loop import samples_and_epochs, train_steps
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.progress import Progress
 from tongues.train.record import make_record, open_directory, roll_back, run_fingerprint
@@ -36,7 +36,7 @@ from tongues.train.watch import check_tracker, tracked
 
 __all__ = ["train"]
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 Watch = Callable[[Progress], None]
 
 
@@ -45,7 +45,7 @@ def train(
     workspace: Path,
     *,
     watch: Watch = lambda progress: None,
-    tell: Tell = lambda line: None,
+    tell: Say = lambda line: None,
     threads: int | None = None,
     overwrite: bool = False,
 ) -> Path:
@@ -81,9 +81,8 @@ def train(
 
 
 def _train(
-    here: LocalRun, workspace: Path, derived: Derived, watch: Watch, tell: Tell, overwrite: bool
+    here: LocalRun, workspace: Path, derived: Derived, watch: Watch, tell: Say, overwrite: bool
 ) -> None:
-    """Train a run whose directory is held, unless it is finished."""
     plan, tokens, directory, processes = here.plan, here.tokens, here.directory, here.processes
     fresh = make_record(plan, derived, tokens, make_mixture(plan, derived, tokens), here.base)
     if processes.once(lambda: open_directory(directory, fresh, overwrite)) == "finished":
@@ -108,7 +107,7 @@ def _train(
     if processes.first:
         write_run(directory, run)
     tracker = plan.settings.track if processes.first else None
-    with tracked(tracker, directory, plan.name) as track:
+    with tracked(tracker, directory) as track:
 
         def watch_and_track(progress: Progress) -> None:
             watch(progress)
@@ -117,8 +116,7 @@ def _train(
         _finish(setup, run, watch_and_track, tell)
 
 
-def _speed(here: LocalRun, derived: Derived, seconds: float, tell: Tell) -> float:
-    """Tokens a second for a budget that is a time: of the run's record, or measured now."""
+def _speed(here: LocalRun, derived: Derived, seconds: float, tell: Say) -> float:
     if (here.directory / "run.json").is_file():
         run, mark = read_run(here.directory), base_fingerprint(here.base)
         if run.fingerprint == run_fingerprint(here.plan, here.tokens, mark):
@@ -127,8 +125,7 @@ def _speed(here: LocalRun, derived: Derived, seconds: float, tell: Tell) -> floa
         return measure_speed(here, derived, tell)
 
 
-def _finish(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
-    """Train from the newest checkpoint, or the start, to the end; write the model."""
+def _finish(setup: Setup, run: Run, watch: Watch, tell: Say) -> None:
     plan, directory, processes = setup.plan, setup.directory, setup.processes
     settings, parts = plan.settings, (setup.scorer, setup.optimizer, processes)
     checkpoints = Checkpoints(directory / "checkpoints", *parts, settings.keep_checkpoints)
@@ -156,7 +153,7 @@ def _finish(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
             write_text(failure, error.what)
         raise
     if settings.max_forgetting:  # the shares were changed on the way: those of all its tokens
-        samples, epochs = dealt(setup, ended)
+        samples, epochs = samples_and_epochs(setup, ended)
         shares = {lang: samples[lang] / sum(samples.values()) for lang in plan.shares}
         replay = {lang: round(shares[lang], 9) for lang in settings.replay}
         run = replace(run, shares=shares, replay=replay, epochs=epochs)
@@ -168,7 +165,6 @@ def _finish(setup: Setup, run: Run, watch: Watch, tell: Tell) -> None:
 
 
 def _beforehand(run: Run, tokens: Tokens, base: Path | None, workspace: Path) -> list[str]:
-    """What one should know of a run before it begins."""
     lines = [f"`{lang}` will be read {n:.3g} times" for lang, n in run.epochs.items() if n > 1]
     scored = run.settings["eval_languages"] or tokens.languages
     unknown = [lang for lang in run.roles.forgettable if lang not in scored]

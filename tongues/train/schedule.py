@@ -43,7 +43,8 @@ class Wsd(Schedule):
     name: ClassVar[str] = "wsd"
     summary: ClassVar[str] = "constant, then falls linearly"
 
-    decay: Share = 0.2  # of the steps, the last ones, down to the final rate
+    decay: Share = 0.2
+    """Last share of the steps, down to the minimum."""
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""
@@ -62,9 +63,12 @@ class Infinite(Schedule):
     name: ClassVar[str] = "infinite"
     summary: ClassVar[str] = "falls to a plateau, then falls linearly"
 
-    cooldown: Share = 0.25  # of the steps, from the peak down to the plateau
-    plateau: Share = 0.5  # the constant rate, of the peak
-    decay: Share = 0.2  # of the steps, the last ones, down to the final rate
+    cooldown: Share = 0.25
+    """Share of the steps, from the peak to the plateau."""
+    plateau: Share = 0.5
+    """The plateau, as a share of the peak."""
+    decay: Share = 0.2
+    """Last share of the steps, down to the minimum."""
 
     def share(self, step: int, span: Span) -> float:
         """Of the peak."""

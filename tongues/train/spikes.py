@@ -1,4 +1,4 @@
-"""Steps whose loss or gradient stands far above the steps just before them."""
+"""Steps whose loss or gradient is far above that of the steps just before them."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """What stood out at a step, and what was usual before; NaN where there were no steps."""
+    """An outlier at a step, and what was usual before; NaN where there were no steps."""
 
     what: str  # loss, or norm of the gradient
     value: float
@@ -38,7 +38,7 @@ class Spike:
 
     @property
     def finite(self) -> bool:
-        """Whether training can go on from the value at all."""
+        """Whether the value is finite, so that training can continue."""
         return math.isfinite(self.value)
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Spike:
 def judge(recent: Recent, loss: float, norm: float) -> Spike | None:
     """The spike that a step is, given the steps before it; None for an ordinary step.
 
-    A loss or norm stands out when it is not finite, or when it is more than six standard
+    A loss or norm is an outlier when it is not finite, or when it is more than six standard
     deviations above the mean of the last 128 steps, of which at least 64 must have been seen,
     and at 1.1 times (loss) or three times (norm) that mean or more.
     """

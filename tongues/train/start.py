@@ -50,7 +50,7 @@ _TRIAL = 5.0  # seconds of stepping in which a speed is measured
 _WARM = 3  # steps before
 _PADDED = 1.1  # rows a token at most: some models fill up to a round number
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
 
 
 def assemble(
-    task: LocalRun, derived: Derived, tell: Tell, engine: Mapping[str, Any] | None, compared: bool
+    task: LocalRun, derived: Derived, tell: Say, engine: Mapping[str, Any] | None, compared: bool
 ) -> tuple[Setup, dict[str, Any], VocabularyExtension | None]:
     """The run as before the first step, how it is computed here, and the vocabulary extension.
 
@@ -132,7 +132,7 @@ def assemble(
 
 
 def compare_initializations(
-    task: LocalRun, scorer: Scorer, texts: Mapping[str, HeldOut], tell: Tell
+    task: LocalRun, scorer: Scorer, texts: Mapping[str, HeldOut], tell: Say
 ) -> VocabularyExtension:
     """Held-out losses by every initialization of the new embeddings; the model is not changed."""
     assert task.missing
@@ -150,7 +150,7 @@ def compare_initializations(
     return VocabularyExtension(new_tokens=count, initialization=used, losses=losses)
 
 
-def measure_speed(task: LocalRun, derived: Derived, tell: Tell, seconds: float = _TRIAL) -> float:
+def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = _TRIAL) -> float:
     """Tokens a second, by training that many seconds; the result is thrown away."""
     setup, _, _ = assemble(task, derived, lambda line: None, None, compared=True)
     dealer, step, start = Dealer(setup), 0, 0.0
@@ -214,7 +214,6 @@ def seen_by_base(tokens: Tokens, base: Path, workspace: Path) -> dict[str, float
 
 
 def _first_model(task: LocalRun, derived: Derived) -> PreTrainedModel:
-    """Random weights, or the base's with rows for the tokens it does not have."""
     plan, tokens = task.plan, task.tokens
     if task.base is None:
         assert plan.shape is not None

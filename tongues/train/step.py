@@ -29,7 +29,7 @@ _TOKENS = 8192  # of held-out text scored at a time, about
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The held-out tokens of a language, cut into windows, and the bytes they stand for."""
+    """The held-out tokens of a language, cut into windows, and the bytes of their text."""
 
     windows: torch.Tensor  # [windows, context + 1]; neighbours share one token
     text_bytes: int

@@ -22,7 +22,7 @@ _LAST_CHECKPOINT = 3600  # seconds that torchrun grants its processes to leave o
 
 
 def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, whole: bool = False) -> None:
-    """List the runs that are planned, beside those listed before.
+    """List the runs that are planned, after those listed before.
 
     whole: they are all of their recipe; others listed before are no longer planned.
     """
@@ -112,7 +112,6 @@ class Training:
         return ""
 
     def _torchrun(self) -> str:
-        """Train in processes below this one; returns the reason of a failure, if there is one."""
         from torch.distributed.elastic.multiprocessing.api import SignalException
         from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
         from torch.distributed.run import parse_args, run

@@ -1,19 +1,17 @@
-"""A run's own logs, shown by trackio or TensorBoard while it goes on.
+"""A run's own logs, shown by TensorBoard during training.
 
-The tracker holds a copy of `metrics.jsonl`, `evals.jsonl` and `timing.jsonl`, written again when a
-run resumes or rolls back, so no step is in it twice.
+The event files hold a copy of `metrics.jsonl`, `evals.jsonl` and `timing.jsonl`, written again when
+a run resumes or rolls back, so no step is in them twice.
 """
 
 import importlib.util
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
-from io import StringIO
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
-from tongues.files import read_json, write_json
 
 __all__ = ["check_tracker", "tracked"]
 
@@ -42,16 +40,16 @@ def check_tracker(track: str | None) -> None:
 
 
 @contextmanager
-def tracked(track: str | None, directory: Path, run: str) -> Iterator[Callable[[], None]]:
+def tracked(track: str | None, directory: Path) -> Iterator[Callable[[], None]]:
     """Hands out a call that brings the tracker up to the logs of the run in `directory`.
 
     Call it when the logs may have grown, such as once a second; the end of the block calls it
-    once more. `run` is the run's name in the store. Without a tracker the call does nothing.
+    once more. Without a tracker the call does nothing.
     """
     if track is None:
         yield lambda: None
         return
-    with _Copy(track, directory, run) as copy:
+    with _Copy(directory) as copy:
         try:
             yield copy.update
         finally:
@@ -59,20 +57,16 @@ def tracked(track: str | None, directory: Path, run: str) -> Iterator[Callable[[
 
 
 class _Copy(ExitStack):
-    """A run's logs copied to a tracker as they grow, and again when they were cut back."""
-
-    def __init__(self, track: str, directory: Path, run: str) -> None:
+    def __init__(self, directory: Path) -> None:
         super().__init__()
-        self._tracker = _trackio if track == "trackio" else _tensorboard
-        self._directory, self._run = directory, run
+        self._directory = directory
         self._write: Write | None = None
         self._read: dict[str, tuple[int, int]] = {}  # which file (inode) it was, bytes of it copied
 
     def update(self) -> None:
-        """Copy the whole lines that came since the last time."""
         if self._write is None or self._cut_back():
             self.close()
-            self._write = self.enter_context(self._tracker(self._directory, self._run))
+            self._write = self.enter_context(_tensorboard(self._directory))
             self._read = {}
         steps: dict[int, dict[str, float]] = {}
         for name, shown in _SHOWN.items():
@@ -103,8 +97,7 @@ class _Copy(ExitStack):
 
 
 @contextmanager
-def _tensorboard(directory: Path, run: str) -> Iterator[Write]:
-    """Event files in the run's own directory, so that a run has its own name there."""
+def _tensorboard(directory: Path) -> Iterator[Write]:
     from torch.utils.tensorboard.writer import SummaryWriter
 
     for old in directory.glob("events.out.tfevents.*"):
@@ -116,29 +109,3 @@ def _tensorboard(directory: Path, run: str) -> Iterator[Write]:
                 writer.add_scalar(name, number, step)
 
         yield write
-
-
-@contextmanager
-def _trackio(directory: Path, run: str) -> Iterator[Write]:
-    """A run of trackio's own store, in the project of the run's study."""
-    import trackio
-
-    study, _, name = run.rpartition("/")
-    project, marker = study.replace("/", "-") or "tongues", directory / "trackio.json"
-    if marker.exists():  # what an earlier sitting of this run left, if it is there still
-        left = read_json(marker)
-        try:
-            runs = list(trackio.Api().runs(left["project"]))
-        except ValueError:  # no such project: its store was removed, or is another
-            runs = []
-        for one in runs:
-            if one.id == left["run_id"]:
-                one.delete()
-    with redirect_stdout(StringIO()):  # standard output is for data
-        shown = trackio.init(project, name, embed=False, auto_log_gpu=False)
-    write_json(marker, {"project": project, "run_id": shown.id})
-    try:
-        yield lambda step, numbers: shown.log(numbers, step=step)
-    finally:
-        with redirect_stdout(StringIO()):
-            trackio.finish()

@@ -162,8 +162,6 @@ def _documents(
     limit: int | None,
     faults: list[ItemFault],
 ) -> dict[str, list[Document]]:
-    """The documents of a text by language; a row that cannot be read joins the faults."""
-
     def note(fault: Fault) -> None:
         faults.append(ItemFault(fault.source, f"at {fault.place:,}", fault.reason, fault.sample))
 
@@ -176,7 +174,6 @@ def _documents(
 
 
 def _languages(words: str | Sequence[str], where: str) -> list[str]:
-    """The languages that are named, each once."""
     tags = [tag.strip() for tag in (words.split(",") if isinstance(words, str) else words)]
     if not any(tags):
         raise UserError("names no language", where=where, hint="such as `sw,tr`")

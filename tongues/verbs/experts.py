@@ -196,7 +196,6 @@ def check_experts(recipe: RecipeSource, loaded: Recipe) -> Experts:
 
 
 def _say_cautions(rounds: Sequence[Round], name: str, workspace: Path, voice: Voice) -> None:
-    """What makes losses before and after growing hard to compare, if anything does."""
     cautions = seed_cautions(rounds)
     for folder in dict.fromkeys(made.grown for made in rounds if made.grown):
         tokens = open_tokens(workspace / "tokens" / name)

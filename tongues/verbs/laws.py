@@ -46,7 +46,7 @@ def fit(
     params, tokens, loss, flops, unique, replay, start, run, strategy, lang: the columns of a table,
         where they are called otherwise.
     where: which rows, as in `tokens > 1e9`.
-    drop_highest: leave out so many of the highest losses.
+    drop_highest: the number of highest losses to leave out.
     delta: the Huber threshold, in log loss.
     fix: parameters held at a value; tie: parameters held equal to another.
     base: the law underneath, by name or file, such as of scratch runs.
@@ -158,7 +158,6 @@ def plan(
 
 
 def _pairs(words: Sequence[str] | Mapping[str, object]) -> list[str]:
-    """`name=value` of each."""
     if isinstance(words, Mapping):
         return [f"{name}={value}" for name, value in words.items()]
     return list(words)

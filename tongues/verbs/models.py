@@ -127,7 +127,6 @@ def serve(
 
 
 def _key(file: Path | None) -> str | None:
-    """The key, of the file or the environment; None: none is asked for."""
     if file is None and not os.environ.get(KEY, "").strip():
         return None
     where = KEY if file is None else str(file)
@@ -157,7 +156,7 @@ def export(
     step: of a run's checkpoint or milestone; None: where it ended, or the newest.
     average: one model, the mean of an ensemble's experts.
     weights: of the experts in that mean, in order; None: equal.
-    law: a file of `tongues fit -o`, whose laws stand on the card.
+    law: a file of `tongues fit -o`, whose laws the card shows.
     """
     from tongues.laws.describe import laws_section
     from tongues.laws.presets import read_laws_file
@@ -191,7 +190,6 @@ def export(
 
 
 def _run_or_ensemble(model: str, workspace: Path) -> tuple[Literal["run", "ensemble"], Path]:
-    """An ensemble, or a run that may not be finished: its kind and place."""
     from tongues.experts.ensemble.model import find_model
     from tongues.runs import read_run
 

@@ -25,7 +25,7 @@ def report(
     """Write one page about runs, a corpus, or tokenizers side by side; returns its `index.html`.
 
     out: the folder of the page; None: in `reports/`. text: what to try tokenizers on, a recipe or a
-    corpus. Each figure of the page lies beside it as SVG, PNG and data.
+    corpus. Each figure is also written as SVG, PNG and data.
     """
     from tongues.report.places import default_folder, kind_of
 
@@ -51,7 +51,7 @@ def report(
 def ls(
     places: Path | str | Sequence[Path | str] = (), workspace: Path | str = "."
 ) -> tuple[list[RunState], list["EnsembleState"]]:
-    """The runs and the ensembles at or below places, by default all, and how each stands."""
+    """The runs and the ensembles at or below places, by default all, with their states."""
     workspace, given = Path(workspace), paths(places)
     below = given or [workspace / "ensembles"]
     ensembles: list[EnsembleState] = []

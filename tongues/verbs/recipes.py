@@ -24,7 +24,7 @@ def check(
     """Find every mistake in a recipe before anything runs, and what its runs take.
 
     Returns the runs with their sizes, tokens and FLOPs, and the memory and disk they need in bytes.
-    gpu, gpus: check for so many of these, such as `h100`, and not for this machine.
+    gpu, gpus: check for this number of GPUs, such as `h100`, and not for this machine.
     """
     if gpus and not gpu:
         raise UserError("--gpus says nothing without `--gpu`", hint="such as `--gpu h100`")

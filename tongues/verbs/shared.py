@@ -1,4 +1,4 @@
-"""What several verbs share: how they tell of their progress, and what they call a recipe."""
+"""What several verbs share: progress on standard error, arguments as lists, sizes."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -27,8 +27,7 @@ Pair = tuple[RunPlan, Derived]
 class DryRun:
     """The runs of a recipe, and what those that are not finished take on this machine.
 
-    disk: bytes at the most; None: of a pilot, whose later runs are not known. remark: what there
-    is to know beyond the runs.
+    disk: bytes, at most; None for a pilot, whose later runs are not known yet.
     """
 
     runs: tuple[Pair, ...]
@@ -40,7 +39,7 @@ class DryRun:
         """Such as `28 runs to train: 1.2e13 FLOPs, about 3 min on this machine; …`."""
         if not self.cost.runs:
             return "all runs are finished"
-        disk = f"; {show_bytes(self.disk)} of disk at the most" if self.disk else ""
+        disk = f"; {show_bytes(self.disk)} of disk at most" if self.disk else ""
         return f"{self.cost}{disk}"
 
     def rows(self) -> list[dict[str, str]]:
@@ -85,8 +84,8 @@ def dry_run(
 ) -> DryRun:
     """What `train`, `study` or `experts.train` of a recipe would train, and what that takes.
 
-    The text must be prepared. where: which runs of a study, as in `shape == '0.1M'`. Of a pilot the
-    runs of the first round are told. launcher: as of `study`.
+    The text must be prepared. where: which runs of a study, as in `shape == '0.1M'`. Of a pilot
+    only the runs of the first round are known. launcher: as of `study`.
     """
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
     checked = check_prepared(loaded, workspace, launcher)
@@ -155,7 +154,7 @@ def study(
     pairs = _chosen(checked, where)
     cost = measure_cost([*checked.sweep, *pairs], workspace, checked.at_once)
     if cost.runs:
-        voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at the most")
+        voice.say(f"{cost}; {show_bytes(checked.disk)} of disk at most")
 
     def run(plans: Sequence[RunPlan], title: str) -> None:
         with voice.progress(f"{title}: {len(plans)} runs") as show:
@@ -203,5 +202,4 @@ def check_study(
 
 
 def _chosen(checked: Checked, where: str | None) -> Sequence[Pair]:
-    """The study's runs, or those that a condition chooses."""
     return choose_plans(checked.runs, where) if where else checked.runs

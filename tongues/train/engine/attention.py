@@ -31,7 +31,7 @@ def blocked_attention(
     """What transformers' attention interface asks for; heads of queries may share keys.
 
     attention_mask: true where a query [.., rows, 1] may see a key [.., 1, columns], the same for
-    all heads; it must forbid what lies ahead.
+    all heads; it must forbid later columns.
     """
     if dropout or softcap or query.shape[2] != key.shape[2]:
         raise ValueError("blocked attention knows no dropout, soft caps or caches")

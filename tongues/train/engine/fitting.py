@@ -46,9 +46,9 @@ def fit_scorer(
 ) -> tuple[Scorer, Choices]:
     """The model with its loss, by the fastest ways that give what its own way gives.
 
-    Each way is tried in float32 on random tokens beside the model's own, and left out, and told,
-    where loss or gradients differ. recompute: layers anew in the backward pass. compiled: layer
-    by layer, unless nothing can be compiled here.
+    Each way is compared in float32 on random tokens with the model's own, and left out with a
+    message where loss or gradients differ. recompute: compute layers again in the backward pass.
+    compiled: layer by layer, unless nothing can be compiled here.
     """
     size, seeded = (2, min(context, _TRIED) + 1), torch.Generator().manual_seed(0)
     windows = torch.randint(model.config.vocab_size, size, generator=seeded).to(processor.device)
@@ -104,7 +104,6 @@ def _name(attention: str) -> str:
 
 
 def _tried(scorer: Scorer, windows: Tensor, attention: str) -> Tensor | None:
-    """As `_gradients`; None where they cannot be had by this way."""
     try:
         return _gradients(scorer, windows, attention)
     except (*_UNABLE, RuntimeError):
@@ -112,7 +111,6 @@ def _tried(scorer: Scorer, windows: Tensor, attention: str) -> Tensor | None:
 
 
 def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> Tensor:
-    """Loss and the norm of each weight's gradient."""
     scorer.model.set_attn_implementation(attention)
     objective, nats = scorer(windows, 1e-2)
     (objective / windows.numel()).backward()
@@ -143,7 +141,6 @@ def _same_when_large(scorer: Scorer, own: Scorer, windows: Tensor) -> bool:
 
 @torch.no_grad()
 def _keeps_apart(model: PreTrainedModel, tokens: Tensor, end_id: int) -> None:
-    """Refuse a model in which a document's tokens see those of the one before."""
     begins = tokens.shape[1] // 2
     tokens = torch.where(tokens == end_id, (end_id + 1) % model.config.vocab_size, tokens)
     changed = torch.flip(tokens, dims=[1])
@@ -157,4 +154,4 @@ def _keeps_apart(model: PreTrainedModel, tokens: Tensor, end_id: int) -> None:
     if not torch.equal(before[:, begins:], after[:, begins:]):
         what = f"documents cannot be kept apart in a model of the kind `{model.config.model_type}`"
         hint = "transformers lets them see one another there; set `cross_document_attention: true`"
-        raise UserError(what, where="train.documents", hint=hint)
+        raise UserError(what, where="train.cross_document_attention", hint=hint)

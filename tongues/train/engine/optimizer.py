@@ -14,12 +14,12 @@ _BETAS = (0.9, 0.95)
 
 
 def make_optimizer(model: PreTrainedModel, settings: Train, rate: float) -> torch.optim.Optimizer:
-    """Fused AdamW, or Muon for the layers' matrices beside it; groups say what is in them.
+    """Fused AdamW, or Muon for the layers' matrices with it; groups say what is in them.
 
-    `vocabulary` in a group: its weights are of pieces, in or out. Matrices decay. Norms and biases
-    do not, nor do embeddings: most rows get no gradient in a step, and those of pieces the run's
-    text lacks, such as the parent's other languages, never do: decay alone would move them. An
-    output matrix of its own has a gradient in every row.
+    `vocabulary` in a group: its weights are embeddings, input or output. Matrices decay. Norms and
+    biases do not, nor do embeddings: most rows get no gradient in a step, and those of tokens that
+    the run's text does not have, such as the base's other languages, never do: decay alone would
+    move them. An output matrix of its own has a gradient in every row.
     """
     ends = [model.get_input_embeddings(), model.get_output_embeddings()]
     vocabulary = {id(module.weight) for module in ends if isinstance(module, nn.Module)}
@@ -45,15 +45,13 @@ def set_rate(
 ) -> None:
     """Set the rate of the next step; with `embeddings_alone` all other weights keep still.
 
-    Their moments go on being taken, so that they are ready when it is their turn.
+    Their moments are still updated, so that they are ready when training of them begins.
     """
     for group in optimizer.param_groups:
         group["lr"] = rate if group["vocabulary"] or not embeddings_alone else 0.0
 
 
 class _Both(torch.optim.Optimizer):
-    """Two optimizers of different weights as one: the same groups, the same state."""
-
     def __init__(self, *parts: torch.optim.Optimizer) -> None:
         super().__init__([group for part in parts for group in part.param_groups], {})
         self._parts = parts
@@ -61,6 +59,5 @@ class _Both(torch.optim.Optimizer):
             part.state = self.state
 
     def step(self, closure: Any = None) -> Any:
-        """Move all weights."""
         for part in self._parts:
             part.step()

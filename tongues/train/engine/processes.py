@@ -1,4 +1,4 @@
-"""The processes that train one model together: what each is, and what they tell one another."""
+"""The processes that train one model together: what each is, and what they exchange."""
 
 import os
 import select
@@ -36,7 +36,7 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that speaks and writes."""
+        """Whether this is the one that prints and writes."""
         return self.rank == 0
 
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
@@ -84,7 +84,7 @@ def together(processes: Processes, run: str) -> Iterator[None]:
         if not lost or processes.count == 1:
             raise
         what, hint = "another process of this run ended", "run it again to resume"
-        raise UserError(what, where=run, hint=hint) from None
+        raise UserError(what, where=run, hint=hint, code="process_failed") from None
 
 
 def join_processes(device_type: str) -> Processes:

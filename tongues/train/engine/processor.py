@@ -20,7 +20,7 @@ _MEASURED = 0.3  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """Where a run computes, on how many threads, and whether in bfloat16 beside float32 weights."""
+    """Where a run computes, on how many threads, and whether in bfloat16 with float32 weights."""
 
     device: torch.device
     bfloat16: bool
@@ -30,9 +30,9 @@ class Processor:
 def set_up(precision: str, threads: int | None, place: int = 0) -> Processor:
     """Choose device, precision and threads, and keep big blocks in glibc's heap.
 
-    glibc maps and unmaps every large tensor anew, and the page faults cost a small model up to
-    two fifths of its speed; with high thresholds the blocks are used again.
-    place: which of this machine's GPUs, where there are any.
+    glibc maps and unmaps memory for every large tensor, and the page faults cost a small model up
+    to two fifths of its speed; with high thresholds the blocks are used again. place: which of this
+    machine's GPUs, where there are any.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
@@ -70,7 +70,6 @@ def ceiling(processor: Processor) -> float:
 
 
 def _fast(device: torch.device) -> bool:
-    """Whether the device multiplies bfloat16 in hardware."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     capabilities = torch.cpu.get_capabilities()

@@ -47,8 +47,8 @@ class Scorer(nn.Module):
 def positions(tokens: Tensor, end_id: int) -> Tensor:
     """The place of every token [samples, context] in its document, from 0.
 
-    Transformers reads positions that begin again as documents packed into one sample, when there
-    is no cache. As an input, the token that ends a document stands before the next and begins it:
+    Transformers reads positions that begin again as documents packed into one sample, unless
+    there is a cache. As an input, the token that ends a document precedes the next and begins it:
     it says nothing but "a document begins", and the first token of that document is predicted from
     it alone, as it is when the model is used. As a target it still belongs to the document it ends.
     """

@@ -49,13 +49,13 @@ def synchronize(scorer: Scorer, now: bool) -> None:
 
 
 def reshard(scorer: Scorer) -> None:
-    """Let go of the whole weights that a forward pass without a backward pass leaves behind."""
+    """Free the gathered weights that a forward pass without a backward pass leaves in memory."""
     for module in _shared(scorer):
         module.reshard()
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """The whole of a tensor that lies in shares; every process must call it."""
+    """The whole of a sharded tensor; every process must call it."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
@@ -79,7 +79,7 @@ def gather_model(scorer: Scorer, processes: Processes) -> PreTrainedModel | None
 
 
 def kept_buffers(model: PreTrainedModel) -> dict[str, Tensor]:
-    """What a model keeps beside its weights, such as the balance of a router; by name."""
+    """A model's persistent buffers, such as the balance of a router; by name."""
     kept = model.state_dict()
     return {name: buffer for name, buffer in model.named_buffers() if name in kept}
 
