@@ -34,7 +34,7 @@ def test_help_answers_at_once() -> None:
 def test_help_lists_every_verb_by_the_order_of_work_on_a_line_of_its_own() -> None:
     lines = tongues("--help").stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert not any(line.endswith("...") for line in lines)
+    assert not any(line.endswith("...") for line in lines[1:])
     sections = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert sections[1:] == ["Plan:", "Prepare:", "Train:", "Evaluate:", "Use:", "Look:"]
     for name in command.commands:

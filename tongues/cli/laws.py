@@ -58,7 +58,7 @@ def fit(
     as_json: bool,
     **keywords: Any,
 ) -> None:
-    """Fit a scaling law to TABLES (CSV, JSONL, Parquet) or directories of runs."""
+    """Fit a scaling law to TABLES: CSV, JSONL, Parquet, or runs."""
     options.one_thread()
     import tongues
     from tongues.terminal import hint, print_json, print_table, say
