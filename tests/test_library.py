@@ -28,7 +28,7 @@ OF_COMMAND = {
     "experts train": {"dry_run"},
 }
 # Arguments that the command always gives, or never needs.
-OF_FUNCTION = {"quiet", "ready", "page"}
+OF_FUNCTION = {"ready", "page"}
 FUNCTIONS = {
     "experts partition": (tongues.experts.partition, tongues.experts.partition_languages),
     "experts train": (tongues.experts.train,),

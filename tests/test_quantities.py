@@ -38,7 +38,7 @@ def test_a_budget_is_so_many_tokens(text: str, tokens: int) -> None:
 def test_a_time_is_tokens_once_the_speed_is_known(text: str, seconds: float) -> None:
     assert budget(text).seconds == seconds
     assert budget(text).tokens(1000, 4000.0, tokens_per_second=10.0) == 10 * seconds
-    with pytest.raises(ValueError, match="before a speed was measured"):
+    with pytest.raises(ValueError, match="only once the speed is measured"):
         budget(text).tokens(1000, 4000.0)
 
 
