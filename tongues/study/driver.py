@@ -108,7 +108,7 @@ def run_all(
 class _Study:
     """The runs of a study, those with the longest chain of work first, and the status of each.
 
-    What is remembered besides the directories is which runs this command itself has started.
+    Apart from the directories it keeps only which runs this command has started.
     """
 
     def __init__(
