@@ -66,7 +66,7 @@ class Curve:
 def learn(tokens: Tokens, shape: str, name: str, rate: float, budget: int, threads: int) -> Curve:
     """One run."""
     processor = set_up("auto", threads)
-    model = build_model(find_shape(shape), tokens.vocabulary_size, CONTEXT, 1, BATCH // CONTEXT)
+    model = build_model(find_shape(shape), tokens.vocabulary_size, CONTEXT, seed=1)
     scorer, _ = fit_scorer(
         *(model, processor),
         context=CONTEXT,

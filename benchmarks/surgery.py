@@ -113,7 +113,7 @@ def main(folder: Path, steps: int) -> None:
     processor = set_up("auto", threads=1)
     english, kept = texts_of(folder, "en")
     parent_tokenizer = train_tokenizer({"en": english}, {"en": MOST_BYTES}, VOCABULARY)
-    parent = build_model(find_shape(SHAPE), VOCABULARY, CONTEXT, 1, BATCH)
+    parent = build_model(find_shape(SHAPE), VOCABULARY, CONTEXT, seed=1)
     mixture = Mixture({"en": tokens_of(parent_tokenizer, english)}, {"en": 1.0}, CONTEXT, 1, BATCH)
     for _ in learn(scored(parent, processor), mixture, PARENT_STEPS):
         pass

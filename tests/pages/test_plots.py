@@ -86,9 +86,9 @@ def test_lines_go_along_a_field_and_through_means() -> None:
 
 def test_bars_and_matrices_say_what_they_show() -> None:
     tint = colour(["a", "b"])
-    bar = bars("B", ROWS, X, Y, tint, height=9, said=("value:.1%",), order="value").to_dict()
+    bar = bars("B", ROWS, X, Y, tint, height=9, tooltip=("value:.1%",), order="value").to_dict()
     assert bar["layer"][0]["encoding"]["tooltip"][0]["format"] == ".1%"
-    cells = {"height": 9, "said": ("value",)}
+    cells = {"height": 9, "tooltip": ("value",)}
     plain = heat("H", ROWS, Y, Y, tint, "value", {"domain": [0, 1]}, **cells).to_dict()
     assert len(plain["layer"]) == 1
     written = heat("H", ROWS, Y, Y, tint, "value", {}, written="datum.value", **cells).to_dict()

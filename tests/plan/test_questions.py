@@ -123,7 +123,9 @@ QUESTIONS: list[tuple[str, Any, dict[str, Any], Callable[[Plan], bool]]] = [
 ]
 
 
-@pytest.mark.parametrize(("what", "laws", "asked", "right"), QUESTIONS, ids=lambda v: str(v)[:30])
+@pytest.mark.parametrize(
+    ("what", "laws", "asked", "right"), QUESTIONS, ids=[what for what, *_ in QUESTIONS]
+)
 def test_a_question_is_answered(
     what: str, laws: Any, asked: dict[str, Any], right: Callable[[Plan], bool]
 ) -> None:
