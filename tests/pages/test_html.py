@@ -38,12 +38,12 @@ def test_sentences_are_marked_and_nothing_in_them_is_markup() -> None:
 
 
 def test_cells_are_plain_text_unless_they_say_otherwise() -> None:
-    cell = Cell("`a` <i>", below="[1, 2]", beside="3", notes=[("why", "note")], link="#b")
+    cell = Cell("`a` <i>", below="[1, 2]", after="3", notes=[("why", "note")], link="#b")
     row = [cell, Cell("`a`", marked=True, strong=True), Cell("x", quiet=True, title='"'), 1234]
     html = as_html([Table(["one", "two", "three", "four"], [row])])
     assert (
         '<td class="word"><a href="#b">`a` &lt;i&gt;</a><small>[1, 2]</small>'
-        '<small class="beside">3</small><small class="note">why</small></td>'
+        '<small class="after">3</small><small class="note">why</small></td>'
     ) in html
     assert '<td class="word"><strong><span class="lang">a</span></strong></td>' in html
     assert '<span class="quiet" title="&quot;">x</span>' in html

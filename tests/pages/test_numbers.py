@@ -40,8 +40,8 @@ def test_a_number_stands_with_its_interval() -> None:
 def test_cells_and_cards_hold_the_number_and_why_there_is_no_interval() -> None:
     cell = estimate_cell(UP, fixed(2), plus=True)
     assert (cell.text, cell.below, cell.value) == ("+0.43", "[0.30, 0.50]", UP)
-    alone = estimate_cell(Estimate(0.1, reason="too few"), fixed(1), beside=True)
-    assert (alone.text, alone.below, alone.beside) == ("0.1", "", "too few")
+    alone = estimate_cell(Estimate(0.1, reason="too few"), fixed(1), after=True)
+    assert (alone.text, alone.below, alone.after) == ("0.1", "", "too few")
     assert estimate_cell(None, fixed(1)).text == ""
     card = estimate_card(UP, fixed(2), "of `sw`", " nats", plus=True, below="n = 3")
     assert (card.number, card.below) == ("+0.43 nats", "[0.30, 0.50] · n = 3")

@@ -134,6 +134,21 @@ def test_a_corpus_without_tokens_has_its_page_too(corpus: Path, tmp_path: Path):
     assert "bytes per token" not in said
 
 
+def test_a_share_of_other_languages_that_is_not_known_is_no_card(corpus: Path, tmp_path: Path):
+    place = tmp_path / "corpus" / "unknown"
+    place.mkdir(parents=True)
+    summary = read_json(corpus / "corpus.json")
+    write_json(place / "corpus.json", summary)
+    page = write_corpus_report(place, tmp_path / "known").read_text()
+    assert "is in other languages</div>" in page
+    for about in summary["languages"].values():
+        about["foreign"] = None
+    write_json(place / "corpus.json", summary)
+    page = write_corpus_report(place, tmp_path / "report").read_text()
+    assert "is in other languages" not in page
+    assert "not known" in page
+
+
 def test_a_language_of_which_nothing_was_read_is_told(corpus: Path):
     summary = read_summary(corpus)
     nothing = TextSize(documents=0, bytes=0, characters=0)

@@ -131,7 +131,8 @@ def test_the_largest_are_foretold_by_a_law_that_never_saw_them(
         held = law.holdout
         assert held
         assert len(rows) == held.n_rows
-        assert column(rows, "size").min() > held.above
+        compute = 6 * column(rows, "size") * column(rows, "tokens")
+        assert compute.min() > held.above
         off = column(rows, "law") / column(rows, "loss") - 1
         assert off.mean() == pytest.approx(held.bias, abs=1e-6)
         assert np.abs(off).mean() == pytest.approx(held.error, abs=1e-6)

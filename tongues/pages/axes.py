@@ -29,7 +29,7 @@ _STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A field of rows with its scale, to lie along x or y."""
+    """A field of rows with its scale, for x or y."""
 
     field: str
     title: str | None
@@ -112,7 +112,7 @@ def categories(field: str, order: Sequence[str], *, size: float = 13, **axis: An
 
 
 def tips(*fields: str) -> list[alt.Tooltip]:
-    """What stands under the pointer: `run`, `tokens:.3s`, `compute:.2e=FLOPs`."""
+    """What is shown under the pointer: `run`, `tokens:.3s`, `compute:.2e=FLOPs`."""
     tooltips = []
     for field in fields:
         field, _, title = field.partition("=")

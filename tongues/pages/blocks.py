@@ -76,12 +76,12 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Text of which every piece has the colour of a series; lang: as of a quote.
+    """Text in stretches, each in the colour of a series; lang: as of a quote.
 
-    pieces: each with the number of its series, and what is shown under the pointer.
+    stretches: each with the number of its series, and what is shown under the pointer.
     """
 
-    pieces: Sequence[tuple[str, int, str]]
+    stretches: Sequence[tuple[str, int, str]]
     about: str = ""
     lang: str = ""
 
@@ -126,15 +126,15 @@ class Cards:
 class Cell:
     """A table's cell.
 
-    value: the number that the text shows, for programs; a column that has one stands to the right.
-    below, beside: in small, such as an interval. notes: more of these, each with its kind.
+    value: the number that the text shows, for programs; a column that has one is set to the right.
+    below, after: in small, such as an interval. notes: more of these, each with its kind.
     kind: a class of the style. title: shown under the pointer. marked: the text is a sentence.
     """
 
     text: str
     value: float | Estimate | None = None
     below: str = ""
-    beside: str = ""
+    after: str = ""
     notes: Sequence[tuple[str, str]] = ()
     strong: bool = False
     quiet: bool = False
@@ -147,7 +147,7 @@ class Cell:
     @property
     def plain(self) -> str:
         """All of it on one line."""
-        more = (self.below, self.beside, *(text for text, _ in self.notes))
+        more = (self.below, self.after, *(text for text, _ in self.notes))
         return " ".join(part for part in (self.text, *more) if part)
 
 
@@ -232,7 +232,7 @@ Block = Words | Topics | Details | Section | Cards | Table | Figure
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its title, what stands below that at once, its blocks, and what made it.
+    """A page: its title, what is below that at once, its blocks, and what made it.
 
     numbers: all that the page says, for programs. versions: of the software behind it, by name.
     """

@@ -95,8 +95,8 @@ def _block(block: Block) -> str:
             return f"<blockquote {tags}>{escape(block.text)}</blockquote>"
         case b.Spans():  # the number of a series is before the first letter of each stretch of it
             stretches = []
-            for series, pieces in groupby(block.pieces, key=lambda piece: piece[1]):
-                text = "".join(f'<i title="{escape(t)}">{escape(p)}</i>' for p, _, t in pieces)
+            for series, own in groupby(block.stretches, key=lambda stretch: stretch[1]):
+                text = "".join(f'<i title="{escape(t)}">{escape(p)}</i>' for p, _, t in own)
                 head = f'<b data-e="{series}" style="--e:var(--s{series % 9})">'
                 stretches.append(_LEADING_SPACE.sub(r"\2\1", f"{head}{text}</b>"))
             about = f"<small>{prose(block.about)}</small>" if block.about else ""
@@ -146,7 +146,7 @@ def _cell(tag: str, cell: Cell, left: bool) -> str:
     if kind or cell.title:
         title = f' title="{escape(cell.title)}"' if cell.title else ""
         text = f"<span{_kind(kind)}{title}>{text}</span>"
-    notes = [("", cell.below), ("beside", cell.beside), *((k, t) for t, k in cell.notes)]
+    notes = [("", cell.below), ("after", cell.after), *((k, t) for t, k in cell.notes)]
     small = "".join(f"<small{_kind(kind)}>{prose(text)}</small>" for kind, text in notes if text)
     return f"<{tag}{_kind('word' * left)}>{text}{small}</{tag}>"
 

@@ -37,7 +37,7 @@ def interval(of: Estimate, show: Show) -> str:
 
 
 def number(of: Estimate, show: Show, unit: str = "") -> str:
-    """`0.14 [0.12, 0.16]`; the unit, such as ` %`, stands behind the value."""
+    """`0.14 [0.12, 0.16]`; the unit, such as ` %`, is behind the value."""
     value = "not known" if isnan(of.value) else minus(show(of.value)) + unit
     return f"{value} {interval(of, show)}".rstrip()
 
@@ -47,17 +47,17 @@ def estimate_cell(
     show: Show,
     *,
     plus: bool = False,
-    beside: bool = False,
+    after: bool = False,
     quiet: bool = False,
 ) -> Cell:
-    """The value with its interval below, or beside; without one the reason for that."""
+    """The value with its interval below, or after it; without one the reason for that."""
     if of is None:
         return Cell("")
     ends = interval(of, show) or of.reason
     text = "not known" if isnan(of.value) else minus(show(of.value))
     text = signed(of.value, show) if plus and not isnan(of.value) else text
-    below, beside_it = ("", ends) if beside else (ends, "")
-    return Cell(text, of, below, beside_it, quiet=quiet)
+    below, behind = ("", ends) if after else (ends, "")
+    return Cell(text, of, below, behind, quiet=quiet)
 
 
 def estimate_card(
@@ -70,7 +70,7 @@ def estimate_card(
 
 
 def share(part: float, whole: float) -> float:
-    """The part of a whole; nothing is no part of nothing."""
+    """The part of a whole; 0 of an empty whole."""
     return part / whole if whole else 0.0
 
 
@@ -87,7 +87,7 @@ def percent_cell(part: float, whole: float = 1.0) -> Cell:
 
 
 def compact(value: float, digits: int = 1) -> str:
-    """A number as people write FLOPs, at so many digits: 2e12."""
+    """A number as people write FLOPs, at that number of digits: 2e12."""
     base, exponent = f"{value:.{digits - 1}e}".split("e")
     return f"{float(base):g}e{int(exponent)}"
 

@@ -2,7 +2,7 @@
 const drawing = JSON.parse(document.getElementById("drawing").textContent);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let views = [];
-// A title in as many lines as a narrow panel needs: letters and the axis beside it, in pixels.
+// A title in as many lines as a narrow panel needs: letters and the axis next to it, in pixels.
 function fitted(spec, width) {
   if (typeof spec.title !== "string") return spec;
   const most = (width - 70) / 8.4;

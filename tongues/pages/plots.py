@@ -113,7 +113,7 @@ def area(
 
 
 def beyond(x: Axis, start: float | None) -> tuple[alt.Chart, ...]:
-    """Shading to the right of `start`, named a projection; to lie under lines. Nothing at None."""
+    """Shading to the right of `start`, named a projection; goes below lines. Nothing at None."""
     if start is None:
         return ()
     return (

@@ -22,7 +22,7 @@ def domain(ratios: Iterable[float] = ()) -> list[str]:
 
 
 def ranked(rows: Iterable[Row], sizes: Sequence[str]) -> list[Row]:
-    """Rows with the place of their size among all, which colours stand for."""
+    """Rows with the place of their size among all, which sets its colour."""
     return [row | {"rank": sizes.index(row["shape"])} for row in rows]
 
 

@@ -66,8 +66,8 @@ def _markdown(block: Block, level: int) -> str:
         case b.Quote():
             return "\n".join(f"> {line}" for line in block.text.splitlines())
         case b.Spans():
-            stretches = groupby(block.pieces, key=lambda piece: piece[1])
-            texts = (f"[{n}] {''.join(p[0] for p in pieces).strip()}" for n, pieces in stretches)
+            stretches = groupby(block.stretches, key=lambda stretch: stretch[1])
+            texts = (f"[{n}] {''.join(p[0] for p in own).strip()}" for n, own in stretches)
             return f"{block.about}\n\n{' '.join(texts)}".lstrip()
         case b.Details():
             return f"{title}# {block.summary}\n\n{as_markdown(block.blocks, level + 1)}"

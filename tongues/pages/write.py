@@ -23,7 +23,7 @@ _LETTER = 5.7  # pixels, about
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a filled folder that is no report."""
+    """Refuse a filled folder that is not a report."""
     if out.exists() and not (out / _MARK).is_file() and (out.is_file() or any(out.iterdir())):
         raise UserError("is not empty and no report", where=str(out), hint="name another folder")
 
@@ -31,8 +31,8 @@ def check_folder(out: Path) -> None:
 def write_page(page: Page, out: Path, progress: Callable[[str], None] = lambda _: None) -> Path:
     """Write a page with its figures and its numbers to `out`; returns its `index.html`.
 
-    An earlier page at `out` is replaced, any other filled folder refused. `progress` is told in a
-    few words what is being done.
+    An earlier page at `out` is replaced, any other filled folder refused. `progress` gets a line
+    for each step.
     """
     check_folder(out)
     with whole_directory(out) as aside:
@@ -49,8 +49,8 @@ def write_figures(
 ) -> list[Path]:
     """Write each figure as NAME.svg, NAME.png and NAME.csv; returns the SVG files.
 
-    Files of these names are replaced, each whole or not at all; others stay. `progress` is told in
-    a few words what is being done.
+    Files of these names are replaced, each whole or not at all; others stay. `progress` gets
+    a line for each step.
     """
     import vl_convert
 

@@ -103,7 +103,7 @@ def _advice(findings: Findings, target: str) -> Iterator[str]:
         if lead.n == 1:
             yield "One pair has no interval: train more seeds before relying on it."
         if not all(o.equally_long for o in tried):
-            yield "Runs and twins differ in length, so this is no test."
+            yield "Runs and twins differ in length, so this is not a test."
     else:
         yield f"take {way}." if effects else "trained in one way only, nothing to compare."
     if best:

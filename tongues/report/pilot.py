@@ -180,7 +180,7 @@ def _one_more(further: Sequence[Further]) -> list[Block]:
     named = [(_last(one.run), show_count(one.flops), one.after) for one in further]
     rows: list[list[Entry]] = [
         [run, flops, *(f"{half:.2%}" for half in halves.values())]
-        for run, flops, halves in [("as it stands", "", further[0].before), *named]
+        for run, flops, halves in [("without it", "", further[0].before), *named]
     ]
     table = Table(["run", "FLOPs", *(f"± {_LOSSES[role]}" for role in further[0].before)], rows)
     return [table, Paragraph("Half the 95 % interval, to be expected.")]
@@ -228,14 +228,14 @@ def _as_json(
         "spent": sum(run.flops for run in runs),
         "strategy": advice.taken.way.strategy,
         "share_of_draws": _sure(pilot),
-        "foretold": {
+        "predicted": {
             role: {"params": at.N, "tokens": at.D, "flops": at.flops, "replay": at.r}
             | {"loss": ends[role].value, "interval": [ends[role].low, ends[role].high]}
             for role, at in points.items()
         },
         "held_out": [
             {"run": one.measured.run, "role": one.measured.point.role, "loss": one.measured.loss}
-            | {"foretold": one.middle, "interval": [one.low, one.high]}
+            | {"predicted": one.middle, "interval": [one.low, one.high]}
             for one in held
         ],
         "one_more_run": [

@@ -1,4 +1,4 @@
-"""What lies at a place that a report is asked for, and where the report goes."""
+"""What is at a place that a report is asked for, and where the report goes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def kind_of(places: Sequence[Path]) -> Kind:
 
 
 def default_folder(places: Sequence[Path], kind: Kind) -> Path:
-    """`reports/NAME` for runs; a corpus and a tokenizer of that name have their own beside it."""
+    """`reports/NAME` for runs; a corpus and a tokenizer of that name have their own."""
     place = places[0].resolve()
     name = place.parent.name if place.name == "tokenizer.json" else place.stem
     return Path("reports") / (place.name if kind == "runs" else f"{name}-{kind}")

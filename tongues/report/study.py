@@ -46,7 +46,7 @@ _ABOUT_CLAIMS = (
     "interval and how many pairs, runs or sizes it is a mean over. A direction holds where the "
     "whole interval is above or below zero; equality holds where the interval is within the "
     "tolerance named. Not corrected for multiple tests: of many claims without any effect, about "
-    "one in forty would still be said to hold. All runs of a target share its text, about whose "
+    "one in forty would still appear to hold. All runs of a target share its text, about whose "
     "choice the intervals say nothing."
 )
 _METHOD: tuple[str, ...] = (
@@ -289,7 +289,7 @@ def _runs(findings: Findings) -> Section:
         row["FLOPs"] = Cell(f"{flops:.2e}".replace("e+", "e"), flops)
         for lang in langs:
             loss = float(run.curves[lang].loss[-1]) if lang in run.curves else 0.0
-            cell = Cell(f"{loss:.3f}", loss, beside=f"{run.bits_per_byte.get(lang, 0.0):.3f}")
+            cell = Cell(f"{loss:.3f}", loss, after=f"{run.bits_per_byte.get(lang, 0.0):.3f}")
             row[f"loss, {lang}"] = cell if lang in run.curves else ""
         rows.append(row)
     runs: Block = Table.of(rows)

@@ -46,7 +46,7 @@ class TokenizerMeasures:
     """A tokenizer with all that is known of it.
 
     scripts: tokens by script, the most frequent first; `bytes`: parts of characters, `Zyyy`: no
-        letters. special: tokens that stand for no text.
+        letters. special: tokens without text.
     home: the language that others are compared to, and whose segmentation more tokens leave.
     languages: what it makes of each language's text; advice: whether to extend it for that one.
     unused: tokens of two bytes or more that this text never uses; None without text.

@@ -14,7 +14,7 @@ def test_a_card_says_scores_comparisons_and_how() -> None:
     assert "33.3 ± 4.3 | 120 |" in said
     assert "8 demonstrations, drawn 3 times" in said
     assert "> Two sleep <here>, right? No, all run." in said
-    assert "Before every text stands the token `<end>`." in said
+    assert "Before every text comes the token `<end>`." in said
     tables = [part.splitlines() for part in said.split("\n\n") if part.startswith("|")]
     assert len(tables) == 5
     assert all(len({line.count("|") for line in table}) == 1 for table in tables)

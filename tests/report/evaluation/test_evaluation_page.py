@@ -199,7 +199,7 @@ def test_it_is_said_where_nothing_stands_before_prompts() -> None:
     assert "not of prompts" not in as_text([model_table(evaluation)])
     evaluation = changed(evaluation, False, "models", 1, "prompted")
     assert as_text([model_table(evaluation)]).count("<end> of texts, not of prompts") == 1
-    assert "stands the token `<end>`, but nothing before" in card_section(evaluation, PLAIN)
+    assert "comes the token `<end>`, but nothing before" in card_section(evaluation, PLAIN)
 
 
 def test_a_ratio_to_chance_itself_is_left_out_of_the_page(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
     found = read_json(page.with_name("plan.json"))
     assert found["spent"] <= found["budget"]["pilot"] == pytest.approx(0.15 * 60e12)
     for role in ("scratch", "cpt"):
-        one = found["foretold"][role]
+        one = found["predicted"][role]
         low, high = one["interval"]
         assert low < TRUTH[role].loss(one["params"], one["tokens"]) < high
         assert high / low < 1.3
@@ -53,7 +53,7 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
     again = conduct(recipe, workspace, train, print)  # all of it follows from the recipe
     assert [plan.name for plan in again.plans] == found["runs"]
     assert again.advice
-    assert np.median(again.advice.foretold["cpt"]) == found["foretold"]["cpt"]["loss"]
+    assert np.median(again.advice.foretold["cpt"]) == found["predicted"]["cpt"]["loss"]
     real = load_recipe(page.with_name("real.yaml"))
     assert real.pilot is None
     assert real.train.mixture == {"qab": 1.0}
@@ -69,7 +69,7 @@ def test_a_settled_size_is_kept(recipe_of: RecipeOf, workspace: Path, train: Tra
     )
     page = write_pilot(conduct(recipe, workspace, train, print), workspace / "page")
     assert load_recipe(page.with_name("real.yaml")).model.shape == "0.4M"
-    foretold = read_json(page.with_name("plan.json"))["foretold"]
+    foretold = read_json(page.with_name("plan.json"))["predicted"]
     assert len({one["params"] for one in foretold.values()}) == 1
     assert foretold["scratch"]["tokens"] == pytest.approx(10 * 504_880, rel=0.01)
 
@@ -133,6 +133,6 @@ def test_a_pilot_of_real_runs(tmp_path: Path) -> None:
     page = write_pilot(run_pilot(recipe, tmp_path), tmp_path / "page")
     found = read_json(page.with_name("plan.json"))
     assert {plan.name for plan in first} <= set(found["runs"])
-    for one in found["foretold"].values():
+    for one in found["predicted"].values():
         low, high = one["interval"]
         assert 1.0 < low < one["loss"] < high < 7.0

@@ -39,7 +39,7 @@ def card_section(evaluation: Evaluation, model: str) -> str:
         f"Measured with tongues {evaluation.tongues}; in brackets 95 % confidence intervals.",
         "Differences: p < 0.05, Holm-corrected for all models and languages compared.",
         f"Routing: `{about.routing}`." if about.routing else "",
-        f"Before every text stands {token}{but}.",
+        f"Before every text comes {token}{but}.",
         *(f"{line.rstrip('.')}." for line in evaluation.left_out),
     ]
     blocks.append(Paragraph(" ".join(filter(None, lines))))

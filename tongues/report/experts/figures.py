@@ -153,7 +153,7 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
     caption = (
         "Every expert (row) on every language (column): its loss minus the base's, nats per token. "
         "Orange became worse, blue better; outlined are the languages of which it learned at "
-        f"least half the text. The strongest colour stands for {most:.2f}."
+        f"least half the text. The strongest colour is {most:.2f}."
     )
     rows = tuple(asdict(rise) for rise in rises)
     return Figure("forgetting", "What each expert forgot", caption, tuple(panels), rows)

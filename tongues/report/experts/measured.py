@@ -139,7 +139,7 @@ class MeasuredExperts:
 
     @property
     def colours(self) -> list[str]:
-        """What a colour stands for in every figure."""
+        """What each colour is in every figure."""
         return ["base", "dense", *self.partitions]
 
     def usable(self, division: str = "") -> list[Setting]:
@@ -156,7 +156,7 @@ class MeasuredExperts:
     def best(self, settings: Iterable[Setting] | None = None, lang: str = "") -> Setting | None:
         """That of the lowest loss, in the mean or on a language; settings: by default the usable.
 
-        Of equal ones the cheapest, and one that need not be told the language.
+        Of equal ones the cheapest, and one that does not need the language.
         """
         return min(
             self.usable() if settings is None else settings,

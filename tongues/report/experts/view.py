@@ -98,8 +98,8 @@ def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
 
 def _difference(of: Estimate | None) -> b.Cell:
     quiet = of is not None and not of.significant
-    cell = estimate_cell(of, nats, plus=True, beside=True, quiet=quiet)
-    return replace(cell, beside="too few") if of and of.low is None else cell
+    cell = estimate_cell(of, nats, plus=True, after=True, quiet=quiet)
+    return replace(cell, after="too few") if of and of.low is None else cell
 
 
 def _setting_table(experts: MeasuredExperts) -> b.Table:
@@ -129,7 +129,7 @@ def _language_table(experts: MeasuredExperts) -> b.Table:
         best = experts.best(experts.scored(lang, experts.colours), lang)
         own = experts.best(experts.scored(lang, experts.partitions), lang)
         cells = [b.Cell(nats(loss), loss, strong=loss == min(losses)) for loss in losses]
-        parts = b.Cell(str(best.k), best.k, beside=best.division) if best else None
+        parts = b.Cell(str(best.k), best.k, after=best.division) if best else None
         change = _difference(own.difference(other, lang) if own else None)
         rows.append([lang, *cells, parts, own.name if own else None, change])
     heads = [b.Cell(name, below=each.routing) for name, each in columns.items()]

@@ -115,7 +115,7 @@ def saved_by_laws(fitted: Sequence[LawSeries]) -> Figure | None:
     caption = (
         f"At equal loss, by inverting both laws{'; bands are 95 % intervals' if ranged else ''}. "
         "In the red, continuing costs more than training from scratch; a line that leaves the "
-        "panel goes on below it, and one that ends comes to losses that continuing never reaches."
+        "panel continues below it, and one that ends comes to losses that continuing never reaches."
     )
     title = "What continuing saves, by the laws"
     return Figure("saved-by-laws", title, caption, tuple(panels), tuple(rows))

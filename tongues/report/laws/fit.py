@@ -7,12 +7,11 @@ import numpy as np
 
 from tongues.laws import Law
 from tongues.laws.rows import Rows
-from tongues.pages import Figure
+from tongues.pages import Figure, compact
 from tongues.pages import axes as a
 from tongues.pages.axes import Row
 from tongues.pages.plots import alt, dots, line, panel, rule, words
 from tongues.pages.series import LOSS
-from tongues.quantities import show_count
 from tongues.report.laws.series import LawSeries, held_out, of_kind, points
 
 __all__ = ["forgetting_law", "residuals"]
@@ -28,25 +27,25 @@ _RESIDUALS = (
     "along the tokens, or from small sizes to large, would mean that the law has the wrong shape."
 )
 _HELD_OUT = (
-    "Each law was fitted again without the largest sizes; each dot is one of their losses, by how "
-    "much it is above or below what the small sizes predicted."
+    "Each law was fitted again without the runs of most compute; each dot is one of their losses, "
+    "by how much it is above or below what the other runs predicted."
 )
 
 
 def residuals(fitted: Sequence[LawSeries]) -> list[Figure]:
-    """How far losses are from their laws: those fitted on, and the largest, held out."""
+    """How far losses are from their laws: those fitted on, and the largest runs, held out."""
     sized = [(each, each.rows) for each in fitted if each.rows and each.by_size]
     every = [N for _, rows in sized for N in rows.variables["N"].tolist()]
     own = [(each, "", each.law, rows) for each, rows in sized]
     out = [
-        (each, f" above {show_count(each.law.holdout.above)}", *held)
+        (each, f" above {compact(each.law.holdout.above)} FLOPs", *held)
         for each, _ in sized
         if each.law.holdout and (held := held_out(each))
     ]
     figures: list[Figure] = []
     for name, title, caption, drawn in (
         ("residuals", "The runs versus their laws", _RESIDUALS, own),
-        ("extrapolation", "The largest sizes, predicted", _HELD_OUT, out),
+        ("extrapolation", "The largest runs, predicted", _HELD_OUT, out),
     ):
         of_laws = [(each, what, _off(each, law, rows)) for each, what, law, rows in drawn]
         rows = [row for *_, own_rows in of_laws for row in own_rows]
