@@ -62,6 +62,7 @@ def workspace(tmp_path: Path) -> Path:
         "tokenizer_sha256": "",
         "languages": {lang: {"train": counts, "valid": counts} for lang in ("qaa", "qab")},
         "held_out": {},
+        "groups": {},
         "foreign": {},
     }
     (tmp_path / "tokens" / "pil").mkdir(parents=True)
