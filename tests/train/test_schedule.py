@@ -65,7 +65,10 @@ def test_without_a_warm_up_the_first_step_has_the_peak() -> None:
     assert rates_of(10, schedule="wsd", warmup=0.0)[0] == 1.0
 
 
-@given(st.integers(1, 10**6), st.sampled_from(sorted(OWN)), SHARES, SHARES, SHARES, SHARES, SHARES)
+FINAL = st.just(0.0) | st.floats(0.005, 1.0)  # a positive share below is refused
+
+
+@given(st.integers(1, 10**6), st.sampled_from(sorted(OWN)), SHARES, SHARES, SHARES, SHARES, FINAL)
 def test_the_rate_stays_within_its_bounds_and_falls_after_the_warm_up(
     steps: int,
     schedule: str,
