@@ -72,10 +72,10 @@ def test_what_is_left_open_is_what_draws_spread(
     names = [one.name for one in with_parents(after.runs)]
     expected = np.sqrt(after.forecast.left(names).mean(0))
     for role, spread in zip(after.advice.points, expected, strict=False):
-        if role == "forgetting":  # takes up how unsure its start is besides
+        if role == "forgetting":  # its start is uncertain too
             continue
         drawn = np.log(after.advice.foretold[role]).std()
-        assert spread == pytest.approx(drawn, rel=0.5)
+        assert 0.5 < spread / drawn < 2  # the design is linear in the parameters, the draws are not
 
 
 def test_runs_already_trained_are_not_chosen_again(pilot: PilotState) -> None:
