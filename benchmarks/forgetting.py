@@ -33,13 +33,8 @@ __all__ = ["main"]
 RECIPE = """\
 name: {name}
 text:
-  synthetic:
-    seed: {world}
-    size: {size}
-    languages: {{qaa: {{}}{languages}}}
-tokens:
-  vocab_size: 1024
-  held_out: 12288 tokens
+  synthetic: {{seed: {world}, size: {size}, languages: {{qaa: {{}}{languages}}}}}
+tokens: {{vocab_size: 1024, held_out: 12288 tokens}}
 train:
   budget: {budget}
   batch: 512 tokens
@@ -50,10 +45,10 @@ study:
   source: qaa
   targets: [{targets}]
   shapes: [{shapes}]
+  replay: [{replay}]
   seeds: [{seed}]
   strategies: [cpt]
   source_budgets: [600k tokens]
-  replay: [{replay}]
 """
 
 
