@@ -1,13 +1,13 @@
-"""Language experts on made or real languages: every division and routing, then two new languages.
+"""Language experts on made or real languages: every partition and routing, then two new languages.
 
 usage: python benchmarks/experts.py [--text TEXT] [--workspace WORKSPACE] [--workers 2]
 TEXT: a folder of `<source>/<lang>.jsonl.gz`, a document a line; synthetic languages without it.
 
 A seed model is trained on eight languages. From it a dense model, pairs by typology, pairs by
-kinship, topics and monolingual experts are trained, each division on the same tokens in all, twice.
-Then two languages that nobody has seen are added to the typological experts, each branched from
-its donor's, and, for the same tokens, both at once to the dense model. The tables are what
-`tongues experts measure` finds; they also go to the file beside this script. Stopped, it goes on.
+gradient similarity, topics and monolingual experts are trained, each partition on the same tokens
+in all, twice. Then two languages that nobody has seen are added to the typological experts, each
+branched from its donor's, and, for the same tokens, both at once to the dense model. The tables are
+those of `tongues experts measure`, and are written next to this script. Run it again to resume.
 """
 
 import argparse
@@ -36,13 +36,13 @@ class World:
     tokens: str
     shape: str
     seed: str  # tokens
-    division: str  # tokens
+    partition: str  # tokens
     added: str  # tokens
     kept: str  # beside this script
 
-    def text(self, *, grown: bool) -> str:
+    def text(self, *, added: bool) -> str:
         """The recipe's `text`."""
-        named = {**self.languages, **self.new} if grown else self.languages
+        named = {**self.languages, **self.new} if added else self.languages
         return self.source + "".join(f"      {lang}: {said}\n" for lang, said in named.items())
 
 
@@ -60,10 +60,10 @@ MADE = World(
     },
     new={"qai": "{parent: qab, divergence: 0.25}", "qaj": "{parent: qag, divergence: 0.25}"},
     donors={"qai": "typology", "qaj": "loss"},
-    tokens="vocabulary: 1024",
+    tokens="vocab_size: 1024",
     shape="0.2M",
     seed="3M",
-    division="3M",
+    partition="3M",
     added="600k",
     kept="experts.txt",
 )
@@ -80,10 +80,10 @@ def real(text: Path) -> World:
         languages=files("en", "de", "es", "fr", "ru", "pl", "ar", "he"),
         new=files("sv", "bg"),
         donors={"sv": "typology", "bg": "loss"},
-        tokens="vocabulary: 4096",
+        tokens="vocab_size: 4096",
         shape="0.4M",
         seed="4M",
-        division="3M",
+        partition="3M",
         added="600k",
         kept="experts_real.txt",
     )
@@ -97,24 +97,24 @@ def seed_recipe(world: World) -> str:
     mixture = ", ".join(f"{lang}: 12.5%" for lang in world.languages)
     return f"""\
 name: family
-{world.text(grown=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
+{world.text(added=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
 model: {{shape: {world.shape}}}
 train: {{run: seed, mixture: {{{mixture}}}, budget: {world.seed} tokens,
   learning_rate: 6.0e-3, threads: 1, {USUAL}}}
 """
 
 
-def divided_recipe(world: World, workers: int) -> str:
-    """Every division of it."""
+def partition_recipe(world: World, workers: int) -> str:
+    """Every partition of it."""
     return f"""\
 name: family
-{world.text(grown=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
-train: {{base: seed, budget: {world.division} tokens, learning_rate: 3.0e-3, {USUAL}}}
+{world.text(added=False)}tokens: {{{world.tokens}, held_out: 20k tokens}}
+train: {{base: seed, budget: {world.partition} tokens, learning_rate: 3.0e-3, {USUAL}}}
 experts:
   partitions:
     - {{by: dense}}
     - {{by: typology, k: 4}}
-    - {{by: kinship, k: 4}}
+    - {{by: gradient-similarity, k: 4}}
     - {{by: topics, k: 4}}
     - {{by: languages}}
   seeds: [1, 2]
@@ -122,13 +122,13 @@ experts:
 """
 
 
-def grown_recipe(world: World, name: str, ensemble: str, workspace: Path, workers: int) -> str:
+def added_recipe(world: World, name: str, ensemble: str, workspace: Path, workers: int) -> str:
     """Two languages more, with an expert each, or both at once in the dense model."""
     donors = ", ".join(f"{lang}: {donor}" for lang, donor in world.donors.items())
     together = "  shared_expert: true\n" if ensemble.startswith("family/dense") else ""
     return f"""\
 name: {name}
-{world.text(grown=True)}tokens: {{base: {workspace}/tokens/family/tokenizer.json,
+{world.text(added=True)}tokens: {{base: {workspace}/tokens/family/tokenizer.json,
   held_out: 20k tokens}}
 train: {{budget: {world.added} tokens, learning_rate: 3.0e-3, {USUAL}}}
 experts:
@@ -152,16 +152,16 @@ def interval(of: Estimate) -> str:
 
 
 def table_of_settings(found: MeasuredExperts) -> list[str]:
-    """Mean over the languages of each division and routing."""
+    """Mean over the languages of each partition and routing."""
     lines = [
-        f"{'division':<12}{'routing':<11}{'experts run':>12}{'loss':>8}{'perplexity':>12}"
+        f"{'partition':<23}{'routing':<11}{'experts run':>12}{'loss':>8}{'perplexity':>12}"
         f"{'bits/byte':>11}  {'minus the base':<26}minus dense"
     ]
     for one in (one for one in found.settings if one.whole):
         versus = {name: one.difference(name) for name in one.versus}
         shown = {name: interval(of) for name, of in versus.items() if of}
         lines.append(
-            f"{one.division:<12}{one.routing:<11}{one.cost.experts_run:>12.2f}"
+            f"{one.partition:<23}{one.routing:<11}{one.cost.experts_run:>12.2f}"
             f"{one.loss:>8.3f}{one.perplexity:>12.2f}{one.bits_per_byte:>11.3f}  "
             f"{shown.get('base', ''):<26}{shown.get('dense', '')}"
         )
@@ -171,8 +171,8 @@ def table_of_settings(found: MeasuredExperts) -> list[str]:
 def table_of_languages(found: MeasuredExperts, routings: tuple[str, ...]) -> list[str]:
     """The loss of every language under the settings with these routings."""
     chosen = [one for one in found.settings if one.routing in routings]
-    head = [f"{one.division}/{one.routing}".strip("/") for one in chosen]
-    lines = [f"{'nats per token':<15}" + "".join(f"{name:>21}" for name in head)]
+    head = [f"{one.partition}/{one.routing}".strip("/") for one in chosen]
+    lines = [f"{'nats per token':<15}" + "".join(f"{name:>32}" for name in head)]
     for lang in found.languages:
         losses = [one.losses.get(lang) for one in chosen]
         cells = [loss.nats_per_token if loss else float("nan") for loss in losses]
@@ -183,12 +183,12 @@ def table_of_languages(found: MeasuredExperts, routings: tuple[str, ...]) -> lis
 def forgetting(found: MeasuredExperts) -> list[str]:
     """How often an expert became worse than the seed, and by how much."""
     lines = []
-    for division in dict.fromkeys(cell.division for cell in found.scores.cells):
-        rises = [c.perplexity_rise for c in found.scores.cells if c.division == division]
+    for partition in dict.fromkeys(cell.partition for cell in found.scores.cells):
+        rises = [c.perplexity_rise for c in found.scores.cells if c.partition == partition]
         worse = [rise for rise in rises if rise > 0]
         mean = sum(worse) / len(worse) if worse else 0.0
         lines.append(
-            f"{division}: {len(worse)} of {len(rises)} pairs of expert and language became worse "
+            f"{partition}: {len(worse)} of {len(rises)} pairs of expert and language became worse "
             f"({len(worse) / len(rises):.1%}), in the mean by {mean:.1f} of perplexity"
         )
     return lines
@@ -204,18 +204,18 @@ def main(world: World, workspace: Path, workers: int) -> None:
         return str(workspace / name)
 
     seed = written("seed.yaml", seed_recipe(world))
-    divided = written("experts.yaml", divided_recipe(world, workers))
+    partitions = written("experts.yaml", partition_recipe(world, workers))
     tongues("prepare", seed, *where)
     tongues("train", seed, *where)
-    tongues("experts", "partition", divided, *where)
-    tongues("experts", "train", divided, *where)
-    tongues("experts", "measure", divided, *where)
+    tongues("experts", "partition", partitions, *where)
+    tongues("experts", "train", partitions, *where)
+    tongues("experts", "measure", partitions, *where)
     for name, ensemble in (("added", "family/typology-4-s1"), ("adapted", "family/dense-s1")):
-        recipe = grown_recipe(world, name, ensemble, workspace, workers)
-        grown = written(f"{name}.yaml", recipe)
-        tongues("prepare", grown, *where)
-        tongues("experts", "train", grown, *where)
-        tongues("experts", "measure", grown, *where)
+        recipe = added_recipe(world, name, ensemble, workspace, workers)
+        added = written(f"{name}.yaml", recipe)
+        tongues("prepare", added, *where)
+        tongues("experts", "train", added, *where)
+        tongues("experts", "measure", added, *where)
     minutes = (time.monotonic() - started) / 60
     found = {
         name: MeasuredExperts.of(read_evaluation(workspace / "evaluations" / f"{name}-experts"))
@@ -227,7 +227,7 @@ def main(world: World, workspace: Path, workers: int) -> None:
     }
     lines = [
         f"{date.today()}  seed of {world.shape} on eight languages, {world.seed} tokens; every "
-        f"division {world.division} tokens in all, two seeds; {minutes:.0f} minutes for all of "
+        f"partition {world.partition} tokens in all, two seeds; {minutes:.0f} minutes for all of "
         "this sitting",
         *(f"{label}: {', '.join(parts)}" for label, parts in partitions.items()),
         "",

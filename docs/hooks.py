@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 import tongues
 from tongues.cli.main import command
 from tongues.quantities import Amount, Budget, Bytes, Seconds, Share, Tokens
-from tongues.recipe import Clean, Division, Recipe, Schedule
+from tongues.recipe import Clean, PartitionSettings, Recipe, Schedule
 from tongues.recipe.base import RecipeSection
 from tongues.registry import registry
 
@@ -28,7 +28,7 @@ UNITS = {Tokens: "tokens", Bytes: "size", Seconds: "time", Share: "share", Amoun
 UNITS |= {Budget: "budget"}
 WORDS = {str: "text", int: "integer", float: "number", bool: "true, false"}
 # Sections whose kind is chosen by name: the registry, the section and the key of the name.
-CHOSEN = {"schedule": (Schedule, "name"), "partition": (Division, "by")}
+CHOSEN = {"schedule": (Schedule, "name"), "partition": (PartitionSettings, "by")}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -141,6 +141,7 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["check", "FOLDER"], "is a folder, not a recipe"),
         (["check", "RECIPE", "train.base=org/model"], "hf download org/model"),
         (["check", "RECIPE", "train.lr=0.1"], "did you mean `learning_rate`?"),
+        (["check", "RECIPE", "experts.partitions=[{by: kinship}]"], "mean `gradient-similarity`?"),
     ],
 )
 def test_a_mistake_is_told_in_words_with_exit_code_2(

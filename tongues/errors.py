@@ -52,6 +52,7 @@ _KEYS = [
         "limit": "at_most most max_items max_samples",
         "partitions": "divisions",
         "add_to": "grow ensemble",
+        "gradient_similarity": "kinship gradients",
         "shared_expert": "together",
         "base init_from": "base_model model_name model_name_or_path pretrained checkpoint "
         "init_from resume_from",

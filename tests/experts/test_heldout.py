@@ -28,7 +28,7 @@ MOVED = 5  # documents
 
 
 @pytest.fixture
-def grown(workspace: Path) -> tuple[Tokens, Lineage]:
+def added(workspace: Path) -> tuple[Tokens, Lineage]:
     """Tokens that hold more out than those which the experts of an ensemble were trained on."""
     before, folder = open_tokens(workspace / "tokens/small"), workspace / "tokens/more"
     copytree(before.path.resolve(), folder)
@@ -56,9 +56,9 @@ def whole(shard: Shard) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_only_what_was_held_out_then_and_is_now_tells_of_experts(
-    grown: tuple[Tokens, Lineage], workspace: Path
+    added: tuple[Tokens, Lineage], workspace: Path
 ) -> None:
-    tokens, lineage = grown
+    tokens, lineage = added
     unseen = unseen_documents(tokens, [lineage], workspace)
     assert not unseen["qaa"][:MOVED].any() and unseen["qaa"][MOVED:].all()
     assert unseen["qab"].all()
@@ -70,9 +70,9 @@ def test_only_what_was_held_out_then_and_is_now_tells_of_experts(
 
 
 def test_it_is_said_when_held_out_text_moved(
-    grown: tuple[Tokens, Lineage], workspace: Path
+    added: tuple[Tokens, Lineage], workspace: Path
 ) -> None:
-    tokens, lineage = grown
+    tokens, lineage = added
     (caution,) = held_out_cautions(tokens, lineage, workspace)
     assert caution.code == "held_out_moved"
     assert "`qaa` 2.08k of 2.94k (" in caution.sentence

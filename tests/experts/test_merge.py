@@ -1,4 +1,4 @@
-"""A router that grows: new pieces get a direction, and what was known stays as it was."""
+"""A router with added languages: new tokens get a direction, and what was known stays as it was."""
 
 from dataclasses import replace
 
@@ -27,5 +27,5 @@ def test_text_in_a_new_script_finds_its_expert() -> None:
     new = with_new_tokens(old, [texts])
     fitted = fit_router(np.ones(12), new.vectors, [[texts]])
     centres = np.concatenate([new.centres, fitted.centres])
-    grown = replace(new, centres=centres, owners=np.arange(3), prior=np.full(3, 1 / 3))
-    assert (grown.document_weights(np.array([10, 8, 9]))[1:].argmax(axis=1) == 2).all()
+    added = replace(new, centres=centres, owners=np.arange(3), prior=np.full(3, 1 / 3))
+    assert (added.document_weights(np.array([10, 8, 9]))[1:].argmax(axis=1) == 2).all()

@@ -7,7 +7,7 @@ import pytest
 from tongues.errors import UserError
 from tongues.experts.partition.methods import dense, one_each
 from tongues.experts.partition.partition import of_languages
-from tongues.experts.plans import plan_added, plan_divided
+from tongues.experts.plans import plan_added, plan_partition
 from tongues.recipe import Recipe
 
 AMOUNTS = {"qaa": 3e5, "qab": 1e5, "qac": 1e5, "qad": 1e5}
@@ -30,7 +30,7 @@ def recipe(experts: dict[str, Any], **train: Any) -> Recipe:
 def test_experts_share_the_budget_and_train_on_their_languages_by_text() -> None:
     pairs = of_languages("typology", [("qaa", "qab"), ("qac", "qad")])
     asked = recipe({"partitions": [{"by": "typology", "k": 2}]})
-    made = plan_divided(asked, "typology-2", pairs, AMOUNTS, 7, KNOWN)
+    made = plan_partition(asked, "typology-2", pairs, AMOUNTS, 7, KNOWN)
     assert made.name == "family/typology-2-s7"
     assert [run.name for run in made.runs] == ["family/typology-2-e0-s7", "family/typology-2-e1-s7"]
     assert [run.settings.budget.amount for run in made.runs] == [200_000, 200_000]
@@ -39,27 +39,27 @@ def test_experts_share_the_budget_and_train_on_their_languages_by_text() -> None
     assert {run.strategy for run in made.runs} == {"expert"}
 
 
-def test_any_number_of_parts_costs_the_same_in_all() -> None:
+def test_any_number_of_clusters_costs_the_same_in_all() -> None:
     asked = recipe({"partitions": [{"by": "languages"}, {"by": "dense"}]})
     for partition in (one_each(tuple(AMOUNTS)), dense(tuple(AMOUNTS))):
-        made = plan_divided(asked, "any", partition, AMOUNTS, 1, KNOWN)
+        made = plan_partition(asked, "any", partition, AMOUNTS, 1, KNOWN)
         assert sum(run.settings.budget.amount for run in made.runs) == 400_000
 
 
 def test_equal_shares_when_asked() -> None:
     asked = recipe({"partitions": [{"by": "dense"}], "shares": "equal"})
-    made = plan_divided(asked, "dense", dense(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
+    made = plan_partition(asked, "dense", dense(tuple(AMOUNTS)), AMOUNTS, 1, KNOWN)
     assert set(made.runs[0].settings.mixture.values()) == {0.25}
 
 
-def test_parts_of_documents_read_their_own_tokens_and_have_another_identity() -> None:
+def test_clusters_of_documents_read_their_own_tokens_and_have_another_identity() -> None:
     whole = dense(tuple(AMOUNTS))
     asked = recipe({"partitions": [{"by": "dense"}]})
-    plain = plan_divided(asked, "dense", whole, AMOUNTS, 1, KNOWN).runs[0]
-    part = plan_divided(asked, "dense", whole, AMOUNTS, 1, KNOWN, parts="topics-1-abc").runs[0]
-    assert part.cluster == "topics-1-abc/0"
-    assert part.identity() != plain.identity()
-    assert "part" not in plain.identity()
+    plain = plan_partition(asked, "dense", whole, AMOUNTS, 1, KNOWN).runs[0]
+    own = plan_partition(asked, "dense", whole, AMOUNTS, 1, KNOWN, folder="topics-1-abc").runs[0]
+    assert own.cluster == "topics-1-abc/0"
+    assert own.identity() != plain.identity()
+    assert "cluster" not in plain.identity()
 
 
 FIRST, SECOND = "family/typology-2-e0-s1", "family/typology-2-e1-s1"
@@ -67,18 +67,18 @@ MEMBERS = {FIRST: {"qaa": 1.0, "qab": 1.0}, SECOND: {"qac": 1.0}}
 KNOWN |= {parent: tuple(languages) for parent, languages in MEMBERS.items()}
 
 
-def test_a_further_division_branches_from_the_expert_that_knows_its_languages() -> None:
+def test_a_further_partition_branches_from_the_expert_that_knows_its_languages() -> None:
     asked = recipe({"partitions": [{"by": "languages"}], "add_to": "x"}, base=None)
     singles = of_languages("languages", [("qaa",), ("qab",), ("qac",)])
-    made = plan_divided(asked, "languages", singles, AMOUNTS, 1, KNOWN, members=MEMBERS)
+    made = plan_partition(asked, "languages", singles, AMOUNTS, 1, KNOWN, members=MEMBERS)
     assert [run.base for run in made.runs] == [FIRST, FIRST, SECOND]
 
 
-def test_a_division_across_experts_is_refused() -> None:
+def test_a_partition_across_experts_is_refused() -> None:
     asked = recipe({"partitions": [{"by": "dense"}], "add_to": "x"}, base=None)
     across = of_languages("file", [("qaa", "qac")])
     with pytest.raises(UserError, match="no expert of the ensemble knows all of qaa, qac"):
-        plan_divided(asked, "file", across, AMOUNTS, 1, KNOWN, members=MEMBERS)
+        plan_partition(asked, "file", across, AMOUNTS, 1, KNOWN, members=MEMBERS)
 
 
 def test_an_added_language_branches_from_its_donor_and_trains_on_both() -> None:
@@ -106,7 +106,7 @@ def test_all_added_together_need_donors_of_one_expert() -> None:
         ({"partitions": [{"by": "dense", "k": 3}]}, "unknown key `k`"),
         ({"partitions": [{"by": "file"}]}, "Field required"),
         ({"partitions": [{"by": "dense"}, {"by": "dense"}]}, "both be called `dense`; give one a"),
-        ({"partitions": [{"by": "languages", "name": "seed"}]}, "means something else"),
+        ({"partitions": [{"by": "languages", "name": "base"}]}, "means something else"),
         ({"partitions": [{"by": "dense", "name": "all"}]}, "takes no other"),
     ],
 )
@@ -115,10 +115,10 @@ def test_what_makes_no_sense_is_refused(experts: dict[str, Any], said: str) -> N
         recipe(experts)
 
 
-def test_two_divisions_of_one_way_are_told_apart_by_a_name() -> None:
+def test_two_partitions_by_one_method_are_distinguished_by_a_name() -> None:
     files = [{"by": "file", "file": "one.yaml"}, {"by": "file", "file": "two.yaml"}]
     with pytest.raises(ValueError, match="give one a `name`"):
         recipe({"partitions": files})
     asked = recipe({"partitions": [files[0], files[1] | {"name": "second"}]}).experts
     assert asked
-    assert [division.label for division in asked.partitions] == ["file", "second"]
+    assert [settings.label for settings in asked.partitions] == ["file", "second"]

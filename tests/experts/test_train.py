@@ -190,15 +190,15 @@ def test_each_seed_grows_from_its_own(ask: Ask, workspace: Path) -> None:
     before = planned(first, workspace)
     train_experts(first, workspace, before, launcher=open_launcher())
     (workspace / "tokens/more").symlink_to(workspace / "tokens/small", target_is_directory=True)
-    grow = "{add_to: small/dense-s1, partitions: [{by: languages}], seeds: %s}"
-    rounds = planned(ask(grow % "[1, 2]", "name=more"), workspace)
+    experts = "{add_to: small/dense-s1, partitions: [{by: languages}], seeds: %s}"
+    rounds = planned(ask(experts % "[1, 2]", "name=more"), workspace)
     assert [{run.base for run in made.runs} for made in rounds] == [
         {"small/dense-e0-s1"},
         {"small/dense-e0-s2"},
     ]
     assert seed_cautions(rounds) == []
-    few = planned(ask(grow % "[1, 3]", "name=more"), workspace)
+    few = planned(ask(experts % "[1, 3]", "name=more"), workspace)
     (caution,) = seed_cautions(few)
     assert "seeds 1 and 3 all branch from" in caution.sentence
-    grown = workspace / "ensembles/small/dense-s1"
-    assert {made.grown for made in few} == {grown}
+    ensemble = workspace / "ensembles/small/dense-s1"
+    assert {made.add_to for made in few} == {ensemble}

@@ -93,7 +93,7 @@ def copied(family: Path, folder: Path) -> Path:
 def scored(
     folder: Path, tokens: str, ensembles: dict[str, str], place: str = "some"
 ) -> tuple[Evaluation, TextScores]:
-    """An evaluation of some ensembles, by division, and its losses."""
+    """An evaluation of some ensembles, by partition, and its losses."""
     folders = {label: [folder / "ensembles" / name] for label, name in ensembles.items()}
     kept = folder / "evaluations" / place
     evaluation = evaluate_experts(folders, tokens, folder, kept, scored=300, context=32)
@@ -165,11 +165,11 @@ def test_a_changed_expert_and_a_foreign_tokenizer_are_refused_by_name(
 def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     tongues(family, "prepare", "more.yaml")
     tongues(family, "experts", "train", "more.yaml")
-    before, after = lineage(family, "fam/typology-2-s1"), lineage(family, "more/grown-s1")
+    before, after = lineage(family, "fam/typology-2-s1"), lineage(family, "more/added-s1")
     assert after["experts"][:2] == before["experts"]
     earlier, later = (
         load_router(family / "ensembles" / name / "router.safetensors")
-        for name in ("fam/typology-2-s1", "more/grown-s1")
+        for name in ("fam/typology-2-s1", "more/added-s1")
     )
     assert later.owners.tolist() == [0, 0, 1, 1, 2]
     known = later.centres[:4, : earlier.centres.shape[1]]
@@ -178,30 +178,30 @@ def test_a_language_is_added_and_no_other_expert_changes(family: Path) -> None:
     assert new["languages"] == {"qad": 1.0, "qae": 1.0}
     assert new["parent"] == "fam/typology-2-e1-s1"
     assert after["languages"] == before["languages"] | {"qae": new["name"]}
-    assert [added["ensemble"] for added in after["rounds"]][-1] == "more/grown-s1"
-    tongues(family, "experts", "show", "more/grown-s1")
-    folders = {"before": "fam/typology-2-s1", "grown": "more/grown-s1"}
+    assert [added["ensemble"] for added in after["rounds"]][-1] == "more/added-s1"
+    tongues(family, "experts", "show", "more/added-s1")
+    folders = {"before": "fam/typology-2-s1", "added": "more/added-s1"}
     evaluation, text = scored(family, "more", folders)
-    versus = {one.model: one for one in text.grown}
-    own, way = (text.losses[name]["qae"] for name in ("grown@language", "before@text"))
-    higher = versus["grown@language"]
+    versus = {one.model: one for one in text.added}
+    own, way = (text.losses[name]["qae"] for name in ("added@language", "before@text"))
+    higher = versus["added@language"]
     expected = own.nats_per_token - way.nats_per_token
     assert higher.languages["qae"].value == pytest.approx(expected)
     assert higher.others["qae"] == "before@text"  # nobody was the expert of it
     assert higher.others["qaa"] == "before@language"
     assert "qae" not in text.losses["before@language"]
-    mean = versus["grown@tfidf"].mean
+    mean = versus["added@tfidf"].mean
     assert mean and (mean.n or 0) >= 6
     assert not any(name.startswith("before") for name in versus)
     assert evaluation.experts and evaluation.experts.base_shares
     assert evaluation.experts.base_shares["qae"] == 0.0
 
 
-def test_an_ensemble_is_not_grown_over_itself(family: Path, tmp_path: Path) -> None:
+def test_an_ensemble_is_not_written_over_itself(family: Path, tmp_path: Path) -> None:
     folder = copied(family, tmp_path)
     (folder / "over.yaml").write_text(MORE.replace("name: more", "name: fam"))
     said = tongues(folder, "check", "over.yaml", fails=True)
-    assert "would be written over" in said
+    assert "would be overwritten" in said
 
 
 def test_lost_parts_are_made_again_and_a_part_keeps_its_text(family: Path, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_lost_parts_are_made_again_and_a_part_keeps_its_text(family: Path, tmp_p
     assert {file.relative_to(place): file.read_bytes() for file in place.rglob("*.bin")} == whole
 
 
-def test_an_evaluation_is_of_every_division_and_routing(family: Path) -> None:
+def test_an_evaluation_is_of_every_partition_and_routing(family: Path) -> None:
     page = tongues(family, "experts", "measure", "experts.yaml", "--eval-tokens", "500").strip()
     assert (family / page).is_file()
     kept = family / "evaluations/fam-experts"
@@ -232,7 +232,7 @@ def test_an_evaluation_is_of_every_division_and_routing(family: Path) -> None:
     assert told and told.base_shares == pytest.approx(dict.fromkeys(LANGS, 0.25), abs=0.01)
     languages = [list(one.languages) for one in told.routed["typology-2"]][:2]
     assert languages == [["qaa", "qac"], ["qaa"]]
-    assert len([cell for cell in told.cells if cell.division == "typology-2"]) == 2 * 4
+    assert len([cell for cell in told.cells if cell.partition == "typology-2"]) == 2 * 4
 
 
 def test_every_expert_reads_every_document_once_and_a_routing_alone_gives_the_same(
@@ -286,7 +286,7 @@ def test_losses_by_routing_are_those_of_scoring_each_document(family: Path) -> N
             assert cost.experts_run == pytest.approx(1.0 if way == "language" else cost.experts_run)
 
 
-def test_a_division_of_several_seeds_is_their_mean(family: Path) -> None:
+def test_a_partition_of_several_seeds_is_their_mean(family: Path) -> None:
     folders = [family / f"ensembles/fam/{name}-s1" for name in ("typology-2", "topics-2")]
     kept = family / "evaluations/mean"
     both = evaluate_experts({"both": folders}, "fam", family, kept, scored=300, context=32)

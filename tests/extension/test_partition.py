@@ -14,7 +14,7 @@ EXPERTS = """
 
 @pytest.fixture
 def experts(tongues: Tongues, workspace: Path) -> Path:
-    """A recipe of experts divided by the alphabet, and its base model."""
+    """A recipe of experts partitioned by the alphabet, and its base model."""
     tongues("train", "small.yaml", "train.run=base", "train.budget=2k tokens")
     recipe = (workspace / "small.yaml").read_text().replace("model: {shape: 0.1M}", "")
     recipe = recipe.replace("  mixture: {qaa: 100%}\n", "  base: base\n")
@@ -37,7 +37,7 @@ def test_experts_of_a_partition_of_another_package(tongues: Tongues, experts: Pa
 
 
 @pytest.mark.parametrize(
-    ("division", "message"),
+    ("settings", "message"),
     [
         ("{by: alphabt, k: 2}", "did you mean `alphabet`?"),
         ("{by: alphabet}", "`k` is missing"),
@@ -45,8 +45,8 @@ def test_experts_of_a_partition_of_another_package(tongues: Tongues, experts: Pa
         ("{by: alphabet, k: 2, backwards: maybe}", "backwards"),
     ],
 )
-def test_its_settings_are_checked(tongues: Tongues, division: str, message: str) -> None:
-    experts = f"experts={{partitions: [{division}]}}"
+def test_its_settings_are_checked(tongues: Tongues, settings: str, message: str) -> None:
+    experts = f"experts={{partitions: [{settings}]}}"
     done = tongues("check", "small.yaml", "train.base=x", experts, fails=True)
     assert message in done.stderr
 

@@ -27,7 +27,7 @@ from tongues.train import RunPlan, loop, run_of_recipe
 from tongues.train.replay import check_steps, cut_parts, next_share
 from tongues.train.run import train
 from tongues.train.schedule import rate_at
-from tongues.train.step import Dealer, Gradient, HeldOut
+from tongues.train.step import BatchLoader, Gradient, HeldOut
 
 STEPS = 1000
 CONTINUED = (
@@ -155,15 +155,15 @@ def parent(knowing: Path, workspace: Path) -> Path:
 def test_shares_change_are_told_and_counted_exactly(
     make_recipe: MakeRecipe, parent: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dealt: dict[int, torch.Tensor] = {}
+    batches: dict[int, torch.Tensor] = {}
     told = []
 
-    class Seen(Dealer):
-        def deal(self, number: int) -> torch.Tensor:
-            dealt[number] = super().deal(number)
-            return dealt[number]
+    class Seen(BatchLoader):
+        def load(self, number: int) -> torch.Tensor:
+            batches[number] = super().load(number)
+            return batches[number]
 
-    monkeypatch.setattr(loop, "Dealer", Seen)
+    monkeypatch.setattr(loop, "BatchLoader", Seen)
     directory = train(held(make_recipe, name="child"), parent, watch=told.append)
     events = read_lines(directory / "events.jsonl")
     assert {event["step"] for event in events} <= set(check_steps(78))
@@ -172,7 +172,7 @@ def test_shares_change_are_told_and_counted_exactly(
     assert f"{events[-1]['replay']['qaa'] * 100:.3g}% replay of qaa" in told[-1].words()
     text = open_tokens(parent / "tokens/small").train("qaa").astype(np.int64)
     windows = {text[n * 64 : n * 64 + 65].tobytes() for n in range((len(text) - 1) // 64)}
-    rows = np.concatenate([dealt[number].numpy() for number in range(78)])
+    rows = np.concatenate([batches[number].numpy() for number in range(78)])
     replayed = [row.tobytes() for row in rows if row.tobytes() in windows]
     assert len(set(replayed)) == len(replayed)
     record, last = read_run(directory), read_lines(directory / "evals.jsonl")[-2]
@@ -205,8 +205,8 @@ def test_a_held_run_goes_back_to_the_shares_of_then(
     """Batches 30 and 61 are made to spike: each time shares were changed since the anchor."""
     gradient = loop.gradient
 
-    def spiking(setup, dealer, number: int, wishes) -> Gradient:
-        found = gradient(setup, dealer, number, wishes)
+    def spiking(setup, loader, number: int, wishes) -> Gradient:
+        found = gradient(setup, loader, number, wishes)
         return replace(found, loss=math.inf) if number in (30, 61) else found
 
     monkeypatch.setattr(loop, "gradient", spiking)

@@ -25,8 +25,8 @@ def experts() -> None:
 @options.workspace
 @click.option("--by", default="typology", help="Without a recipe: typology, or languages.")
 @click.option("--distances", type=options.PATH, help="A file of them, or of features.")
-@click.option("--languages", metavar="A,B,…", help="Without a recipe: what to divide.")
-@click.option("-k", type=int, help="Without a recipe: how many parts.")
+@click.option("--languages", metavar="A,B,…", help="Without a recipe: what to partition.")
+@click.option("-k", type=int, help="Without a recipe: the number of clusters.")
 @options.as_json
 def partition(
     recipe: Path | None,
@@ -38,7 +38,7 @@ def partition(
     as_json: bool,
     **keywords: Any,
 ) -> None:
-    """Divide the text of RECIPE, or some languages, into clusters."""
+    """Partition the text of RECIPE, or some languages, into clusters."""
     import tongues
     from tongues.terminal import hint, print_json
 
@@ -51,12 +51,12 @@ def partition(
             _show_partition(made, None)
         return
     if languages or k or distances:
-        raise UserError("the recipe says what is divided, and how", hint="leave out the options")
-    divided = tongues.experts.partition(recipe, overrides, workspace)
+        raise UserError("the recipe names its partitions", hint="leave out the options")
+    partitions = tongues.experts.partition(recipe, overrides, workspace)
     if as_json:
-        print_json({label: one.partition.to_json() for label, one in divided.items()})
+        print_json({label: one.partition.to_json() for label, one in partitions.items()})
         return
-    for label, one in divided.items():
+    for label, one in partitions.items():
         click.echo(f"{label}  {one.page}")
         _show_partition(one.partition, one.amounts)
         click.echo("")
@@ -133,8 +133,8 @@ def show(ensemble: str, workspace: Path, as_json: bool) -> None:
 def _show_partition(made: "Partition", amounts: dict[str, float] | None) -> None:
     from tongues.experts.partition.partition import tree_lines
     from tongues.pages import as_text
-    from tongues.report.experts import part_table
+    from tongues.report.experts import cluster_table
 
-    click.echo(as_text([part_table(made, amounts)]))
+    click.echo(as_text([cluster_table(made, amounts)]))
     for line in [*tree_lines(made), *made.notes]:
         click.echo(line)

@@ -49,13 +49,13 @@ def text_scores(
     bases: Mapping[str, str],
     *,
     unit: str = BITS_PER_BYTE,
-    grown: Mapping[str, Mapping[str, str]] | None = None,
+    added: Mapping[str, Mapping[str, str]] | None = None,
 ) -> TextScores:
     """The scores of all models on one text.
 
     losses: of every model those of all languages, or of those that it can score. pairs: which model
     is compared with which other. bases: of models, where the base was evaluated too. unit: of the
-    comparisons. grown: of a model that grew, what was there before, by language.
+    comparisons. added: of a model with added languages, the one before, by language.
     """
     count = max(map(len, losses.values()))
     whole = {model: by for model, by in losses.items() if len(by) == count}
@@ -97,7 +97,7 @@ def text_scores(
         translated=_translated([of.segments for of in first.values()]),
         compared=compared({model: shared(model, other) for model, other in pairs}),
         forgotten=compared({model: shared(model, base) for model, base in bases.items()}),
-        grown=compared(grown or {}),
+        added=compared(added or {}),
         cautions=list(dict.fromkeys(cautions)),
         costs={model: _cost(list(by.values())) for model, by in losses.items()},
     )

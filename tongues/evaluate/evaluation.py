@@ -57,7 +57,7 @@ class EvaluatedModel:
     tokenizer: str  # SHA-256: perplexities compare where it is the same
     trained: Trained | None  # None where it is not a run
     fingerprint: str
-    division: str = ""  # of a recipe of experts
+    partition: str = ""  # of a recipe of experts
     members: Sequence[str] = ()  # trained with several random seeds, scored as their mean
 
 
@@ -124,7 +124,7 @@ class TextScores:
     leaders: Mapping[str, Sequence[str]]  # by language: the best, and those not worse than it
     compared: Sequence[Comparison]  # with the first model
     forgotten: Sequence[Comparison]  # with the base of each model
-    grown: Sequence[Comparison]  # with an ensemble before languages were added
+    added: Sequence[Comparison]  # with an ensemble before languages were added
     cautions: Sequence[str]
     costs: Mapping[str, Cost]  # by model
 
@@ -168,7 +168,7 @@ class TaskScores:
 class ExpertCell:
     """One expert by itself on one language."""
 
-    division: str
+    partition: str
     ensemble: str
     expert: str
     learned: float  # share of the language's text that it was trained on
@@ -197,8 +197,8 @@ class ExpertScores:
     context: int
     train_tokens: Mapping[str, int]  # by language
     cells: Sequence[ExpertCell]
-    partitions: Mapping[str, Partition]  # by division
-    routed: Mapping[str, Sequence[RoutedText]]  # by division
+    partitions: Mapping[str, Partition]  # by partition
+    routed: Mapping[str, Sequence[RoutedText]]  # by partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Evaluation:
     def comparisons(self) -> Iterator[Comparison]:
         """Every model versus another, on all texts and tasks."""
         for scores in self.texts.values():
-            yield from (*scores.compared, *scores.forgotten, *scores.grown)
+            yield from (*scores.compared, *scores.forgotten, *scores.added)
         for scores in self.tasks.values():
             yield from scores.compared
 

@@ -1,7 +1,7 @@
 """Language experts: an evaluation of ensembles by every routing, against one dense model.
 
-Models are the base that everything was trained from, the dense model, and each division of the text
-by each routing; a division that was trained with several random seeds is scored as their mean.
+The models are the base of all, the dense model, and each partition by each routing. A partition
+that was trained with several random seeds is scored as their mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,17 +33,17 @@ __all__ = ["default_routings", "evaluate_experts"]
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    division: str
+    partition: str
     routing: str  # empty for one model alone
     ensembles: tuple[str, ...]  # their names
 
     @property
     def name(self) -> str:
-        return f"{self.division}@{self.routing}" if self.routing else self.division
+        return f"{self.partition}@{self.routing}" if self.routing else self.partition
 
     @property
     def members(self) -> tuple[str, ...]:
-        return tuple(replace(self, division=name).name for name in self.ensembles)
+        return tuple(replace(self, partition=name).name for name in self.ensembles)
 
 
 def default_routings(k: int) -> list[Routing]:
@@ -68,15 +68,15 @@ def evaluate_experts(
 
     Every expert reads every document once. Losses are in nats per token of the experts' tokenizer;
     a base model with another one reads the same text in its own tokens. ensembles: folders by
-    division, one for each random seed; one of them may be `dense`, with which all are compared, and
-    one `before`, which others grew from. text: the name of prepared tokens. scored: tokens of a
+    partition, one for each random seed; all are compared with `dense`, if there is one, and those
+    with added languages with `before`. text: the name of prepared tokens. scored: tokens of a
     language, in whole documents. context: tokens of a window. memory: bytes of weights to hold at
     most; None: any.
     """
     tokens = open_tokens(workspace / "tokens" / text)
     lineages = {
-        division: [_checked_lineage(place, tokens, workspace) for place in places]
-        for division, places in ensembles.items()
+        partition: [_checked_lineage(place, tokens, workspace) for place in places]
+        for partition, places in ensembles.items()
     }
     everyone = list(chain(*lineages.values()))
     unseen = unseen_documents(tokens, everyone, workspace)
@@ -85,13 +85,13 @@ def evaluate_experts(
     settings = [_Setting(base, "", (base,))]
     unknown: dict[str, set[str]] = {}
     members: dict[str, list[str]] = {base: [base]}  # by ensemble: its routings follow each other
-    for division, places in ensembles.items():
-        known = set.intersection(*(set(of.languages) for of in lineages[division]))
-        k = len(lineages[division][0].experts)
+    for partition, places in ensembles.items():
+        known = set.intersection(*(set(of.languages) for of in lineages[partition]))
+        k = len(lineages[partition][0].experts)
         there = (one.relative_to(store) if one.is_relative_to(store) else one for one in places)
         named = tuple(map(str, there))
         for routing in default_routings(k):
-            settings.append(_Setting(division, str(routing) if k > 1 else "", named))
+            settings.append(_Setting(partition, str(routing) if k > 1 else "", named))
             if routing.needs_language:
                 unknown |= dict.fromkeys(settings[-1].members, documents.keys() - known)
             for name, member in zip(named, settings[-1].members, strict=True):
@@ -109,19 +109,19 @@ def evaluate_experts(
         lang: [np.array(tokenizer.encode(own[0].text, add_special_tokens=False).ids)]
         for lang, own in documents.items()
     }
-    for division, (lineage, *_) in lineages.items():
+    for partition, (lineage, *_) in lineages.items():
         if lineage.router and len(lineage.experts) > 1:
-            router = load_router(ensembles[division][0] / lineage.router.file)
-            routed[division] = routed_texts(lineage, router, tokenizer, begun)
+            router = load_router(ensembles[partition][0] / lineage.router.file)
+            routed[partition] = routed_texts(lineage, router, tokenizer, begun)
     names, place = [one.name for one in settings], model_folder(find_model(base, workspace)[1])
-    dense = next((one.name for one in settings if one.division == "dense"), None)
+    dense = next((one.name for one in settings if one.partition == "dense"), None)
     described = {model.name: model for model in results.models}
     alone = build_evaluation(replace(results, spec=replace(results.spec, texts={})))
     return replace(
         alone,
         models=[
             replace(
-                described[of.members[0]], name=of.name, division=of.division, members=of.members
+                described[of.members[0]], name=of.name, partition=of.partition, members=of.members
             )
             for of in settings
         ],
@@ -131,7 +131,7 @@ def evaluate_experts(
                 [(name, dense) for name in names if dense and name != dense],
                 dict.fromkeys(names[1:], names[0]),
                 unit=NATS_PER_TOKEN,
-                grown=_grown(settings, losses),
+                added=_added(settings, losses),
             )
         },
         experts=ExpertScores(
@@ -142,8 +142,8 @@ def evaluate_experts(
             train_tokens={lang: tokens.counts[lang]["train"]["tokens"] for lang in documents},
             cells=_cells(results, text, settings, lineages),
             partitions={
-                division: Partition.from_json(each[0].partition)
-                for division, each in lineages.items()
+                partition: Partition.from_json(each[0].partition)
+                for partition, each in lineages.items()
             },
             routed=routed,
         ),
@@ -179,25 +179,25 @@ def _losses(
     return means
 
 
-def _grown(
+def _added(
     settings: Sequence[_Setting], losses: Mapping[str, Mapping[str, DocumentLosses]]
 ) -> dict[str, dict[str, str]]:
-    """What a setting that grew is compared with in each language: the ensemble before.
+    """What a setting with added languages is compared with in each language: the ensemble before.
 
-    That was used alike, all of fewer experts for some of more; where that could not score the
+    By the same routing, all of fewer experts for some of more; where that could not score the
     language, by the expert that the text is nearest to.
     """
-    before = {one.routing or "uniform": one.name for one in settings if one.division == "before"}
-    grown: dict[str, dict[str, str]] = {}
+    before = {one.routing or "uniform": one.name for one in settings if one.partition == "before"}
+    added: dict[str, dict[str, str]] = {}
     for one in settings[1:] if before else ():
-        if one.division == "before":
+        if one.partition == "before":
             continue
         ways = (one.routing or "uniform", one.routing.partition(":")[0], "text", "uniform")
         names = [before[way] for way in ways if way in before]
-        grown[one.name] = {
+        added[one.name] = {
             lang: next(name for name in names if lang in losses[name]) for lang in losses[one.name]
         }
-    return grown
+    return added
 
 
 def _cells(
@@ -207,9 +207,9 @@ def _cells(
     lineages: Mapping[str, Sequence[Lineage]],
 ) -> list[ExpertCell]:
     losses, cells = results.texts, []
-    each = ((division, *both) for division, of in lineages.items() for both in enumerate(of))
-    for division, place, lineage in each:
-        own = [one for one in settings if one.division == division]
+    each = ((partition, *both) for partition, of in lineages.items() for both in enumerate(of))
+    for partition, place, lineage in each:
+        own = [one for one in settings if one.partition == partition]
         for lang in results.spec.texts[text]:
             units = [Unit(one.members[place], text, lang) for one in own]
             read = (losses[unit] for unit in units if unit in losses)
@@ -218,7 +218,7 @@ def _cells(
                 base = float(losses[Unit(settings[0].name, text, lang)].nats.sum())
                 cells += [
                     ExpertCell(
-                        division=division,
+                        partition=partition,
                         ensemble=own[0].ensembles[place],
                         expert=expert.name,
                         learned=expert.languages.get(lang, 0.0),

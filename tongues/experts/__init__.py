@@ -1,4 +1,4 @@
-"""Language experts: the text divided, an expert for each cluster, used as one, and grown."""
+"""Language experts: partitions of the text, an expert for each cluster, and ensembles of them."""
 
 from tongues.experts.plans import Round, expert_runs, plan_rounds
 

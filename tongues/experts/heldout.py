@@ -1,8 +1,8 @@
 """Held-out text: its first half is scored, its second tunes what has to be chosen.
 
-An ensemble that grew has experts of several preparations, and text that is held out now may have
-been trained on before: a language added later brings in its translations of the others' text. Only
-what was held out of all of them is unseen by all experts.
+Experts of an ensemble with added languages were trained on several preparations. Text that is held
+out now may have been trained on before, since a language added later brings translations of the
+others' text. Only text held out of all preparations is unseen by all experts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -94,7 +94,7 @@ def held_out_cautions(tokens: Tokens, lineage: Lineage, workspace: Path) -> list
         )
         lost = ", ".join(f"`{lang}`" for lang, kept in moved.items() if not kept.any())
         sentence = (
-            "of the tokens that are held out now, not all were when the ensemble that grows was "
+            "of the tokens that are held out now, not all were when the older experts were "
             f"trained: {shares} (what one language holds out is held out of all, with translations "
             "and copies); losses before and after are those of these alone"
         ) + (f", but of all for {lost}" if lost else "")

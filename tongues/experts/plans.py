@@ -1,6 +1,6 @@
 """The runs of experts: what each is trained on, and what it branches from.
 
-A recipe means a round for every division, or for all added languages, and every random seed. All
+A recipe means a round for every partition, or for all added languages, and every random seed. All
 experts of a round train for the same number of tokens, and together for `train.budget`, however
 many they are; the dense model (one cluster) gets all of it.
 """
@@ -19,9 +19,9 @@ from tongues.experts.partition.distances import nearest_donors
 from tongues.experts.partition.methods import (
     clusters_of,
     dense,
-    divide,
     guess,
     language_distances,
+    make_partition,
     text_amounts,
 )
 from tongues.experts.partition.partition import Partition
@@ -37,7 +37,7 @@ __all__ = [
     "Round",
     "expert_runs",
     "plan_added",
-    "plan_divided",
+    "plan_partition",
     "plan_rounds",
     "seed_cautions",
 ]
@@ -61,10 +61,10 @@ class Round:
     partition: Partition
     runs: tuple[RunPlan, ...]
     learned: tuple[Mapping[str, float], ...]
-    label: str  # of the division, or `grown`
+    label: str  # of the partition, or `added`
     seed: int
     adapted: bool = False  # one model is trained further, and takes the place of what it was
-    grown: Path | None = None  # the ensemble whose experts the new ones branched from
+    add_to: Path | None = None  # the ensemble whose experts the new ones branched from
 
 
 def plan_rounds(
@@ -77,10 +77,10 @@ def plan_rounds(
     """
     experts = _experts(recipe)
     amounts = text_amounts(recipe, sizes, workspace)
-    grown = _grown(recipe, workspace, make=make) if experts.add_to else {}
+    ensembles = _ensembles(recipe, workspace, make=make) if experts.add_to else {}
     members: dict[int, Members] = {
         seed: {expert.run or expert.folder: expert.languages for expert in lineage.experts}
-        for seed, (_, lineage) in grown.items()
+        for seed, (_, lineage) in ensembles.items()
     }
     base = recipe.train.base
     known = {base.model: base_languages(base, workspace)} if base else {}
@@ -91,34 +91,35 @@ def plan_rounds(
         known[parent] = base_languages(choice, workspace)
     rounds: list[Round] = []
     if experts.add:
-        donors = _donors(recipe, grown[experts.seeds[0]][1], workspace, make=make)
+        donors = _donors(recipe, ensembles[experts.seeds[0]][1], workspace, make=make)
         partition = dense(recipe.text.languages)
         rounds = [
             plan_added(recipe, partition, donors, members[seed], amounts, seed, known)
             for seed in experts.seeds
         ]
-    for division in experts.partitions:
-        partition = divide(recipe, division, workspace) if make else guess(recipe, division)
-        parts = clusters_of(division, partition) if make else None
+    for settings in experts.partitions:
+        made = make_partition(recipe, settings, workspace) if make else guess(recipe, settings)
+        folder = clusters_of(settings, made) if make else None
         rounds += [
-            plan_divided(
+            plan_partition(
                 recipe,
-                division.label,
-                partition,
+                settings.label,
+                made,
                 amounts,
                 seed,
                 known,
-                parts=parts,
+                folder=folder,
                 members=members.get(seed, {}),
             )
             for seed in experts.seeds
         ]
     return [
-        replace(made, grown=grown[made.seed][0]) if made.seed in grown else made for made in rounds
+        replace(each, add_to=ensembles[each.seed][0]) if each.seed in ensembles else each
+        for each in rounds
     ]
 
 
-def plan_divided(
+def plan_partition(
     recipe: Recipe,
     label: str,
     partition: Partition,
@@ -126,14 +127,14 @@ def plan_divided(
     seed: int,
     languages: Mapping[str, tuple[str, ...]],
     *,
-    parts: str | None = None,
+    folder: str | None = None,
     members: Members = MappingProxyType({}),
 ) -> Round:
     """The experts of a partition.
 
-    amounts: of text by language, in any unit. languages: what each base knows. parts: the
-    folder of the clusters' tokens, where documents were divided. members: of the ensemble that
-    grows: each cluster branches from the one that knows all of its languages.
+    amounts: of text by language, in any unit. languages: what each base knows. folder:
+    of the clusters' tokens, where documents are split. members: of the ensemble that is added
+    to: each cluster branches from the one that knows all of its languages.
     """
     news: list[_New] = []
     least = recipe.train.context + 1  # tokens; of less there is no window
@@ -147,8 +148,8 @@ def plan_divided(
             )
         learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
-        part = f"{parts}/{number}" if parts else None
-        news.append(_New(f"{label}-e{number}", own, learned, base, part))
+        cluster = f"{folder}/{number}" if folder else None
+        news.append(_New(f"{label}-e{number}", own, learned, base, cluster))
     return _round(recipe, label, partition, news, seed, languages)
 
 
@@ -163,23 +164,23 @@ def plan_added(
 ) -> Round:
     """The experts of added languages, each branched from its donor's and trained on both.
 
-    donors: by added language. languages: what each base knows. With `together` one expert
+    donors: by added language. languages: what each base knows. With `shared_expert` one
     learns all of them and their donors.
     """
-    together = _experts(recipe).shared_expert
+    shared = _experts(recipe).shared_expert
     groups = {lang: ((donor,), (lang,)) for lang, donor in donors.items()}
-    if together:
+    if shared:
         if len({_holder((donor,), members) for donor in donors.values()}) > 1:
             what = "the donors' languages are of several experts; one new expert has one parent"
-            hint = "leave it out, or grow a dense model"
+            hint = "leave it out, or add to a dense model"
             raise UserError(what, where="experts.shared_expert", hint=hint)
-        groups = {"together": (tuple(dict.fromkeys(donors.values())), tuple(donors))}
+        groups = {"shared": (tuple(dict.fromkeys(donors.values())), tuple(donors))}
     news: list[_New] = []
     for name, (given, added) in groups.items():
         own = {lang: amounts[lang] for lang in (*given, *added)}
         news.append(_New(name, own, dict.fromkeys(own, 1.0), _holder(given[:1], members)))
-    made = _round(recipe, "grown", partition, news, seed, languages)
-    return replace(made, adapted=together and len(members) == 1)
+    made = _round(recipe, "added", partition, news, seed, languages)
+    return replace(made, adapted=shared and len(members) == 1)
 
 
 def expert_runs(rounds: Sequence[Round], workspace: Path) -> list[tuple[RunPlan, Derived]]:
@@ -197,8 +198,8 @@ def expert_runs(rounds: Sequence[Round], workspace: Path) -> list[tuple[RunPlan,
 def seed_cautions(rounds: Sequence[Round]) -> list[Caution]:
     """Whether several seeds branch from one and the same ensemble, and so differ too little."""
     cautions: list[Caution] = []
-    for folder in dict.fromkeys(made.grown for made in rounds):
-        seeds = sorted({made.seed for made in rounds if made.grown == folder})
+    for folder in dict.fromkeys(made.add_to for made in rounds):
+        seeds = sorted({made.seed for made in rounds if made.add_to == folder})
         if folder and len(seeds) > 1:
             named = " and ".join(map(str, seeds))
             what = f"seeds {named} all branch from {folder}, since it has no like of each seed"
@@ -218,7 +219,7 @@ class _New:
     amounts: Mapping[str, float]  # of its languages' text
     learned: Mapping[str, float]
     base: str | None
-    part: str | None = None
+    cluster: str | None = None
 
 
 def _round(
@@ -255,7 +256,7 @@ def _round(
                 tied_embeddings=recipe.model.tied_embeddings,
                 new_embeddings=recipe.model.new_embeddings,
                 settings=recipe.train.model_copy(update=changes),
-                cluster=new.part,
+                cluster=new.cluster,
             )
         )
     learned = tuple(new.learned for new in news)
@@ -277,12 +278,12 @@ def _holder(languages: Sequence[str], members: Members) -> str:
         what = f"no expert of the ensemble knows `{strange}`"
         raise UserError(what, where="experts.add_to", hint=nearest(strange, known))
     what = f"no expert of the ensemble knows all of {', '.join(languages)}"
-    hint = "a further division must be within the one before: take more parts of the same tree"
+    hint = "a further partition must be within the one before: take more clusters of the same tree"
     raise UserError(what, where="experts.partitions", hint=hint)
 
 
-def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Path, Lineage]]:
-    """The ensemble that grows, by seed: of several seeds each its own where there is one.
+def _ensembles(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Path, Lineage]]:
+    """The ensemble that is added to, by seed: of several seeds each its own where there is one.
 
     The one that is named serves the others.
     """
@@ -295,7 +296,7 @@ def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Pa
     lineages: dict[Path, Lineage] = {}
     for folder in set(folders.values()):
         if folder.resolve().parent == (workspace / "ensembles" / recipe.name).resolve():
-            what = "what grows would be written over: it is of this recipe's own name"
+            what = "the ensemble to add to would be overwritten: this recipe has its name"
             raise UserError(what, where="experts.add_to", hint="give this recipe another `name`")
         lineages[folder] = read_lineage(folder)
         if make:
@@ -308,18 +309,18 @@ def _grown(recipe: Recipe, workspace: Path, *, make: bool) -> dict[int, tuple[Pa
     return {seed: (folder, lineages[folder]) for seed, folder in folders.items()}
 
 
-def _donors(recipe: Recipe, grown: Lineage, workspace: Path, *, make: bool) -> dict[str, str]:
+def _donors(recipe: Recipe, ensemble: Lineage, workspace: Path, *, make: bool) -> dict[str, str]:
     added, texts = _experts(recipe).add, recipe.text.languages
-    known = [lang for lang in texts if lang in grown.languages and lang not in added]
+    known = [lang for lang in texts if lang in ensemble.languages and lang not in added]
     donors: dict[str, str] = {}
     for lang, way in added.items():
         where = f"experts.add.{lang}"
         if lang not in texts:
             what = f"language `{lang}` has no text"
             raise UserError(what, where=where, hint=nearest(lang, texts))
-        if lang in grown.languages:
+        if lang in ensemble.languages:
             what = f"`{lang}` is known to the ensemble"
-            raise UserError(what, where=where, hint="leave it out, or divide further")
+            raise UserError(what, where=where, hint="leave it out, or give `partitions`")
         if not known:
             what = "no language of the ensemble has text here to be a donor"
             raise UserError(what, where=where, hint="give the donors' text by `text` too")

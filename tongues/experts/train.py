@@ -100,11 +100,11 @@ def merge(
     """Put the finished experts of a round together; returns the ensemble's folder.
 
     The experts of the ensemble that they were branched from stay as they are; those that a
-    further division took the place of are left out. What was merged already is left as it is; an
+    further partition took the place of are left out. What was merged already is left as it is; an
     expert whose bytes have changed since is a UserError, unless `overwrite`.
     """
-    folder, grown = workspace / "ensembles" / made.name, made.grown
-    before = read_lineage(grown) if grown else None
+    folder, add_to = workspace / "ensembles" / made.name, made.add_to
+    before = read_lineage(add_to) if add_to else None
     new = tuple(
         describe_expert(
             run.name,
@@ -125,7 +125,7 @@ def merge(
         added = taken - before.languages.keys()
         kept = tuple(e for e in before.experts if added or not taken.issuperset(e.languages))
     experts = (*kept, *new)
-    old = _kept_router(grown, before, kept) if grown and before and kept else None
+    old = _kept_router(add_to, before, kept) if add_to and before and kept else None
     if (folder / ENSEMBLE).is_file() and _is_merged(folder, experts, workspace, overwrite):
         return folder
     tokens = open_tokens(workspace / "tokens" / made.runs[0].tokens)
@@ -187,11 +187,11 @@ def _is_merged(folder: Path, experts: Sequence[Expert], workspace: Path, overwri
     return bool(there.router) and there.experts == tuple(experts)
 
 
-def _kept_router(grown: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
+def _kept_router(folder: Path, before: Lineage, kept: Sequence[Expert]) -> Router:
     if before.router is None:
-        what, hint = "the ensemble that grows has no router", "make it again"
-        raise UserError(what, where=str(grown), hint=hint)
-    router = load_router(grown / before.router.file)
+        what, hint = "the ensemble to add to has no router", "make it again"
+        raise UserError(what, where=str(folder), hint=hint)
+    router = load_router(folder / before.router.file)
     places = [before.names.index(expert.name) for expert in kept]
     prior, of_kept = router.prior[places], np.isin(router.owners, places)
     return replace(
@@ -212,7 +212,7 @@ def _fit(
 ) -> Router:
     """Centres by samples of what each expert learned; those of experts that stay are kept.
 
-    known: languages of the ensemble that grows. A new expert next to it is of its new ones.
+    known: languages of the ensemble that is added to. A new expert next to it is of its new ones.
     A sample is of one language, or of a topic in all: the mean over several languages would be
     nearer to a relative of one than to that one.
     """

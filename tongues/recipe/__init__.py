@@ -1,6 +1,6 @@
 """What a user writes: one YAML file, typed, strict, with `key=value` overrides."""
 
-from tongues.recipe.experts import Division, Experts
+from tongues.recipe.experts import Experts, PartitionSettings
 from tongues.recipe.loading import Overrides, RecipeSource, load_recipe, show_recipe
 from tongues.recipe.texts import (
     Ancestry,
@@ -26,7 +26,16 @@ from tongues.recipe.training import (
 )
 from tongues.recipe.whole import Recipe
 
-__all__ = ["Ancestry", "BaseChoice", "Clean", "Columns", "Division", "Experts", "Extend", "Files"]
+__all__ = [
+    "Ancestry",
+    "BaseChoice",
+    "Clean",
+    "Columns",
+    "Experts",
+    "Extend",
+    "Files",
+    "PartitionSettings",
+]
 __all__ += [
     "Grid",
     "Hub",

@@ -1,4 +1,4 @@
-"""The section on language experts: how the text is divided, and what they branch from."""
+"""The section on language experts: how the text is partitioned, and what they branch from."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -9,15 +9,15 @@ from tongues.errors import UserError
 from tongues.recipe.base import RecipeSection, readable_name, refuse
 from tongues.registry import registry
 
-__all__ = ["Division", "Experts"]
+__all__ = ["Experts", "PartitionSettings"]
 
-_TAKEN = ("seed", "before", "grown", "dense")  # what measures and ensembles call other things
+_TAKEN = ("base", "before", "added", "dense")  # labels with a meaning in evaluations
 
 
-class Division(RecipeSection):
-    """One way to divide the text into parts, of which each gets an expert.
+class PartitionSettings(RecipeSection):
+    """A partition of the text, by its method's settings; each cluster gets an expert.
 
-    Each way (`tongues.experts.partition`) has a subclass, whose fields are its settings.
+    Each method (`tongues.experts.partition`) has a subclass.
     """
 
     by: str
@@ -33,7 +33,7 @@ class Division(RecipeSection):
         return value if value is None else readable_name(value)
 
     def variant(self) -> Sequence[str]:
-        """Words that distinguish it from other partitions by the same way."""
+        """Words that distinguish it from other partitions by the same method."""
         return ()
 
     @property
@@ -42,8 +42,8 @@ class Division(RecipeSection):
         return self.name or "-".join((self.by, *self.variant()))
 
 
-def _read_division(value: Any) -> Any:
-    if isinstance(value, Division):
+def _read_partition(value: Any) -> Any:
+    if isinstance(value, PartitionSettings):
         return value
     by = value.get("by") if isinstance(value, Mapping) else None
     if not isinstance(by, str):
@@ -56,16 +56,16 @@ def _read_division(value: Any) -> Any:
 
 
 class Experts(RecipeSection):
-    """Language experts: `train.budget` is that of all experts of a division together.
+    """Language experts: `train.budget` is that of all experts of a partition together.
 
     They branch from `train.base`, or from the experts of the ensemble `add_to`.
     """
 
-    partitions: list[Annotated[SerializeAsAny[Division], PlainValidator(_read_division)]] = Field(
-        default=[]
-    )
+    partitions: list[
+        Annotated[SerializeAsAny[PartitionSettings], PlainValidator(_read_partition)]
+    ] = Field(default=[])
     """Partitions of the text, each by a method with its settings."""
-    shares: Literal["by text", "equal"] = "by text"  # of a part's languages in its mixture
+    shares: Literal["by text", "equal"] = "by text"
     """Weights of a cluster's languages in its mixture."""
     seeds: Annotated[list[int], Field(min_length=1)] = Field(default=[1])
     """Random seeds; one ensemble of each partition for each."""
@@ -90,7 +90,7 @@ class Experts(RecipeSection):
             raise ValueError("`shared_expert` is only for languages to `add`")
         if self.add and self.partitions:
             raise ValueError("give `add` or `partitions`, not both")
-        labels = [division.label for division in self.partitions]
+        labels = [settings.label for settings in self.partitions]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice:
             raise ValueError(f"two partitions would both be called `{twice}`; give one a `name`")

@@ -19,7 +19,7 @@ from tongues.train.record import roll_back
 from tongues.train.replay import check, check_steps, first_losses
 from tongues.train.schedule import embeddings_alone, evaluation_steps, rate_at
 from tongues.train.spikes import Recent, Spike, judge
-from tongues.train.step import Dealer, Setup, gradient, update, validate
+from tongues.train.step import BatchLoader, Setup, gradient, update, validate
 
 __all__ = ["Watch", "samples_and_epochs", "train_steps"]
 
@@ -66,20 +66,20 @@ def train_steps(
         ceiling=setup.processes.sum([ceiling(setup.processor)])[0],
         memory=lambda: peak_memory(setup.processor.device.type),
     )
-    dealer, spikes, saved = Dealer(setup, position.phases), 0, time.monotonic()
+    loader, spikes, saved = BatchLoader(setup, position.phases), 0, time.monotonic()
     with _signals() as came, checkpoints, anchors:
         if anchor_every and position.step % anchor_every == 0:
             anchors.save(position)
         while position.step < steps:
             due = setup.processes.first and time.monotonic() - saved >= settings.checkpoint_every
             stop = bool(came) or (setup.directory / HOPELESS).exists()
-            found = gradient(setup, dealer, position.batch, (stop, due))
+            found = gradient(setup, loader, position.batch, (stop, due))
             stopping, due = found.wished
             if spike := judge(position.recent, found.loss, found.norm):
                 spikes += 1
                 if _rolls_back(setup, spike, position, tell):
                     position = _roll_back(setup, checkpoints, anchors, position, tell)
-                    dealer = Dealer(setup, position.phases)
+                    loader = BatchLoader(setup, position.phases)
                     meter.go_back(position.step)
                     continue
             rate = rate_at(position.step, steps, setup.derived.learning_rate, settings)
@@ -107,7 +107,7 @@ def train_steps(
                 losses = _evaluate(setup, position)
             if step in checked:
                 position = _hold(setup, position)
-                dealer = Dealer(setup, position.phases)
+                loader = BatchLoader(setup, position.phases)
             progress = meter.read(
                 step,
                 loss=found.loss,

@@ -45,7 +45,7 @@ class RunPlan:
     tied_embeddings: bool
     new_embeddings: Literal["mean", "similar", "plain"]  # of tokens the base lacks
     settings: Train
-    cluster: str | None = None  # expert: of a division of the training text by documents
+    cluster: str | None = None  # expert: of a partition of the training text by documents
 
     @property
     def shares(self) -> dict[str, float]:

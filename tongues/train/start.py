@@ -34,7 +34,7 @@ from tongues.train.engine.sharding import shard
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
-from tongues.train.step import Dealer, HeldOut, Setup, cut_windows, gradient, update, validate
+from tongues.train.step import BatchLoader, HeldOut, Setup, cut_windows, gradient, update, validate
 
 __all__ = [
     "LocalRun",
@@ -153,13 +153,13 @@ def compare_initializations(
 def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = _TRIAL) -> float:
     """Tokens a second, by training that many seconds; the result is thrown away."""
     setup, _, _ = assemble(task, derived, lambda line: None, None, compared=True)
-    dealer, step, start = Dealer(setup), 0, 0.0
+    loader, step, start = BatchLoader(setup), 0, 0.0
     going = True
     while going:
         if step == _WARM:
             start = time.monotonic()
         late = step > _WARM and time.monotonic() - start > seconds
-        going = not gradient(setup, dealer, step, (late,)).wished[0]
+        going = not gradient(setup, loader, step, (late,)).wished[0]
         update(setup, step, 0.0)
         step += 1
     taken = task.processes.sum([time.monotonic() - start])[0] / task.processes.count

@@ -21,7 +21,7 @@ from tongues.train.engine.sharding import reshard, synchronize, whole
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.schedule import embeddings_alone
 
-__all__ = ["Dealer", "Gradient", "HeldOut", "HeldOutLoss", "Setup", "cut_windows", "gradient"]
+__all__ = ["BatchLoader", "Gradient", "HeldOut", "HeldOutLoss", "Setup", "cut_windows", "gradient"]
 __all__ += ["update", "validate"]
 
 _TOKENS = 8192  # of held-out text scored at a time, about
@@ -72,23 +72,23 @@ class Setup:
             append_line(self.directory / file, row)
 
 
-class Dealer:
+class BatchLoader:
     """The samples of each batch for this process, the next one while the device is still busy."""
 
     def __init__(self, setup: Setup, phases: Sequence[Phase] = ()) -> None:
         self._setup, self._mixture = setup, setup.mixture_with(phases)
         self._ahead: tuple[int, Tensor] | None = None
 
-    def deal(self, number: int) -> Tensor:
+    def load(self, number: int) -> Tensor:
         """The samples [samples, context + 1] of batch `number`, from 0."""
         ahead, self._ahead = self._ahead, None
-        return ahead[1] if ahead and ahead[0] == number else self._deal(number)
+        return ahead[1] if ahead and ahead[0] == number else self._load(number)
 
-    def deal_ahead(self, number: int) -> None:
+    def load_ahead(self, number: int) -> None:
         """Have a batch ready."""
-        self._ahead = number, self._deal(number)
+        self._ahead = number, self._load(number)
 
-    def _deal(self, number: int) -> Tensor:
+    def _load(self, number: int) -> Tensor:
         setup = self._setup
         share = setup.samples // setup.processes.count
         ours = self._mixture.batch(number)[setup.processes.rank * share :][:share]
@@ -107,13 +107,13 @@ class Gradient:
     wished: tuple[bool, ...]  # what some process wished for
 
 
-def gradient(setup: Setup, dealer: Dealer, number: int, wishes: tuple[bool, ...]) -> Gradient:
+def gradient(setup: Setup, loader: BatchLoader, number: int, wishes: tuple[bool, ...]) -> Gradient:
     """Leave the clipped gradient of batch `number` in the weights; the same for any processes.
 
     wishes: passed on to all processes, such as to stop after this step.
     """
     settings = setup.plan.settings
-    parts = dealer.deal(number).split(setup.samples_at_a_time)
+    parts = loader.load(number).split(setup.samples_at_a_time)
     nats = torch.zeros((), dtype=torch.float64, device=setup.processor.device)
     for place, windows in enumerate(parts):
         synchronize(setup.scorer, place == len(parts) - 1)
@@ -124,7 +124,7 @@ def gradient(setup: Setup, dealer: Dealer, number: int, wishes: tuple[bool, ...]
     grads = [weight.grad for weight in weights if weight.grad is not None]
     norm = whole(nn.utils.get_total_norm(grads))
     nn.utils.clip_grads_with_norm_(weights, settings.clip, norm)
-    dealer.deal_ahead(number + 1)
+    loader.load_ahead(number + 1)
     here = torch.stack([nats, norm.double()]).tolist()  # one wait for the device
     total, *wished = setup.processes.sum([here[0], *map(float, wishes)])
     return Gradient(total / setup.derived.batch, here[1], tuple(wish > 0 for wish in wished))

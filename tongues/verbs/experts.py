@@ -1,4 +1,4 @@
-"""Language experts: the text divided, an expert for each part, used as one, and measured."""
+"""Language experts: partitions of the text, an expert for each cluster, and their scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from tongues.errors import UserError
 from tongues.experts import Round, expert_runs, plan_rounds
 from tongues.experts.ensemble.lineage import Lineage, find_ensemble, read_lineage, verify
 from tongues.experts.heldout import held_out_cautions
-from tongues.experts.partition.methods import divide, text_amounts
+from tongues.experts.partition.methods import make_partition, text_amounts
 from tongues.experts.partition.partition import Partition
 from tongues.experts.plans import seed_cautions
 from tongues.launch import open_launcher
@@ -18,13 +18,13 @@ from tongues.tokens import check_tokens, open_tokens
 from tongues.verbs.recipes import check_prepared
 from tongues.verbs.shared import Voice, memory_bytes, where_of
 
-__all__ = ["DividedText", "check_experts", "measure", "partition", "partition_languages"]
+__all__ = ["PartitionedText", "check_experts", "measure", "partition", "partition_languages"]
 __all__ += ["show", "train"]
 
 
 @dataclass(frozen=True, slots=True)
-class DividedText:
-    """The text of a recipe in parts: which, how much of each language there is, and their page."""
+class PartitionedText:
+    """The text of a recipe in clusters, how much of each language there is, and the page."""
 
     partition: Partition
     amounts: dict[str, float]  # bytes of text, or tokens where they are prepared, by language
@@ -33,10 +33,10 @@ class DividedText:
 
 def partition(
     recipe: RecipeSource, overrides: Overrides = (), workspace: Path | str = "."
-) -> dict[str, DividedText]:
-    """Divide the text of a recipe as its `experts.partitions` say; by the division's label.
+) -> dict[str, PartitionedText]:
+    """Make the partitions that a recipe names in `experts.partitions`; by label.
 
-    The text must be prepared. Each division gets a page in `reports/`.
+    The text must be prepared. Each partition gets a page in `reports/`.
     """
     from tongues.report.experts import write_partition_page
 
@@ -45,13 +45,13 @@ def partition(
         raise UserError("there are no `experts.partitions`", where=where_of(recipe))
     check_prepared(loaded, workspace)
     amounts = text_amounts(loaded, {}, workspace)
-    divided: dict[str, DividedText] = {}
-    for division in loaded.experts.partitions:
-        made = divide(loaded, division, workspace)
-        folder = workspace / "reports" / f"{loaded.name}-{division.label}"
+    partitions: dict[str, PartitionedText] = {}
+    for settings in loaded.experts.partitions:
+        made = make_partition(loaded, settings, workspace)
+        folder = workspace / "reports" / f"{loaded.name}-{settings.label}"
         page = write_partition_page(made, amounts, folder)
-        divided[division.label] = DividedText(made, amounts, page)
-    return divided
+        partitions[settings.label] = PartitionedText(made, amounts, page)
+    return partitions
 
 
 def partition_languages(
@@ -61,7 +61,7 @@ def partition_languages(
     by: str = "typology",
     distances: Path | str | None = None,
 ) -> Partition:
-    """Divide languages in `k` parts by their kin, without any text.
+    """A partition of languages into `k` clusters, without any text.
 
     by: `typology`, or `languages`, each by itself. distances: a file of them, or of features.
     """
@@ -79,10 +79,10 @@ def partition_languages(
             raise UserError("every language by itself needs no `-k` and no distances", where="--by")
         return one_each(languages)
     if by != "typology":
-        hint = "`typology` or `languages`; other divisions need a recipe and its text"
-        raise UserError(f"languages alone are not divided by {by}", where="--by", hint=hint)
+        hint = "`typology` or `languages`; other partitions need a recipe and its text"
+        raise UserError(f"languages alone cannot be partitioned by {by}", where="--by", hint=hint)
     if k is None:
-        raise UserError("how many parts?", where="-k", hint="such as `-k 4`")
+        raise UserError("how many clusters?", where="-k", hint="such as `-k 4`")
     if distances is None:
         return by_typology(languages, k)
     measured, notes = read_distances(Path(distances), languages)
@@ -152,15 +152,15 @@ def measure(
     from tongues.report.experts import write_experts_report
 
     workspace, loaded = Path(workspace), load_recipe(recipe, overrides)
-    grows = check_experts(recipe, loaded).add_to
+    add_to = check_experts(recipe, loaded).add_to
     check_tokens(loaded, workspace)
     name, voice = f"{loaded.name}-experts", Voice(quiet)
     store, place = workspace / "ensembles", workspace / "evaluations" / name
     rounds = plan_rounds(loaded, workspace, {}, make=True)
     _say_cautions(rounds, loaded.name, workspace, voice)
     folders: dict[str, list[Path]] = {}
-    if grows:
-        folders["before"] = list(dict.fromkeys(made.grown for made in rounds if made.grown))
+    if add_to:
+        folders["before"] = list(dict.fromkeys(made.add_to for made in rounds if made.add_to))
     for made in rounds:
         folders.setdefault(made.label, []).append(store / made.name)
     with voice.progress(name) as progress:
@@ -197,7 +197,7 @@ def check_experts(recipe: RecipeSource, loaded: Recipe) -> Experts:
 
 def _say_cautions(rounds: Sequence[Round], name: str, workspace: Path, voice: Voice) -> None:
     cautions = seed_cautions(rounds)
-    for folder in dict.fromkeys(made.grown for made in rounds if made.grown):
+    for folder in dict.fromkeys(made.add_to for made in rounds if made.add_to):
         tokens = open_tokens(workspace / "tokens" / name)
         cautions += held_out_cautions(tokens, read_lineage(folder), workspace)
     for caution in dict.fromkeys(cautions):

@@ -70,6 +70,8 @@ def test_the_tree_in_text() -> None:
 
 
 def test_a_merge_stays_what_it_is() -> None:
-    partition = of_languages("kinship", [["a", "b"]], merges=[Merge(("a",), ("b",), 0.5, 1)])
+    partition = of_languages(
+        "gradient-similarity", [["a", "b"]], merges=[Merge(("a",), ("b",), 0.5, 1)]
+    )
     assert Partition.from_json(partition.to_json()).merges == partition.merges
     assert replace(partition, fingerprint="x").fingerprint == "x"

@@ -124,7 +124,7 @@ def test_clusters_are_as_near_as_their_nearest_languages() -> None:
 
 def test_a_number_of_parts_that_cannot_be() -> None:
     for k in (0, 3):
-        with pytest.raises(UserError, match=f"2 languages cannot fill {k} parts"):
+        with pytest.raises(UserError, match=f"2 languages cannot fill {k} clusters"):
             balanced_tree(on_a_line({"a": 0, "b": 1}), k)
 
 

@@ -21,7 +21,7 @@ def lower(base: Losses, *by: float) -> dict[str, float]:
 
 
 def setting(
-    division: str, routing: str, k: int, run: float, losses: Losses, half: float = 0.01
+    partition: str, routing: str, k: int, run: float, losses: Losses, half: float = 0.01
 ) -> dict[str, Any]:
     """A setting of one seed; every difference has an interval of `half` to both sides."""
 
@@ -47,7 +47,7 @@ def setting(
             }
             mean[name]["p"] = told_apart(mean[name]["mean"], half)
     return {
-        "division": division,
+        "partition": partition,
         "routing": routing,
         "k": k,
         "seeds": 1,
@@ -59,12 +59,12 @@ def setting(
     }
 
 
-def cells(division: str, experts: Sequence[tuple[str, Losses, Losses]]) -> list[dict[str, Any]]:
+def cells(partition: str, experts: Sequence[tuple[str, Losses, Losses]]) -> list[dict[str, Any]]:
     """What experts, by name, learned shares and rises of loss, became on every language."""
     return [
         {
-            "division": division,
-            "ensemble": f"{division}-s1",
+            "partition": partition,
+            "ensemble": f"{partition}-s1",
             "expert": name,
             "learned": learned.get(lang, 0.0),
             "lang": lang,
@@ -83,10 +83,10 @@ def outcome(
     amounts: Sequence[int] = (1_000_000, 1_000_000, 1_000_000, 1_000_000),
 ) -> dict[str, Any]:
     """All of it."""
-    kinds = {one["division"] for one in settings}
+    kinds = {one["partition"] for one in settings}
     for one in settings:
-        absent = {"seed"} if one["division"] == "seed" else set()
-        absent |= {"dense"} if "dense" not in kinds or one["division"] == "dense" else set()
+        absent = {"seed"} if one["partition"] == "seed" else set()
+        absent |= {"dense"} if "dense" not in kinds or one["partition"] == "dense" else set()
         for of in [*one["languages"].values(), *([one["mean"]] if one["mean"] else [])]:
             for name in absent:
                 of.pop(f"less_than_{name}")
@@ -182,7 +182,7 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
         "leaders": {},
         "compared": versus("dense", "dense"),
         "forgotten": versus("seed", "base"),
-        "grown": versus("before", "before@text"),
+        "added": versus("before", "before@text"),
         "cautions": [],
         "costs": {
             names[id(one)]: {
@@ -203,7 +203,7 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
             "tokenizer": "one",
             "trained": None,
             "fingerprint": "",
-            "division": one["division"],
+            "partition": one["partition"],
         }
         for one in plain["settings"]
     ]
@@ -215,7 +215,7 @@ def evaluation_of(plain: Mapping[str, Any]) -> Evaluation:
         "train_tokens": plain["train"],
         "cells": [
             {"language": cell["lang"], "base_loss": cell["seed_loss"]}
-            | {key: cell[key] for key in ("division", "ensemble", "expert", "learned", "loss")}
+            | {key: cell[key] for key in ("partition", "ensemble", "expert", "learned", "loss")}
             for cell in plain["forgetting"]
         ],
         "partitions": {
@@ -237,7 +237,7 @@ def seen(plain: Mapping[str, Any]) -> MeasuredExperts:
 
 def _name(one: Mapping[str, Any]) -> str:
     alone = one["k"] == 1
-    return one["division"] if alone else f"{one['division']}@{one['routing']}"
+    return one["partition"] if alone else f"{one['partition']}@{one['routing']}"
 
 
 def _higher(less: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def rows_of(plain: dict[str, Any], title: str) -> list[list[str]]:
     return [head, *([cell.plain for cell in row] for row in table.cells)]
 
 
-def grown_outcome() -> dict[str, Any]:
+def added_outcome() -> dict[str, Any]:
     """`qad` added to experts of three languages from its donor `qac`."""
     known = {lang: loss - 0.5 for lang, loss in SEED.items() if lang != "qad"}
     before = [{"qaa": 1.0, "qab": 1.0}, {"qac": 1.0}]
@@ -51,8 +51,8 @@ def grown_outcome() -> dict[str, Any]:
         setting("seed", "", 1, 1.0, SEED),
         setting("before", "language", 2, 1.0, known),
         setting("before", "text", 2, 1.0, lower(SEED, 0.5, 0.5, 0.5, -0.25)),
-        setting("grown", "language", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 1.0)),
-        setting("grown", "text", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 0.875)),
+        setting("added", "language", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 1.0)),
+        setting("added", "text", 3, 1.0, lower(SEED, 0.5, 0.5, 0.5, 0.875)),
     ]
     for one in settings[3:]:
         for lang, of in one["languages"].items():
@@ -60,8 +60,8 @@ def grown_outcome() -> dict[str, Any]:
             ends = {"low": other - 0.01, "high": other + 0.01, "routing": "text"}
             ends["p"] = told_apart(other, 0.01)
             of["less_than_before"] = {"mean": other, **ends}
-    forgetting = [*cells("before", old), *cells("grown", [*old, new])]
-    return outcome(settings, forgetting, {"before": before, "grown": [dict.fromkeys(LANGS, 1.0)]})
+    forgetting = [*cells("before", old), *cells("added", [*old, new])]
+    return outcome(settings, forgetting, {"before": before, "added": [dict.fromkeys(LANGS, 1.0)]})
 
 
 def test_numbers_of_the_tables() -> None:
@@ -136,7 +136,7 @@ def test_random_seeds_that_disagree() -> None:
     plain = copy.deepcopy(compared(0.05))
     for each in plain["settings"]:
         for of in each["languages"].values():
-            away = 0.08 if each["division"] == "dense" else 0.0
+            away = 0.08 if each["partition"] == "dense" else 0.0
             of["by_seed"] = [of["loss"] - away, of["loss"] + away]
     said = " ".join(expert_answer(seen(plain))["Certainty"])
     assert "by random seed of training: +0.030, −0.130 nats per token; they do not agree" in said
@@ -198,16 +198,19 @@ def test_texts_in_the_colours_of_their_experts(tmp_path: Path) -> None:
 
 def test_same_parts_by_two_ways() -> None:
     plain = compared(0.05)
-    plain["partitions"]["kinship-2"] = {"by": "kinship", "shares": list(reversed(PAIRS))}
+    plain["partitions"]["gradient-similarity-2"] = {
+        "by": "gradient-similarity",
+        "shares": list(reversed(PAIRS)),
+    }
     last = expert_answer(seen(plain))["Caveats"][-1]
-    assert "`typology-2` and `kinship-2` came to the same clusters" in last
+    assert "`typology-2` and `gradient-similarity-2` came to the same clusters" in last
 
 
 def test_added_languages_and_donors() -> None:
-    plain = grown_outcome()
-    head, donor, added = rows_of(plain, "Growth")
+    plain = added_outcome()
+    head, donor, added = rows_of(plain, "Added languages")
     assert head[-2:] == ["new expert alone", "versus before"]
-    ways = ["before language", "before text", "grown language", "grown text"]
+    ways = ["before language", "before text", "added language", "added text"]
     assert head[3:-2] == ways
     values = ["2.625", "", "2.875", "1.625", "1.750", "1.625", "−1.250 [−1.260, −1.240]"]
     assert added == ["qad", "added, from qac", *values]

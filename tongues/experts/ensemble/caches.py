@@ -173,9 +173,9 @@ class _Memory(Cache):
         for text in new:
             self.slots[text] = len(self.slots)
         if len(self.slots) > len(self.filled):
-            grown = np.zeros(max(len(self.slots), 2 * len(self.filled)), dtype=np.int64)
-            grown[: len(self.filled)] = self.filled
-            self.filled = grown
+            larger = np.zeros(max(len(self.slots), 2 * len(self.filled)), dtype=np.int64)
+            larger[: len(self.filled)] = self.filled
+            self.filled = larger
         for text in new:
             self.filled[self.slots[text]] = 0
         return np.array([self.slots[text] for text in texts])
@@ -221,7 +221,7 @@ class _Memory(Cache):
         states = self._layers.get(layer_idx)
         if states is None or len(states[0]) < len(self.slots) or states[0].shape[2] < self._stop:
             old = states or (key_states[:0, :, :0], value_states[:0, :, :0])
-            states = self._grown(old[0], key_states), self._grown(old[1], value_states)
+            states = self._enlarged(old[0], key_states), self._enlarged(old[1], value_states)
             self._layers[layer_idx] = states
         rows = slice(len(self.slots)) if self._rows is None else self._rows
         for kept, new in zip(states, (key_states, value_states), strict=True):
@@ -260,8 +260,8 @@ class _Memory(Cache):
             return {"full_attention": whole, "sliding_attention": near}
         return near
 
-    def _grown(self, held: Tensor, like: Tensor) -> Tensor:
+    def _enlarged(self, held: Tensor, like: Tensor) -> Tensor:
         shape = (len(self.filled), like.shape[1], self._columns, like.shape[3])
-        grown = like.new_zeros(shape)
-        grown[: len(held), :, : held.shape[2]] = held
-        return grown
+        larger = like.new_zeros(shape)
+        larger[: len(held), :, : held.shape[2]] = held
+        return larger

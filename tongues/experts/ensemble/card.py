@@ -89,7 +89,7 @@ def write_ensemble_card(
     partition = ""
     if made.get("by") not in (None, "dense"):
         notes = f" ({'; '.join(made['notes'])})" if made.get("notes") else ""
-        partition = f"Their text was divided by {made['by']}{notes}. "
+        partition = f"Their text was partitioned by {made['by']}{notes}. "
     links = [f"[{folder}]({folder})" for folder in folders]
     together = " of one vocabulary, used as one: every token weighs them by the text so far"
     text = _ENSEMBLE.format(

@@ -1,5 +1,5 @@
 """How the text of several languages is divided among experts."""
 
-from tongues.experts.partition.methods import PARTITIONS, Method, Parts, Source
+from tongues.experts.partition.methods import PARTITIONS, ClusterSettings, Method, Source
 
-__all__ = ["PARTITIONS", "Method", "Parts", "Source"]
+__all__ = ["PARTITIONS", "ClusterSettings", "Method", "Source"]

@@ -1,4 +1,4 @@
-"""The ways to divide text, each one object, and the partitions that a recipe's divisions make.
+"""The methods of partitions, each one object, and the partitions that a recipe names.
 
 Another package adds a way by the entry-point group `tongues.partitions`.
 """
@@ -25,33 +25,33 @@ from tongues.experts.partition.partition import (
 from tongues.experts.partition.tree import by_tree, check_k
 from tongues.experts.partition.typology import typology_distances
 from tongues.files import file_hash, fingerprint
-from tongues.recipe import Division, Recipe
+from tongues.recipe import PartitionSettings, Recipe
 from tongues.registry import Registry
 from tongues.tokens import Tokens, open_tokens
 from tongues.train.base import base_fingerprint, find_base, model_folder
 
 __all__ = [
     "PARTITIONS",
+    "ClusterSettings",
     "Method",
-    "Parts",
     "Source",
     "clusters_of",
     "dense",
-    "divide",
     "from_file",
     "guess",
     "language_distances",
+    "make_partition",
     "one_each",
     "text_amounts",
 ]
 
 _WINDOW = 256  # tokens of a window of which a gradient is taken, at most
-D = TypeVar("D", bound=Division)
+D = TypeVar("D", bound=PartitionSettings)
 _Clusters = Annotated[list[list[str]], Field(min_length=1)]
 
 
-class Parts(Division):
-    """A division into a number of clusters."""
+class ClusterSettings(PartitionSettings):
+    """The settings of a partition into k clusters."""
 
     k: Annotated[int, Field(ge=1, le=1000)]
 
@@ -62,7 +62,7 @@ class Parts(Division):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text that is divided: a recipe's, in a workspace."""
+    """The text to partition: a recipe's, in a workspace."""
 
     recipe: Recipe
     workspace: Path
@@ -84,35 +84,35 @@ class Source:
 
 
 class Method(Generic[D]):
-    """A way to divide text; a subclass for each.
+    """A method of partitions; a subclass for each.
 
     name: the recipe's `by`. summary: follows "The text of n languages in k clusters, ".
-    section: what a division by it may say. needs_tokens: whether the text must be prepared.
-    divides_documents: whether the documents of one language may go to several clusters.
+    section: its settings. needs_tokens: whether the text must be prepared.
+    splits_documents: whether the documents of one language may go to several clusters.
     """
 
     name: str
     summary: str
     section: type[D]
     needs_tokens: ClassVar[bool] = False
-    divides_documents: ClassVar[bool] = False
+    splits_documents: ClassVar[bool] = False
 
-    def make(self, division: D, source: Source, folder: Path) -> Partition:
+    def make(self, settings: D, source: Source, folder: Path) -> Partition:
         """The partition; what else must be kept of it goes to `folder`."""
         raise NotImplementedError
 
-    def made_from(self, division: D, source: Source) -> list[Any]:
+    def made_from(self, settings: D, source: Source) -> list[Any]:
         """Other inputs of the partition than its settings and the tokens, in JSON."""
         return []
 
     def write_clusters(self, source: Source, folder: Path, place: Path) -> None:
-        """Write the tokens of each cluster, where documents are divided."""
+        """Write the tokens of each cluster, where documents are split."""
 
 
-class _Dense(Method[Division]):
+class _Dense(Method[PartitionSettings]):
     name, summary = "dense", "all in one"
 
-    class _Nameless(Division):
+    class _Nameless(PartitionSettings):
         @field_validator("name")
         @classmethod
         def _no_other(cls, value: str | None) -> None:
@@ -121,32 +121,32 @@ class _Dense(Method[Division]):
 
     section = _Nameless
 
-    def make(self, division: Division, source: Source, folder: Path) -> Partition:
+    def make(self, settings: PartitionSettings, source: Source, folder: Path) -> Partition:
         return dense(source.languages)
 
 
-class _Languages(Method[Division]):
-    name, summary, section = "languages", "one for each", Division
+class _Languages(Method[PartitionSettings]):
+    name, summary, section = "languages", "one for each", PartitionSettings
 
-    def make(self, division: Division, source: Source, folder: Path) -> Partition:
+    def make(self, settings: PartitionSettings, source: Source, folder: Path) -> Partition:
         return one_each(source.languages)
 
 
-class _InFile(Division):
+class _InFile(PartitionSettings):
     file: str  # the languages of each cluster
 
 
 class _File(Method[_InFile]):
     name, summary, section = "file", "as a file says", _InFile
 
-    def make(self, division: _InFile, source: Source, folder: Path) -> Partition:
-        return from_file(Path(division.file), source.languages)
+    def make(self, settings: _InFile, source: Source, folder: Path) -> Partition:
+        return from_file(Path(settings.file), source.languages)
 
-    def made_from(self, division: _InFile, source: Source) -> list[Any]:
-        return [file_hash(Path(division.file))]
+    def made_from(self, settings: _InFile, source: Source) -> list[Any]:
+        return [file_hash(Path(settings.file))]
 
 
-class _ByTypology(Parts):
+class _ByTypology(ClusterSettings):
     distances: str | None = None  # a file of distances or features, not lang2vec's
 
 
@@ -154,55 +154,55 @@ class _Typology(Method[_ByTypology]):
     name, summary = "typology", "by typology, languages of like grammar together"
     section = _ByTypology
 
-    def make(self, division: _ByTypology, source: Source, folder: Path) -> Partition:
-        distances, notes = language_distances(source.recipe, division.distances)
-        return by_tree(self.name, distances, division.k, notes=notes)
+    def make(self, settings: _ByTypology, source: Source, folder: Path) -> Partition:
+        distances, notes = language_distances(source.recipe, settings.distances)
+        return by_tree(self.name, distances, settings.k, notes=notes)
 
-    def made_from(self, division: _ByTypology, source: Source) -> list[Any]:
-        return [file_hash(Path(division.distances))] if division.distances else []
+    def made_from(self, settings: _ByTypology, source: Source) -> list[Any]:
+        return [file_hash(Path(settings.distances))] if settings.distances else []
 
 
-class _Kinship(Method[Parts]):
-    name = "kinship"
+class _GradientSimilarity(Method[ClusterSettings]):
+    name = "gradient-similarity"
     summary = "by gradient similarity, languages together that would change the base model alike"
-    section = Parts
+    section = ClusterSettings
     needs_tokens = True
 
-    def make(self, division: Parts, source: Source, folder: Path) -> Partition:
-        from tongues.experts.partition.kinship import kinship_distances
+    def make(self, settings: ClusterSettings, source: Source, folder: Path) -> Partition:
+        from tongues.experts.partition.gradients import similarity_distances
 
         if source.base is None:
-            what = "kinship is read off the model that all experts branch from"
-            hint = "name it by `train.base`, or divide otherwise"
+            what = "gradient similarity needs the model that all experts branch from"
+            hint = "name it by `train.base`, or partition by `typology` or `topics`"
             raise UserError(what, where="experts.partitions", hint=hint)
-        distances, notes = kinship_distances(
+        distances, notes = similarity_distances(
             model_folder(source.base),
             source.tokens,
             source.languages,
             context=min(_WINDOW, source.recipe.train.context),
             seed=source.recipe.train.seed,
         )
-        return by_tree(self.name, distances, division.k, notes=notes)
+        return by_tree(self.name, distances, settings.k, notes=notes)
 
-    def made_from(self, division: Parts, source: Source) -> list[Any]:
+    def made_from(self, settings: ClusterSettings, source: Source) -> list[Any]:
         train, base = source.recipe.train, source.base
         return [train.seed, base and [base_fingerprint(base), min(_WINDOW, train.context)]]
 
 
-class _Topics(Method[Parts]):
+class _Topics(Method[ClusterSettings]):
     name, summary = "topics", "by topics, documents of like words together"
-    section = Parts
-    needs_tokens = divides_documents = True
+    section = ClusterSettings
+    needs_tokens = splits_documents = True
 
-    def make(self, division: Parts, source: Source, folder: Path) -> Partition:
+    def make(self, settings: ClusterSettings, source: Source, folder: Path) -> Partition:
         from tongues.experts.partition import topics as by_topics
 
         seed = source.recipe.train.seed
-        topics = by_topics.cluster_by_topics(source.tokens, division.k, seed=seed)
+        topics = by_topics.cluster_by_topics(source.tokens, settings.k, seed=seed)
         by_topics.save_topics(topics, folder / "topics.safetensors")
         return by_topics.partition_by_topics(source.tokens, topics)
 
-    def made_from(self, division: Parts, source: Source) -> list[Any]:
+    def made_from(self, settings: ClusterSettings, source: Source) -> list[Any]:
         return [source.recipe.train.seed]
 
     def write_clusters(self, source: Source, folder: Path, place: Path) -> None:
@@ -212,7 +212,7 @@ class _Topics(Method[Parts]):
 
 
 PARTITIONS: Registry[Method[Any]] = Registry("partition", "tongues.partitions")
-for _method in (_Typology(), _Kinship(), _Topics(), _Languages(), _File(), _Dense()):
+for _method in (_Typology(), _GradientSimilarity(), _Topics(), _Languages(), _File(), _Dense()):
     PARTITIONS.add(_method)
 
 
@@ -262,50 +262,49 @@ def from_file(path: Path, languages: Sequence[str]) -> Partition:
     return of_languages("file", clusters)
 
 
-def divide(recipe: Recipe, division: Division, workspace: Path) -> Partition:
-    """The partition of a division, made once and kept; the recipe's tokens must be prepared.
+def make_partition(recipe: Recipe, settings: PartitionSettings, workspace: Path) -> Partition:
+    """The partition of these settings, made once and kept; the recipe's tokens must be prepared.
 
     One that was made of other tokens or otherwise is a UserError.
     """
-    source, method = Source(recipe, workspace), PARTITIONS.find(division.by)
-    folder = workspace / "partitions" / recipe.name / division.label
-    settings = division.model_dump(mode="json", exclude={"name"})
-    tokens = source.tokens
-    made_from = fingerprint([settings, tokens.fingerprint, method.made_from(division, source)])
+    source, method = Source(recipe, workspace), PARTITIONS.find(settings.by)
+    folder = workspace / "partitions" / recipe.name / settings.label
+    plain, tokens = settings.model_dump(mode="json", exclude={"name"}), source.tokens
+    made_from = fingerprint([plain, tokens.fingerprint, method.made_from(settings, source)])
     if (folder / "partition.json").is_file():
         partition = read_partition(folder)
         if partition.fingerprint != made_from:
             what = "a partition of this name was made from other tokens or settings"
             raise UserError(what, where=str(folder), hint="remove its folder to make it again")
     else:
-        partition = replace(method.make(division, source, folder), fingerprint=made_from)
+        partition = replace(method.make(settings, source, folder), fingerprint=made_from)
         write_partition(folder, partition)
-    place = tokens.path / "clusters" / (clusters_of(division, partition) or "")
-    if method.divides_documents and not (place / "counts.json").is_file():
+    place = tokens.path / "clusters" / (clusters_of(settings, partition) or "")
+    if method.splits_documents and not (place / "counts.json").is_file():
         method.write_clusters(source, folder, place)
     return partition
 
 
-def guess(recipe: Recipe, division: Division) -> Partition:
+def guess(recipe: Recipe, settings: PartitionSettings) -> Partition:
     """A placeholder of as many clusters, before there are tokens: each a share of every language.
 
-    Divisions that follow from the recipe alone are the real ones.
+    Partitions that follow from the recipe alone are the real ones.
     """
-    method, languages = PARTITIONS.find(division.by), recipe.text.languages
+    method, languages = PARTITIONS.find(settings.by), recipe.text.languages
     if not method.needs_tokens:
-        return method.make(division, Source(recipe, Path()), Path())
-    k = division.k if isinstance(division, Parts) else 1
-    if not method.divides_documents:
+        return method.make(settings, Source(recipe, Path()), Path())
+    k = settings.k if isinstance(settings, ClusterSettings) else 1
+    if not method.splits_documents:
         check_k(k, languages)
     share = dict.fromkeys(languages, 1.0 / k)
-    return Partition(division.by, (languages,) * k, (share,) * k)
+    return Partition(settings.by, (languages,) * k, (share,) * k)
 
 
-def clusters_of(division: Division, partition: Partition) -> str | None:
-    """The folder of the clusters' own tokens, where documents were divided; None of languages."""
-    if not PARTITIONS.find(division.by).divides_documents:
+def clusters_of(settings: PartitionSettings, partition: Partition) -> str | None:
+    """The folder of the clusters' own tokens, where documents are split; None of languages."""
+    if not PARTITIONS.find(settings.by).splits_documents:
         return None
-    return f"{division.label}-{partition.fingerprint[:8]}"
+    return f"{settings.label}-{partition.fingerprint[:8]}"
 
 
 def language_distances(

@@ -14,7 +14,7 @@ Cluster = tuple[str, ...]
 def check_k(k: int, languages: Sequence[str]) -> None:
     """Refuse a number of clusters that the languages cannot fill."""
     if not 1 <= k <= len(languages):
-        what = f"{len(languages)} languages cannot fill {k} parts"
+        what = f"{len(languages)} languages cannot fill {k} clusters"
         raise UserError(what, hint=f"choose k from 1 to {len(languages)}")
 
 
@@ -41,7 +41,7 @@ def balanced_tree(distances: Distances, k: int) -> tuple[tuple[Cluster, ...], tu
     order = {lang: i for i, lang in enumerate(languages)}
     merges: list[Merge] = []
     clusters: list[Cluster] = [(lang,) for lang in languages]
-    parts: tuple[Cluster, ...] = ()
+    cut: tuple[Cluster, ...] = ()
     for wanted in (k, 1):
         sizes = dict.fromkeys(clusters, 1)
         number = merges[-1].round if merges else 0
@@ -56,8 +56,8 @@ def balanced_tree(distances: Distances, k: int) -> tuple[tuple[Cluster, ...], tu
                 union = tuple(sorted(left + right, key=order.__getitem__))
                 sizes[union] = sizes.pop(left) + sizes.pop(right)
         clusters = sorted(sizes, key=lambda cluster: order[cluster[0]])
-        parts = parts or tuple(clusters)
-    return parts, tuple(merges)
+        cut = cut or tuple(clusters)
+    return cut, tuple(merges)
 
 
 def _pairs(

@@ -8,7 +8,7 @@ from tongues.pages import fixed, interval, minus, number, percent, share, signed
 from tongues.quantities import show_bytes
 from tongues.report.evaluation.answer import describe_changes
 from tongues.report.evaluation.measures import show_perplexity
-from tongues.report.experts.measured import Growth, MeasuredExperts, Setting
+from tongues.report.experts.measured import AddedLanguages, MeasuredExperts, Setting
 from tongues.roles import list_languages
 from tongues.significance.paired import FEWEST_DOCUMENTS
 
@@ -34,8 +34,8 @@ def expert_answer(experts: MeasuredExperts) -> dict[str, list[str]]:
     """Sentences by topic, the most important first; topics without any are left out."""
     top = experts.best()
     topics = {"Choice": list(_choice(experts, top)) if top else []}
-    if growth := experts.growth:
-        topics |= _grown(experts, growth)
+    if added := experts.added:
+        topics |= _added(experts, added)
     elif top:
         topics["Languages"] = list(_languages(experts, top))
     topics["Certainty"] = [_SURE, *_seeds(experts, top)]
@@ -62,12 +62,12 @@ def show_cost(setting: Setting) -> tuple[str, str, str]:
     return f"{cost.experts_run:.2f}", time, show_bytes(cost.memory)
 
 
-def forgotten(experts: MeasuredExperts, division: str) -> tuple[str, str, str, str]:
+def forgotten(experts: MeasuredExperts, partition: str) -> tuple[str, str, str, str]:
     """Pairs of expert and language that became worse than the base: their count and share.
 
     Then their mean rise of perplexity and of loss, empty where there is none.
     """
-    cells = experts.cells(division)
+    cells = experts.cells(partition)
     worse = [cell for cell in cells if cell.perplexity_rise > 0]
     count = f"{len(worse)} of {len(cells)}", percent(share(len(worse), len(cells)))
     if not worse:
@@ -85,12 +85,12 @@ def _languages(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
         yield f"`{top.name}` versus {REFERENCES[other]}: {each}."
 
 
-def _grown(experts: MeasuredExperts, growth: Growth) -> dict[str, list[str]]:
+def _added(experts: MeasuredExperts, added: AddedLanguages) -> dict[str, list[str]]:
     topics: dict[str, list[str]] = {"Added": [], "Donors": [], "Other languages": []}
     for lang in experts.languages:
-        if (after := experts.own_setting("grown", lang)) is None:
+        if (after := experts.own_setting("added", lang)) is None:
             continue
-        role, of = growth.role(lang), after.losses[lang]
+        role, of = added.role(lang), after.losses[lang]
         line = f"`{lang}`{f', {role}' if role else ''}: perplexity "
         if before := after.difference("before", lang):
             by = after.versus["before"].others.get(lang, "").partition("@")[2]
@@ -155,8 +155,8 @@ def _caveats(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
     groups: dict[frozenset[tuple[tuple[str, float], ...]], list[str]] = {}
     for name, partition in experts.scores.partitions.items():
         if len(partition.shares) > 1:
-            parts = frozenset(tuple(sorted(of.items())) for of in partition.shares)
-            groups.setdefault(parts, []).append(f"`{name}`")
+            shares = frozenset(tuple(sorted(of.items())) for of in partition.shares)
+            groups.setdefault(shares, []).append(f"`{name}`")
     for names in groups.values():
         if len(names) > 1:
             yield f"{list_languages(names)} came to the same clusters: they differ by chance only."

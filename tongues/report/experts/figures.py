@@ -33,10 +33,10 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
         return None
     rows: list[Row] = [
         {
-            "series": each.division,
+            "series": each.partition,
             "routing": each.routing,
             "way": each.kind,
-            "line": f"{each.division} {each.kind}",
+            "line": f"{each.partition} {each.kind}",
             "experts run": each.cost.experts_run,
             "milliseconds": each.cost.seconds * 1e3,
             "megabytes": each.cost.memory / 1e6,
@@ -55,7 +55,7 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
     used = {way: ways[way] for way in ways if any(row["way"] == way for row in rows)}
     scale = alt.Scale(domain=list(used), range=list(used.values()))
     shape = alt.Shape("way:N", scale=scale, legend=alt.Legend(symbolSize=70))
-    tips = ("series=division", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
+    tips = ("series=partition", "routing", "experts run:.2f", "milliseconds:.3~g", "loss:.3f")
     tint = colour(experts.colours, (row["series"] for row in rows), "circle")
     points = dots(rows, x, y, tint, tooltip=tips).mark_point(size=75, opacity=0.9, filled=True)
     level: tuple[alt.Chart | None, ...] = ()
@@ -72,8 +72,8 @@ def _cost(experts: MeasuredExperts) -> Figure | None:
 def _unlearned(experts: MeasuredExperts) -> Figure | None:
     each: dict[tuple[str, str], list[float]] = {}
     for rise in experts.rises:
-        if rise.division in experts.partitions and not rise.learned:
-            each.setdefault((rise.division, rise.lang), []).append(rise.rise)
+        if rise.partition in experts.partitions and not rise.learned:
+            each.setdefault((rise.partition, rise.lang), []).append(rise.rise)
     known = experts.scores.base_shares
     amounts = known or experts.scores.train_tokens
     if not each or max(amounts.values()) <= _EVEN * min(amounts.values()):
@@ -117,7 +117,7 @@ def _shares(experts: MeasuredExperts) -> Figure | None:
         if partition.k > 1
         and max(sum(s > 0.01 for s in of.values()) for of in partition.shares) > 1
     }
-    rows = tuple({"division": name, **row} for name, (_, own) in spreads.items() for row in own)
+    rows = tuple({"partition": name, **row} for name, (_, own) in spreads.items() for row in own)
     caption = "The share of each language's text that goes to each expert, by its number."
     panels = tuple(drawn for drawn, _ in spreads.values())
     title = "Whose text each expert learned"
@@ -130,8 +130,8 @@ def _forgetting(experts: MeasuredExperts) -> Figure | None:
         return None
     most, panels = max(abs(rise.rise) for rise in rises), []
     written = len(experts.languages) <= _WRITTEN
-    for name in dict.fromkeys(rise.division for rise in rises):
-        own = sorted((r for r in rises if r.division == name), key=lambda rise: rise.number)
+    for name in dict.fromkeys(rise.partition for rise in rises):
+        own = sorted((r for r in rises if r.partition == name), key=lambda rise: rise.number)
         shown = ({"kind": _KINDS[rise.rise <= 0], "size": abs(rise.rise)} for rise in own)
         rows = [asdict(rise) | more for rise, more in zip(own, shown, strict=True)]
         order = list(dict.fromkeys(rise.expert for rise in own))

@@ -1,4 +1,4 @@
-"""An evaluation of experts, put in order: settings, the best of them, each expert, what grew."""
+"""An evaluation of experts: settings, the best of them, each expert, added languages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from tongues.evaluate.evaluation import (
 )
 from tongues.experts.ensemble import ROUTINGS
 
-__all__ = ["ExpertRise", "Growth", "MeasuredExperts", "Setting"]
+__all__ = ["AddedLanguages", "ExpertRise", "MeasuredExperts", "Setting"]
 
 _OWN = 0.5  # share of a language's text from which an expert counts as one that learned it
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A division of the text by one routing; loss, perplexity, bits per byte: language means."""
+    """A partition of the text by one routing; loss, perplexity, bits per byte: language means."""
 
-    division: str  # `base` is the model that all branch from
+    partition: str  # `base` is the model that all branch from
     routing: str  # empty for one model alone
     kind: str  # the routing without its number of experts
     k: int
@@ -42,14 +42,14 @@ class Setting:
     needs_language: bool  # whether its routing must be told each text's language
 
     @classmethod
-    def of(cls, model: EvaluatedModel, text: TextScores, division: str) -> Self:
+    def of(cls, model: EvaluatedModel, text: TextScores, partition: str) -> Self:
         """That of a model."""
         losses = text.losses[model.name]
         routing = model.routing if model.experts > 1 else ""
         kind = routing.partition(":")[0]
-        groups = {"base": text.forgotten, "dense": text.compared, "before": text.grown}
+        groups = {"base": text.forgotten, "dense": text.compared, "before": text.added}
         return cls(
-            division=division,
+            partition=partition,
             routing=routing,
             kind=kind,
             k=model.experts,
@@ -66,8 +66,8 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The division and its routing; one model alone has no routing."""
-        return f"{self.division}, {self.routing}" if self.routing else self.division
+        """The partition and its routing; one model alone has no routing."""
+        return f"{self.partition}, {self.routing}" if self.routing else self.partition
 
     def difference(self, other: str, language: str = "") -> Estimate | None:
         """Its loss minus that of one of `versus`, in the mean or on a language."""
@@ -81,7 +81,7 @@ class Setting:
 class ExpertRise:
     """An expert on a language versus the base model, mean over random seeds of its training."""
 
-    division: str
+    partition: str
     number: int  # of the expert
     expert: str  # its number and the languages it learned
     lang: str
@@ -90,14 +90,14 @@ class ExpertRise:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class AddedLanguages:
     """Languages added to an ensemble, with the donors of each, and the new experts' losses."""
 
     donors: Mapping[str, tuple[str, ...]]
     alone: Mapping[str, float]
 
     def role(self, language: str) -> str:
-        """What a language was to the growth; nothing for one that was only there before."""
+        """`added` or `donor`, with its counterpart; empty for every other language."""
         if language in self.donors:
             return f"added, from {', '.join(self.donors[language])}"
         new = [lang for lang, donors in self.donors.items() if language in donors]
@@ -122,11 +122,11 @@ class MeasuredExperts:
         assert evaluation.experts
         (text,) = evaluation.texts.values()
         settings = [
-            Setting.of(model, text, model.division if place else "base")
+            Setting.of(model, text, model.partition if place else "base")
             for place, model in enumerate(evaluation.models)
         ]
-        dense = next((each for each in settings if each.division == "dense"), None)
-        names = dict.fromkeys(each.division for each in settings)
+        dense = next((each for each in settings if each.partition == "dense"), None)
+        names = dict.fromkeys(each.partition for each in settings)
         return cls(
             settings=settings,
             scores=evaluation.experts,
@@ -142,15 +142,15 @@ class MeasuredExperts:
         """What each colour is in every figure."""
         return ["base", "dense", *self.partitions]
 
-    def usable(self, division: str = "") -> list[Setting]:
-        """Settings of experts, or of a division, for every language; no baselines."""
-        divisions = [division] if division else self.partitions
-        there = (each for each in self.settings if each.division in divisions)
+    def usable(self, partition: str = "") -> list[Setting]:
+        """Settings of experts, or of a partition, for every language; no baselines."""
+        partitions = [partition] if partition else self.partitions
+        there = (each for each in self.settings if each.partition in partitions)
         return [each for each in there if each.whole and not each.baseline]
 
-    def scored(self, lang: str, divisions: Sequence[str]) -> list[Setting]:
-        """Settings of some divisions that could score a language; no baselines."""
-        there = (each for each in self.settings if each.division in divisions)
+    def scored(self, lang: str, partitions: Sequence[str]) -> list[Setting]:
+        """Settings of some partitions that could score a language; no baselines."""
+        there = (each for each in self.settings if each.partition in partitions)
         return [each for each in there if lang in each.losses and not each.baseline]
 
     def best(self, settings: Iterable[Setting] | None = None, lang: str = "") -> Setting | None:
@@ -170,18 +170,18 @@ class MeasuredExperts:
 
     @property
     def best_of_each(self) -> dict[str, Setting]:
-        """The best setting of every division of experts."""
+        """The best setting of every partition of experts."""
         each = {name: self.best(self.usable(name)) for name in self.partitions}
         return {name: setting for name, setting in each.items() if setting}
 
-    def own_setting(self, division: str, lang: str) -> Setting | None:
-        """A division as it is used for a language: by its own expert where that has one."""
-        there = self.scored(lang, [division])
+    def own_setting(self, partition: str, lang: str) -> Setting | None:
+        """A partition as it is used for a language: by its own expert where that has one."""
+        there = self.scored(lang, [partition])
         return min(there, key=lambda each: not each.needs_language, default=None)
 
-    def cells(self, division: str) -> list[ExpertCell]:
-        """Every expert of a division on every language."""
-        return [cell for cell in self.scores.cells if cell.division == division]
+    def cells(self, partition: str) -> list[ExpertCell]:
+        """Every expert of a partition on every language."""
+        return [cell for cell in self.scores.cells if cell.partition == partition]
 
     @property
     def rises(self) -> list[ExpertRise]:
@@ -191,29 +191,29 @@ class MeasuredExperts:
         for cell in self.scores.cells:
             names = places.setdefault(cell.ensemble, {})
             number = names.setdefault(cell.expert, len(names))
-            expert = groups.setdefault((cell.division, number), {})
+            expert = groups.setdefault((cell.partition, number), {})
             expert.setdefault(cell.language, []).append(cell)
         rises = []
-        for (division, number), by_language in groups.items():
+        for (partition, number), by_language in groups.items():
             own = [lang for lang, cells in by_language.items() if cells[0].learned >= _OWN]
             named = ", ".join(own if len(own) < 4 else [*own[:2], f"+{len(own) - 2}"])
             name = f"{number}: {named}" if own else str(number)
             rises += [
-                ExpertRise(division, number, name, lang, lang in own, fmean(c.rise for c in cells))
+                ExpertRise(partition, number, name, lang, lang in own, fmean(c.rise for c in cells))
                 for lang, cells in by_language.items()
             ]
         order = list(dict.fromkeys(cell.language for cell in self.scores.cells))
         return sorted(rises, key=lambda rise: order.index(rise.lang))
 
     @property
-    def growth(self) -> Growth | None:
-        """What was added to the ensemble `before`, if anything grew."""
+    def added(self) -> AddedLanguages | None:
+        """What was added to the ensemble `before`, if there is one."""
         before = self.cells("before")
         known = {cell.language for cell in before if cell.learned > 0}
         old = {cell.expert for cell in before}
         learned: dict[str, list[ExpertCell]] = {}
         alone: dict[str, list[float]] = {}
-        for cell in self.cells("grown") if before else ():
+        for cell in self.cells("added") if before else ():
             if cell.expert not in old and cell.learned > 0:
                 learned.setdefault(cell.expert, []).append(cell)
                 alone.setdefault(cell.language, []).append(cell.loss)
@@ -224,4 +224,4 @@ class MeasuredExperts:
             if cell.language not in known
         }
         means = {lang: fmean(losses) for lang, losses in alone.items()}
-        return Growth(donors, means) if donors else None
+        return AddedLanguages(donors, means) if donors else None

@@ -1,4 +1,4 @@
-"""The page of a partition: its parts, whose text is where, and the decisions behind it."""
+"""The page of a partition: its clusters, whose text is where, and the decisions behind it."""
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -13,10 +13,10 @@ from tongues.pages.axes import Row, categories, colour, linear
 from tongues.pages.plots import alt, bars, heat
 from tongues.quantities import show_count
 
-__all__ = ["part_table", "partition_lead", "spread_panel", "write_partition_page"]
+__all__ = ["cluster_table", "partition_lead", "spread_panel", "write_partition_page"]
 
 _SEEN = 0.0005  # shares below it are neither named nor drawn
-_ROW = 24  # pixels of a language or a part
+_ROW = 24  # pixels of a language or a cluster
 _WRITTEN = 12  # languages up to which a matrix says its distances
 
 
@@ -35,7 +35,7 @@ def write_partition_page(
     check_folder(out)
     notes = [b.Callout("Notes", partition.notes)] if partition.notes else []
     figures: list[b.Figure] = []
-    if any(0 < part < 1 for shares in partition.shares for part in shares.values()):
+    if any(0 < share < 1 for shares in partition.shares for share in shares.values()):
         spread, rows = spread_panel("Each language's text", partition)
         rows = tuple(row | {"tokens": row["share"] * text[row["language"]]} for row in rows)
         caption = "How the text of each language is spread over the clusters."
@@ -46,7 +46,7 @@ def write_partition_page(
     even = f"The largest cluster has {balance(amounts(partition, text)):.2f} times the mean text."
     page = b.Page(
         title or f"Partition in {partition.k} clusters",
-        [*notes, b.Section("clusters", "Clusters", [part_table(partition, text)]), *figures],
+        [*notes, b.Section("clusters", "Clusters", [cluster_table(partition, text)]), *figures],
         lead=[b.Paragraph(f"{partition_lead(partition)} {even}", "lead")],
         versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"tokens": dict(text), **partition.to_json()},
@@ -65,15 +65,17 @@ def partition_lead(partition: Partition) -> str:
     return f"The text of {languages} in {partition.k} clusters, {how}."
 
 
-def part_table(partition: Partition, text: Mapping[str, float] | None = None) -> b.Table:
-    """A row per part: which languages it has, and how much text where that is known."""
+def cluster_table(partition: Partition, text: Mapping[str, float] | None = None) -> b.Table:
+    """A row per cluster: which languages it has, and how much text where that is known."""
     sizes = amounts(partition, text) if text else []
     rows: list[dict[str, b.Entry]] = []
     for number, shares in enumerate(partition.shares):
         most_first = sorted(shares.items(), key=lambda item: -item[1])
-        seen = [(lang, part) for lang, part in most_first if part >= _SEEN]
-        named = ", ".join(lang if part == 1 else f"{lang} {percent(part)}" for lang, part in seen)
-        row: dict[str, b.Entry] = {"part": number, "languages": named}
+        seen = [(lang, share) for lang, share in most_first if share >= _SEEN]
+        named = ", ".join(
+            lang if share == 1 else f"{lang} {percent(share)}" for lang, share in seen
+        )
+        row: dict[str, b.Entry] = {"cluster": number, "languages": named}
         if text:
             row["tokens"] = b.Cell(show_count(sizes[number]), sizes[number])
             row["of all"] = percent_cell(sizes[number], sum(sizes))
@@ -82,14 +84,14 @@ def part_table(partition: Partition, text: Mapping[str, float] | None = None) ->
 
 
 def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list[Row]]:
-    """How the text of each language is spread over the parts, and the rows drawn."""
+    """How the text of each language is spread over the clusters, and the rows drawn."""
     rows: list[Row] = [
-        {"part": number, "series": f"part {number}", "language": lang, "share": part}
+        {"cluster": number, "series": f"cluster {number}", "language": lang, "share": share}
         for number, shares in enumerate(partition.shares)
-        for lang, part in shares.items()
-        if part >= _SEEN
+        for lang, share in shares.items()
+        if share >= _SEEN
     ]
-    names, order = [f"part {number}" for number in range(partition.k)], leaves(partition)
+    names, order = [f"cluster {number}" for number in range(partition.k)], leaves(partition)
     drawn = bars(
         title,
         rows,
@@ -97,19 +99,19 @@ def spread_panel(title: str, partition: Partition) -> tuple[alt.LayerChart, list
         categories("language", order),
         colour(names, names, "square", symbolSize=90, columns=4),
         height=_ROW * len(order) + 20,
-        tooltip=("language", "series=part", "share:.1%"),
-        order="part",
+        tooltip=("language", "series=cluster", "share:.1%"),
+        order="cluster",
         band=0.75,
     )
     return drawn, rows
 
 
 def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) -> b.Figure:
-    order, part = leaves(partition), _part_of(partition)
-    kinds = ["one cluster", "two clusters"] if part else ["distance"]
+    order, cluster = leaves(partition), _cluster_of(partition)
+    kinds = ["one cluster", "two clusters"] if cluster else ["distance"]
     rows: list[Row] = []
     for a, other in permutations(order, 2):
-        kind = kinds[part[a] != part[other] if part else 0]
+        kind = kinds[cluster[a] != cluster[other] if cluster else 0]
         rows.append({"language": a, "other": other, "distance": distances[a][other], "kind": kind})
     values = [row["distance"] for row in rows]
     written = len(order) <= _WRITTEN
@@ -118,7 +120,7 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
         rows,
         categories("other", order, size=12, labelAngle=0 if written else -90, orient="top"),
         categories("language", order),
-        colour(kinds, kinds if part else None, "square", field="kind", symbolSize=90),
+        colour(kinds, kinds if cluster else None, "square", field="kind", symbolSize=90),
         "distance",
         {"domain": [min(values), max(values)], "range": [0.9, 0.08]},
         height=_ROW * len(order) + 20,
@@ -127,11 +129,11 @@ def _matrix(partition: Partition, distances: Mapping[str, Mapping[str, float]]) 
     )
     caption = "The darker, the nearer."
     caption += " Languages are in the order of the merges." if partition.merges else ""
-    caption += " Pairs in one cluster have a colour of their own." if part else ""
+    caption += " Pairs in one cluster have a colour of their own." if cluster else ""
     return b.Figure("distances", "The distances behind it", caption, (drawn,), tuple(rows))
 
 
-def _part_of(partition: Partition) -> dict[str, int]:
-    """The part of each language; nothing where languages are spread over parts."""
-    parts = {lang: i for i, cluster in enumerate(partition.clusters) for lang in cluster}
-    return parts if sum(map(len, partition.clusters)) == len(parts) else {}
+def _cluster_of(partition: Partition) -> dict[str, int]:
+    """The cluster of each language; nothing where languages are spread over clusters."""
+    clusters = {lang: i for i, cluster in enumerate(partition.clusters) for lang in cluster}
+    return clusters if sum(map(len, partition.clusters)) == len(clusters) else {}

@@ -1,4 +1,4 @@
-"""The page of experts: the answer, then settings, routed texts, growth, languages, forgetting."""
+"""The page of experts: the answer, then its tables and figures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,17 +15,17 @@ from tongues.quantities import show_count
 from tongues.report.evaluation.measures import show_perplexity
 from tongues.report.experts.answer import expert_answer, forgotten, nats, show_cost
 from tongues.report.experts.figures import expert_figures
-from tongues.report.experts.measured import Growth, MeasuredExperts, Setting
+from tongues.report.experts.measured import AddedLanguages, MeasuredExperts, Setting
 
 __all__ = ["expert_tables", "routing_sentences", "write_experts_report"]
 
-_SETTINGS, _GROWTH = "Partitions and routings", "Growth"
+_SETTINGS, _ADDED = "Partitions and routings", "Added languages"
 _LANGUAGES, _FORGETTING = "Languages", "Forgetting"
 _ABOUT = {
     _SETTINGS: "Held-out text, mean over languages: the loss in nats per token; its difference to "
     "the base and the dense model, below 0 where it is lower. For a token: experts that read it "
     "and processor time; weights are of all experts that a text needed.",
-    _GROWTH: "Losses in nats per token by routing, before and after languages were added.",
+    _ADDED: "Losses in nats per token by routing, before and after languages were added.",
     _LANGUAGES: "Losses in nats per token, of every partition by its best routing; the lowest is "
     "bold. Then the best of all by its number of clusters, and the best experts versus one model.",
     _FORGETTING: "Pairs of expert and language, over all random seeds of training, that became "
@@ -85,8 +85,8 @@ def routing_sentences(settings: Sequence[Setting]) -> str:
 def expert_tables(experts: MeasuredExperts) -> dict[str, b.Table]:
     """The tables of the page by their titles."""
     tables = {_SETTINGS: _setting_table(experts)}
-    if growth := experts.growth:
-        tables[_GROWTH] = _growth_table(experts, growth)
+    if added := experts.added:
+        tables[_ADDED] = _added_table(experts, added)
     tables[_LANGUAGES] = _language_table(experts)
     if experts.scores.cells:
         names = [name for name in ("dense", *experts.partitions) if experts.cells(name)]
@@ -108,7 +108,7 @@ def _setting_table(experts: MeasuredExperts) -> b.Table:
         strong, whole = each is top, each.whole
         run, time, memory = show_cost(each)
         row: dict[str, b.Entry] = {
-            "partition": b.Cell(each.division, strong=strong),
+            "partition": b.Cell(each.partition, strong=strong),
             "routing": each.routing,
             "loss": b.Cell(nats(each.loss), each.loss, strong=strong) if whole else None,
             "perplexity": show_perplexity(each.perplexity) if whole else None,
@@ -129,43 +129,43 @@ def _language_table(experts: MeasuredExperts) -> b.Table:
         best = experts.best(experts.scored(lang, experts.colours), lang)
         own = experts.best(experts.scored(lang, experts.partitions), lang)
         cells = [b.Cell(nats(loss), loss, strong=loss == min(losses)) for loss in losses]
-        parts = b.Cell(str(best.k), best.k, after=best.division) if best else None
+        k = b.Cell(str(best.k), best.k, after=best.partition) if best else None
         change = _difference(own.difference(other, lang) if own else None)
-        rows.append([lang, *cells, parts, own.name if own else None, change])
+        rows.append([lang, *cells, k, own.name if own else None, change])
     heads = [b.Cell(name, below=each.routing) for name, each in columns.items()]
     return b.Table(["language", *heads, "best k", "best experts", f"versus {other}"], rows)
 
 
-def _growth_table(experts: MeasuredExperts, growth: Growth) -> b.Table:
-    ways = [s for s in experts.settings if s.division in ("before", "grown") and not s.baseline]
+def _added_table(experts: MeasuredExperts, added: AddedLanguages) -> b.Table:
+    ways = [s for s in experts.settings if s.partition in ("before", "added") and not s.baseline]
     rows: list[list[b.Entry]] = []
     for lang in experts.languages:
-        if not (role := growth.role(lang)):
+        if not (role := added.role(lang)):
             continue
         losses = [each.losses.get(lang) for each in (experts.base, *ways)]
         values = [of.nats_per_token if of else None for of in losses]
-        values.append(growth.alone.get(lang))
+        values.append(added.alone.get(lang))
         cells = [None if value is None else b.Cell(nats(value), value) for value in values]
-        after = experts.own_setting("grown", lang)
+        after = experts.own_setting("added", lang)
         change = _difference(after.difference("before", lang) if after else None)
         rows.append([lang, role, *cells, change])
-    heads = [b.Cell(each.division, below=each.routing) for each in ways]
+    heads = [b.Cell(each.partition, below=each.routing) for each in ways]
     return b.Table(["language", "", "base", *heads, "new expert alone", "versus before"], rows)
 
 
 def _routed(experts: MeasuredExperts) -> Iterator[b.Section]:
     shown = experts.scores.routed
-    top = experts.best(each for each in experts.usable() if each.division in shown)
+    top = experts.best(each for each in experts.usable() if each.partition in shown)
     if top is None:
         return
     names = {
         rise.number: rise.expert.partition(": ")[2] or "parts of languages"
         for rise in experts.rises
-        if rise.division == top.division
+        if rise.partition == top.partition
     }
-    blocks: list[b.Block] = [b.Paragraph(_ABOUT_ROUTED.format(top.division), "quiet")]
+    blocks: list[b.Block] = [b.Paragraph(_ABOUT_ROUTED.format(top.partition), "quiet")]
     blocks.append(b.Spans([(f"{name} ", number, "") for number, name in sorted(names.items())]))
-    for text in shown[top.division]:
+    for text in shown[top.partition]:
         pieces: list[tuple[str, int, str]] = []
         for piece in text.spans:
             most = int(max(piece.weights, key=lambda number: piece.weights[number]))

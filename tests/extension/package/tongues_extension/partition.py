@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tongues.experts.partition import Method, Parts, Source
+from tongues.experts.partition import ClusterSettings, Method, Source
 from tongues.experts.partition.partition import Partition, of_languages
 
 
-class ByAlphabet(Parts):
-    """The languages of each part, in the order of their tags."""
+class ByAlphabet(ClusterSettings):
+    """The languages of each cluster, in the order of their tags."""
 
     backwards: bool = False
 
     def variant(self) -> Sequence[str]:
-        """The number of parts, and the direction."""
+        """The number of clusters, and the direction."""
         return (str(self.k), *(["backwards"] if self.backwards else []))
 
 
@@ -23,12 +23,12 @@ class Alphabet(Method[ByAlphabet]):
     name, summary = "alphabet", "by alphabet, languages with like tags together"
     section = ByAlphabet
 
-    def make(self, division: ByAlphabet, source: Source, folder: Path) -> Partition:
-        """As many languages in each part as go into it."""
-        languages = sorted(source.languages, reverse=division.backwards)
-        size = -(-len(languages) // division.k)
-        parts = [languages[start : start + size] for start in range(0, len(languages), size)]
-        return of_languages(self.name, parts, notes=("tags tell nothing about languages",))
+    def make(self, settings: ByAlphabet, source: Source, folder: Path) -> Partition:
+        """As many languages in each cluster as go into it."""
+        languages = sorted(source.languages, reverse=settings.backwards)
+        size = -(-len(languages) // settings.k)
+        clusters = [languages[start : start + size] for start in range(0, len(languages), size)]
+        return of_languages(self.name, clusters, notes=("tags tell nothing about languages",))
 
 
 ALPHABET = Alphabet()

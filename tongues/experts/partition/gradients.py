@@ -1,4 +1,4 @@
-"""The partition by kinship: languages together whose updates of the base model help each other."""
+"""The partition by gradient similarity: languages that change the base model alike."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["draw_windows", "gradient_distances", "kinship_distances"]
+__all__ = ["draw_windows", "gradient_distances", "similarity_distances"]
 
 _KEPT = 1_000_000  # numbers of a gradient, about
 _TOKENS = 4096  # of a backward pass, about
@@ -26,7 +26,7 @@ _LEAST = 8  # windows, of two halves
 _FLOOR = 1e-3  # of the mean scale: numbers that hardly change count no more than this lets them
 
 
-def kinship_distances(
+def similarity_distances(
     model_folder: Path,
     tokens: Tokens,
     languages: Sequence[str],
@@ -59,8 +59,8 @@ def kinship_distances(
     there = {lang: (len(tokens.train(lang)) - 1) // context for lang in languages}
     least = min(there, key=there.__getitem__)
     if there[least] < _LEAST:
-        what = f"`{least}` has {there[least]} windows of {context} tokens; kinship needs {_LEAST}"
-        hint = "lower `train.context`, give it more text, or divide by `typology` or `topics`"
+        what = f"`{least}` has {there[least]} windows of {context} tokens; {_LEAST} are needed"
+        hint = "lower `train.context`, give it more text, or partition by `typology` or `topics`"
         raise UserError(what, where="experts.partitions", hint=hint)
     windows = min(windows, there[least])
     processor = set_up("float32", torch.get_num_threads())
@@ -98,7 +98,7 @@ def gradient_distances(languages: Sequence[str], halves: np.ndarray) -> Distance
     for lang, length in zip(languages, lengths, strict=True):
         if length <= 0:
             what = f"`{lang}`: too few windows to know a gradient from noise"
-            hint = "give it more text, or divide by `typology` or `topics`"
+            hint = "give it more text, or partition by `typology` or `topics`"
             raise UserError(what, where="experts.partitions", hint=hint)
     mean = (first + second) / 2
     cosine = (mean @ mean.T) / np.sqrt(np.outer(lengths, lengths))

@@ -9,8 +9,12 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM
 
 from tongues.errors import UserError
-from tongues.experts.partition import kinship
-from tongues.experts.partition.kinship import draw_windows, gradient_distances, kinship_distances
+from tongues.experts.partition import gradients
+from tongues.experts.partition.gradients import (
+    draw_windows,
+    gradient_distances,
+    similarity_distances,
+)
 from tongues.experts.partition.tree import by_tree
 from tongues.models import find_shape
 from tongues.models.huggingface import build_model, save_model
@@ -36,11 +40,13 @@ def base_model(prepared: Tokens, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_the_same_every_time_and_another_with_other_windows(
     prepared: Tokens, base_model: Path
 ) -> None:
-    found, notes = kinship_distances(
+    found, notes = similarity_distances(
         base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
     )
-    again, _ = kinship_distances(base_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)
-    other, _ = kinship_distances(
+    again, _ = similarity_distances(
+        base_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT
+    )
+    other, _ = similarity_distances(
         base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT, seed=1
     )
     assert found["qaa"]["qab"] == pytest.approx(again["qaa"]["qab"], abs=1e-6)
@@ -49,13 +55,13 @@ def test_the_same_every_time_and_another_with_other_windows(
     assert "16 windows of 32 tokens" in notes[0]
 
 
-def test_a_partition_by_kinship(prepared: Tokens, base_model: Path) -> None:
+def test_a_partition_by_gradient_similarity(prepared: Tokens, base_model: Path) -> None:
     partition = by_tree(
-        "kinship",
-        kinship_distances(base_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)[0],
+        "gradient-similarity",
+        similarity_distances(base_model, prepared, ["qab", "qaa"], windows=FEW, context=SHORT)[0],
         1,
     )
-    assert (partition.by, partition.clusters) == ("kinship", (("qab", "qaa"),))
+    assert (partition.by, partition.clusters) == ("gradient-similarity", (("qab", "qaa"),))
     assert partition.distances is not None
     assert partition.merges[0].distance == partition.distances["qaa"]["qab"]
 
@@ -63,7 +69,9 @@ def test_a_partition_by_kinship(prepared: Tokens, base_model: Path) -> None:
 def test_distances_are_what_gradients_of_transformers_give(
     prepared: Tokens, base_model: Path
 ) -> None:
-    found, _ = kinship_distances(base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
+    found, _ = similarity_distances(
+        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
+    )
     drawn = {lang: draw_windows(prepared, lang, FEW, SHORT, seed=0) for lang in ("qaa", "qab")}
     model = AutoModelForCausalLM.from_pretrained(base_model, dtype=torch.float32)
 
@@ -90,7 +98,7 @@ def with_little_text(tokens: Tokens, lang: str, count: int) -> Tokens:
 
 def test_little_text_gives_as_many_windows_as_there_are(prepared: Tokens, base_model: Path) -> None:
     few = with_little_text(prepared, "qab", 20 * SHORT + 1)
-    _, notes = kinship_distances(base_model, few, ["qaa", "qab"], context=SHORT)
+    _, notes = similarity_distances(base_model, few, ["qaa", "qab"], context=SHORT)
     assert "20 windows of 32 tokens" in notes[0]
 
 
@@ -109,18 +117,22 @@ def test_noise_adds_no_distance() -> None:
 def test_large_models_are_sampled(
     prepared: Tokens, base_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, _ = kinship_distances(base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
-    monkeypatch.setattr(kinship, "_KEPT", 20_000)
-    sampled, _ = kinship_distances(base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT)
+    whole, _ = similarity_distances(
+        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
+    )
+    monkeypatch.setattr(gradients, "_KEPT", 20_000)
+    sampled, _ = similarity_distances(
+        base_model, prepared, ["qaa", "qab"], windows=FEW, context=SHORT
+    )
     assert sampled["qaa"]["qab"] == pytest.approx(whole["qaa"]["qab"], abs=0.05)
 
 
 def test_what_is_wrong_is_named(prepared: Tokens, base_model: Path, tmp_path: Path) -> None:
     few = with_little_text(prepared, "qab", 2 * SHORT + 1)
     with pytest.raises(UserError, match="`qab` has 2 windows of 32 tokens") as caught:
-        kinship_distances(base_model, few, ["qaa", "qab"], context=SHORT)
+        similarity_distances(base_model, few, ["qaa", "qab"], context=SHORT)
     assert "lower `train.context`" in caught.value.hint
     shutil.copytree(base_model, tmp_path / "model")
     (tmp_path / "model" / "tokenizer.json").unlink()
     with pytest.raises(UserError, match="holds no tokenizer"):
-        kinship_distances(tmp_path / "model", prepared, ["qaa"], windows=FEW, context=SHORT)
+        similarity_distances(tmp_path / "model", prepared, ["qaa"], windows=FEW, context=SHORT)
