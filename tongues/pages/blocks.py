@@ -7,6 +7,7 @@ they say that they are marked.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from tongues.estimate import Estimate
@@ -240,7 +241,9 @@ class Page:
     title: str
     blocks: Sequence[Block]
     lead: Sequence[Block] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(
+        default_factory=lambda: {name: version(name) for name in ("tongues", "altair")}
+    )
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -1,4 +1,4 @@
-"""What an evaluation answers: gains and losses by role, which model to take, how sure, the cost."""
+"""What an evaluation answers: which model to take, how sure, gains and losses by role, the cost."""
 
 from collections.abc import Iterator, Mapping
 
@@ -22,26 +22,26 @@ _ROLES: dict[Role | None, str] = {
 _NAMED = 6  # languages that a sentence names, at most
 _MOST = 8  # sentences of a topic; all numbers are in the tables
 _SURE = (
-    "Brackets are 95 % confidence intervals over documents, items and draws of demonstrations. A "
-    "difference is significant at p < 0.05, Holm-corrected for all languages and models of its "
-    "table; others are grey. Bold: no model is significantly better, and some is worse. Another "
-    "random seed of training is not part of any interval."
+    "Brackets are 95 % confidence intervals over documents, items and draws of demonstrations; "
+    "another random seed of training is not part of them."
 )
+_BOLD = "Bold: no model is significantly better, and some is worse."
 _TRANSLATED = "The languages are translations of each other: how many say no more than the mean."
 
 
 def answer(evaluation: Evaluation) -> dict[str, list[str]]:
     """Sentences by topic, the choice first; topics without any are left out."""
     measures = Measure.of(evaluation)
-    choice = [_choice(measure) for measure in measures if len(measure.values) > 1]
-    topics: dict[str, list[str]] = {"Choice": choice, **{title: [] for title in _ROLES.values()}}
+    choice = [_choice(measure, measures) for measure in measures if len(measure.values) > 1]
+    topics: dict[str, list[str]] = {"Choice": [], "Certainty": [_certainty(measures)]}
+    topics |= {title: [] for title in _ROLES.values()}
+    topics["Choice"] = [line[0].upper() + line[1:] for line in choice]
     for measure in measures:
-        for title, sentence in _differences(evaluation, measure):
+        for title, sentence in _differences(evaluation, measure, measures):
             topics[title].append(sentence)
-    for title, sentences in topics.items():
-        if (more := len(sentences) - _MOST) > 0:
-            topics[title] = [*sentences[:_MOST], f"{more} more comparisons are in the tables."]
-    topics["Certainty"] = [_SURE]
+    for title in _ROLES.values():
+        if (more := len(topics[title]) - _MOST) > 0:
+            topics[title][_MOST:] = [f"{more} more comparisons are in the tables."]
     if any(model.experts > 1 for model in evaluation.models):
         topics["Cost"] = [
             f"`{measures[0].names[model]}` runs {cost.experts_run:.2f} experts for a token and "
@@ -92,8 +92,8 @@ def _versus_chance(measure: Measure) -> str:
 def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") -> Iterator[b.Block]:
     """All tables of a text or task, or what they say of one model."""
     scores, models = measure.scores, [model] if model else list(measure.values)
-    chance = f" {_versus_chance(measure)}" if measure.task and not model else ""
-    yield b.Paragraph(f"{how(measure)}{chance}", "quiet")
+    about = [how(measure), *([_versus_chance(measure)] if measure.task and not model else [])]
+    yield b.Paragraph(" ".join([*about, *([_BOLD] if len(models) > 1 else [])]), "quiet")
     yield measure.score_table(models)
     if isinstance(scores, TextScores):
         by_tokenizer: dict[str, list[str]] = {}
@@ -106,8 +106,8 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
                 yield measure.perplexity_table(names)
         if any(name in scores.bits_per_segment for name in models):
             yield b.Heading("Bits per segment")
-            about = "Of {:,} segments that are translations of each other: languages compare here."
-            yield b.Paragraph(about.format(scores.segments), "quiet")
+            text = "Of {:,} segments that are translations of each other: languages compare here."
+            yield b.Paragraph(text.format(scores.segments), "quiet")
             yield measure.segment_table(models)
     once = " In the mean, translations count once." * (scores.translated and not measure.roles)
     for versus, comparisons in measure.versus.items():
@@ -120,6 +120,11 @@ def measure_blocks(evaluation: Evaluation, measure: Measure, model: str = "") ->
         (language, example), *_ = evaluation.examples[measure.name].items()
         yield b.Heading("Example prompt")
         yield b.Quote(example, language)
+
+
+def _place(measure: Measure, measures: list[Measure]) -> str:
+    """Where a sentence is about; nothing where all are about the same."""
+    return f"{'In' if measure.task else 'On'} `{measure.name}`" if len(measures) > 1 else ""
 
 
 def _by_role(
@@ -136,43 +141,71 @@ def _by_role(
     return groups
 
 
-def _differences(evaluation: Evaluation, measure: Measure) -> Iterator[tuple[str, str]]:
-    names, place = measure.names, f"{'In' if measure.task else 'On'} `{measure.name}`"
+def _differences(
+    evaluation: Evaluation, measure: Measure, measures: list[Measure]
+) -> Iterator[tuple[str, str]]:
+    names, place = measure.names, f"{_place(measure, measures)}, ".removeprefix(", ")
     for each in (*measure.versus_base, *measure.versus_first):
         its = "its base " if each in measure.versus_base else ""
         pair = f"`{names[each.model]}` versus {its}`{names[each.other]}`"
         for role, members in _by_role(evaluation, measure, each).items():
             words = describe_changes(members, measure.show, measure.unit)
-            yield _ROLES[role], f"{place}, {pair}: {words}."
+            yield _ROLES[role], f"{place}{pair}: {words}."
     if not measure.scores.compared and not measure.versus_base:
         model, values = next(iter(measure.values.items()))
         kind = "% of the items right" if measure.task else "bits per byte"
         each = "; ".join(f"`{lang}` {number(of, measure.show)}" for lang, of in values.items())
         chance = f" {_versus_chance(measure)}" if measure.task else ""
-        yield _ROLES[None], f"{place}, `{names[model]}` has {each} {kind}.{chance}"
+        yield _ROLES[None], f"{place}`{names[model]}` has {each} {kind}.{chance}"
 
 
-def _choice(measure: Measure) -> str:
-    place, names = f"{'In' if measure.task else 'On'} `{measure.name}`", measure.names
-    groups: dict[str, list[str]] = {}
-    for language in measure.scores.languages:
-        groups.setdefault(measure.roles.get(language, ""), []).append(language)
-    groups = {role: langs for role, langs in groups.items() if role != "other"} or groups
-    groups = dict(sorted(groups.items(), reverse=True))  # targets first
-    leading = {
-        role: [m for m in measure.values if all(m in measure.leaders(lang) for lang in langs)]
-        for role, langs in groups.items()
-    }
-    take = [m for m in measure.values if all(m in models for models in leading.values())]
+def _choice(measure: Measure, measures: list[Measure]) -> str:
+    names, place = measure.names, _place(measure, measures)
+    roles = dict.fromkeys(measure.scores.languages, "")
+    if "base" in measure.roles.values():  # of models that nothing was continued from, none counts
+        roles |= measure.roles
+    counted = [lang for lang in roles if roles[lang] != "other"] or list(roles)
+    take = [m for m in measure.values if all(m in measure.leaders(lang) for lang in counted)]
     if len(take) == len(measure.values):
-        return f"{place} no model is significantly better than another."
-    best = {role: " or ".join(f"`{names[m]}`" for m in ms) for role, ms in leading.items() if ms}
+        return f"{place} no model is significantly better than another.".lstrip()
     if take:
-        each = " or ".join(f"`{names[model]}`" for model in take)
-        every = f"any {' or '.join(groups)} language".replace("  ", " ")
-        return f"{place} take {each}: no other is significantly better on {every}."
-    clauses = ", ".join(f"on {role or 'all'} languages {each}" for role, each in best.items())
-    return f"{place} no model is best in every language{f': {clauses}' if clauses else ''}."
+        every = " or ".join(sorted({roles[lang] for lang in counted} - {""}, reverse=True))
+        every = f"any {every} language".replace("  ", " ")
+        models = " or ".join(f"`{names[model]}`" for model in take)
+        return f"{place} take {models}: no other is significantly better on {every}.".lstrip()
+    groups: dict[str, list[str]] = {}  # languages of one role together, or else of the same models
+    for lang in sorted(counted, key=lambda lang: roles[lang], reverse=True):  # targets first
+        one = roles[lang] in ("target", "base")
+        groups.setdefault(roles[lang] if one else str(measure.leaders(lang)), []).append(lang)
+    clauses: list[str] = []
+    for key, langs in groups.items():
+        best = [m for m in measure.values if all(m in measure.leaders(lang) for lang in langs)]
+        named = list_languages(f"`{lang}`" for lang in langs)
+        where = named if len(langs) <= _NAMED else f"{len(langs)} languages"
+        where = f"{key} languages" if key in ("target", "base") else where
+        models = " or ".join(f"`{names[model]}`" for model in best)
+        clauses += [f"on {where} {models}"] if best else []
+    what = f": {', '.join(clauses)}" if clauses else ""
+    return f"{place} no model is best in every language{what}.".lstrip()
+
+
+def _certainty(measures: list[Measure]) -> str:
+    """How many differences are significant, by which test."""
+    each = [
+        of
+        for measure in measures
+        for comparison in (*measure.versus_base, *measure.versus_first)
+        for of in comparison.languages.values()
+    ]
+    if not each:
+        return _SURE
+    significant = sum(of.significant != 0 for of in each)
+    tests = list(dict.fromkeys(of.method for of in each if of.p is not None and of.method))
+    by = f" by {' and '.join(tests)}" if tests else ""
+    return (
+        f"**{significant} of {len(each)} differences are significant** at p < 0.05{by}, "
+        f"Holm-corrected for all languages and models of a table. {_SURE}"
+    )
 
 
 def _caveats(evaluation: Evaluation, measures: list[Measure]) -> Iterator[str]:

@@ -15,15 +15,13 @@ from tongues.significance import Chance
 __all__ = ["Measure", "how", "labels", "model_table", "show_perplexity"]
 
 _UNITS = {"bits/byte": "bits per byte", "nats/token": "nats per token"}
-
-_Rows = Mapping[str, Sequence[Entry]]  # by language
-
 _COMPARED = {
     "token": "mean log-probability of a token",
     "character": "log-probability per character",
     "byte": "log-probability per byte",
     "sum": "log-probability",
 }
+_Rows = Mapping[str, Sequence[Entry]]  # by language
 
 
 def labels(evaluation: Evaluation) -> dict[str, str]:
@@ -50,6 +48,7 @@ class Measure:
 
     names: of the models, as they are shown. roles: of the languages in runs that have a base, or
     else in all, where they differ; a mean over languages of different roles would say nothing.
+    versus_base: every model versus its base, of texts; versus_first: the others, versus the first.
     """
 
     name: str
@@ -57,51 +56,52 @@ class Measure:
     values: Mapping[str, Mapping[str, Estimate]]
     names: Mapping[str, str]
     roles: Mapping[str, str]
-    task: bool  # whether these are accuracies, of which more is better
-    title: str  # what was measured
-    show: Show  # writes a value or a difference
     unit: str  # of differences
-    versus_base: Sequence[Comparison]  # every model versus its base, of texts
-    versus_first: Sequence[Comparison]  # every model versus the first, but for those
+    versus_base: Sequence[Comparison]
+    versus_first: Sequence[Comparison]
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> list[Self]:
         """Every text, then every task."""
-        names, measures = labels(evaluation), list[Self]()
         runs = [model.trained.roles for model in evaluation.models if model.trained]
         runs = [roles for roles in runs if roles.base_languages] or runs
+        measures: list[Self] = []
         for name, scores in (*evaluation.texts.items(), *evaluation.tasks.items()):
-            each = {lang: {r.role(lang): None for r in runs} for lang in scores.languages}
-            alike = len({tuple(roles) for roles in each.values()}) == 1
-            alike = alike and all(len(roles) < 2 for roles in each.values())
-            roles = {} if alike else {lang: " or ".join(roles) for lang, roles in each.items()}
-            task = isinstance(scores, TaskScores)
-            values: dict[str, dict[str, Estimate]] = {}
+            each = {x: tuple(dict.fromkeys(r.role(x) for r in runs)) for x in scores.languages}
+            alike = len(set(each.values())) == 1 and all(len(roles) < 2 for roles in each.values())
+            roles = {} if alike else {lang: " or ".join(of) for lang, of in each.items()}
             if isinstance(scores, TextScores):
                 unit, bases = _UNITS[scores.unit], scores.forgotten
-                for model, losses in scores.losses.items():
-                    values[model] = {lang: of.bits_per_byte for lang, of in losses.items()}
+                values = {
+                    model: {lang: of.bits_per_byte for lang, of in losses.items()}
+                    for model, losses in scores.losses.items()
+                }
             else:
                 unit, bases = "points", ()
-                for model, right in scores.accuracies.items():
-                    values[model] = {lang: of.share.times(100.0) for lang, of in right.items()}
+                values = {
+                    model: {lang: of.share.times(100.0) for lang, of in right.items()}
+                    for model, right in scores.accuracies.items()
+                }
             pairs = {(each.model, each.other) for each in bases}
-            measures += [
-                cls(
-                    name=name,
-                    scores=scores,
-                    values=values,
-                    names=names,
-                    roles=roles,
-                    task=task,
-                    title=f"{'Accuracy in' if task else 'Losses on'} {name}",
-                    show=fixed(1 if task else 3),
-                    unit=unit,
-                    versus_base=bases,
-                    versus_first=[c for c in scores.compared if (c.model, c.other) not in pairs],
-                )
-            ]
+            rest = [each for each in scores.compared if (each.model, each.other) not in pairs]
+            names = labels(evaluation)
+            measures.append(cls(name, scores, values, names, roles, unit, bases, rest))
         return measures
+
+    @property
+    def task(self) -> bool:
+        """Whether these are accuracies, of which more is better."""
+        return isinstance(self.scores, TaskScores)
+
+    @property
+    def title(self) -> str:
+        """What was measured."""
+        return f"{'Accuracy in' if self.task else 'Losses on'} {self.name}"
+
+    @property
+    def show(self) -> Show:
+        """Writes a value or a difference."""
+        return fixed(1 if self.task else 3)
 
     @property
     def versus(self) -> dict[str, Sequence[Comparison]]:
@@ -158,9 +158,8 @@ class Measure:
             lang: [_cell(of.get(lang), self.show, difference=True) for of in columns]
             for lang in self.scores.languages
         }
-        factor = 100.0 if self.task else 1.0
+        factor, signs = 100.0 if self.task else 1.0, [each.signs for each in comparisons]
         means = [each.mean and each.mean.times(factor) for each in comparisons]
-        signs = [each.signs for each in comparisons]
         counts = [_count(s.wins, s.wins + s.losses + s.ties, s.ties, "level") for s in signs]
         ahead = zip(counts, signs, strict=True)
         rest: dict[str, list[Entry]] = {
@@ -183,18 +182,14 @@ class Measure:
             lang: [show_perplexity(of[lang]) if lang in of else None for of in each]
             for lang in self.scores.languages
         }
-        rest: dict[str, list[Entry]] = {
-            "mean": [show_perplexity(fmean(of.values())) for of in each]
-        }
-        return self._table(self._heads(models), rows, rest)
+        mean: list[Entry] = [show_perplexity(fmean(of.values())) for of in each]
+        return self._table(self._heads(models), rows, {"mean": mean})
 
     def segment_table(self, models: Sequence[str]) -> Table:
         """Bits of segments that are translations of each other, which compare between languages."""
         assert isinstance(self.scores, TextScores)
         bits = {model: of for model, of in self.scores.bits_per_segment.items() if model in models}
-        rows: dict[str, list[Entry]] = {
-            lang: [f"{of[lang]:,.1f}" for of in bits.values()] for lang in self.scores.languages
-        }
+        rows = {x: [f"{of[x]:,.1f}" for of in bits.values()] for x in self.scores.languages}
         return self._table(self._heads(list(bits)), rows, {})
 
     def _table(self, heads: Sequence[str | Cell], rows: _Rows, rest: _Rows) -> Table:

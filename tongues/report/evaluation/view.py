@@ -1,6 +1,5 @@
 """The page of an evaluation: the answer, then texts, forgetting, tasks, and what the models are."""
 
-from importlib.metadata import version
 from pathlib import Path
 
 from tongues.evaluate.evaluation import Evaluation
@@ -35,7 +34,6 @@ def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
         f"Evaluation: {folder.name.removesuffix('-evaluation')}",
         [_topics(evaluation), *filter(None, blocks)],
         lead=[b.Paragraph(" · ".join(counts), "lead")],
-        versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"findings": answer(evaluation), **evaluation.to_json()},
     )
     return write_page(page, folder)
