@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 from tongues.pages import blocks as b
@@ -138,7 +137,6 @@ def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasur
             *(b.Section(f"language-{x}", x, _language(x, about)) for x, about in languages.items()),
         ],
         lead=[b.Paragraph(lead, "lead")],
-        versions={name: version(name) for name in ("tongues", "altair")},
         numbers={**summary, "sentences": sentences}
         | {"tokenizers": [tokenizer_numbers(each) for each in measures]},
     )

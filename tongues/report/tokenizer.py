@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from tongues.pages.axes import Row, colour, linear, logs
 from tongues.pages.plots import dots, line, panel, words
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import load_recipe
+from tongues.roles import list_languages
 from tongues.text import Document, Piece, find_pieces, open_piece
 from tongues.text.corpus import reopen_corpus
 from tongues.text.document import normalised
@@ -35,7 +35,8 @@ _TRIED = 500_000  # bytes of a language that extensions are tried on
 _FEW = 100  # documents of a language that show whether a tokenizer was made for it
 _PASSAGE = 2000  # characters
 _SCRIPTS = 14  # shown
-_COLOURS = 7  # languages that colours tell apart
+_COLOURS = 7  # languages that colours distinguish
+_AS_SHORT = 1.01  # times the fewest tokens: as good
 _HINT = "Name text by `--text RECIPE` or `--text corpus/NAME` to see what it makes of languages."
 
 Documents = dict[str, list[tuple[str, str]]]  # group and text, by language
@@ -89,34 +90,57 @@ def write_tokenizer_report(
         progress(f"reading text of {on}")
     measures = measure_tokenizers(places, documents_on(on, SAMPLE) if on else {}, progress)
     several, langs = len(measures) > 1, measures[0].languages
-    lead = _ranking(measures) if several else []
-    lead += [f"`{each.name}`: {_about(each)}" for each in measures]
-    blocks: list[b.Block] = []
-    for each in measures if langs else ():
-        topics = {lang: [b.Paragraph(f"{text}.")] for lang, text in spelling(each).items()}
-        blocks.append(b.Section("", each.name if several else "", [b.Topics(topics, "languages")]))
+    topics: dict[str, list[str]] = {"Choice": [_choice(measures)]} if several and langs else {}
+    topics |= {lang: _ranking(measures, lang) if several else [] for lang in langs}
+    for each in measures:
+        name = f"`{each.name}`: " if several else ""
+        for lang, text in spelling(each).items():
+            topics[lang].append(f"{name}{text}.")
+    topics["Vocabulary"] = [f"`{each.name}`: {_about(each)}" for each in measures]
     page = b.Page(
-        title or f"Tokenizer{'s' * several} {' and '.join(each.name for each in measures)}",
-        [*blocks, *tokenizer_blocks(measures)],
-        lead=[b.Items(lead if langs else [*lead, _HINT], "plain")],
-        versions={name: version(name) for name in ("tongues", "tokenizers", "altair")},
+        title or f"Tokenizer{'s' * several} {list_languages(each.name for each in measures)}",
+        [
+            b.Topics({topic: [b.Items(lines)] for topic, lines in topics.items()}),
+            *tokenizer_blocks(measures),
+        ],
+        lead=[] if langs else [b.Paragraph(_HINT, "lead")],
         numbers={"tokenizers": [tokenizer_numbers(each) for each in measures]},
     )
     return write_page(page, out, progress)
 
 
-def _ranking(measures: Sequence[TokenizerMeasures]) -> list[str]:
-    sentences = []
-    for lang in measures[0].languages:
-        ratios = {each.name: each.languages[lang].bytes_per_token for each in measures}
-        best = max(ratios, key=ratios.__getitem__)
-        others = ", ".join(
-            f"`{name}` {percent(ratios[best] / ratio - 1)} more"
-            for name, ratio in ratios.items()
-            if name != best
+def _choice(measures: Sequence[TokenizerMeasures]) -> str:
+    """The tokenizer of about the fewest tokens in every language, or that of each."""
+    langs = measures[0].languages
+    sizes = {x: {each.name: each.languages[x].bytes_per_token for each in measures} for x in langs}
+    near = {
+        x: [name for name in of if of[name] >= max(of.values()) / _AS_SHORT]
+        for x, of in sizes.items()
+    }
+    take = [each.name for each in measures if all(each.name in names for names in near.values())]
+    if len(take) == len(measures):
+        return (
+            f"All are as good on this text: their tokens differ by less than {_AS_SHORT - 1:.0%}."
         )
-        sentences.append(f"**{lang}: fewest tokens by `{best}`**; {others}.")
-    return sentences
+    if take:
+        named = " or ".join(f"`{name}`" for name in take)
+        return (
+            f"**Take {named}:** on every language its tokens are the fewest, or at most "
+            f"{_AS_SHORT - 1:.0%} more."
+        )
+    each = (f"on {lang} {' or '.join(f'`{n}`' for n in names)}" for lang, names in near.items())
+    return f"No tokenizer is best in every language: {', '.join(each)}."
+
+
+def _ranking(measures: Sequence[TokenizerMeasures], lang: str) -> list[str]:
+    ratios = {each.name: each.languages[lang].bytes_per_token for each in measures}
+    best = max(ratios, key=ratios.__getitem__)
+    others = ", ".join(
+        f"`{name}` {percent(ratios[best] / ratio - 1)} more"
+        for name, ratio in ratios.items()
+        if name != best
+    )
+    return [f"Fewest tokens by `{best}`; {others}."]
 
 
 def _about(measures: TokenizerMeasures) -> str:
@@ -182,7 +206,6 @@ def tokenizer_blocks(measures: Sequence[TokenizerMeasures]) -> list[b.Block]:
         | {f"tokens versus {home}": _ratio(found.multiplier)}
         | {"unknown": percent_cell(found.unknown, found.tokens)}
         | {"partial": percent_cell(found.partial, found.tokens)}
-        | {"advice": "falls back to bytes; " * found.spelt_out + _advice(each, lang)}
         for lang in measures[0].languages
         for each in measures
         for found in (each.languages[lang],)

@@ -1,7 +1,6 @@
 """The page of a partition: its clusters, whose text is where, and the decisions behind it."""
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from itertools import permutations
 from pathlib import Path
 
@@ -48,7 +47,6 @@ def write_partition_page(
         title or f"Partition in {partition.k} clusters",
         [*notes, b.Section("clusters", "Clusters", [cluster_table(partition, text)]), *figures],
         lead=[b.Paragraph(f"{partition_lead(partition)} {even}", "lead")],
-        versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"tokens": dict(text), **partition.to_json()},
     )
     return write_page(page, out, progress)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
@@ -69,7 +68,6 @@ def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
         f"Language experts: {folder.name.removesuffix('-experts')}",
         blocks,
         lead=[b.Paragraph(" · ".join(lead), "lead")],
-        versions={name: version(name) for name in ("tongues", "altair")},
         numbers={"findings": topics, **evaluation.to_json()},
     )
     return write_page(page, folder)
