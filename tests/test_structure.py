@@ -41,6 +41,7 @@ ORDER = (
     "study",
     "experts",
     "evaluate",
+    "export",
     "check",
     "report",
     "serve",

@@ -3,87 +3,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.conftest import MakeRecipe
 from tests.records import make_run
 from tongues.errors import UserError
-from tongues.files import read_lines, write_json
+from tongues.files import write_json
 from tongues.quantities import show_count
 from tongues.roles import Roles
-from tongues.runs import Base, read_run, write_run
+from tongues.runs import Base, write_run
 from tongues.tokens import open_tokens
 from tongues.tokens.store import read_manifest
 from tongues.train import run_of_recipe
 from tongues.train.card import base_of, data_section
-from tongues.train.engine.processes import Processes
-from tongues.train.engine.processor import Processor
-from tongues.train.engine.scorer import Scorer
-from tongues.train.export import export_run, new_folder
+from tongues.train.export import copy_model, new_folder
 from tongues.train.run import train
-from tongues.train.step import cut_windows, validate
-
-
-def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
-    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
-) -> None:
-    settings = ("train.milestones=[25%]", "train.precision=float32")
-    directory = train(replace(run_of_recipe(make_recipe(*settings)), name="small"), workspace)
-    tokens = open_tokens(workspace / "tokens" / "small")
-    rows = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qab"]
-    steps = rows[-1]["step"]
-    told = {"laws": "## Laws\n", "evaluated": "## Evaluation\n"}
-    assert export_run(directory, None, workspace, tmp_path / "newest", **told) == steps
-    folder = tmp_path / "newest"
-    card = (directory / "model" / "README.md").read_text()
-    assert (folder / "README.md").read_text() == f"{card}\n## Laws\n\n## Evaluation\n"
-    model = AutoModelForCausalLM.from_pretrained(folder)
-    own = AutoModelForCausalLM.from_pretrained(directory / "model")
-    for found, expected in zip(model.parameters(), own.parameters(), strict=True):
-        assert torch.equal(found, expected)
-    assert len(AutoTokenizer.from_pretrained(folder)) == 400
-    early = round(0.25 * steps)
-    assert export_run(directory, early, workspace, tmp_path / "early", **told) == early
-    card = (tmp_path / "early" / "README.md").read_text()
-    assert f"step {early} of {steps}" in card
-    assert "## Laws" in card and "## Evaluation" not in card  # of the model that it became
-    assert "| qaa | 100.0% | 5.12k |" in card
-    with pytest.raises(UserError, match="is there already"):
-        export_run(directory, early, workspace, tmp_path / "early")
-    scorer = Scorer(
-        AutoModelForCausalLM.from_pretrained(tmp_path / "early"),
-        Processor(torch.device("cpu"), bfloat16=False, threads=1),
-        None,
-        chunked=True,
-    )
-    text = {"qab": cut_windows(tokens.valid("qab"), tokens.token_bytes, 64)}
-    loss = validate(scorer, text, Processes())["qab"].nats_per_token
-    assert rows[-1]["loss"] < loss < rows[0]["loss"]
-    with pytest.raises(UserError, match="no checkpoint of step 3") as caught:
-        export_run(directory, 3, workspace, tmp_path / "other")
-    assert str(early) in caught.value.hint
-
-
-def test_a_run_without_checkpoints_or_tokens_says_so(
-    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
-) -> None:
-    plan = replace(run_of_recipe(make_recipe("train.budget=5k tokens")), name="small")
-    directory = train(plan, workspace)
-    with pytest.raises(UserError, match="has no checkpoints") as caught:
-        export_run(directory, 3, workspace, tmp_path / "out")
-    assert "`model`" in caught.value.hint
-    (tmp_path / "begun").mkdir()
-    write_run(tmp_path / "begun", make_run(status="stopped"))
-    with pytest.raises(UserError, match="has no checkpoints") as caught:
-        export_run(tmp_path / "begun", None, workspace, tmp_path / "out")
-    assert "`tongues train`" in caught.value.hint
-    kept = replace(run_of_recipe(make_recipe("train.milestones=[50%]")), name="kept")
-    directory = train(kept, workspace)
-    step = round(read_run(directory).steps * 0.5)
-    with pytest.raises(UserError, match="tokens that the run read"):
-        export_run(directory, step, tmp_path / "elsewhere", tmp_path / "out")
 
 
 def test_a_card_tells_the_data_as_far_as_it_is_known(
@@ -107,7 +41,8 @@ def test_a_card_tells_the_data_as_far_as_it_is_known(
     (directory / "model" / "README.md").write_text("# of an older version\n")
     (grown / "model" / "README.md").unlink()
     for name, run in {"one": directory, "two": grown}.items():
-        export_run(run, None, tmp_path / "elsewhere", tmp_path / name)
+        with new_folder(tmp_path / name) as folder:
+            copy_model(run, tmp_path / "elsewhere", folder)
         assert "The tokens that it read are gone" in (tmp_path / name / "README.md").read_text()
     assert "What its base `small`" in (tmp_path / "two" / "README.md").read_text()
 

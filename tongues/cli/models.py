@@ -15,6 +15,7 @@ __all__ = ["evaluate", "export", "generate", "serve"]
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
 _NORMALISATIONS = click.Choice(["token", "character", "byte", "sum"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
+_DTYPES = click.Choice(["bf16", "fp16", "fp32"])
 _SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to take the loss on. Repeatable."
 _TASKS = "Tasks, such as xcopa, or xcopa:sw,tr for some of its languages. Repeatable."
@@ -155,8 +156,10 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @click.option("-o", "--out", type=options.PATH, required=True, help="The folder.")
 @options.workspace
 @click.option("--step", type=click.IntRange(0), help="Of a run's checkpoint or milestone.")
-@click.option("--average", is_flag=True, help="One model: the mean of an ensemble's experts.")
+@click.option("--average", is_flag=True, help="One model: the mean of milestones or experts.")
+@click.option("--last", type=options.COUNT, help="Of the milestones in that mean; all by default.")
 @click.option("--weights", metavar="A,B,…", help="Of the experts in that mean; equal by default.")
+@click.option("--dtype", type=_DTYPES, help="Of the stored weights; default: the base's own.")
 @click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
 @options.quiet
 def export(model: str, out: Path, weights: str | None, **keywords: Any) -> None:

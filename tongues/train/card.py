@@ -15,7 +15,15 @@ from tongues.roles import list_languages
 from tongues.runs import Run, read_run
 from tongues.tokens.store import Counts, Manifest, read_manifest
 
-__all__ = ["DATA", "add_sections", "base_of", "data_section", "find_tokens", "write_card"]
+__all__ = [
+    "DATA",
+    "add_sections",
+    "base_of",
+    "data_section",
+    "find_tokens",
+    "first_base",
+    "write_card",
+]
 
 DATA = "## Data"
 _PATHS = 5  # of a language's files, named
@@ -69,14 +77,20 @@ def base_of(model: str | None, workspace: Path) -> str | None:
 
     Known are models in the hub's own cache, whose folders are named for them.
     """
-    while model and (workspace / "runs" / model / "run.json").is_file():
-        model = read_run(workspace / "runs" / model).base_model
+    model = first_base(model, workspace)
     if model is None:
         return None
     folders = pairwise(Path(model).resolve().parts)
     cached = (folder for folder, below in folders if below == "snapshots")
     named = next((folder for folder in cached if folder.startswith("models--")), "")
     return named.removeprefix("models--").replace("--", "/") or None
+
+
+def first_base(model: str | None, workspace: Path) -> str | None:
+    """What the first of a chain of runs started from; None where that was random weights."""
+    while model and (workspace / "runs" / model / "run.json").is_file():
+        model = read_run(workspace / "runs" / model).base_model
+    return model
 
 
 def find_tokens(record: Run, workspace: Path) -> Path | None:

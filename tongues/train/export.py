@@ -1,4 +1,4 @@
-"""A trained model as a Hugging Face folder: at the end of a run, or at any of its checkpoints."""
+"""A trained model as a Hugging Face folder, whole or not there at all."""
 
 import errno
 import os
@@ -6,7 +6,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -19,10 +18,9 @@ from tongues.models.huggingface import save_model
 from tongues.pages import CARD
 from tongues.runs import Run, read_run
 from tongues.tokens import tokenizer_files
-from tongues.train.card import DATA, add_sections, find_tokens, write_card
-from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
+from tongues.train.card import DATA, write_card
 
-__all__ = ["copy_files", "copy_model", "export_run", "new_folder", "write_model"]
+__all__ = ["copy_files", "copy_model", "fill_folder", "new_folder", "write_model"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FILES = ("config.json", "generation_config.json", "*.safetensors", "*.safetensors.index.json")
@@ -34,50 +32,7 @@ def write_model(model: PreTrainedModel, tokens: Path, record: Run, folder: Path)
     tokens: the folder of the tokens that the run read, in the workspace where it was made.
     """
     with _telling_disk(folder), whole_directory(folder) as aside:
-        _fill(aside, model, tokens, record)
-
-
-def export_run(
-    directory: Path,
-    step: int | None,
-    workspace: Path,
-    folder: Path,
-    *,
-    laws: str = "",
-    evaluated: str = "",
-) -> int:
-    """Write the model of a run at a checkpoint; returns its step.
-
-    step: of a checkpoint or milestone; None: where it ended, or the newest. workspace: has the
-    tokens that the run read. laws, evaluated: sections for the card, the second for that of the
-    finished model alone.
-    """
-    with new_folder(folder) as aside:
-        record = read_run(directory)
-        if record.status == "finished" and step in (None, record.steps):
-            copy_model(directory, workspace, aside)
-            add_sections(aside, laws, evaluated)
-            return record.steps
-        place, model = _checkpoint(directory, step)
-        tokens = find_tokens(record, workspace)
-        if tokens is None:
-            what, hint = (
-                "holds no longer the tokens that the run read",
-                "name its place by `--workspace`",
-            )
-            raise UserError(what, where=str(workspace / "tokens"), hint=hint)
-        done = step_of(place)
-        share = done / record.steps
-        until = replace(
-            record,
-            run=f"{record.run}, step {done} of {record.steps}",
-            tokens=record.tokens * done // record.steps,
-            flops=record.flops * share,
-            epochs={lang: times * share for lang, times in record.epochs.items()},
-        )
-        _fill(aside, model, tokens, until)
-        add_sections(aside, laws)
-        return done
+        fill_folder(aside, model, tokens, record)
 
 
 @contextmanager
@@ -128,26 +83,8 @@ def _telling_disk(folder: Path) -> Iterator[None]:
         raise OSError(code, os.strerror(code), str(folder)) from None
 
 
-def _checkpoint(directory: Path, step: int | None) -> tuple[Path, PreTrainedModel]:
-    places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
-    if not places:
-        hint = "a finished run's model is in `model`; milestones are kept by `train.milestones`"
-        if read_run(directory).status != "finished":
-            hint = "it is not finished: train it to its end by `tongues train` of its recipe"
-        raise UserError("has no checkpoints", where=str(directory), hint=hint)
-    chosen = max(places) if step is None else step
-    if chosen not in places:
-        hint = f"there are {', '.join(map(str, places))}"
-        raise UserError(f"has no checkpoint of step {step}", where=str(directory), hint=hint)
-    try:
-        return places[chosen], load_weights(places[chosen])
-    except UserError as error:
-        others = ", ".join(str(other) for other in places if other != chosen) or "no others"
-        hint = f"there are {others}; name one by `--step`"
-        raise UserError(error.what, where=error.where, hint=hint) from None
-
-
-def _fill(folder: Path, model: PreTrainedModel, tokens: Path, record: Run) -> None:
+def fill_folder(folder: Path, model: PreTrainedModel, tokens: Path, record: Run) -> None:
+    """Write weights, configuration, tokenizer and card into a folder that is empty."""
     save_model(model, folder)
     for file in tokenizer_files(tokens):
         if not (folder / file.name).exists():  # what the model says of itself counts

@@ -147,15 +147,19 @@ def export(
     *,
     step: int | None = None,
     average: bool = False,
+    last: int | None = None,
     weights: Sequence[float] | None = None,
+    dtype: Literal["bf16", "fp16", "fp32"] | None = None,
     law: Path | str | None = None,
     quiet: bool = False,
 ) -> Path:
     """Write a run or an ensemble as Hugging Face folders, each with a model card; returns `out`.
 
     step: of a run's checkpoint or milestone; None: where it ended, or the newest.
-    average: one model, the mean of an ensemble's experts.
+    average: one model: the mean of a run's milestones, or of an ensemble's experts.
+    last: of the milestones in that mean; None: all.
     weights: of the experts in that mean, in order; None: equal.
+    dtype: of the stored weights; None: the base's own.
     law: a file of `tongues fit -o`, whose laws the card shows.
     """
     from tongues.laws.describe import laws_section
@@ -166,24 +170,37 @@ def export(
     section = laws_section(read_laws_file(Path(law))) if law else ""
     kind, place = _run_or_ensemble(model, workspace)
     evaluated = partial(newest_section, workspace=workspace)
-    if weights is not None and not average:
-        raise UserError("are those of a mean", where="--weights", hint="add `--average`")
-    if kind == "run" and average:
-        what = "is one model: there is nothing to average"
-        raise UserError(what, where=model, hint="name an ensemble, or leave out `--average`")
-    if kind == "ensemble" and step is not None:
-        what = "is an ensemble, whose experts each have steps of their own"
-        raise UserError(what, where=model, hint="export the run of one expert by `--step`")
+    for option, value in {"--weights": weights, "--last": last}.items():
+        if value is not None and not average:
+            raise UserError("is of a mean", where=option, hint="add `--average`")
     if kind == "run":
-        from tongues.train.export import export_run
+        from tongues.export.run import Changes, export_run
 
-        done = export_run(place, step, workspace, folder, laws=section, evaluated=evaluated(place))
-        Voice(quiet).say(f"step {done}")
+        if weights is not None:
+            hint = "leave it out, or name an ensemble"
+            raise UserError(
+                "is of experts; milestones weigh the same", where="--weights", hint=hint
+            )
+        changes = Changes(step, average, last, dtype)
+        say = Voice(quiet).say
+        export_run(
+            place, workspace, folder, changes, laws=section, evaluated=evaluated(place), say=say
+        )
         return folder
+    if step is not None or last is not None:
+        what = "is an ensemble, whose experts each have steps of their own"
+        raise UserError(what, where=model, hint="export the run of one expert by itself")
     from tongues.experts.ensemble.export import export_average, export_ensemble
 
     if average:
-        export_average(place, workspace, folder, evaluated=evaluated, weights=weights, laws=section)
+        from tongues.export.run import store_folder
+
+        finish = partial(store_folder, dtype=dtype, say=Voice(quiet).say)
+        options = {"weights": weights, "laws": section, "finish": finish}
+        export_average(place, workspace, folder, evaluated=evaluated, **options)
+    elif dtype is not None:
+        what = "is of one model; the experts of an ensemble are known by their bytes"
+        raise UserError(what, where="--dtype", hint="add `--average`, or export one run")
     else:
         export_ensemble(place, workspace, folder, evaluated=evaluated, laws=section)
     return folder

@@ -86,10 +86,12 @@ def export_average(
     evaluated: Evaluated,
     weights: Sequence[float] | None = None,
     laws: str = "",
+    finish: Callable[[Path], Sequence[str]] = lambda folder: (),
 ) -> None:
     """Write the weighted mean of an ensemble's experts to `out`, a Hugging Face folder with a card.
 
-    weights: of the experts in their order; equal if left out.
+    weights: of the experts in their order; equal if left out. finish: changes the folder; what the
+    card says of that.
     """
     with new_folder(out) as aside:
         name, lineage = _name(folder, workspace), read_lineage(folder)
@@ -99,9 +101,10 @@ def export_average(
         runs = {e.name: _run_of(e, place) for e, place in zip(lineage.experts, places, strict=True)}
         records = {expert: read_run(run) for expert, run in runs.items() if run}
         average_experts(places, aside, weights)
+        notes = finish(aside)
         section = evaluated(aside)
         write_average_card(aside, name, lineage, shares, records, workspace, measured=bool(section))
-        add_sections(aside, laws, section)
+        add_sections(aside, laws, section, *notes)
 
 
 def average_experts(

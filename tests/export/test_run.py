@@ -1,0 +1,182 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tests.conftest import MakeRecipe
+from tests.models.families import tiny
+from tests.records import make_run
+from tongues.errors import UserError
+from tongues.export.average import mean_of
+from tongues.export.run import Changes, export_run, store_folder
+from tongues.export.weights import StoredWeights, write_weights
+from tongues.files import read_json, read_lines, write_json
+from tongues.runs import read_run, write_run
+from tongues.tokens import open_tokens
+from tongues.train import run_of_recipe
+from tongues.train.engine.processes import Processes
+from tongues.train.engine.processor import Processor
+from tongues.train.engine.scorer import Scorer
+from tongues.train.run import train
+from tongues.train.step import cut_windows, validate
+
+
+def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
+    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+) -> None:
+    settings = ("train.milestones=[25%]", "train.precision=float32")
+    directory = train(replace(run_of_recipe(make_recipe(*settings)), name="small"), workspace)
+    tokens = open_tokens(workspace / "tokens" / "small")
+    rows = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qab"]
+    steps = rows[-1]["step"]
+    sections = {"laws": "## Laws\n", "evaluated": "## Evaluation\n"}
+    lines: list[str] = []
+    export_run(directory, workspace, tmp_path / "newest", Changes(), **sections, say=lines.append)
+    assert lines == [f"step {steps}"]
+    folder = tmp_path / "newest"
+    card = (directory / "model" / "README.md").read_text()
+    assert (folder / "README.md").read_text() == f"{card}\n## Laws\n\n## Evaluation\n"
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    own = AutoModelForCausalLM.from_pretrained(directory / "model")
+    for found, expected in zip(model.parameters(), own.parameters(), strict=True):
+        assert torch.equal(found, expected)
+    assert len(AutoTokenizer.from_pretrained(folder)) == 400
+    early = round(0.25 * steps)
+    export_run(directory, workspace, tmp_path / "early", Changes(early), **sections)
+    card = (tmp_path / "early" / "README.md").read_text()
+    assert f"step {early} of {steps}" in card
+    assert "## Laws" in card and "## Evaluation" not in card  # of the model that it became
+    assert "| qaa | 100.0% | 5.12k |" in card
+    with pytest.raises(UserError, match="is there already"):
+        export_run(directory, workspace, tmp_path / "early", Changes(early))
+    scorer = Scorer(
+        AutoModelForCausalLM.from_pretrained(tmp_path / "early"),
+        Processor(torch.device("cpu"), bfloat16=False, threads=1),
+        None,
+        chunked=True,
+    )
+    text = {"qab": cut_windows(tokens.valid("qab"), tokens.token_bytes, 64)}
+    loss = validate(scorer, text, Processes())["qab"].nats_per_token
+    assert rows[-1]["loss"] < loss < rows[0]["loss"]
+    with pytest.raises(UserError, match="no checkpoint of step 3") as caught:
+        export_run(directory, workspace, tmp_path / "other", Changes(3))
+    assert str(early) in caught.value.hint
+
+
+def test_a_run_without_checkpoints_or_tokens_says_so(
+    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+) -> None:
+    plan = replace(run_of_recipe(make_recipe("train.budget=5k tokens")), name="small")
+    directory = train(plan, workspace)
+    with pytest.raises(UserError, match="has no checkpoints") as caught:
+        export_run(directory, workspace, tmp_path / "out", Changes(3))
+    assert "`model`" in caught.value.hint
+    (tmp_path / "begun").mkdir()
+    write_run(tmp_path / "begun", make_run(status="stopped"))
+    with pytest.raises(UserError, match="has no checkpoints") as caught:
+        export_run(tmp_path / "begun", workspace, tmp_path / "out", Changes())
+    assert "`tongues train`" in caught.value.hint
+    kept = replace(run_of_recipe(make_recipe("train.milestones=[50%]")), name="kept")
+    directory = train(kept, workspace)
+    step = round(read_run(directory).steps * 0.5)
+    with pytest.raises(UserError, match="tokens that the run read"):
+        export_run(directory, tmp_path / "elsewhere", tmp_path / "out", Changes(step))
+
+
+def test_the_mean_of_milestones_and_its_held_out_loss(
+    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+) -> None:
+    settings = ("train.milestones=[40%, 70%]", "train.precision=float32")
+    directory = train(replace(run_of_recipe(make_recipe(*settings)), name="small"), workspace)
+    end = read_run(directory).steps
+    steps = [round(0.4 * end), round(0.7 * end), end]
+    for step in steps[:2]:
+        export_run(directory, workspace, tmp_path / str(step), Changes(step))
+    folders = [tmp_path / str(steps[0]), tmp_path / str(steps[1]), directory / "model"]
+    each = [dict(AutoModelForCausalLM.from_pretrained(x).named_parameters()) for x in folders]
+    for name, last, count in (("all", None, 3), ("two", 2, 2)):
+        lines: list[str] = []
+        changes = Changes(average=True, last=last)
+        export_run(directory, workspace, tmp_path / name, changes, say=lines.append)
+        mean = AutoModelForCausalLM.from_pretrained(tmp_path / name)
+        for key, weight in mean.named_parameters():
+            expected = torch.stack([one[key] for one in each[-count:]]).double().mean(0)
+            torch.testing.assert_close(weight.double(), expected, atol=1e-7, rtol=1e-6)
+        assert lines[0].startswith("mean of steps ") and lines[0].endswith(f" and {end}")
+        card = (tmp_path / name / "README.md").read_text()
+        assert f"| language | step {end} | mean | change |" in card
+    export_run(directory, workspace, tmp_path / "upto", Changes(steps[1], average=True))
+    assert f"step {steps[1]} | mean" in (tmp_path / "upto" / "README.md").read_text()
+    for changes in (Changes(average=True, last=4), Changes(steps[0], average=True)):
+        with pytest.raises(UserError, match="too few milestones"):
+            export_run(directory, workspace, tmp_path / "none", changes)
+
+
+def test_tied_weights_are_averaged_once(tmp_path: Path) -> None:
+    models = [tiny("llama-tied", 50), tiny("llama-tied", 50)]
+    torch.nn.init.zeros_(models[1].get_input_embeddings().weight)
+    expected = models[0].get_input_embeddings().weight.detach().clone() / 2
+    mean = mean_of(iter(models))
+    torch.testing.assert_close(mean.get_output_embeddings().weight, expected)
+
+
+def test_weights_are_stored_in_the_type_that_is_named(
+    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+) -> None:
+    plan = replace(run_of_recipe(make_recipe("train.budget=2k tokens")), name="small")
+    directory = train(plan, workspace)
+    exact = load_file(directory / "model/model.safetensors")
+    for name, dtype in {"bf16": torch.bfloat16, "fp16": torch.float16}.items():
+        lines: list[str] = []
+        export_run(directory, workspace, tmp_path / name, Changes(dtype=name), say=lines.append)
+        assert lines[1] == f"stored in {name}; training computed in fp32"
+        stored = load_file(tmp_path / name / "model.safetensors")
+        assert stored.keys() == exact.keys()
+        for key, weight in stored.items():
+            assert weight.dtype == dtype and torch.equal(weight, exact[key].to(dtype))
+        assert AutoModelForCausalLM.from_pretrained(tmp_path / name).dtype == dtype
+        assert "rounded from fp32" in (tmp_path / name / "README.md").read_text()
+    export_run(directory, workspace, tmp_path / "same", Changes())
+    assert read_json(tmp_path / "same/config.json")["dtype"] == "float32"
+
+
+def test_the_base_names_the_type_and_what_it_keeps_in_float32(tmp_path: Path) -> None:
+    base, model = tmp_path / "base", tmp_path / "model"
+    for folder, dtype in ((base, "bfloat16"), (model, "float32")):
+        tiny("llama", 50).save_pretrained(folder)
+        write_json(folder / "config.json", read_json(folder / "config.json") | {"dtype": dtype})
+    stored = {name: w.bfloat16() for name, w in load_file(base / "model.safetensors").items()}
+    stored["model.norm.weight"] = stored["model.norm.weight"].float()
+    save_file(stored, base / "model.safetensors")
+    assert store_folder(model, None, str(base)) == ["The weights are rounded from fp32 to bf16."]
+    types = {name: w.dtype for name, w in load_file(model / "model.safetensors").items()}
+    assert types.pop("model.norm.weight") == torch.float32
+    assert set(types.values()) == {torch.bfloat16}
+    assert store_folder(model, None, str(tmp_path / "gone")) == []
+
+
+def test_shards_hold_every_tensor_and_replace_what_was_there(tmp_path: Path) -> None:
+    tiny("llama", 50).save_pretrained(tmp_path)
+    exact = load_file(tmp_path / "model.safetensors")
+    for shard in (20_000, 10**9):
+        with StoredWeights(tmp_path) as stored:
+            each = ((name, stored.tensor(name) * 2) for name in stored.shapes)
+            write_weights(tmp_path, each, shard)
+        exact = {name: weight * 2 for name, weight in exact.items()}
+        files = sorted(tmp_path.glob("*.safetensors"))
+        assert len(files) == (1 if shard == 10**9 else len({file.name for file in files}))
+        assert (len(files) > 1) == (tmp_path / "model.safetensors.index.json").is_file()
+        model = AutoModelForCausalLM.from_pretrained(tmp_path)
+        for name, weight in model.state_dict().items():
+            assert torch.equal(weight, exact[name])
+
+
+def test_what_half_precision_cannot_hold_is_refused(tmp_path: Path) -> None:
+    model = tiny("llama", 50)
+    torch.nn.init.constant_(model.get_input_embeddings().weight, 1e5)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="fp16 cannot hold"):
+        store_folder(tmp_path, "fp16")

@@ -1,0 +1,155 @@
+"""A run as a Hugging Face folder to publish: its end, a checkpoint, or the mean of milestones."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from transformers import PreTrainedModel
+
+from tongues.errors import UserError
+from tongues.export.average import average_milestones, milestones
+from tongues.export.held_out import held_out_losses, held_out_text, loss_rows
+from tongues.export.weights import dtype_name, store_as
+from tongues.frames import text_table
+from tongues.pages import Table, as_markdown
+from tongues.roles import list_languages
+from tongues.runs import Run, read_run
+from tongues.tokens import open_tokens
+from tongues.train.card import add_sections, find_tokens, first_base
+from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
+from tongues.train.export import copy_model, fill_folder, new_folder
+
+__all__ = ["Changes", "export_run", "store_folder"]
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an export makes of a run's model."""
+
+    step: int | None = None  # of a checkpoint or milestone; None: the end, or the newest
+    average: bool = False  # the mean of milestones
+    last: int | None = None  # of the milestones in that mean; None: all
+    dtype: str | None = None  # bf16, fp16 or fp32; None: the base's own
+
+
+def export_run(
+    directory: Path,
+    workspace: Path,
+    folder: Path,
+    changes: Changes,
+    *,
+    laws: str = "",
+    evaluated: str = "",
+    say: Say = lambda line: None,
+) -> None:
+    """Write the model of a run, changed as it is wished.
+
+    workspace: has the tokens that the run read. laws, evaluated: sections for the card, the second
+    for that of the finished model alone.
+    """
+    record = read_run(directory)
+    with new_folder(folder) as aside:
+        notes: list[str] = []
+        ended = record.status == "finished" and changes.step in (None, record.steps)
+        whole = ended and not changes.average
+        if whole:
+            copy_model(directory, workspace, aside)
+            say(f"step {record.steps}")
+        elif changes.average:
+            notes += _average(aside, directory, workspace, changes, say)
+        else:
+            place = _checkpoint(directory, changes.step)
+            model, done = _load(directory, place), step_of(place)
+            fill_folder(aside, model, _tokens(record, workspace), _until(record, done))
+            say(f"step {done}")
+        notes += store_folder(aside, changes.dtype, first_base(record.base_model, workspace), say)
+        about = ["\n\n".join(["## After training", *notes]) + "\n"] if notes else []
+        add_sections(aside, *about, laws, evaluated if whole else "")
+
+
+def store_folder(
+    folder: Path, dtype: str | None, base: str | None = None, say: Say = lambda line: None
+) -> list[str]:
+    """Store the weights in a type, by default in the base's own; what the card says of it."""
+    place = Path(base) if base and (Path(base) / "config.json").is_file() else None
+    before, wanted = dtype_name(folder), dtype or dtype_name(place)
+    if wanted is None or not store_as(folder, wanted, place):
+        return []
+    say(f"stored in {wanted}; training computed in {before}")
+    return [f"The weights are rounded from {before} to {wanted}."]
+
+
+def _average(
+    aside: Path, directory: Path, workspace: Path, changes: Changes, say: Say
+) -> list[str]:
+    """The mean of milestones, and its held-out loss versus that of the last of them."""
+    record = read_run(directory)
+    places = milestones(directory, changes.last, changes.step)
+    tokens, end = _tokens(record, workspace), max(places)
+    steps = list_languages(map(str, places))
+    until = _until(record, end)
+    named = replace(until, run=f"{record.run}, mean of steps {steps} of {record.steps}")
+    fill_folder(aside, average_milestones(list(places.values())), tokens, named)
+    say(f"mean of steps {steps}")
+    prepared = open_tokens(tokens)
+    texts = held_out_text(prepared, record.languages, workspace)
+    with TemporaryDirectory(dir=aside.parent) as scratch:
+        last = places[end]
+        if last.name != "model":
+            fill_folder(Path(scratch), _load(directory, last), tokens, until)
+            last = Path(scratch)
+        before = held_out_losses(last, texts)
+    rows = loss_rows(f"step {end}", before, "mean", held_out_losses(aside, texts))
+    say(f"held-out bits per byte:\n{text_table(rows)}")
+    head = f"The weights are the mean of those after steps {steps}, with equal weights."
+    return [head, "In bits per byte, on text that was held out:", as_markdown([Table.of(rows)])]
+
+
+def _until(record: Run, step: int) -> Run:
+    """The record of a run as if it had ended at a step."""
+    share = step / record.steps
+    return replace(
+        record,
+        run=f"{record.run}, step {step} of {record.steps}",
+        tokens=record.tokens * step // record.steps,
+        flops=record.flops * share,
+        epochs={lang: times * share for lang, times in record.epochs.items()},
+    )
+
+
+def _tokens(record: Run, workspace: Path) -> Path:
+    tokens = find_tokens(record, workspace)
+    if tokens is None:
+        what, hint = (
+            "holds no longer the tokens that the run read",
+            "name its place by `--workspace`",
+        )
+        raise UserError(what, where=str(workspace / "tokens"), hint=hint)
+    return tokens
+
+
+def _checkpoint(directory: Path, step: int | None) -> Path:
+    places = {step_of(place): place for place in list_checkpoints(directory / "checkpoints")}
+    if not places:
+        hint = "a finished run's model is in `model`; milestones are kept by `train.milestones`"
+        if read_run(directory).status != "finished":
+            hint = "it is not finished: train it to its end by `tongues train` of its recipe"
+        raise UserError("has no checkpoints", where=str(directory), hint=hint)
+    chosen = max(places) if step is None else step
+    if chosen not in places:
+        hint = f"there are {', '.join(map(str, places))}"
+        raise UserError(f"has no checkpoint of step {step}", where=str(directory), hint=hint)
+    return places[chosen]
+
+
+def _load(directory: Path, place: Path) -> PreTrainedModel:
+    try:
+        return load_weights(place)
+    except UserError as error:
+        steps = (step_of(other) for other in list_checkpoints(directory / "checkpoints"))
+        others = ", ".join(str(step) for step in steps if step != step_of(place)) or "no others"
+        hint = f"there are {others}; name one by `--step`"
+        raise UserError(error.what, where=error.where, hint=hint) from None
