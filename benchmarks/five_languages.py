@@ -253,8 +253,8 @@ def check(planted: Planted, workspace: Path, tell: Callable[[str, bool], None]) 
     about = read_json(workspace / "corpus/five/corpus.json")["languages"]
     for lang in LANGUAGES:
         faults: Counter[str] = Counter()
-        for piece in about[lang]["pieces"]:
-            faults.update(piece["faults"])
+        for source in about[lang]["sources"]:
+            faults.update(source["faults"])
         listed = ", ".join(f"{reason} {n}" for reason, n in sorted(faults.items())) or "none"
         read, kept = about[lang]["read"]["documents"], about[lang]["kept"]["documents"]
         line = f"{lang}: {read} documents read, {kept} kept; faults: {listed}"

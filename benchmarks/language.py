@@ -17,7 +17,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from tongues.text.signals.language import Found, load_identifier, same_language, segments
+from tongues.text.signals.language import Identification, load_identifier, same_language, segments
 
 TEXT = Path(__file__).parents[1] / "../shared/data/text"
 TURNS = 5
@@ -80,7 +80,7 @@ def mixed() -> None:
             print(f"{name:16} {lines} at a time: {found.sum() / sizes.sum():6.1%}")
 
 
-def _english(found: list[Found], texts: list[str]) -> np.ndarray:
+def _english(found: list[Identification], texts: list[str]) -> np.ndarray:
     """Bytes of each text identified as English."""
     sizes = [len(text.encode()) for text in texts]
     return np.array([f.shares.get("en", 0.0) * n for f, n in zip(found, sizes, strict=True)])

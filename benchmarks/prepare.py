@@ -21,7 +21,7 @@ from typing import Any
 from tongues.launch import run_ranks
 from tongues.ranks import Rank
 from tongues.recipe import Recipe
-from tongues.text import find_pieces
+from tongues.text import find_sources
 from tongues.tokens.prepare import STAGES, run_stage
 
 TURNS = 3
@@ -75,8 +75,8 @@ def alone(stage: str, settings: Recipe, workspace: Path) -> None:
 
     os.sched_setaffinity(0, {0})
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    pieces = find_pieces(settings.text)
-    run_stage(Rank(0, 1), lambda line: None, stage, settings, workspace, pieces)
+    sources = find_sources(settings.text)
+    run_stage(Rank(0, 1), lambda line: None, stage, settings, workspace, sources)
 
 
 def bounded(rank: Rank, tell: Callable[[str], None], *arguments: Any) -> None:
@@ -111,7 +111,7 @@ def tell_memory(gigabytes: float) -> None:
     print(f"{gigabytes:g} GB generated")
     with tempfile.TemporaryDirectory() as workspace:
         most, start = 0, time.perf_counter()
-        pieces = find_pieces(settings.text)
+        sources = find_sources(settings.text)
         for stage, shared in STAGES.items():
             told: list[str] = []
             begun = time.perf_counter()
@@ -120,13 +120,13 @@ def tell_memory(gigabytes: float) -> None:
             if shared:
                 run_ranks(
                     bounded,
-                    (stage, settings, Path(workspace), pieces),
+                    (stage, settings, Path(workspace), sources),
                     RANKS,
                     told.append,
                 )
             else:
                 with context.Pool(1) as pool:
-                    told.append(pool.apply(single, (stage, settings, Path(workspace), pieces)))
+                    told.append(pool.apply(single, (stage, settings, Path(workspace), sources)))
             most = max([most, *map(int, told)])
             print(f"  {stage:7} {time.perf_counter() - begun:6.1f} s")
         took = time.perf_counter() - start

@@ -27,7 +27,7 @@ configs:
   data_files: [{split: train, path: yor_Latn/*.jsonl}]
 ---
 """
-ROWS = 22_000  # more than a part of a piece holds
+ROWS = 22_000  # more than a part of a source holds
 SHARDS = 4
 
 
@@ -122,10 +122,10 @@ def test_check_takes_text_whose_size_is_not_known(
 
 def test_prepare_reads_every_row_and_counts_what_is_none(whole: Path) -> None:
     about = read_json(whole / "corpus/web/corpus.json")["languages"]["sw"]
-    (piece,) = about["pieces"]
+    (source,) = about["sources"]
     assert about["read"]["documents"] == ROWS - 2
-    assert piece["faults"] == {"empty": 1, "no text": 1}
-    assert not piece["capped"]
+    assert source["faults"] == {"empty": 1, "no text": 1}
+    assert not source["capped"]
     assert len(list(documents(whole))) == about["kept"]["documents"]
 
 
@@ -140,8 +140,8 @@ def test_a_second_call_has_nothing_to_do(whole: Path, dataset: Path, home: Path)
 def test_so_many_documents_are_the_first_ones(dataset: Path, home: Path, tmp_path: Path) -> None:
     about = prepared(home, dataset, tmp_path, "500 documents")
     assert about["read"]["documents"] == about["kept"]["documents"] == 500
-    assert about["pieces"][0]["capped"]
-    assert about["pieces"][0]["faults"] == {"empty": 1, "no text": 1}
+    assert about["sources"][0]["capped"]
+    assert about["sources"][0]["faults"] == {"empty": 1, "no text": 1}
     assert len(list(documents(tmp_path))) == 500
 
 
@@ -151,7 +151,7 @@ def test_so_many_bytes_end_with_the_document_that_reaches_them(
     about = prepared(home, dataset, tmp_path, "30 kB")
     assert 30_000 <= about["kept"]["bytes"] <= 30_100
     assert about["read"] == about["kept"]
-    assert about["pieces"][0]["capped"]
+    assert about["sources"][0]["capped"]
 
 
 @pytest.mark.parametrize("most", [5000, 200])  # the latter is less than what is held out
@@ -162,7 +162,7 @@ def test_so_many_tokens_bound_what_is_read(
     counts = open_tokens(tmp_path / "tokens/web").counts["sw"]
     assert most - 100 <= counts["train"]["tokens"] <= most
     assert counts["valid"]["tokens"] >= 2000
-    assert about["pieces"][0]["capped"]
+    assert about["sources"][0]["capped"]
     assert about["read"]["documents"] < ROWS / 2
 
 
@@ -187,15 +187,15 @@ def test_killed_behind_its_first_part_it_goes_on_there(
     )
 
     def mark() -> dict[str, Any]:
-        (place,) = list(tmp_path.glob("corpus/web/sw/*/piece.json")) or [None]
-        return read_json(place) if place else {"parts": [], "whole": False}
+        (place,) = list(tmp_path.glob("corpus/web/sw/*/source.json")) or [None]
+        return read_json(place) if place else {"parts": [], "complete": False}
 
     while process.poll() is None and not mark()["parts"]:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert mark()["parts"] == [20_000]
-    assert not mark()["whole"]
+    assert not mark()["complete"]
     (first,) = tmp_path.glob("corpus/web/sw/*/*.parquet")
     written = first.stat().st_mtime_ns
     done = tongues(home, "prepare", path, "--workspace", tmp_path)

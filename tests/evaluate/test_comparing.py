@@ -204,7 +204,7 @@ def test_it_is_said_what_there_are_too_few_of() -> None:
     found = {"fr": answers(right), "zh": answers(right[:, :5])}
     mean = task_scores({"model": found}, [], "sum", 0).mean["model"]
     assert mean.reason == (
-        "10 items that are no translations of each other are needed, there are 7"
+        "10 items that are not translations of each other are needed, there are 7"
     )
     apart = {lang: answers(right, [f"{lang}{n}" for n in range(7)]) for lang in ("fr", "zh")}
     mean = task_scores({"model": apart}, [], "sum", 0).mean["model"]

@@ -214,7 +214,9 @@ def test_a_token_that_begins_with_a_word_ends_a_text(house: Path) -> None:
 def test_a_request_that_is_too_long_is_named_or_cut_if_so_wanted(house: Path) -> None:
     place, long = str(house / "models/e1"), " ".join(WORDS) * 7
     model = adapter.as_lm_eval(place, house)
-    with pytest.raises(UserError, match=r"toy, document 7: \d+ tokens; .* sees 96\n.*`long=cut`"):
+    with pytest.raises(
+        UserError, match=r"toy, document 7: \d+ tokens; the context of .* is 96\n.*`long=cut`"
+    ):
         model.loglikelihood([request(long, " art", doc=7)], disable_tqdm=True)
     with pytest.raises(UserError, match=r"toy, document 0: \d+ tokens, 20 of them to generate"):
         model.generate_until([request(long, {"max_gen_toks": 20})])

@@ -81,7 +81,7 @@ def test_a_policy_is_resolved_by_what_the_model_sees() -> None:
     assert resolved(Policy(), None) == Policy()
     assert list(windows(Policy(), 5)) == [Window(0, 1, 5)]
     for policy, what in [
-        (Policy(129), "longer than the model sees "),
+        (Policy(129), "longer than the context of the model "),
         (Policy(64, 65), "stride of 65"),
         (Policy(64, 0), "stride of 0"),
     ]:

@@ -133,7 +133,7 @@ def test_a_row_that_is_too_long_is_named_and_never_cut(house: Path) -> None:
     long = Row(np.ones(98, dtype=int), 1, None, 0)
     assert (too_long(subject, row), too_long(subject, long)) == (False, True)
     assert len(score_rows(subject, [row])[0].nats) == 96
-    with pytest.raises(UserError, match=r"97 tokens.*sees 96"):
+    with pytest.raises(UserError, match=r"97 tokens.*context of .* is 96"):
         score_rows(subject, [row, long])
 
 

@@ -155,7 +155,7 @@ def test_a_language_of_which_nothing_was_read_is_told(corpus: Path):
     about = summary["languages"]["he"]
     signals = {name: {"edges": [], "kept": [], "dropped": []} for name in about["signals"]}
     about.update({"read": nothing, "kept": nothing, "dropped": {}, "labels": {}, "scripts": {}})
-    about.update({"found": {}, "foreign": None, "signals": signals, "samples": {}})
+    about.update({"identified": {}, "foreign": None, "signals": signals, "samples": {}})
     del summary["languages"]["qaa"]
     assert about_languages(summary, {})["he"] == "no document was read."
     assert corpus_figures(summary) == []
@@ -168,7 +168,7 @@ def test_what_is_no_whole_account_is_refused(tmp_path: Path):
     with pytest.raises(UserError, match="cannot be read"):
         read_summary(tmp_path)
     (tmp_path / "corpus.json").write_text('{"languages": {}}')
-    with pytest.raises(UserError, match="no whole summary"):
+    with pytest.raises(UserError, match="not a complete summary"):
         read_summary(tmp_path)
 
 

@@ -39,7 +39,7 @@ def fault(answer: httpx.Response) -> dict[str, Any]:
         ({"prompt": [5000]}, "prompt", "invalid_value", "token ids up to 297"),
         ({"prompt": ["a"] * 17}, "prompt", "array_above_max_length", "allows 16"),
         ({"prompt": [[1.0]] * 100_000}, "prompt", "array_above_max_length", "100000 prompts"),
-        ({"prompt": [1] * 95}, "prompt", "context_length_exceeded", "sees 96"),
+        ({"prompt": [1] * 95}, "prompt", "context_length_exceeded", "is 96"),
         ({"prompt": [1] * 96, "max_tokens": None}, "prompt", "context_length_exceeded", "no room"),
         ({"prompt": "ab " * 200}, "prompt", "context_length_exceeded", "context of 96 tokens"),
         ({"n": 9}, "n", "integer_above_max_value", "allows 8 at most"),
@@ -87,7 +87,7 @@ def test_a_mistake_is_told_by_its_field(
         ({"response_format": {"type": "json_object"}}, "response_format.type", "cannot be"),
         ({"top_logprobs": 2}, "top_logprobs", "`logprobs` to be true"),
         ({"max_tokens": 2, "max_completion_tokens": 3}, "max_tokens", "older name"),
-        ({"max_tokens": 64}, "messages", "sees 64"),
+        ({"max_tokens": 64}, "messages", "is 64"),
         ({"model": "small/small"}, "messages", "no chat template"),
     ],
 )

@@ -88,7 +88,7 @@ def test_there_is_no_ratio_to_chance_itself(level: float, of_right: int):
     at_chance = np.array([[1.0] * of_right + [0.0] * (30 - of_right)])
     found = relative_score(np.ones((1, 30)), at_chance, chance=level)
     assert math.isnan(found.value) and found.low is None
-    assert found.reason == "the baseline cannot be told from chance"
+    assert found.reason == "the baseline is not significantly above chance"
 
 
 @pytest.mark.parametrize("of_draw", [0.0, 0.2])

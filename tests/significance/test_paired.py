@@ -101,7 +101,7 @@ def test_a_mean_over_languages_weighs_each_alike_and_knows_translations():
     assert (twice.low, twice.high, twice.p) == pytest.approx((once.low, once.high, once.p))
 
 
-def test_that_languages_differ_is_no_luck():
+def test_differences_between_languages_are_not_noise():
     own, other, units = losses(60)
     halves_of = [(own[:30], other[:30], units[:30]), (own[30:], other[30:], units[30:])]
     ends = [(of.low, of.high) for of in (paired_loss(*half) for half in halves_of)]

@@ -169,7 +169,7 @@ def test_run_directories_are_tables_of_their_evaluations(tmp_path: Path) -> None
         ("runs.csv", "", "holds no rows"),
         ("runs.csv", "N,D\n", "holds no rows"),
         ("runs.csv", "N,D,loss\n1,2,3\n1,2\n", "runs.csv:3: the row has 2 cells and the header 3"),
-        ("runs.csv", "1,2,3\n4,5,6\n", "runs.csv:1: the first line holds numbers"),
+        ("runs.csv", "1,2,3\n4,5,6\n", "runs.csv:1: the first line has numbers"),
         ("runs.csv", "N,D,N\n1,2,3\n", "2 columns are called `N`"),
         ("runs.csv", 'N,D\n1,2\n3,"4\n', "runs.csv:3: is not CSV"),
         ("runs.csv", b"N,loss\n1,2\n\xe9,3\n", "runs.csv:3: is not UTF-8"),
@@ -177,7 +177,7 @@ def test_run_directories_are_tables_of_their_evaluations(tmp_path: Path) -> None
         ("runs.jsonl", "[1, 2]\n", "runs.jsonl:1: is not a JSON object"),
         ("runs.jsonl", '{"run": "\\ud800"}\n', "runs.jsonl:1: holds half a character"),
         ("runs.parquet", "PAR1 nothing PAR1", "is not Parquet"),
-        ("runs.xlsx", "", "is no kind of table"),
+        ("runs.xlsx", "", "is not a table"),
     ],
 )
 def test_files_that_are_no_tables(
@@ -215,7 +215,7 @@ def test_places_that_hold_no_table(tmp_path: Path) -> None:
         read_table([tmp_path / "rums.csv"])
     with pytest.raises(UserError, match="name the files themselves"):
         read_table([tmp_path])
-    with pytest.raises(UserError, match="no table is given"):
+    with pytest.raises(UserError, match="no table is named"):
         read_table([])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tongues import recipe
 from tongues.recipe import Recipe
-from tongues.text import find_pieces
+from tongues.text import find_sources
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
 
@@ -71,9 +71,9 @@ def recipe_of(text: recipe.Text, **tokens: Any) -> Recipe:
 
 def read(settings: recipe.Text, folder: Path) -> Corpus:
     """The corpus of a text, read in one go."""
-    pieces = find_pieces(settings)
-    gather(pieces, quiet, settings, folder)
-    return open_corpus(folder, pieces)
+    sources = find_sources(settings)
+    gather(sources, quiet, settings, folder)
+    return open_corpus(folder, sources)
 
 
 def contents(folder: Path) -> dict[str, str]:

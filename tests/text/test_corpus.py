@@ -1,4 +1,4 @@
-"""A corpus of several languages, pieces and parts, column by column."""
+"""A corpus of several languages, sources and parts, column by column."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 from tests.text.corpora import read, text, text_of, write_rows
 from tongues.errors import UserError
 from tongues.files import read_json, write_json
-from tongues.text import find_pieces, gather, hash64
+from tongues.text import find_sources, gather, hash64
 from tongues.text.corpus import Corpus, open_corpus, read_columns
 from tongues.text.signals.near import near_signals
 from tongues.text.signals.units import units
@@ -17,7 +17,7 @@ TEXTS = {
     "de": [[text(i, 30) for i in range(11)], [text(i, 30) for i in range(20, 24)]],
     "ru": [[text(i, 30, "абвгдежзиклмнопрст") for i in range(40, 47)]],
 }
-ALL = [each for pieces in TEXTS.values() for piece in pieces for each in piece]
+ALL = [each for sources in TEXTS.values() for source in sources for each in source]
 
 
 @pytest.fixture
@@ -25,10 +25,10 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
     monkeypatch.setattr(gather, "_PART_DOCUMENTS", 4)
     files = {
         lang: [
-            str(write_rows(tmp_path / f"{lang}{number}.jsonl", piece))
-            for number, piece in enumerate(pieces)
+            str(write_rows(tmp_path / f"{lang}{number}.jsonl", source))
+            for number, source in enumerate(sources)
         ]
-        for lang, pieces in TEXTS.items()
+        for lang, sources in TEXTS.items()
     }
     return read(text_of(files), tmp_path / "corpus")
 
@@ -55,7 +55,7 @@ def test_words_and_shares_are_those_of_the_documents(corpus: Corpus) -> None:
     assert [names[code] for code in codes] == ["Latn"] * 15 + ["Cyrl"] * 7
     rows = [row for part in corpus.parts for row in read_columns(part.path, ["labels"]).to_pylist()]
     told: dict[int, list[str]] = {}
-    for part, document, labels, shares in corpus.found():
+    for part, document, labels, shares in corpus.identified():
         for number, label, share in zip(document, labels, shares, strict=True):
             told.setdefault(part.first + int(number), []).append(str(label))
             assert 0 < share <= 1
@@ -73,10 +73,10 @@ def test_signatures_and_bands_are_those_of_the_documents(corpus: Corpus) -> None
 def test_a_corpus_that_is_not_read_to_its_end_is_refused(tmp_path: Path) -> None:
     settings = text_of({"de": str(write_rows(tmp_path / "a.jsonl", ALL[:3]))})
     read(settings, tmp_path / "corpus")
-    (mark,) = (tmp_path / "corpus").rglob("piece.json")
-    write_json(mark, read_json(mark) | {"whole": False})
+    (mark,) = (tmp_path / "corpus").rglob("source.json")
+    write_json(mark, read_json(mark) | {"complete": False})
     with pytest.raises(UserError, match="not been read to its end"):
-        open_corpus(tmp_path / "corpus", find_pieces(settings))
+        open_corpus(tmp_path / "corpus", find_sources(settings))
 
 
 def test_a_corpus_without_documents_has_all_columns(tmp_path: Path) -> None:
@@ -85,5 +85,5 @@ def test_a_corpus_without_documents_has_all_columns(tmp_path: Path) -> None:
     assert corpus.count == 0
     assert corpus.languages == ("de",)
     assert corpus.numbers("bytes").tolist() == corpus.numbers("band_03").tolist() == []
-    assert corpus.words("label")[1] == list(corpus.found()) == []
+    assert corpus.words("label")[1] == list(corpus.identified()) == []
     assert corpus.signatures(np.empty(0, int)).shape == (0, 120)

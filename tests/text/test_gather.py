@@ -14,7 +14,7 @@ import pytest
 from tests.text.corpora import USUAL, contents, quiet, read, text, text_of, write_rows
 from tongues import recipe
 from tongues.files import read_json, read_lines
-from tongues.text import Piece, find_pieces, gather, open_piece
+from tongues.text import TextSource, find_sources, gather, read_source
 from tongues.text.reading import Item, State
 
 
@@ -23,15 +23,15 @@ class Stop(BaseException):
 
 
 def marks(corpus: Path) -> list[dict[str, Any]]:
-    return [read_json(path) for path in sorted(corpus.rglob("piece.json"))]
+    return [read_json(path) for path in sorted(corpus.rglob("source.json"))]
 
 
 def stopping(after: int) -> Any:
-    """`open_piece` that stops everything behind so many items."""
+    """`read_source` that stops everything behind so many items."""
     left = iter(range(after))
 
-    def opened(piece: Piece, start: State | None = None) -> Iterator[Item]:
-        for item in open_piece(piece, start):
+    def opened(source: TextSource, start: State | None = None) -> Iterator[Item]:
+        for item in read_source(source, start):
             if next(left, None) is None:
                 raise Stop
             yield item
@@ -63,7 +63,7 @@ def test_stopped_anywhere_it_ends_with_the_same_bytes(
     alone = contents(tmp_path / "alone")
     with monkeypatch.context() as patch:
         for after in (1, 3, 6, 8, 9, 11, 15, 16, 17, 18, 20, 25, 31):
-            patch.setattr(gather, "open_piece", stopping(after))
+            patch.setattr(gather, "read_source", stopping(after))
             try:
                 read(settings, tmp_path / f"stopped{after % 2}")
             except Stop:
@@ -132,7 +132,7 @@ def test_faults_of_every_format_are_counted_and_shown(
     (tmp_path / "f.parquet").write_bytes(b"PAR1 and no more")
     (tmp_path / "g.jsonl").write_bytes(lines[0].encode() + b"\n" + lines[1].encode()[:20])
     corpus = read(text_of({"de": str(tmp_path)}), tmp_path / "corpus")
-    by_name = {Path(mark["source"]).name: mark for mark in corpus.pieces}
+    by_name = {Path(mark["title"]).name: mark for mark in corpus.sources}
     assert {name: mark["documents"] for name, mark in by_name.items()} == {
         "a.jsonl": 2, "b.jsonl.gz": by_name["b.jsonl.gz"]["documents"], "c.txt and 1 more": 0,
         "e.parquet": 2, "f.parquet": 0, "g.jsonl": 1,
@@ -146,11 +146,11 @@ def test_faults_of_every_format_are_counted_and_shown(
     assert sum(by_name["e.parquet"]["faults"].values()) == 2
     assert sum(by_name["f.parquet"]["faults"].values()) == 1
     assert by_name["g.jsonl"]["faults"] == {"cut off": 1}
-    for mark in corpus.pieces:
+    for mark in corpus.sources:
         rows = read_lines(corpus.path / "de" / mark["name"] / "faults.jsonl")
         assert len(rows) == sum(mark["faults"].values())
         assert all(
-            mark["source"].startswith(row["source"]) or row["source"].endswith("d.txt")
+            mark["title"].startswith(row["source"]) or row["source"].endswith("d.txt")
             for row in rows
         )
     shown = read_lines(corpus.path / "de" / by_name["a.jsonl"]["name"] / "faults.jsonl")
@@ -162,7 +162,7 @@ def test_more_faults_than_are_written_down_are_counted(
 ) -> None:
     monkeypatch.setattr(gather, "_FAULTS", 3)
     write_rows(tmp_path / "a.jsonl", [{"no": 1}] * 10 + [text(1)])
-    (mark,) = read(text_of({"de": f"{tmp_path}/a.jsonl"}), tmp_path / "corpus").pieces
+    (mark,) = read(text_of({"de": f"{tmp_path}/a.jsonl"}), tmp_path / "corpus").sources
     assert mark["faults"] == {"no text": 10}
     assert len(read_lines(tmp_path / "corpus/de" / mark["name"] / "faults.jsonl")) == 3
 
@@ -189,12 +189,12 @@ def test_what_was_read_is_read_again_only_when_it_changed(tmp_path: Path) -> Non
     assert all(stamps()[path] != before[path] for path in before)
 
 
-def test_files_of_one_name_are_pieces_of_their_own(tmp_path: Path) -> None:
+def test_files_of_one_name_are_sources_of_their_own(tmp_path: Path) -> None:
     for number in range(3):
         write_rows(tmp_path / str(number) / "text.jsonl", [text(number)])
     write_rows(tmp_path / "long" / ("ä" * 124 + ".jsonl"), [text(9)])
     settings = text_of({"de": [str(tmp_path)]})
-    assert len({piece.name for piece in find_pieces(settings)}) == 4
+    assert len({source.name for source in find_sources(settings)}) == 4
     assert read(settings, tmp_path / "corpus").count == 4
 
 
@@ -203,7 +203,7 @@ def test_reading_stops_at_the_most_that_is_wanted(tmp_path: Path) -> None:
     for most, documents in (("7 documents", 7), ("1 kB", 8), ("100 tokens", 50)):
         files = {"paths": [f"{tmp_path}/a.jsonl"], "limit": most}
         corpus = read(text_of({"de": files}), tmp_path / most.replace(" ", ""))
-        (mark,) = corpus.pieces
+        (mark,) = corpus.sources
         assert mark["documents"] == corpus.count == documents
         assert mark["capped"] == (documents < 50)
 
@@ -213,10 +213,10 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     write_rows(tmp_path / "a.jsonl", [text(1)])
     settings = text_of({"de": f"{tmp_path}/a.jsonl"})
     told: list[str] = []
-    gather.gather(find_pieces(settings), told.append, settings, tmp_path / "corpus")
+    gather.gather(find_sources(settings), told.append, settings, tmp_path / "corpus")
     assert len(told) == 1
     assert "a.jsonl: " in told[0]
-    gather.gather(find_pieces(settings), quiet, settings, tmp_path / "corpus")
+    gather.gather(find_sources(settings), quiet, settings, tmp_path / "corpus")
 
 
 def test_memory_does_not_grow_with_the_text(
@@ -228,7 +228,7 @@ def test_memory_does_not_grow_with_the_text(
         write_rows(tmp_path / f"{size}.jsonl", [text(i, 80) for i in range(size)])
         settings = text_of({"de": f"{tmp_path}/{size}.jsonl"})
         tracemalloc.start()
-        gather.gather(find_pieces(settings), quiet, settings, tmp_path / f"corpus{size}")
+        gather.gather(find_sources(settings), quiet, settings, tmp_path / f"corpus{size}")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0]  # of six times the text

@@ -89,7 +89,7 @@ def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["gone", "cut", "flipped"])
 def test_a_damaged_part_is_named_with_the_cure(tmp_path: Path, how: str) -> None:
-    path = part_path(tmp_path / "piece", 0)
+    path = part_path(tmp_path / "source", 0)
     write_part(
         path, table_of(DOCUMENTS, load_identifier(None), load_benchmarks([]), SIGNALS.built_in)
     )

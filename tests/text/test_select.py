@@ -21,7 +21,7 @@ from tests.text.corpora import (
     write_rows,
 )
 from tongues import recipe
-from tongues.text import find_pieces
+from tongues.text import find_sources
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.select import select
 
@@ -38,7 +38,7 @@ SWAHILI = "Mto ulikuwa mpana na wa polepole, na mzee aliyeishi kando yake alijua
 
 def selected(settings: recipe.Text, folder: Path) -> tuple[Corpus, Selection]:
     corpus = read(settings, folder / "corpus")
-    return corpus, select(settings, corpus, find_pieces(settings))
+    return corpus, select(settings, corpus, find_sources(settings))
 
 
 def why(selection: Selection) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from tests.text.corpora import changed, contents, quiet, read, text, text_of, write_rows
 from tongues import recipe
 from tongues.files import read_json
-from tongues.text import find_pieces
+from tongues.text import find_sources
 from tongues.text import select as selected
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.select import read_selection, write_selection
@@ -18,7 +18,7 @@ from tongues.text.select import read_selection, write_selection
 def select_again(settings: recipe.Text, folder: Path) -> tuple[Corpus, Selection, list[str]]:
     corpus = read(settings, folder)
     told: list[str] = []
-    write_selection(settings, corpus, find_pieces(settings), told.append)
+    write_selection(settings, corpus, find_sources(settings), told.append)
     return corpus, read_selection(corpus), told
 
 
@@ -60,7 +60,7 @@ def test_a_threshold_changes_without_reading_and_as_if_from_scratch(
 def test_what_was_decided_is_read_as_it_was(tmp_path: Path, file: str) -> None:
     settings = text_of({"de": file}, {"characters": "p10", "near": 0.7})
     corpus, selection, _ = select_again(settings, tmp_path / "corpus")
-    direct = selected.select(settings, corpus, find_pieces(settings))
+    direct = selected.select(settings, corpus, find_sources(settings))
     for name in ("reason", "cluster", "component"):
         ours, theirs = getattr(selection, name), getattr(direct, name)
         assert ours.dtype == theirs.dtype
@@ -81,7 +81,7 @@ def test_a_kill_leaves_no_selection_of_other_settings(
     with monkeypatch.context() as patch:
         patch.setattr(selected, when, killed)
         with pytest.raises(KeyboardInterrupt):
-            write_selection(other, corpus, find_pieces(other), quiet)
+            write_selection(other, corpus, find_sources(other), quiet)
     _, after, _ = select_again(first, tmp_path / "corpus")
     assert np.array_equal(before.reason, after.reason)
 

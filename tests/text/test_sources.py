@@ -10,9 +10,9 @@ from tongues.recipe import Text
 from tongues.text import (
     Document,
     check_text,
-    describe_made,
-    find_pieces,
-    open_piece,
+    describe_synthetic,
+    find_sources,
+    read_source,
     text_bytes,
 )
 
@@ -28,9 +28,9 @@ def files(languages: dict[str, list[str]]) -> Text:
 def documents_of(settings: Text, lang: str) -> list[Document]:
     items = [
         item
-        for piece in find_pieces(settings)
-        if piece.lang == lang
-        for item, _ in open_piece(piece)
+        for source in find_sources(settings)
+        if source.lang == lang
+        for item, _ in read_source(source)
     ]
     return [item for item in items if isinstance(item, Document)]
 
@@ -65,19 +65,19 @@ def test_a_language_from_files(tmp_path: Path) -> None:
     settings = files({"no": [f"{tmp_path}/*.txt"]})
     check_text(settings)
     assert [(d.lang, d.text) for d in documents_of(settings, "no")] == [("no", "hei")]
-    assert text_bytes(find_pieces(settings)) == {"no": 3}
+    assert text_bytes(find_sources(settings)) == {"no": 3}
 
 
-def test_a_piece_goes_on_where_it_was_left() -> None:
-    (piece,) = find_pieces(made({"qaa": {}}))
-    items = list(open_piece(piece))
+def test_a_source_resumes_where_it_was_left() -> None:
+    (source,) = find_sources(made({"qaa": {}}))
+    items = list(read_source(source))
     _, state = items[7]
-    assert list(open_piece(piece, state)) == items[8:]
+    assert list(read_source(source, state)) == items[8:]
 
 
 @pytest.mark.parametrize("tag", ["german", "xx", "d", "de/../x"])
 def test_an_invalid_tag_is_refused(tmp_path: Path, tag: str) -> None:
-    with pytest.raises(UserError, match="no language tag"):
+    with pytest.raises(UserError, match="not a language tag"):
         check_text(files({tag: [str(tmp_path)]}))
 
 
@@ -85,7 +85,7 @@ def test_an_invalid_tag_is_refused(tmp_path: Path, tag: str) -> None:
     ("languages", "says"),
     [
         ({"qab": {"parent": "qaa", "divergence": 0.1}, "qac": {}}, "no parent `qaa`"),
-        ({"de": {}}, "`de` is no tag for a synthetic language"),
+        ({"de": {}}, "`de` is not a tag of a synthetic language"),
         ({"qaa": {"parent": "qab"}, "qab": {"parent": "qaa"}}, "descend from themselves"),
     ],
 )
@@ -108,7 +108,7 @@ def test_relatedness_is_told_in_numbers() -> None:
     }
     settings = made({"qaa": {}, **children}).synthetic
     assert settings
-    same, near, far = describe_made(settings)
+    same, near, far = describe_synthetic(settings)
     assert shares(same) == 100
     assert "`qac` drifted from `qaa` by 0.2" in near
     assert shares(near) > shares(far) > 0
@@ -124,14 +124,14 @@ def test_small_text_files_are_read_in_runs(tmp_path: Path, monkeypatch: pytest.M
     for number in range(7):
         (tmp_path / f"{number}.txt").write_text(f"hei {number}")
     (tmp_path / "lines.jsonl").write_text('{"text": "hei"}')
-    pieces = find_pieces(files({"no": [str(tmp_path)]}))
-    assert [len(piece.paths) for piece in pieces] == [3, 3, 1, 1]
-    assert len({piece.name for piece in pieces}) == 4
-    items = list(open_piece(pieces[0]))
+    sources = find_sources(files({"no": [str(tmp_path)]}))
+    assert [len(source.paths) for source in sources] == [3, 3, 1, 1]
+    assert len({source.name for source in sources}) == 4
+    items = list(read_source(sources[0]))
     assert [item.text for item, _ in items if isinstance(item, Document)] == [
         "hei 0",
         "hei 1",
         "hei 2",
     ]
     for number, (_, state) in enumerate(items):
-        assert list(open_piece(pieces[0], state)) == items[number + 1 :]
+        assert list(read_source(sources[0], state)) == items[number + 1 :]

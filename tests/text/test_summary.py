@@ -10,7 +10,7 @@ import pytest
 from tests.text.corpora import changed, quiet, read, text, text_of, write_rows
 from tongues import recipe
 from tongues.files import read_json
-from tongues.text import find_pieces
+from tongues.text import find_sources
 from tongues.text.select import read_selection, write_selection
 
 ENGLISH = "The river was wide and slow, and the old man who lived on its bank knew every boat. "
@@ -19,7 +19,7 @@ SWAHILI = "Mto ulikuwa mpana na wa polepole, na mzee aliyeishi kando yake alijua
 
 def summary_of(settings: recipe.Text, folder: Path) -> dict[str, Any]:
     corpus = read(settings, folder)
-    write_selection(settings, corpus, find_pieces(settings), quiet)
+    write_selection(settings, corpus, find_sources(settings), quiet)
     return read_json(folder / "corpus.json")
 
 
@@ -79,7 +79,7 @@ def test_foreign_documents_go_and_foreign_text_inside_is_measured(
     assert about["labels"]["en"] == 4
     inside = 4 * len(ENGLISH) / about["kept"]["bytes"]
     assert about["foreign"] == pytest.approx(inside, abs=0.01)
-    assert about["foreign"] == pytest.approx(1 - about["found"]["sw"], abs=0.02)
+    assert about["foreign"] == pytest.approx(1 - about["identified"]["sw"], abs=0.02)
 
 
 def test_faults_and_places_that_hold_nothing_are_cautioned(
@@ -90,8 +90,8 @@ def test_faults_and_places_that_hold_nothing_are_cautioned(
     files["de"].append(f"{tmp_path}/none.jsonl")
     summary = summary_of(text_of(files), tmp_path / "corpus")
     told = codes(summary)
-    assert (told.count("unreadable_places"), told.count("nothing_in_it")) == (2, 1)
-    swahili, (german, nothing) = (summary["languages"][lang]["pieces"] for lang in ("sw", "de"))
+    assert (told.count("unreadable_places"), told.count("empty_source")) == (2, 1)
+    swahili, (german, nothing) = (summary["languages"][lang]["sources"] for lang in ("sw", "de"))
     assert swahili[0]["faults"] == {"no text": 1, "empty": 1}
     assert [row["reason"] for row in swahili[0]["fault_samples"]] == ["no text", "empty"]
     assert swahili[0]["documents"] == 19

@@ -11,7 +11,7 @@ import pytest
 from tests.text.corpora import OFF
 from tongues.errors import UserError
 from tongues.recipe import Recipe
-from tongues.text import Document, find_pieces, open_piece
+from tongues.text import Document, find_sources, read_source
 from tongues.tokens import END_ID, Tokens, load_tokenizer, open_tokens, prepare_tokens
 
 MADE = {
@@ -74,9 +74,9 @@ def check_split(tokens: Tokens, settings: Recipe) -> None:
     for lang in tokens.languages:
         items = [
             item
-            for piece in find_pieces(settings.text)
-            if piece.lang == lang
-            for item, _ in open_piece(piece)
+            for source in find_sources(settings.text)
+            if source.lang == lang
+            for item, _ in read_source(source)
         ]
         documents = [item for item in items if isinstance(item, Document)]
         group_of = {document.text: document.group for document in documents}

@@ -218,7 +218,7 @@ def test_on_slurm_whatever_is_killed(
     marks = tmp_path / "corpus/small"
 
     first = Command(recipe_file, tmp_path, *options, "2")
-    first.wait_for(lambda: list(marks.glob("*/*/piece.json")) and jobs("running"))
+    first.wait_for(lambda: list(marks.glob("*/*/source.json")) and jobs("running"))
     kill = ["scancel", "--batch", "--signal=KILL", jobs("running")[0]]
     subprocess.run(kill, check=True)
     code, said = first.end()

@@ -75,7 +75,7 @@ def test_text_without_documents_is_refused_in_words(tmp_path: Path) -> None:
     assert error.value.where == "text of de"
     about = read_json(tmp_path / "corpus/a/corpus.json")
     assert [caution["code"] for caution in about["cautions"]] == [
-        "unreadable_places", "nothing_in_it"
+        "unreadable_places", "empty_source"
     ]  # fmt: skip
 
 

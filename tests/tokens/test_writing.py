@@ -12,7 +12,7 @@ from tests.text.corpora import quiet, read, recipe_of, text, text_of, write_rows
 from tests.tokens.bases import gpt, unigram
 from tongues.errors import UserError
 from tongues.recipe import Recipe
-from tongues.text import Piece, find_pieces, gather
+from tongues.text import TextSource, find_sources, gather
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.select import select
 from tongues.tokens.fitting import make_tokenizer
@@ -32,7 +32,7 @@ from tongues.tokens.writing import (
 class Prepared:
     recipe: Recipe
     corpus: Corpus
-    pieces: list[Piece]
+    sources: list[TextSource]
     selection: Selection
     place: Path
     texts: dict[str, list[str]]
@@ -47,11 +47,11 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
     }
     files = {lang: str(write_rows(tmp_path / f"{lang}.jsonl", texts[lang])) for lang in texts}
     settings = recipe_of(text_of(files, {"characters": 150}))
-    corpus, pieces = read(settings.text, tmp_path / "corpus"), find_pieces(settings.text)
-    selection = select(settings.text, corpus, pieces)
+    corpus, sources = read(settings.text, tmp_path / "corpus"), find_sources(settings.text)
+    selection = select(settings.text, corpus, sources)
     place = corpus.path / "work/tokens"
     make_tokenizer(settings, corpus, selection, place, quiet)
-    return Prepared(settings, corpus, pieces, selection, place, texts)
+    return Prepared(settings, corpus, sources, selection, place, texts)
 
 
 def encode_all(prepared: Prepared) -> np.ndarray:
@@ -97,7 +97,7 @@ def test_shards_hold_the_documents_in_the_order_of_the_split(
     lengths = encode_all(prepared)
     tokenizer = load_tokenizer(prepared.place)
     dtype = shard_dtype(vocabulary_size(tokenizer))
-    splits = split_documents(prepared.recipe, corpus, prepared.pieces, prepared.selection, lengths)
+    splits = split_documents(prepared.recipe, corpus, prepared.sources, prepared.selection, lengths)
     for lang, documents in splits.items():
         write_language(lang, corpus, lengths, prepared.selection.component, documents, dtype)
         for split, numbers in documents.items():
@@ -127,7 +127,7 @@ def test_the_tokenizer_does_not_depend_on_the_order_of_documents(
     }
     settings = recipe_of(text_of(files, {"characters": 150}), sample="4 kB")
     corpus = read(settings.text, tmp_path / "turned/corpus")
-    selection = select(settings.text, corpus, find_pieces(settings.text))
+    selection = select(settings.text, corpus, find_sources(settings.text))
     turned = make_tokenizer(settings, corpus, selection, tmp_path / "turned/tokens", quiet)
     small = prepared.recipe.tokens.model_copy(update={"sample": 4000})
     recipe = prepared.recipe.model_copy(update={"tokens": small})

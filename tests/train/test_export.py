@@ -53,7 +53,7 @@ def test_what_was_dropped_is_told_with_its_reasons(workspace: Path) -> None:
         "read": {"documents": 4000},
         "kept": {"documents": 3000},
         "dropped": {"copy": {"documents": 900}, "near copy": {"documents": 100}},
-        "pieces": [{"faults": {"empty": 2, "not JSON": 1}}],
+        "sources": [{"faults": {"empty": 2, "not JSON": 1}}],
     }
     folder = workspace / "corpus" / "small"
     folder.mkdir(parents=True)

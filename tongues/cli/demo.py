@@ -28,7 +28,7 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], overwrite: 
     import tongues
     from tongues.files import read_json
     from tongues.pages import Items, as_text
-    from tongues.text import describe_made
+    from tongues.text import describe_synthetic
     from tongues.tokens import load_tokenizer, open_tokens
 
     if not experts:
@@ -53,8 +53,8 @@ def demo(workspace: Path, experts: bool, overrides: tuple[str, ...], overwrite: 
         where = "" if workspace == Path() else f" --workspace {workspace}"
         name = ensemble.relative_to(workspace / "ensembles")
         last = f"to talk to them: tongues serve {name}{where}"
-    made = describe_made(recipe.text.synthetic) if recipe.text.synthetic else []
-    click.echo(f"\n{as_text([Items([*made, *sentences])])}\n\n{last}")
+    families = describe_synthetic(recipe.text.synthetic) if recipe.text.synthetic else []
+    click.echo(f"\n{as_text([Items([*families, *sentences])])}\n\n{last}")
 
 
 def _recipe(package: str, name: str, overrides: tuple[str, ...]) -> "Recipe":

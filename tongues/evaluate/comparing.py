@@ -1,4 +1,4 @@
-"""Losses and answers of several models put together, and which models differ significantly."""
+"""Scores of several models on a text or task, and significant differences between them."""
 
 import math
 from collections import Counter
@@ -37,7 +37,9 @@ from tongues.significance import (
 
 __all__ = ["task_scores", "text_scores"]
 
-_PARALLEL = 0.5  # of all documents or items that are in several languages: translations
+_PARALLEL = (
+    0.5  # share of documents or items in several languages, from which they are translations
+)
 
 Losses: TypeAlias = Mapping[str, Mapping[str, DocumentLosses]]  # by model and language
 Answers: TypeAlias = Mapping[str, Mapping[str, Sequence[Sequence[ItemScore]]]]  # and draw
@@ -53,15 +55,15 @@ def text_scores(
 ) -> TextScores:
     """The scores of all models on one text.
 
-    losses: of every model those of all languages, or of those that it can score. pairs: which model
-    is compared with which other. bases: of models, where the base was evaluated too. unit: of the
-    comparisons. added: of a model with added languages, the one before, by language.
+    losses: of every model, for all languages or those that it can score. pairs: the models to
+    compare. bases: the base of each model whose base was evaluated too. unit: of the comparisons.
+    added: of a model with added languages, the model before, by language.
     """
     count = max(map(len, losses.values()))
-    whole = {model: by for model, by in losses.items() if len(by) == count}
-    aligned = {model: bits_per_segment(by) for model, by in whole.items()}
-    values = {model: [of.bits_per_byte for of in by.values()] for model, by in whole.items()}
-    first = next(iter(whole.values()))
+    complete = {model: by for model, by in losses.items() if len(by) == count}
+    aligned = {model: bits_per_segment(by) for model, by in complete.items()}
+    values = {model: [of.bits_per_byte for of in by.values()] for model, by in complete.items()}
+    first = next(iter(complete.values()))
     leaders: dict[str, list[str]] = {}
     for language in first:
         own = {model: by[language] for model, by in losses.items() if language in by}
@@ -144,7 +146,7 @@ def _compared_losses(
     if len(others) == count:
         nats, sizes = zip(*(_in_unit(of, unit) for of in own), strict=True)
         theirs = [_in_unit(of, unit)[0] for of in other]
-        # Documents that say the same are one observation, not several.
+        # Translations of a document are one observation, not several.
         mean = replace(paired_mean(nats, theirs, sizes, [of.segments for of in own]), unit=unit)
     rates = [[of.bits_per_byte for of in side] for side in (own, other)]
     translated = _translated([of.segments for of in losses[model].values()])
@@ -182,10 +184,9 @@ def _leaders(
     *,
     lower_wins: bool = False,
 ) -> list[str]:
-    """The best model, and those that do not differ from it significantly.
+    """The best model, and those without a significant difference from it.
 
-    Among all pairs of models, since any might have come out as the best by chance, and all
-    languages.
+    Corrected for all languages and all pairs of models, since any model may be best by chance.
     """
     best = (min if lower_wins else max)(scores, key=lambda name: scores[name])
     others = {name: compare(name, best) for name in scores if name != best}
@@ -200,19 +201,19 @@ def _translated(languages: Iterable[Collection[str]]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Right:
+class _Correct:
     ids: tuple[str, ...]
     right: np.ndarray  # [draws, items]
-    choices: np.ndarray  # [items], how many each has
+    choices: np.ndarray  # [items], the number of each
 
-    def among(self, ids: Sequence[str]) -> "_Right":
-        """These items alone, in this order."""
+    def among(self, ids: Sequence[str]) -> "_Correct":
+        """These items, in this order."""
         place = {item: number for number, item in enumerate(self.ids)}
         places = [place[item] for item in ids]
-        return _Right(tuple(ids), self.right[:, places], self.choices[places])
+        return _Correct(tuple(ids), self.right[:, places], self.choices[places])
 
 
-ByLanguage: TypeAlias = Mapping[str, _Right]
+ByLanguage: TypeAlias = Mapping[str, _Correct]
 
 
 def task_scores(
@@ -221,9 +222,9 @@ def task_scores(
     normalisation: Normalisation,
     num_fewshot: int,
 ) -> TaskScores:
-    """The scores of all models on one task; pairs: which model is compared with which other.
+    """The scores of all models on one task; pairs: the models to compare.
 
-    In every language there must be an item that all models answered in every draw.
+    Every language must have an item that all models answered in every draw.
     """
     right = {
         model: {language: _right(draws, normalisation) for language, draws in by.items()}
@@ -256,26 +257,26 @@ def task_scores(
             for model, by in right.items()
         },
         mean={
-            model: measured_accuracy(_independent(by), items=_counted(by))
+            model: measured_accuracy(_independent(by), items=_item_name(by))
             for model, by in right.items()
         },
         chance=_mean_chance(first),
         best=win_rates(values) if len(values) > 1 else {},
         leaders=leaders,
-        translated=_says_the_same(first),
+        translated=_parallel(first),
         compared=_corrected([_compared_answers(right, *pair) for pair in pairs]),
     )
 
 
-def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -> _Right:
+def _right(draws: Sequence[Sequence[ItemScore]], normalisation: Normalisation) -> _Correct:
     each = [{score.id: score for score in scores} for scores in draws]
     ids = tuple(item for item in each[0] if all(item in of for of in each))
     rows = [correct([of[item] for item in ids], normalisation) for of in each]
     choices = np.array([len(each[0][item].sums) for item in ids])
-    return _Right(ids, np.array(rows, dtype=float), choices)
+    return _Correct(ids, np.array(rows, dtype=float), choices)
 
 
-def _in_common(one: _Right, other: _Right) -> tuple[_Right, _Right]:
+def _in_common(one: _Correct, other: _Correct) -> tuple[_Correct, _Correct]:
     there = set(other.ids)
     shared = [item for item in one.ids if item in there]
     return one.among(shared), other.among(shared)
@@ -286,13 +287,13 @@ def _compared_answers(right: Mapping[str, ByLanguage], model: str, other: str) -
     own = {lang: one for lang, (one, _) in both.items()}
     theirs = {lang: two for lang, (_, two) in both.items()}
     means = [[float(of.right.mean()) for of in by.values()] for by in (own, theirs)]
-    pair, items = (_independent(own), _independent(theirs)), _counted(own)
+    pair, items = (_independent(own), _independent(theirs)), _item_name(own)
     return Comparison(
         model=model,
         other=other,
         languages={lang: paired_accuracy(of.right, theirs[lang].right) for lang, of in own.items()},
         mean=paired_accuracy(*pair, items=items),
-        signs=replace(signs(*means), translated=_says_the_same(own)),
+        signs=replace(signs(*means), translated=_parallel(own)),
         relative=relative_score(*pair, _mean_chance(own).level, items=items),
         relative_of={
             lang: relative_score(of.right, theirs[lang].right, chance(of.choices).level)
@@ -301,20 +302,20 @@ def _compared_answers(right: Mapping[str, ByLanguage], model: str, other: str) -
     )
 
 
-def _says_the_same(by: ByLanguage) -> bool:
+def _parallel(by: ByLanguage) -> bool:
     return _translated([of.ids for of in by.values()])
 
 
-def _counted(by: ByLanguage) -> str:
-    return "items that are no translations of each other" if _says_the_same(by) else "items"
+def _item_name(by: ByLanguage) -> str:
+    return "items that are not translations of each other" if _parallel(by) else "items"
 
 
 def _independent(by: ByLanguage) -> list[np.ndarray]:
-    """What of all languages is independent: each one's items, or translations taken together.
+    """The independent items of all languages; the mean over translations of an item is one item.
 
-    The mean over all of it is the mean of the languages' means.
+    The mean over them is the mean of the languages' means.
     """
-    if not _says_the_same(by):
+    if not _parallel(by):
         return [of.right for of in by.values()]
     ids = list(dict.fromkeys(item for of in by.values() for item in of.ids))
     place = {item: number for number, item in enumerate(ids)}

@@ -160,13 +160,13 @@ class TaskScores:
 
     @property
     def languages(self) -> list[str]:
-        """Of the task, alike for all models."""
+        """Of the task, the same for all models."""
         return list(next(iter(self.accuracies.values())))
 
 
 @dataclass(frozen=True, slots=True)
 class ExpertCell:
-    """One expert by itself on one language."""
+    """The loss of a single expert on one language."""
 
     partition: str
     ensemble: str
@@ -189,11 +189,11 @@ class ExpertCell:
 
 @dataclass(frozen=True, slots=True)
 class ExpertScores:
-    """What an evaluation of language experts tells besides its models' losses."""
+    """Scores of language experts in addition to the losses of models."""
 
     base: str
     same_tokenizer: bool  # whether the base model has the experts' tokenizer
-    base_shares: Mapping[str, float] | None  # of each language in all that the base read
+    base_shares: Mapping[str, float] | None  # of each language in the base's training tokens
     context: int
     train_tokens: Mapping[str, int]  # by language
     cells: Sequence[ExpertCell]
@@ -203,11 +203,11 @@ class ExpertScores:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All that an evaluation measured, and what follows from it."""
+    """The result of an evaluation."""
 
     tongues: str  # the version that made it
     models: Sequence[EvaluatedModel]
-    policy: Policy  # how texts were cut into windows
+    policy: Policy  # windows of long texts
     texts: Mapping[str, TextScores]
     tasks: Mapping[str, TaskScores]
     examples: Mapping[str, Mapping[str, str]]  # by task and language: an item, rightly answered

@@ -218,12 +218,12 @@ class LmEvalModel(TemplateLM):
         return np.array(tokens, dtype=np.int64)
 
     def _too_long(self, request: Any, count: int, which: str = "") -> UserError:
-        sees = f"`{self.loaded.name}` sees {self.loaded.ensemble.context}"
+        limit = f"the context of `{self.loaded.name}` is {self.loaded.ensemble.context}"
         fewer = (
             "generate fewer by `--gen_kwargs max_gen_toks=`" if which else "fewer demonstrations"
         )
         hint = f"{fewer}, or `long=cut`, which cuts beginnings, as lm-eval does"
-        return UserError(f"{count} tokens{which}; {sees}", where=_place(request), hint=hint)
+        return UserError(f"{count} tokens{which}; {limit}", where=_place(request), hint=hint)
 
     def _groups(self, requests: Sequence[Any]) -> Iterator[tuple[Model, dict[int, str | None]]]:
         """Requests that are answered in one way: the way, and the languages by their numbers."""

@@ -1,4 +1,4 @@
-"""Losses of documents: the windows that a long text is cut into, and what follows from sums."""
+"""Losses of documents: the windows of a long text, and losses per token, byte and segment."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from tongues.tokens.fertility import BYTEWISE
 __all__ = ["DocumentLosses", "Policy", "Reading", "Spelling", "Window", "bits_per_segment"]
 __all__ += ["mean_losses", "resolved", "spelling_cautions", "windows"]
 
-_LACKING = 0.001  # share of a text's letters that a tokenizer lacks, from which it is told
+_MISSING = 0.001  # share of letters without a token, from which a caution is due
 _COLUMNS = ("nats", "tokens", "bytes", "missing")
 _NAMES = ("ids", "segments", "of_experts")
 _HIGHEST = 690.0  # nats of which the perplexity is over 1e299
@@ -26,19 +26,19 @@ _HIGHEST = 690.0  # nats of which the perplexity is over 1e299
 class Policy:
     """The windows of a text.
 
-    The first one scores as much as it sees, each further one the next `stride` tokens, the last
-    one what is left. Hugging Face's sliding windows of M tokens are `window=M - 1`, since the last
-    of them is only predicted; lm-eval's rolling ones have `back=True` and no overlap.
+    The first window scores all of its tokens, each further one the next `stride` tokens, the last
+    one the rest. Hugging Face's sliding windows of M tokens are `window=M - 1`, since the last
+    token is only predicted; lm-eval's rolling windows have `back=True` and no overlap.
     """
 
-    window: int | None = None  # tokens seen at once; None: what the model sees
-    stride: int | None = None  # tokens scored a window; None: the window, so none is seen twice
-    back: bool = False  # the last window reaches back, to see as much as the others
+    window: int | None = None  # tokens of context; None: the model's
+    stride: int | None = None  # tokens scored per window; None: the window, without overlap
+    back: bool = False  # the last window begins earlier, to be as long as the others
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Tokens from `begin` to `stop` are seen, those from `start` on are scored."""
+    """Tokens from `begin` to `stop` are read, those from `start` on are scored."""
 
     begin: int
     start: int
@@ -46,7 +46,7 @@ class Window:
 
 
 def resolved(policy: Policy, context: int | None, name: str = "the model") -> Policy:
-    """The policy in numbers for a model that sees `context` tokens; its own where it sees any.
+    """The policy with the model's context filled in; context: None where it is unlimited.
 
     name: of the model, for errors.
     """
@@ -54,14 +54,14 @@ def resolved(policy: Policy, context: int | None, name: str = "the model") -> Po
     if window is None:
         if policy.stride is None:
             return policy
-        hint = "name the window too"
+        hint = "set the window too"
         raise UserError("a stride without a window", where="stride", hint=hint)
     stride = window if policy.stride is None else policy.stride
     if window < 1:
         raise UserError("a window of no tokens", where="window", hint="1 token or more")
     if context is not None and window > context:
-        what = f"a window of {window} tokens is longer than {name} sees ({context})"
-        raise UserError(what, where="window", hint="name a shorter one, or none")
+        what = f"a window of {window} tokens is longer than the context of {name} ({context})"
+        raise UserError(what, where="window", hint="set a shorter one, or none")
     if not 1 <= stride <= window:
         what = f"a stride of {stride} tokens with a window of {window}"
         raise UserError(what, where="stride", hint="from 1 to the window")
@@ -69,17 +69,17 @@ def resolved(policy: Policy, context: int | None, name: str = "the model") -> Po
 
 
 def windows(policy: Policy, count: int) -> Iterator[Window]:
-    """The windows of a text of `count` tokens, the one that stands before it included.
+    """The windows of a text of `count` tokens, including the token before the text.
 
-    Each token but the first is scored once. policy: in numbers, as `resolved` gives it.
+    Each token but the first is scored once. policy: of `resolved`.
     """
     window, stride = policy.window or count, policy.stride or count
     begin, start = 0, 1
     while start < count:
-        whole = window + 1 if start == 1 else start + stride
-        stop = min(whole, count)
+        end = window + 1 if start == 1 else start + stride
+        stop = min(end, count)
         if start > 1:
-            begin = max(0, (stop if policy.back else whole) - 1 - window)
+            begin = max(0, (stop if policy.back else end) - 1 - window)
         yield Window(begin, start, stop)
         start = stop
 
@@ -88,24 +88,26 @@ def windows(policy: Policy, count: int) -> Iterator[Window]:
 class Reading:
     """The cost of scoring documents."""
 
-    experts_run: float  # tokens read by all experts
-    seconds: float  # of processor time, to read and to choose among the experts
-    memory: int  # bytes of the weights of all experts that one document needed, at most
+    experts_run: float  # tokens read, summed over experts
+    seconds: float  # of processor time, for the experts and the routing
+    memory: int  # bytes of weights of the experts that one document needed, at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentLosses:
-    """Documents of one language under a model; sums over sums, never means of means."""
+    """Losses of a model on the documents of a language."""
 
     ids: tuple[str, ...]
     nats: np.ndarray  # of each document's scored tokens
     tokens: np.ndarray  # that were scored
     bytes: np.ndarray  # UTF-8, of the text that was scored
     segments: tuple[str, ...]  # the group of each: translations of one text have one
-    missing: np.ndarray  # share of each one's letters that the tokenizer cannot spell
+    missing: np.ndarray  # share of each document's letters that the tokenizer cannot encode
     cost: Reading = Reading(0, 0.0, 0)
-    of_experts: tuple[float, ...] = ()  # nats of all documents by each, where all read everything
-    of_members: tuple[float, ...] = ()  # nats per token of each, where this is their mean
+    of_experts: tuple[
+        float, ...
+    ] = ()  # nats of all documents under each expert, where all read everything
+    of_members: tuple[float, ...] = ()  # nats per token of each model in a mean over seeds
 
     @property
     def loss(self) -> float:
@@ -114,7 +116,7 @@ class DocumentLosses:
 
     @property
     def perplexity(self) -> float:
-        """Of a token; comparable within one tokenizer and one text. Infinite where over 1e299."""
+        """Per token; comparable within one tokenizer and one text. Infinite above 1e299."""
         return math.exp(self.loss) if self.loss < _HIGHEST else math.inf
 
     @property
@@ -123,7 +125,7 @@ class DocumentLosses:
         return _ratio(self.nats, self.bytes) / math.log(2)
 
     def to_json(self) -> dict[str, Any]:
-        """As an evaluation keeps it."""
+        """As an evaluation stores it."""
         columns = {name: getattr(self, name).tolist() for name in _COLUMNS}
         return columns | {name: to_plain(getattr(self, name)) for name in (*_NAMES, "cost")}
 
@@ -136,7 +138,7 @@ class DocumentLosses:
 
 
 def mean_losses(members: Sequence[DocumentLosses]) -> DocumentLosses:
-    """The losses of the same documents in the mean over models trained with several seeds."""
+    """The mean losses of models trained with several seeds, by document."""
     if len(members) == 1:
         return replace(members[0], of_members=(members[0].loss,))
     count, costs = len(members), [one.cost for one in members]
@@ -154,10 +156,11 @@ def mean_losses(members: Sequence[DocumentLosses]) -> DocumentLosses:
 
 
 def bits_per_segment(losses: Mapping[str, DocumentLosses]) -> tuple[int, dict[str, float]]:
-    """Bits of a segment in each language, over those that every language has; and how many.
+    """The number of segments that all languages share, and bits per segment by language.
 
-    A segment is all of a language's documents of one group, of which each must have as many: then
-    the same is said in each language, so languages compare, and tokenizers.
+    A segment is all of a language's documents of one group, and is shared if every language has the
+    same number of them. Segments are translations of each other, so bits per segment are comparable
+    between languages and between tokenizers.
     """
     sums: dict[str, dict[str, float]] = {lang: {} for lang in losses}
     counts: dict[str, dict[str, int]] = {lang: {} for lang in losses}
@@ -176,13 +179,13 @@ def bits_per_segment(losses: Mapping[str, DocumentLosses]) -> tuple[int, dict[st
 
 
 def spelling_cautions(language: str, losses: DocumentLosses) -> list[Caution]:
-    """What a tokenizer that is ill fitted to a language does to its losses."""
-    lacking = _ratio(losses.missing * losses.bytes, losses.bytes)
-    rate = _ratio(losses.bytes, losses.tokens)  # not a number of no tokens
-    if lacking >= _LACKING:
+    """Cautions where the tokenizer does not cover the language's script."""
+    missing = _ratio(losses.missing * losses.bytes, losses.bytes)
+    rate = _ratio(losses.bytes, losses.tokens)  # NaN without tokens
+    if missing >= _MISSING:
         count = int((losses.missing > 0).sum())
-        what = f"`{language}`: the tokenizer lacks {lacking:.1%} of its letters (in {count} of "
-        why = f"{len(losses.ids)} documents); what it cannot spell costs next to nothing"
+        what = f"`{language}`: the tokenizer has no token for {missing:.1%} of its letters "
+        why = f"(in {count} of {len(losses.ids)} documents); such letters add almost no loss"
         return [Caution("script_missing", f"{what}{why}, so its losses are too low")]
     if rate < BYTEWISE:
         what = f"`{language}`: the tokenizer spells it byte by byte ({rate:.2f} bytes a token)"
@@ -196,7 +199,7 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> float:
 
 
 class Spelling:
-    """What of a text a tokenizer can spell; every letter is tried once."""
+    """The letters that a tokenizer can encode; every letter is tried once."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -219,6 +222,6 @@ class Spelling:
                 self._tokenizer.encode(text, add_special_tokens=False).ids
                 for text in (letter, 2 * letter)
             )
-            # A letter that is dropped leaves no more behind when it is there twice.
+            # A letter that is dropped gives the same tokens once and twice.
             self._known[letter] = once != twice and self._unknown not in once
         return self._known[letter]

@@ -1,7 +1,7 @@
-"""Rows of tokens scored by a model, or by a mixture of experts; shared prefixes are read once.
+"""Scores rows of tokens by a model or by a mixture of experts; shared prefixes are read once.
 
-Rows come in families, such as the choices of an item, and families have prefixes in common, such
-as demonstrations. The keys and values of a prefix are computed once. Rows of about one length are
+Rows have families, such as the choices of an item, and families share prefixes, such as
+demonstrations. The keys and values of a prefix are computed once. Rows of similar length are
 batched and padded at their ends, where causal attention needs no mask. A model that cannot continue
 from its own keys and values reads every row from its beginning.
 """
@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 _SURE = np.log(2)  # nats below which a token has more than half of the probability
-_LEAST = 16  # tokens of a beginning that families have in common, or it does not matter
-_PADDING = 8  # tokens of a row that cost less than a batch of its own
+_LEAST = 16  # tokens of a shared prefix that is worth caching
+_PADDING = 8  # tokens of padding that cost less than another batch
 
 T = TypeVar("T")
 
@@ -52,10 +52,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """Rows that begin alike."""
+    """Rows with a common prefix."""
 
     rows: tuple[int, ...]
-    shared: int  # tokens that all of them begin with and that none of them needs a score of
+    shared: int  # tokens that all of them begin with and none of them scores
     beginning: np.ndarray
 
 
@@ -80,14 +80,13 @@ def score_rows(
 ) -> list[TokenLosses]:
     """The nats of each row's tokens from `start` on, in the order given.
 
-    Beginnings that rows share are read once by each expert. A row that is longer than the context
-    is a UserError (`too_long` finds it); nothing is cut. Weights of experts follow from the row's
-    tokens without the first one.
+    Each expert reads prefixes that rows share once. A row longer than the context is a UserError
+    (see `too_long`); nothing is truncated. Routing sees the row's tokens without the first one.
     """
     longest = max((row for row in rows if too_long(model, row)), key=_length, default=None)
     if longest is not None:
-        sees = f"`{model.name}` sees {model.ensemble.context}"
-        what = f"a text of {_length(longest)} tokens; {sees}"
+        limit = f"the context of `{model.name}` is {model.ensemble.context}"
+        what = f"a text of {_length(longest)} tokens; {limit}"
         raise UserError(what, where=model.name, hint="leave it out, or make it shorter")
     mixture = model.ensemble.k > 1
     learns = model.routing.learns and mixture
@@ -105,7 +104,7 @@ def score_rows(
             weights = expert_weights(model, row.tokens[1:], row.language, scores.log_probs)
         nats, active = -mixed(weights, scores.log_probs), weights > 0
         greedy = np.where(active.sum(axis=1) > 1, np.nan, 0.0)
-        # The first choice of all active experts is that of their mixture.
+        # A token that is the argmax of all active experts is the argmax of their mixture.
         greedy[(scores.greedy | ~active).all(axis=1) | (nats < _SURE)] = 1.0
         first = len(nats) - (len(row.tokens) - row.start)
         losses.append(TokenLosses(nats[first:], greedy[first:]))
@@ -113,12 +112,12 @@ def score_rows(
 
 
 def _length(row: Row) -> int:
-    """Tokens that must be seen at once: the last one is only predicted."""
+    """Tokens of context that a row needs: the last one is only predicted."""
     return len(row.tokens) - 1
 
 
 def too_long(model: Model, row: Row) -> bool:
-    """Whether a row is longer than the model can see at once."""
+    """Whether a row is longer than the model's context."""
     context = model.ensemble.context
     return context is not None and _length(row) > context
 
@@ -129,9 +128,9 @@ def expert_weights(
     language: str | None,
     log_probs: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The experts' weights [T, k] for each token of a text, which comes without `first`.
+    """The experts' weights [T, k] for each token of a text, without the token before it.
 
-    log_probs: [T, k], of its tokens by each expert; for a routing that learns from them.
+    log_probs: [T, k], of its tokens under each expert; for a routing that learns from them.
     """
     about = model.ensemble.about(model.routing, language)
     return model.routing.weights(tokens, about, log_probs)
@@ -144,11 +143,10 @@ def each_expert(
     *,
     tell: Callable[[str], None] = lambda line: None,
 ) -> tuple[list[RowScores], float]:
-    """Each row's scored tokens under every expert [scored, k].
+    """Each row's scored tokens under every expert [scored, k], and seconds per token and expert.
 
-    And the processor time in seconds of a token and expert. weights: [scored, k] of each row; an
-    expert reads a row up to the last token that it has a weight in, and the rest is -inf. None:
-    every expert reads all.
+    Seconds are of processor time. weights: [scored, k] of each row; an expert reads a row up to the
+    last token with a positive weight, the rest is -inf. None: every expert reads everything.
     """
     ensemble = model.ensemble
     shapes = [(len(row.tokens) - row.start, ensemble.k) for row in rows]
@@ -196,9 +194,9 @@ def score_tokens(
     for beginning, members in common_beginnings(families_of(rows, scored)):
         prefix = Prefix()
         if beginning and scorer.column:
-            prefix = _remember(scorer, prefix, [rows[members[0].rows[0]].tokens[:beginning]])
+            prefix = _cache(scorer, prefix, [rows[members[0].rows[0]].tokens[:beginning]])
         for some, context in _contexts(scorer, rows, prefix, members):
-            behind = [  # rows, and the places of their beginnings among what is remembered
+            behind = [  # rows, and the places of their prefixes in the cache
                 (number, 0 if context is prefix else place)
                 for place, family in enumerate(some)
                 for number in family.rows
@@ -226,17 +224,17 @@ def _contexts(
     for some in in_batches(worth, lambda family: family.shared - prefix.length, fits):
         length = min(family.shared for family in some)
         contexts = [rows[family.rows[0]].tokens[prefix.length : length] for family in some]
-        yield some, _remember(scorer, prefix, contexts)
+        yield some, _cache(scorer, prefix, contexts)
 
 
 def _fits(scorer: BatchScorer, prefix: Prefix, scored: int, longest: int, count: int) -> bool:
-    """Whether so many rows fit behind a prefix; scored: tokens of a row, at most."""
+    """Whether a batch of `count` rows fits; scored: the most scored tokens of a row."""
     within = scorer.fits(2 * count, prefix.length + longest, min(longest, scored))
     return within and longest * count <= scorer.tokens
 
 
-def _remember(scorer: BatchScorer, prefix: Prefix, beginnings: Sequence[np.ndarray]) -> Prefix:
-    """What is remembered once these are read, all of one length, behind the one they share."""
+def _cache(scorer: BatchScorer, prefix: Prefix, beginnings: Sequence[np.ndarray]) -> Prefix:
+    """The cache of `prefix` followed by each of `beginnings`, which have one length."""
     tokens = torch.from_numpy(np.stack(beginnings).astype(np.int64)).to(scorer.device)
     before = prefix.of(torch.zeros(len(tokens), dtype=torch.long, device=scorer.device))
     return Prefix(scorer.read(tokens, before), prefix.length + tokens.shape[1])
@@ -276,38 +274,42 @@ def families_of(rows: Sequence[Row], numbers: Sequence[int]) -> list[Family]:
     for own in members.values():
         first = rows[own[0]].tokens
         shared = min(rows[number].start for number in own) - 1
-        shared = min([shared, *(_alike(first, rows[number].tokens) for number in own[1:])])
+        shared = min([shared, *(_common_length(first, rows[number].tokens) for number in own[1:])])
         families.append(Family(tuple(own), shared, first[:shared]))
     return families
 
 
 def common_beginnings(families: Sequence[Family]) -> Iterator[tuple[int, list[Family]]]:
-    """Families in groups, each with the number of tokens that all of its members begin with.
+    """Groups of families, each with the length of the prefix that its members share.
 
-    Sorted families are split where neighbours share fewer tokens than a threshold, which is chosen
-    to save the most tokens. Families that share too few with others come last, with 0.
+    Sorted families are split where neighbours share fewer tokens than the threshold that saves the
+    most tokens. Families that share too few tokens with others are the last group, with 0.
     """
     ordered = sorted(families, key=lambda family: family.beginning.astype(">u4").tobytes())
     pairs = pairwise(ordered)
-    alike = np.array([_alike(one.beginning, other.beginning) for one, other in pairs], dtype=int)
-    best, enough = 0, int(alike.max(initial=0)) + 1  # tokens that neighbours need in common
-    for threshold in np.unique(alike[alike >= _LEAST]).tolist():
-        together = np.flatnonzero(np.diff(np.concatenate([[0], alike >= threshold, [0]])))
+    in_common = np.array(
+        [_common_length(one.beginning, other.beginning) for one, other in pairs], dtype=int
+    )
+    best, enough = 0, int(in_common.max(initial=0)) + 1  # tokens that neighbours need in common
+    for threshold in np.unique(in_common[in_common >= _LEAST]).tolist():
+        together = np.flatnonzero(np.diff(np.concatenate([[0], in_common >= threshold, [0]])))
         spans = together.reshape(-1, 2).tolist()
-        saved = sum(int(alike[begin:end].min()) * (end - begin) for begin, end in spans)
+        saved = sum(int(in_common[begin:end].min()) * (end - begin) for begin, end in spans)
         if saved > best:
             best, enough = saved, threshold
     left: list[Family] = []
-    for begin, end in pairwise([0, *(np.flatnonzero(alike < enough) + 1).tolist(), len(ordered)]):
+    for begin, end in pairwise(
+        [0, *(np.flatnonzero(in_common < enough) + 1).tolist(), len(ordered)]
+    ):
         if end - begin == 1:
             left.append(ordered[begin])
         else:
-            yield int(alike[begin : end - 1].min()), ordered[begin:end]
+            yield int(in_common[begin : end - 1].min()), ordered[begin:end]
     if left:
         yield 0, left
 
 
-def _alike(one: np.ndarray, other: np.ndarray) -> int:
+def _common_length(one: np.ndarray, other: np.ndarray) -> int:
     count = min(len(one), len(other))
     differ = one[:count] != other[:count]
     return int(differ.argmax()) if differ.any() else count
@@ -316,7 +318,7 @@ def _alike(one: np.ndarray, other: np.ndarray) -> int:
 def in_batches(
     things: Sequence[T], length: Callable[[T], int], fits: Callable[[int, int], bool]
 ) -> Iterator[list[T]]:
-    """Batches of things of similar lengths, longest first; fits: of a length and a number."""
+    """Batches of similar lengths, longest first; fits: whether `count` of a length do."""
     batch: list[T] = []
     longest = 0
     for thing in sorted(things, key=length, reverse=True):

@@ -104,7 +104,7 @@ def _page(title: str, summary: CorpusSummary, measures: Sequence[TokenizerMeasur
     unread = sum(sum(faults_by_reason(about).values()) for about in abouts)
     of_all = f"{percent(share(copies, read['documents']))} of the documents"
     size = f"{show_bytes(kept['bytes'])} of {show_bytes(read['bytes'])}"
-    sources = f"in {sum(len(about['pieces']) for about in abouts):,} sources"
+    sources = f"in {sum(len(about['sources']) for about in abouts):,} sources"
     cards = [
         b.Card(percent(share(kept["bytes"], read["bytes"])), size, "of the text kept"),
         b.Card(f"{copies:,}", of_all, "copies and near copies dropped"),
@@ -177,18 +177,18 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
     for what, counts in (
         ("Scripts, by documents", about["scripts"]),
         ("Identified as, by documents", about["labels"]),
-        ("Found inside what is kept, by bytes", about["found"]),
+        ("Found inside what is kept, by bytes", about["identified"]),
     ):
-        whole = 1.0 if counts is about["found"] else read["documents"]
+        whole = 1.0 if counts is about["identified"] else read["documents"]
         parts = [f"`{name}` {percent(share(n, whole))}" for name, n in list(counts.items())[:6]]
         lines += [f"{what}: {', '.join(parts)}."] if parts else []
     steps: list[tuple[str, TextSize, str]] = [("read", read, "")]
     steps += [(why, size, _rule(why, about)) for why, size in about["dropped"].items()]
     sources = [
-        {"source": b.Cell(piece["source"]), "documents": piece["documents"]}
-        | {"size": _size(piece["bytes"]), "unreadable": sum(piece["faults"].values()) or None}
-        | {"": "cut at the limit of the recipe" if piece["capped"] else ""}
-        for piece in about["pieces"]
+        {"source": b.Cell(source["title"]), "documents": source["documents"]}
+        | {"size": _size(source["bytes"]), "unreadable": sum(source["faults"].values()) or None}
+        | {"": "cut at the limit of the recipe" if source["capped"] else ""}
+        for source in about["sources"]
     ]
     table = b.Table.of(
         [
@@ -204,14 +204,14 @@ def _language(lang: str, about: LanguageSummary) -> list[b.Block]:
         quotes: list[b.Block] = []
         for sample in samples:  # what was dropped as another language is not in this one
             quotes.append(b.Quote(sample["text"], "" if why == "other language" else lang))
-            if like := sample.get("like"):
+            if like := sample.get("near_copy_of"):
                 quotes += [b.Paragraph("kept in its place:", "quiet"), b.Quote(like, lang)]
         count = (about["kept"] if kept else about["dropped"][why])["documents"]
         head = why if kept else f"{why}: {_rule(why, about)}"
         blocks.append(b.Details(head, quotes, kept, f"{len(samples)} of {count:,}"))
     blocks += [b.Heading("Where it came from"), b.Table.of(sources)]
     if faults:
-        rows = [row for piece in about["pieces"] for row in piece["fault_samples"]][:_FAULTS]
+        rows = [row for source in about["sources"] for row in source["fault_samples"]][:_FAULTS]
         places = [
             {"reason": row["reason"], "what it is": REASONS.get(row["reason"])}
             | {"file": b.Cell(row["source"].rsplit("/", 1)[-1], title=row["source"])}
@@ -277,7 +277,7 @@ def _identified(languages: Mapping[str, LanguageSummary]) -> b.Figure | None:
     }
     if not any(documents.values()):
         return None
-    inside = {lang: about["found"] for lang, about in languages.items()}
+    inside = {lang: about["identified"] for lang, about in languages.items()}
     panels, rows = [], []
     for name, shares in (("documents read", documents), ("bytes kept", inside)):
         largest: dict[str, float] = {}

@@ -16,7 +16,7 @@ from tongues.pages.plots import dots, line, panel, words
 from tongues.quantities import show_bytes, show_count
 from tongues.recipe import load_recipe
 from tongues.roles import list_languages
-from tongues.text import Document, Piece, find_pieces, open_piece
+from tongues.text import Document, TextSource, find_sources, read_source
 from tongues.text.corpus import reopen_corpus
 from tongues.text.document import normalised
 from tongues.text.select import read_selection
@@ -292,15 +292,15 @@ def documents_on(place: Path, size: int) -> Documents:
             documents[lang] = list(zip(groups, corpus.chosen_texts(numbers), strict=True))
         return documents
     text = load_recipe(place).text
-    by_lang = {lang: [p for p in find_pieces(text) if p.lang == lang] for lang in text.languages}
+    by_lang = {lang: [s for s in find_sources(text) if s.lang == lang] for lang in text.languages}
     return {
-        lang: [row for piece in pieces for row in _beginning(piece, size // len(pieces))]
-        for lang, pieces in by_lang.items()
+        lang: [row for source in sources for row in _beginning(source, size // len(sources))]
+        for lang, sources in by_lang.items()
     }
 
 
-def _beginning(piece: Piece, size: int) -> Iterator[tuple[str, str]]:
-    for item, _ in open_piece(piece):
+def _beginning(source: TextSource, size: int) -> Iterator[tuple[str, str]]:
+    for item, _ in read_source(source):
         if isinstance(item, Document):
             text = normalised(item.text)
             yield item.group, text

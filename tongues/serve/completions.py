@@ -181,7 +181,7 @@ def _completions(
         elif count > left:
             message = f"{prompt.size} tokens and {count} to write are {prompt.size + count}"
         if message:
-            message += f"; `{model.name}` sees {model.context}"
+            message += f"; the context of `{model.name}` is {model.context}"
             raise Refusal(400, message, code="context_length_exceeded", param=param)
         counts.append(count)
     copies = body.n or 1

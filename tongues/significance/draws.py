@@ -1,11 +1,11 @@
-"""Accuracies over items and draws of demonstrations: both are luck, and both count.
+"""Accuracies with their uncertainty over items and over draws of few-shot demonstrations.
 
-The items are some of many, and so are the demonstrations. A mean over draws × items errs by how
-draws differ (their means over items show it, luck of single answers included) and by how items
-differ (their means over draws show it, less what single answers make of it). Few draws say little
-of the first, so 1 / degrees of freedom is 1 / (draws - 1) and 1 / (items - 1), each weighted by its
-share of the variance. Satterthwaite's weights are the shares' squares; of few draws that errs more
-often, since draws that happen to agree hide what they do not say.
+Items and demonstrations are both random samples. The variance of a mean over draws × items is the
+variance between draws (estimated from their means over items, so it includes the noise of single
+answers) plus the variance between items (estimated from their means over draws, minus that noise).
+1 / degrees of freedom is the mean of 1 / (draws - 1) and 1 / (items - 1), weighted by the shares of
+the variance. Satterthwaite's weights, the squares of the shares, have a higher error rate with few
+draws: when draws agree by chance, they give the draws too little weight.
 """
 
 from collections.abc import Sequence
@@ -28,26 +28,26 @@ __all__ = [
 
 _STUDENT = "Student's t over items and draws"
 FEWEST_ITEMS = 10
-FEWEST_DRAWS = 3  # two draws differ by chance too little too often
+FEWEST_DRAWS = 3  # the variance of two draws is underestimated too often
 _TINY = 1e-300  # keeps 0 / 0 at 0
 _ROUNDING = 1e-12  # of an accuracy
-_FARTHEST = 2.0**20  # a relative score beyond it is not looked for
+_FARTHEST = 2.0**20  # the largest relative score to search
 
 Correct = np.ndarray | Sequence[np.ndarray]  # (draws, items), or one of each language
 
 
 def paired_accuracy(own: Correct, other: Correct, *, items: str = "items") -> Estimate:
-    """Own accuracy less the other's, on the same items with the same draws of demonstrations.
+    """Own accuracy minus the other's, on the same items with the same draws of demonstrations.
 
-    own, other: whether each item was right (1 or 0), (draws, items), one draw where there are no
-    demonstrations; or one of each language for the mean over languages, which have their draws in
-    common. Items that are translations of each other are no new items: give their mean. items:
-    what is counted as one, in words, where it is said that there are too few.
+    own, other: whether each item was answered correctly (1 or 0), (draws, items), with one draw
+    where there are no demonstrations; or a list by language, with the same draws, for the mean over
+    languages. Items that are translations of each other are not independent: pass their mean.
+    items: the plural of what counts as one item, for `reason` where there are too few.
     """
     gaps = [a - b for a, b in zip(_languages(own), _languages(other), strict=True)]
-    lacking = _lacking(gaps, items)
-    if lacking:
-        return Estimate(_mean(gaps), reason=lacking)
+    too_few = _too_few(gaps, items)
+    if too_few:
+        return Estimate(_mean(gaps), reason=too_few)
     mean, error, freedom = (float(of) for of in spread(gaps))
     half = critical(freedom) * error
     p = two_sided(mean / error, freedom)
@@ -55,14 +55,14 @@ def paired_accuracy(own: Correct, other: Correct, *, items: str = "items") -> Es
 
 
 def measured_accuracy(correct: Correct, *, items: str = "items") -> Estimate:
-    """The accuracy with its 95 % interval (Wilson's, on as many items as the error is worth).
+    """The accuracy with its 95 % interval (Wilson's, of the effective number of items).
 
-    items: as `paired_accuracy` takes it.
+    items: as of `paired_accuracy`.
     """
     parts = _languages(correct)
-    lacking = _lacking(parts, items)
-    if lacking:
-        return Estimate(_mean(parts), reason=lacking)
+    too_few = _too_few(parts, items)
+    if too_few:
+        return Estimate(_mean(parts), reason=too_few)
     mean, error, freedom = (float(of) for of in spread(parts))
     count = sum(part.shape[1] for part in parts)
     worth = mean * (1 - mean) / error**2 if 0 < mean < 1 else count
@@ -75,34 +75,34 @@ def relative_score(
 ) -> Estimate:
     """(accuracy - chance) / (the baseline's - chance), with its 95 % interval.
 
-    It holds the ratios at which the two scores, one stretched, cannot be told apart. None where
-    the baseline itself cannot be told from chance: any ratio might be then. Where it is at chance
-    exactly, there is no ratio either (NaN). items: as `paired_accuracy` takes it.
+    The interval contains the ratios r for which the score is not significantly different from
+    r × the baseline's. There is none where the baseline is not significantly above chance, and the
+    ratio is NaN where it is at chance exactly. items: as of `paired_accuracy`.
     """
     upper, lower = ([part - chance for part in _languages(of)] for of in (own, baseline))
     above, below = _mean(upper), _mean(lower)
     ratio = above / below if abs(below) > _ROUNDING else nan
-    lacking = _lacking(upper, items)
-    if not lacking and (below <= _ROUNDING or _chance_of(lower) > LEVEL):
-        lacking = "the baseline cannot be told from chance"
-    if lacking:
-        return Estimate(ratio, reason=lacking)
+    too_few = _too_few(upper, items)
+    if not too_few and (below <= _ROUNDING or _chance_of(lower) > LEVEL):
+        too_few = "the baseline is not significantly above chance"
+    if too_few:
+        return Estimate(ratio, reason=too_few)
 
-    def believed(score: float) -> bool:
+    def inside_interval(score: float) -> bool:
         gaps = [a - score * b for a, b in zip(upper, lower, strict=True)]
         return _chance_of(gaps) > LEVEL
 
     ends = []
     for side in (-1.0, 1.0):
         inside, step = ratio, 0.01
-        while believed(ratio + side * step):
+        while inside_interval(ratio + side * step):
             inside, step = ratio + side * step, 2.0 * step
             if step > _FARTHEST:
                 return Estimate(ratio, reason="the baseline is too near to chance")
         outside = ratio + side * step
         for _ in range(40):
             middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if believed(middle) else (inside, middle)
+            inside, outside = (middle, outside) if inside_interval(middle) else (inside, middle)
         ends.append(inside)
     return Estimate(ratio, ends[0], ends[1], method=_STUDENT)
 
@@ -110,8 +110,8 @@ def relative_score(
 def spread(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The mean over languages, its standard error, and the degrees of freedom of that.
 
-    parts: of each language values (..., draws, items), the draws in common. The error is at least
-    what one result makes: that none differed does not mean that none would.
+    parts: values (..., draws, items) of each language, with the same draws. The standard error is
+    at least 1 / (draws × items): equal results are no proof that all further results are equal.
     """
     languages, draws = len(parts), parts[0].shape[-2]
     of_draw = np.mean([part.mean(-1) for part in parts], axis=0)  # (..., draws)
@@ -119,14 +119,14 @@ def spread(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndar
     for part in parts:
         items = part.shape[-1]
         of_item = part.mean(-2)
-        found = of_item.var(-1, ddof=1) / items
+        variance = of_item.var(-1, ddof=1) / items
         if draws > 1:
             rest = part - part.mean(-1, keepdims=True) - of_item[..., None, :]
             rest += part.mean((-2, -1), keepdims=True)
             noise = (rest**2).sum((-2, -1)) / ((draws - 1) * (items - 1) * draws * items)
-            found = np.maximum(found - noise, 0.0)
-        by_items += found / languages**2
-        uncertain += (found / languages**2) ** 2 / (items - 1)
+            variance = np.maximum(variance - noise, 0.0)
+        by_items += variance / languages**2
+        uncertain += (variance / languages**2) ** 2 / (items - 1)
         least += (1.0 / (draws * items) / languages) ** 2
     if draws == 1:
         by_draws, share = np.zeros_like(by_items), 0.0
@@ -156,7 +156,7 @@ def _languages(correct: Correct) -> list[np.ndarray]:
     return parts
 
 
-def _lacking(parts: Sequence[np.ndarray], counted: str) -> str:
+def _too_few(parts: Sequence[np.ndarray], counted: str) -> str:
     draws, items = len(parts[0]), min(part.shape[1] for part in parts)
     if items < FEWEST_ITEMS:
         each, of = (" of each language", " of one") if len(parts) > 1 else ("", "")

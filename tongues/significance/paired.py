@@ -1,11 +1,10 @@
-"""Losses of the same documents by two models, and how luck among documents moves them.
+"""Significance of the difference between two models' losses on the same documents.
 
-Were there nothing between the models but luck, the documents of a random half would be as good for
-one as the other half. So the documents are cut at random into two sets many times over: a
-difference d is believed while, in at least 5 % of the cuts, it lies between the differences on the
-two sets. Where documents of equal models fall to either side alike, that errs in 5 % of cases
-exactly, however few they are, however unlike in length, and whatever the tails. A bootstrap of
-few documents does not (docs/explanation/significance.md).
+The test splits the documents at random into two sets, 10,000 times. The confidence interval
+contains every difference d that is between the differences on the two sets in at least 5 % of the
+splits. If the sign of each document's deviation from d is random, the error rate is at most 5 %,
+for any number, length and distribution of documents. A bootstrap of few documents has a higher
+error rate (docs/explanation/significance.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,24 +30,24 @@ __all__ = [
 ]
 
 CUTS = "random cuts of the documents"
-FEWEST_DOCUMENTS = 6  # five have 16 cuts, one in which no set is empty too many
-_ALL_CUTS = 13  # of so many documents every cut is made
+FEWEST_DOCUMENTS = 6  # five have 16 cuts: p >= 1/16
+_ALL_CUTS = 13  # up to this number of documents, every cut is made
 _CUTS = 10_000
-_EMPTY = 1e-12  # of all units: what rounding leaves in an empty set
-_RARE = 0.025  # of the cuts: as many may leave a set of a language empty, which tells nothing
-_AT_ONCE = 500  # documents whose cuts are in memory, 40 MB
+_EMPTY = 1e-12  # share of all units that rounding may leave in an empty set
+_RARE = 0.025  # share of the cuts that may leave a language's set empty
+_BATCH = 500  # documents whose cuts are in memory, 40 MB
 
 Key = TypeVar("Key")
-Groups = Sequence[str]  # documents of one belong together: they are cut as one
+Groups = Sequence[str]  # documents of one group are always in the same set
 
 
 def paired_loss(
     own: np.ndarray, other: np.ndarray, units: np.ndarray, groups: Groups | None = None
 ) -> Estimate:
-    """Own loss less the other's, a unit of text, sum over sum.
+    """Own loss minus the other's, per unit of text.
 
-    own, other: nats (or bits) of each document by the two. units: tokens or bytes of each; bytes
-    where the two have not one tokenizer. groups: of each document; None: each is its own.
+    own, other: nats (or bits) of each document under the two models. units: tokens or bytes of each
+    document; bytes where the tokenizers differ. groups: of each document; None: no groups.
     """
     return _difference(*_together(np.asarray(own) - np.asarray(other), np.asarray(units), groups))
 
@@ -59,30 +58,30 @@ def paired_mean(
     units: Sequence[np.ndarray],
     groups: Sequence[Groups] | None = None,
 ) -> Estimate:
-    """The mean over languages of own loss less the other's, each language of one weight.
+    """The mean over languages, equally weighted, of own loss minus the other's.
 
     The arguments are those of `paired_loss` for each language; documents of one group, such as
-    translations of each other, belong together in all of them.
+    translations of each other, are in the same set in all languages.
     """
     totals = [float(np.sum(of)) for of in units]
     gaps = [(a - b) / total for a, b, total in zip(own, other, totals, strict=True)]
     shares = [of / total for of, total in zip(units, totals, strict=True)]
     places, count = _places(shares, groups)
-    found = _mean_halves(gaps, shares, places, count)
-    if found is None:
+    bounds = _mean_halves(gaps, shares, places, count)
+    if bounds is None:
         place = np.concatenate(places)
         gap, share = (np.bincount(place, np.concatenate(of)) for of in (gaps, shares))
         return _difference(gap, share, "")
-    return _between(sum(float(of.sum()) for of in gaps) / len(gaps), *found, documents=count)
+    return _between(sum(float(of.sum()) for of in gaps) / len(gaps), *bounds, documents=count)
 
 
 def measured_loss(nats: np.ndarray, units: np.ndarray, groups: Groups | None = None) -> Estimate:
-    """The loss a unit of text, sum over sum, with its interval over documents."""
+    """The loss per unit of text, with its confidence interval over documents."""
     return replace(_difference(*_together(np.asarray(nats), np.asarray(units), groups)), p=None)
 
 
 def fewest_documents(comparisons: int = 1) -> int:
-    """The documents that one of so many comparisons needs, or no difference could be told."""
+    """The number of documents below which no difference is significant after correction."""
     count = FEWEST_DOCUMENTS
     while comparisons * _least(count) > LEVEL:
         count += 1
@@ -90,11 +89,11 @@ def fewest_documents(comparisons: int = 1) -> int:
 
 
 def holm(differences: Mapping[Key, Estimate], among: int | None = None) -> dict[Key, Estimate]:
-    """The same differences with p by Holm: that luck makes any significant happens in 5 % at most.
+    """The differences with Holm-corrected p: the family-wise error rate is at most 5 %.
 
-    Those without p are not counted. Intervals stay those of each alone. among: of how many these
-    were chosen, where that is more. One whose documents are too few for so many comparisons says
-    so.
+    Differences without p are not counted. Confidence intervals are not corrected. among: the number
+    of comparisons these were chosen from, where it is larger. `reason` is set where the documents
+    are too few for the number of comparisons.
     """
     ranked = [(of.p, key) for key, of in differences.items() if of.p is not None]
     ranked.sort(key=lambda pair: pair[0])
@@ -113,7 +112,7 @@ def holm(differences: Mapping[Key, Estimate], among: int | None = None) -> dict[
 def halves(gap: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The lower and the higher ratio of gap to units in the two sets of each cut: (..., cuts).
 
-    gap, units: (..., documents). A set that is empty or without units bounds nothing.
+    gap, units: (..., documents). Where a set is empty or without units, the ratios are infinite.
     """
     of_gap, of_units = _sums(np.stack([gap, units]))
     all_gap, all_units = gap.sum(-1, keepdims=True), units.sum(-1, keepdims=True)
@@ -130,13 +129,13 @@ def _difference(gap: np.ndarray, units: np.ndarray, apart: str) -> Estimate:
     if count < FEWEST_DOCUMENTS:
         reason = f"{FEWEST_DOCUMENTS} documents are needed, there are {count}{apart}"
         return Estimate(mean, n=count, method=CUTS, reason=reason)
-    found = _between(mean, *halves(gap, units), documents=count)
-    assert found.p is not None
-    return replace(found, p=min(found.p, _bound(gap)))
+    difference = _between(mean, *halves(gap, units), documents=count)
+    assert difference.p is not None
+    return replace(difference, p=min(difference.p, _bound(gap)))
 
 
 def _between(mean: float, lower: np.ndarray, higher: np.ndarray, *, documents: int) -> Estimate:
-    """The difference whose interval holds what lies between the two sets of 5 % of the cuts."""
+    """The difference with its confidence interval and p-value."""
     beyond = int(LEVEL * lower.size)
     low, high = float(np.sort(lower)[beyond]), float(np.sort(higher)[-1 - beyond])
     p = float(np.mean((lower <= 0.0) & (higher >= 0.0)))
@@ -144,7 +143,7 @@ def _between(mean: float, lower: np.ndarray, higher: np.ndarray, *, documents: i
 
 
 def _bound(gap: np.ndarray) -> float:
-    """Above the p of all cuts there are (Hoeffding's): below what 10,000 of them can tell."""
+    """Hoeffding's upper bound on the p-value of all cuts; it may be below 1 / 10,000."""
     squares = float((gap**2).sum())
     return 2.0 * exp(-(float(gap.sum()) ** 2) / squares / 2.0) if squares else 1.0
 
@@ -172,18 +171,18 @@ def _mean_halves(
     places: Sequence[np.ndarray],
     count: int,
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """As `halves`, of the means over languages, each cut by itself: that they differ is no luck.
+    """As `halves`, of the mean over languages, of which each has its own sums.
 
-    places: of each document that of its group, which falls to one side in all languages. None where
-    a language has so few documents that too often one of its sets is empty.
+    places: the number of each document's group, whose documents are in the same set in all
+    languages. None where sets of a language with few documents are empty too often.
     """
     random = np.random.default_rng(derive_seed(0, "cuts", count))
     sums = np.zeros((len(gaps), 2, _CUTS))
-    for start in range(0, count, _AT_ONCE):
-        cuts = random.integers(0, 2, (_CUTS, min(_AT_ONCE, count - start)), dtype=np.int8)
+    for start in range(0, count, _BATCH):
+        cuts = random.integers(0, 2, (_CUTS, min(_BATCH, count - start)), dtype=np.int8)
         cuts[0] = 1
         for of, gap, share, place in zip(sums, gaps, shares, places, strict=True):
-            here = (place >= start) & (place < start + _AT_ONCE)
+            here = (place >= start) & (place < start + _BATCH)
             of += np.stack([gap, share])[:, here] @ cuts[:, place[here] - start].T.astype(float)
     of_gap, of_share = sums[:, 0], sums[:, 1]
     whole = ((of_share > _EMPTY) & (of_share < 1.0 - _EMPTY)).all(0)
@@ -207,15 +206,15 @@ def _places(
 
 
 def _sums(values: np.ndarray) -> np.ndarray:
-    """The sum of one set of each cut, (..., cuts); the first set is everything."""
+    """The sum over one set of each cut, (..., cuts); the first set has all documents."""
     count = values.shape[-1]
     if count <= _ALL_CUTS:
         cuts = np.arange(2 ** (count - 1))[:, None] >> np.arange(count)
         return values @ (cuts & 1 ^ 1).T.astype(float)
     random = np.random.default_rng(derive_seed(0, "cuts", count))
     total = np.zeros((*values.shape[:-1], _CUTS))
-    for start in range(0, count, _AT_ONCE):
-        part = values[..., start : start + _AT_ONCE]
+    for start in range(0, count, _BATCH):
+        part = values[..., start : start + _BATCH]
         cuts = random.integers(0, 2, (_CUTS, part.shape[-1]), dtype=np.int8)
         cuts[0] = 1
         total += part @ cuts.T.astype(float)

@@ -1,4 +1,4 @@
-"""Counts and shares: languages won, ties told, and what a guesser's share would be."""
+"""Sign tests and win rates over languages, and the accuracy of random guesses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,29 +25,29 @@ __all__ = [
 
 WILSON = "Wilson's interval"
 
-_EQUAL = 1e-9  # scores nearer than this are a tie: a sum's order moves the last digits
+_EQUAL = 1e-9  # scores closer than this are a tie: the order of a sum changes the last digits
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The accuracy of one who guesses, and the standard error of that on these items."""
+    """The expected accuracy of random guesses, and its standard error on these items."""
 
     level: float
     error: float
 
 
 def chance(choices: Sequence[int] | np.ndarray) -> Chance:
-    """What guessing gives on items with so many choices each."""
+    """The accuracy of random guesses; choices: of each item."""
     right = 1.0 / np.asarray(choices, dtype=float)
     return Chance(float(right.mean()), float(np.sqrt((right * (1 - right)).sum()) / len(right)))
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """In how many languages one is ahead of the other, behind it, or level.
+    """The number of languages in which one model is better than another, worse, or equal.
 
-    among: how many comparisons p allows for. translated: whether the languages say the same; then
-    they share their luck, and their count tells nothing that the mean does not.
+    among: the number of comparisons that p is corrected for. translated: whether the items are
+    translations of each other; then the languages are not independent, and there is no p.
     """
 
     wins: int
@@ -58,7 +58,7 @@ class Signs:
 
     @property
     def p(self) -> float | None:
-        """The chance of a count so uneven by luck; ties say nothing and are left out."""
+        """The p-value of the sign test, without ties, Bonferroni-corrected."""
         if self.translated:
             return None
         return min(1.0, self.among * sign_test(self.wins, self.losses))
@@ -66,9 +66,9 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """In how many languages a setting is best alone, and shares the best place.
+    """The number of languages in which a setting alone is best, and shares the first place.
 
-    rate: the share of languages of both together (Wilson's interval).
+    rate: the share of languages in which it is best, alone or not (Wilson's interval).
     """
 
     alone: int
@@ -78,7 +78,7 @@ class WinRate:
 
 
 def signs(own: Sequence[float], other: Sequence[float], *, lower_wins: bool = False) -> Signs:
-    """Count the languages won, lost and level; lower_wins: for losses."""
+    """Count the languages won, lost and tied; lower_wins: for losses."""
     gaps = np.asarray(own, dtype=float) - np.asarray(other, dtype=float)
     gaps = -gaps if lower_wins else gaps
     wins, losses = int((gaps > _EQUAL).sum()), int((gaps < -_EQUAL).sum())
@@ -93,17 +93,17 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def fewest_wins(count: int, among: int = 1) -> int | None:
-    """The wins of `count` languages, without ties, that luck does not give; None where none do.
+    """The wins of `count` languages, without ties, from which p is significant; None: no number.
 
-    among: how many such counts are looked at.
+    among: the number of comparisons to correct for.
     """
     enough = (wins for wins in range(count + 1) if 2 * wins > count)
-    told = (wins for wins in enough if among * sign_test(wins, count - wins) <= LEVEL)
-    return next(told, None)
+    significant = (wins for wins in enough if among * sign_test(wins, count - wins) <= LEVEL)
+    return next(significant, None)
 
 
 def fewest_languages(among: int = 1) -> int:
-    """The languages of which any count could tell; among: how many such counts are looked at."""
+    """The languages that a significant sign test needs; among: as of `fewest_wins`."""
     count = 1
     while fewest_wins(count, among) is None:
         count += 1
@@ -119,22 +119,22 @@ def win_rates(
     best = table >= table.max(axis=0) - _EQUAL
     shared = best & (best.sum(axis=0) > 1)
     languages = table.shape[1]
-    found = {}
+    rates = {}
     for setting, won, level in zip(scores, best, shared, strict=True):
         rate = float(won.mean())
         low, high = wilson(rate, languages, critical(float("inf")))
         alone = int((won & ~level).sum())
-        found[setting] = WinRate(
+        rates[setting] = WinRate(
             alone,
             int(level.sum()),
             languages,
             Estimate(rate, low, high, n=languages, method=WILSON),
         )
-    return found
+    return rates
 
 
 def wilson(share: float, count: float, reach: float) -> tuple[float, float]:
-    """Wilson's interval of a share of `count`; reach: how many standard errors it goes."""
+    """Wilson's interval of a share of `count`; reach: its half-width in standard errors."""
     square = reach**2 / count
     middle = (share + square / 2) / (1 + square)
     half = reach * sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)

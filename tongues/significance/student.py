@@ -1,4 +1,4 @@
-"""Student's t for any degrees of freedom, whole or not."""
+"""Student's t for any degrees of freedom, also fractional."""
 
 from functools import cache
 from math import erfc, exp, inf, lgamma, log, log1p, sqrt
@@ -7,12 +7,12 @@ from tongues.estimate import LEVEL
 
 __all__ = ["critical", "two_sided"]
 
-_SMALL = 1e-300  # stands for 0 where the next step divides by it
+_SMALL = 1e-300  # replaces 0 where the next step divides by it
 _EXACT = 1e-15
 
 
 def two_sided(t: float, freedom: float) -> float:
-    """The chance of a value at least so far from 0, with `freedom` degrees of freedom."""
+    """The two-sided p-value of `t` with `freedom` degrees of freedom."""
     if freedom == inf:
         return erfc(abs(t) / sqrt(2.0))
     if t == 0.0:
@@ -24,7 +24,7 @@ def two_sided(t: float, freedom: float) -> float:
 
 @cache
 def critical(freedom: float, level: float = LEVEL) -> float:
-    """The value beyond which, on both sides together, a share `level` lies."""
+    """The critical value of a two-sided test at `level`."""
     low, high = 0.0, 2.0
     while two_sided(high, freedom) > level:
         low, high = high, 2.0 * high

@@ -17,7 +17,7 @@ __all__ += ["name_rows", "other_unit", "read_numbers", "start_losses"]
 _LARGEST = 1e99  # an amount beyond it is a fault, and its products overflow
 _SHOWN = 5
 _RISE, _JUMP = 1.1, 1.5
-_BITS = -np.log(np.log(2))  # the logarithm of how much larger a loss is in bits
+_BITS = -np.log(np.log(2))  # log of the ratio of a loss in bits to the same in nats
 _HIGHEST = 15.0  # nats: more than guessing among three million tokens
 _FEWEST = 3  # rows in bits; fewer may be outliers
 _POWER = -0.35  # near the exponents that laws of sizes and tokens have
@@ -30,7 +30,7 @@ def counted(number: int, thing: str = "row") -> str:
 
 
 def name_rows(places: Sequence[str], rows: Iterable[int], shown: Sequence[object] = ()) -> str:
-    """Where the first five of `rows` stand, with what is `shown` of each, and how many follow."""
+    """The places of the first five of `rows`, with their values in `shown`, and how many more."""
     return _first([f"{places[i]} ({shown[i]})" if len(shown) else places[i] for i in rows])
 
 
@@ -64,11 +64,11 @@ def read_numbers(table: RunTable, role: str, column: str) -> np.ndarray:
 def check_amounts(
     places: Sequence[str], role: str, column: str, values: np.ndarray, rows: np.ndarray
 ) -> None:
-    """Refuse amounts that are not positive and shares that are none, among `rows`."""
+    """A UserError where amounts among `rows` are not positive, or shares not from 0 to 1."""
     name = comparable(column)
     if role == "r":
         wrong = rows[~((values[rows] >= 0) & (values[rows] <= 1))]
-        code, what, expression = "not_a_share", "is no share from 0 to 1", f"0 <= {name} <= 1"
+        code, what, expression = "not_a_share", "is not a share from 0 to 1", f"0 <= {name} <= 1"
     else:
         wrong = rows[~((values[rows] > 0) & (values[rows] < _LARGEST))]
         low = bool(wrong.size) and values[wrong].max() <= 0
@@ -112,9 +112,9 @@ def start_losses(
 def check_one_language(
     table: RunTable, column: str, langs: Sequence[str], places: Sequence[str]
 ) -> None:
-    """Refuse rows of several languages: losses compare within one only.
+    """A UserError for rows of several languages: their losses are not comparable.
 
-    `langs` and `places` are those of the rows in use.
+    langs, places: of the rows in use.
     """
     often = Counter(langs).most_common()
     if len(often) < 2:
@@ -143,16 +143,16 @@ def diverged_runs(
     curves: dict[tuple[str, str], list[int]] = {}
     for i in np.argsort(amount, kind="stable"):
         curves.setdefault(groups[i], []).append(int(i))
-    found: dict[str, None] = {}
+    diverged: dict[str, None] = {}
     for (run, _), rows in curves.items():
         curve = loss[rows]
         if curve[-1] > _RISE * curve.min() or bool(np.any(curve[1:] > _JUMP * curve[:-1])):
-            found[run] = None
-    return list(found)
+            diverged[run] = None
+    return list(diverged)
 
 
 def other_unit(column: str, loss: np.ndarray) -> Caution | None:
-    """Whether the column's name or its size says that its unit is another one."""
+    """A caution where the column's name or values suggest another unit than nats per token."""
     advice = "divide bits by 1.4427 (1 / ln 2), and take the logarithm of perplexities"
     if re.search(r"bit|bpb|bpc|bpt|ppl|perplex", column.lower()):
         sentence = f"`{column}` does not sound like nats per token: {advice}"
@@ -164,11 +164,11 @@ def other_unit(column: str, loss: np.ndarray) -> Caution | None:
 
 
 def in_bits(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray:
-    """The rows that stand 1.44 times above what the others lead to expect.
+    """The rows whose losses are 1.44 times above the trend of the others, as if in bits.
 
-    Power laws of usual exponents are laid through a few rows taken to be in nats, many times,
-    and each through all rows once those above it are brought down. Rows are told only where nine
-    tenths of both groups lie close together and the groups apart by that step.
+    Power laws with typical exponents are fitted to a few random rows, many times, then refitted to
+    all rows, with the losses of rows above the law converted to nats. Rows are returned only if
+    90 % of each group are close to its median, and the medians differ by that factor.
     """
     scaled = [(values / np.exp(np.log(values).mean())) ** _POWER for values in variables.values()]
     terms = np.stack([np.ones(len(loss)), *scaled], axis=1)
@@ -204,5 +204,5 @@ def in_bits(variables: Mapping[str, np.ndarray], loss: np.ndarray) -> np.ndarray
     middles = [np.median(group) for group in groups]
     pairs = zip(groups, middles, strict=True)
     close = min(np.mean(np.abs(group - middle) < _BITS / 5) for group, middle in pairs)
-    found = abs(middles[0] - middles[1] - _BITS) < 0.04 and close > 0.9
-    return np.flatnonzero(lifted) if found else np.zeros(0, int)
+    separate = abs(middles[0] - middles[1] - _BITS) < 0.04 and close > 0.9
+    return np.flatnonzero(lifted) if separate else np.zeros(0, int)

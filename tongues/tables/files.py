@@ -21,10 +21,9 @@ Cell = float | int | str | bool | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunTable:
-    """Columns of equal length, and where each row stands: `runs.csv:17`.
+    """Columns of equal length, and the place of each row, such as `runs.csv:17`.
 
-    A cell of a CSV file is kept as its text, whatever it reads as: the language `nan` stays one.
-    A missing cell is None.
+    A cell of a CSV file is kept as text: `nan` may be a language. A missing cell is None.
     """
 
     columns: dict[str, list[Cell]]
@@ -41,7 +40,7 @@ class RunTable:
 
 
 def cell_number(cell: Cell) -> float | None:
-    """What a cell reads as; None for a text, a truth value and a missing cell."""
+    """The number in a cell; None for a text, a truth value and a missing cell."""
     if cell is None or isinstance(cell, bool):
         return None
     try:
@@ -53,12 +52,12 @@ def cell_number(cell: Cell) -> float | None:
 
 
 def read_table(paths: Sequence[Path]) -> RunTable:
-    """The rows of all files and run directories, one below the other.
+    """The rows of all files and run directories, concatenated.
 
-    A column that one of them does not have is missing in its rows.
+    Cells of a column that a file does not have are missing.
     """
     if not paths:
-        raise UserError("no table is given", hint="name files of rows or directories of runs")
+        raise UserError("no table is named", hint="name files of rows or directories of runs")
     tables = [_read(path) for path in paths]
     if len(tables) == 1:
         return tables[0]
@@ -80,10 +79,10 @@ def _read(path: Path) -> RunTable:
         hint = nearest(path.name, beside) if beside else hint
         raise UserError("there is no such file", where=str(path), hint=hint)
     elif not path.is_file():
-        raise UserError("is no plain file", where=str(path))
+        raise UserError("is not a regular file", where=str(path))
     elif (suffix := path.suffix.lower()) not in _READERS:
         hint = f"rows are read from {', '.join(_READERS)} files and directories of runs"
-        raise UserError("is no kind of table", where=str(path), hint=hint)
+        raise UserError("is not a table", where=str(path), hint=hint)
     else:
         try:
             data = path.read_bytes()
@@ -100,7 +99,7 @@ def _of_runs(path: Path) -> RunTable:
         rows = runs.run_rows([path])
         places = [f"{row['run']} step {row['step']} {row['lang']}" for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = "make that run anew, or move it away"
+        hint = "run it again, or move it away"
         raise UserError(f"a run cannot be read ({error!r})", where=str(path), hint=hint) from None
     if not rows:
         hint = "name the files themselves" if any(path.glob("*.*")) else "run a study there first"
@@ -134,7 +133,7 @@ def _delimited(path: Path, data: bytes) -> RunTable:
                 where = f"{path}:{start}"
                 if all(cell_number(cell) is not None for cell in cells):
                     hint = "name the columns in the first line, like `params,tokens,loss`"
-                    what = "the first line holds numbers, no names"
+                    what = "the first line has numbers instead of column names"
                     raise UserError(what, where=where, hint=hint)
                 names = [cell.strip() or f"column {i}" for i, cell in enumerate(cells, start=1)]
                 _check_distinct(names, where)

@@ -1,4 +1,4 @@
-"""What a law is fitted on: the columns it needs as numbers, every row checked."""
+"""The observations a law is fitted on: columns as numbers, every row checked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,16 +24,16 @@ from tongues.tables.roles import find_columns, missing_column
 
 __all__ = ["Observations", "observe"]
 
-_WHOSE = ("run", "strategy", "lang")
+_LABELS = ("run", "strategy", "lang")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observations:
-    """What a law is fitted on: numbers by role, and whose they are.
+    """The observations a law is fitted on.
 
-    loss: nats per token. runs: of each row; None where every row is a run of its own. units: what
-    is resampled as one, of each row; the runs where it is None. places: where each row stands.
-    columns: by role the column that was read.
+    variables: by role. loss: nats per token. runs: of each row; None where each row is a run.
+    units: the resampling unit of each row; None: the runs. places: of each row, such as
+    `runs.csv:17`. columns: by role, as in the table.
     """
 
     variables: Mapping[str, np.ndarray]
@@ -60,7 +60,7 @@ class Observations:
         return replace(self, variables=variables, loss=self.loss[index], **chosen)
 
     def without_highest(self, count: int) -> Self:
-        """Without so many of the highest losses, the rest in their order."""
+        """The rows without the `count` highest losses, in their order."""
         order = np.argsort(self.loss, kind="stable")
         return self.take(np.sort(order[: max(len(order) - count, 0)]))
 
@@ -68,19 +68,19 @@ class Observations:
 def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[str]) -> Observations:
     """The rows of a table that a law can be fitted on.
 
-    A row that says nothing is left out with a caution: one with a missing cell, a loss that is
-    not finite, an evaluation before training, a copy. A row that cannot be true is refused, and
-    so are losses of several languages: choose one of them before.
+    Rows with a missing cell or a loss that is not finite, evaluations before training and copies
+    are left out, with a caution. Impossible values and losses of several languages are UserErrors:
+    select one language first.
 
-    names: columns by role, as the user named them; the others go by their well-known names.
-    needs: the variables of the law, such as `N` and `D`. `C` is 6 N D where no column gives it,
-        `S` the loss of the same run and language at 0 tokens.
+    names: columns by role, as the user named them; the others have their usual names.
+    needs: the variables of the law, such as `N` and `D`. Without a column, `C` is 6 N D, and
+        `S` is the loss of the same run and language at 0 tokens.
     """
     columns = find_columns(table, names)
-    wanted = [role for role in dict.fromkeys(needs) if role != "loss"]
-    read = _roles_to_read(table, columns, wanted)
+    variables = [role for role in dict.fromkeys(needs) if role != "loss"]
+    read = _roles_to_read(table, columns, variables)
     values = {role: read_numbers(table, role, columns[role]) for role in read}
-    runs, strategies, langs = (_words(table, columns, role) for role in _WHOSE)
+    runs, strategies, langs = (_words(table, columns, role) for role in _LABELS)
     named = [run or place for run, place in zip(runs or table.places, table.places, strict=True)]
 
     sieve = _Sieve(table.places, np.ones(len(table), bool))
@@ -90,11 +90,11 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
         for i in np.flatnonzero(np.isnan(column)):
             if role != "loss" or cells[i] is None:
                 missing[i] = missing[i] or columns[role]
-    gone = np.array([bool(column) for column in missing], bool)
-    sieve.drop(gone, "missing_cells", "for a missing cell", missing)
+    incomplete = np.array([bool(column) for column in missing], bool)
+    sieve.drop(incomplete, "missing_cells", "for a missing cell", missing)
     sieve.drop(~np.isfinite(values["loss"]), "diverged", "for a loss that is not finite")
     check_amounts(table.places, "loss", columns["loss"], values["loss"], sieve.rows)
-    if "S" in wanted and "S" not in columns:
+    if "S" in variables and "S" not in columns:
         groups = list(zip(named, langs or named, strict=True))
         values["S"] = start_losses(
             table.places, groups, values["D"], values["loss"], sieve.rows, columns["run"]
@@ -104,29 +104,29 @@ def observe(table: RunTable, names: Mapping[str, str | None], needs: Sequence[st
         sieve.drop(np.array(at_start), "before_training", "as measured before training")
     for role in read:
         check_amounts(table.places, role, columns[role], values[role], sieve.rows)
-    if "C" in wanted and "C" not in columns:
+    if "C" in variables and "C" not in columns:
         values["C"] = 6 * values["N"] * values["D"]
-        sentence = "no column tells the FLOPs: they are taken as 6 N D"
+        sentence = "there is no column of FLOPs: they are estimated as 6 N D"
         sieve.warnings.append(Caution("compute_by_rule", sentence))
-    whose = [words for words in (runs, strategies, langs) if words]
-    keys = zip(*(column.tolist() for column in values.values()), *whose, strict=True)
+    labels = [words for words in (runs, strategies, langs) if words]
+    keys = zip(*(column.tolist() for column in values.values()), *labels, strict=True)
     sieve.drop(copies(keys), "duplicate_rows", "as copies of others")
     if not sieve.rows.size:
         hint = "; ".join(caution.sentence for caution in sieve.warnings)
         what = f"none of the {counted(len(table))} can be used"
         raise UserError(what, hint=hint, code="empty_selection")
-    found = Observations(
-        variables={role: values[role] for role in wanted},
+    observations = Observations(
+        variables={role: values[role] for role in variables},
         loss=values["loss"],
         runs=named if runs else None,
         strategies=strategies,
         langs=langs,
         places=table.places,
-        columns={role: columns[role] for role in [*read, *_WHOSE] if role in columns},
+        columns={role: columns[role] for role in [*read, *_LABELS] if role in columns},
     ).take(sieve.rows)
-    if found.langs:
-        check_one_language(table, columns["lang"], found.langs, found.places)
-    return replace(found, warnings=(*sieve.warnings, *_doubts(found)))
+    if observations.langs:
+        check_one_language(table, columns["lang"], observations.langs, observations.places)
+    return replace(observations, warnings=(*sieve.warnings, *_cautions(observations)))
 
 
 @dataclass(slots=True)
@@ -148,14 +148,16 @@ class _Sieve:
             self.warnings.append(Caution(code, sentence))
 
 
-def _roles_to_read(table: RunTable, columns: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
+def _roles_to_read(
+    table: RunTable, columns: Mapping[str, str], variables: Sequence[str]
+) -> list[str]:
     instead = {"C": ("N", "D"), "S": ("D", "run")}
     read: dict[str, None] = {}
     missing: list[str] = []
-    for role in [*wanted, "loss"]:
+    for role in [*variables, "loss"]:
         roles = (role,) if role in columns else instead.get(role, (role,))
         if all(other in columns for other in roles):
-            read |= dict.fromkeys(other for other in roles if other not in _WHOSE)
+            read |= dict.fromkeys(other for other in roles if other not in _LABELS)
         else:
             missing.append(role)
     if missing:
@@ -169,21 +171,21 @@ def _words(table: RunTable, columns: Mapping[str, str], role: str) -> list[str] 
     return ["" if cell is None else str(cell) for cell in table.columns[columns[role]]]
 
 
-def _doubts(found: Observations) -> list[Caution]:
-    doubts: list[Caution] = []
-    if unit := other_unit(found.columns["loss"], found.loss):
-        doubts.append(unit)
-    positive = {role: values for role, values in found.variables.items() if role not in "rS"}
-    bits = in_bits(positive, found.loss)
+def _cautions(observations: Observations) -> list[Caution]:
+    cautions: list[Caution] = []
+    if unit := other_unit(observations.columns["loss"], observations.loss):
+        cautions.append(unit)
+    positive = {role: values for role, values in observations.variables.items() if role not in "rS"}
+    bits = in_bits(positive, observations.loss)
     if bits.size:
-        where = name_rows(found.places, bits, [f"{loss:.4g}" for loss in found.loss])
-        sentence = f"{counted(bits.size)} 1.44 times above what the others lead to expect"
-        doubts.append(Caution("mixed_units", f"{sentence}, as losses in bits would be: {where}"))
-    amount = found.variables.get("D", found.variables.get("C"))
-    # a loss that rises is what a law of forgetting is about
-    if found.runs and amount is not None and "S" not in found.variables:
-        groups = list(zip(found.runs, found.langs or found.runs, strict=True))
-        if runs := diverged_runs(groups, amount, found.loss):
+        where = name_rows(observations.places, bits, [f"{loss:.4g}" for loss in observations.loss])
+        sentence = f"{counted(bits.size)} 1.44 times above the trend of the others"
+        cautions.append(Caution("mixed_units", f"{sentence}, as losses in bits would be: {where}"))
+    amount = observations.variables.get("D", observations.variables.get("C"))
+    # in a law of forgetting the loss may rise
+    if observations.runs and amount is not None and "S" not in observations.variables:
+        groups = list(zip(observations.runs, observations.langs or observations.runs, strict=True))
+        if runs := diverged_runs(groups, amount, observations.loss):
             sentence = "the loss of these runs rises steeply, and they are kept: "
-            doubts.append(Caution("diverged_run", sentence + name_rows(runs, range(len(runs)))))
-    return doubts
+            cautions.append(Caution("diverged_run", sentence + name_rows(runs, range(len(runs)))))
+    return cautions

@@ -1,4 +1,4 @@
-"""Which column plays which role: named by the user, or known by its name."""
+"""The column of each role: named by the user, or found by its usual name."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ __all__ = ["ROLES", "Role", "find_columns", "missing_column"]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a column means to a law, the option that names it, and the names it usually has."""
+    """A variable of laws or a label: the option that names its column, and its usual names."""
 
     flag: str
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ ROLES: Mapping[str, Role] = {
 def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, str]:
     """The column of every role that has one.
 
-    names: the columns the user named, by role; the others go by their well-known names.
+    names: the columns the user named, by role; the others are found by their usual names.
     """
     given = {role: column for role, column in names.items() if column is not None}
     taken: dict[str, str] = {}
@@ -50,12 +50,12 @@ def find_columns(table: RunTable, names: Mapping[str, str | None]) -> dict[str, 
             raise UserError(what, where=flag, hint=hint, code="column_twice")
         taken[column] = flag
     free = [column for column in table.columns if column not in taken]
-    known = {role: _well_known(ROLES[role].names, free) for role in ROLES if role not in given}
+    known = {role: _by_name(ROLES[role].names, free) for role in ROLES if role not in given}
     return given | {role: column for role, column in known.items() if column is not None}
 
 
 def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
-    """The refusal of a table in which no column plays these roles."""
+    """The error for a table without columns of these roles."""
     missing = [ROLES[role] for role in roles]
     what = " and of ".join(f"{role.meaning} (`{'`, `'.join(role.names)}`)" for role in missing)
     flags = " and ".join(f"{role.flag} COLUMN" for role in missing)
@@ -66,7 +66,7 @@ def missing_column(table: RunTable, roles: Iterable[str]) -> UserError:
     return UserError(what, where=where, hint=f"{hint}{shown}{more}", code="missing_column")
 
 
-def _well_known(names: Iterable[str], columns: Iterable[str]) -> str | None:
+def _by_name(names: Iterable[str], columns: Iterable[str]) -> str | None:
     lowered = {column.lower(): column for column in reversed(list(columns))}
     exact = [name for name in names if name in lowered.values()]
     loose = [lowered[name.lower()] for name in names if name.lower() in lowered]

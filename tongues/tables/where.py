@@ -1,7 +1,7 @@
-"""Which rows: a small language of comparisons, such as `tokens > 1e9 and lang == 'de'`.
+"""Selecting rows by an expression, such as `tokens > 1e9 and lang == 'de'`.
 
-Python's own grammar read as a tree, of which only comparisons of columns with numbers, texts
-and other columns are understood; nothing is ever run.
+The expression is parsed as Python, but never executed. It may compare columns with numbers, texts
+and other columns.
 """
 
 import ast
@@ -34,23 +34,23 @@ _EXAMPLE = "write it like \"tokens > 1e9 and lang == 'de'\""
 
 
 def comparable(column: str) -> str:
-    """A column's name as it is written in an expression."""
+    """A column's name as an expression needs it."""
     return column if column.isidentifier() and not keyword.iskeyword(column) else f"`{column}`"
 
 
 def where_flag(expression: str) -> str:
-    """The option that chooses rows by `expression`, quoted for a shell."""
+    """The option that selects rows by `expression`, quoted for a shell."""
     safe = not set('"`$\\') & set(expression)
     return f'--where "{expression}"' if safe else f"--where {shlex.quote(expression)}"
 
 
 def select_rows(table: RunTable, expression: str) -> RunTable:
-    """The rows of which `expression` is true.
+    """The rows for which `expression` is true.
 
     Comparisons (`== != < <= > >=`, chained too), `in [...]`, `not in [...]`, `and`, `or`, `not`
-    and parentheses over numbers (`1e9`), quoted texts and columns; a name that holds other
-    characters than letters, digits and `_` stands in backticks. A comparison with a missing cell
-    is false. Texts are compared by `==`, `!=` and `in` alone.
+    and parentheses over numbers (`1e9`), quoted texts and columns. A name with other characters
+    than letters, digits and `_` needs backticks. A comparison with a missing cell is false. Texts
+    can be compared by `==`, `!=` and `in` only.
     """
     query = _Query(table, " ".join(expression.splitlines()).strip())
     try:
@@ -99,7 +99,7 @@ class _Query:
     def column(self, node: ast.Name) -> "_Column":
         name, columns = self.source(node).strip("`"), self.table.columns
         if name not in columns:
-            hint = f"a text stands in quotes, '{name}'; of columns, {nearest(name, columns)}"
+            hint = f"a text needs quotes, '{name}'; of columns, {nearest(name, columns)}"
             raise _refused(f"there is no column `{name}`", hint, "unknown_column")
         return _Column(name, columns[name], [cell_number(cell) for cell in columns[name]])
 
@@ -124,14 +124,14 @@ class _Query:
                     rows = self.compare(left, sign, right, rows)
                     left = right
                 return rows
-        raise self.refusal(node, "is no comparison")
+        raise self.refusal(node, "is not a comparison")
 
     def compare(
         self, left: ast.expr, sign: ast.cmpop, right: ast.expr, rows: Sequence[int]
     ) -> Sequence[int]:
         if isinstance(sign, ast.In | ast.NotIn):
             if not isinstance(right, ast.List | ast.Tuple):
-                raise self.refusal(right, "is no list", "write it like \"lang in ['de', 'sw']\"")
+                raise self.refusal(right, "is not a list", "write it like \"lang in ['de', 'sw']\"")
             side, equal = self.side(left), ast.Eq()
             if isinstance(side, _Column):
                 rows = [row for row in rows if side.cells[row] is not None]
@@ -144,14 +144,14 @@ class _Query:
         columns = [side for side in sides if isinstance(side, _Column)]
         words = [side for side in sides if isinstance(side, str)]
         if not columns:
-            raise self.refusal(left, f"and `{self.source(right)}` are no columns")
+            raise self.refusal(left, f"and `{self.source(right)}` are not columns")
         as_numbers = not words and (len(columns) == 1 or any(side.numeric for side in columns))
         if not as_numbers:
             if words and columns[0].numeric and cell_number(words[0]) is None:
                 what = f"`{columns[0].name}` holds numbers, and {words[0]!r} is a text"
                 raise _refused(what, columns[0].extent, "text_and_number")
             if true not in (operator.eq, operator.ne):
-                hint = "texts are compared by ==, != and in; numbers stand without quotes"
+                hint = "texts are compared by ==, != and in; numbers need no quotes"
                 raise self.refusal(left, f"and `{self.source(right)}` compare texts by size", hint)
         pairs = zip(rows, *(self.values(side, rows, as_numbers) for side in sides), strict=True)
         return [row for row, a, b in pairs if a is not None and b is not None and true(a, b)]
@@ -161,7 +161,9 @@ class _Query:
             case ast.Name():
                 return self.column(node)
             case ast.Constant(value=bool()):
-                raise self.refusal(node, "is no number", f"for a text write '{self.source(node)}'")
+                raise self.refusal(
+                    node, "is not a number", f"for a text write '{self.source(node)}'"
+                )
             case ast.Constant(value=int() | float() | str() as value):
                 return value
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):

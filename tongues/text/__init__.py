@@ -1,15 +1,22 @@
-"""Text in many languages, from files, the hub or made: read, measured, and what of it is kept."""
+"""Text from files, the hub or synthetic languages: reading, signals of quality, selection."""
 
 from tongues.text.document import Document, hash64
 from tongues.text.sources import (
-    Piece,
+    TextSource,
     check_text,
     content_hash,
-    describe_made,
-    find_pieces,
-    open_piece,
+    describe_synthetic,
+    find_sources,
+    read_source,
     text_bytes,
 )
 
-__all__ = ["Document", "Piece", "check_text", "content_hash", "describe_made", "find_pieces"]
-__all__ += ["hash64", "open_piece", "text_bytes"]
+__all__ = [
+    "Document",
+    "TextSource",
+    "check_text",
+    "content_hash",
+    "describe_synthetic",
+    "find_sources",
+]
+__all__ += ["hash64", "read_source", "text_bytes"]

@@ -1,4 +1,4 @@
-"""A corpus on disk: documents with their signals, in parts of some thousand, read by columns."""
+"""A corpus on disk: Parquet files of documents with their signals, read by columns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tongues.errors import UserError
 from tongues.files import read_json, whole_file
 from tongues.text.document import Document
 from tongues.text.signals import SIGNATURE, Batch, Benchmarks, Identifier, Signal
-from tongues.text.sources import Piece
+from tongues.text.sources import TextSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,15 +38,15 @@ def table_of(
     while start < len(documents):
         end = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + _BATCH)) + 1
         batch = Batch(documents[start:end], identifier, benchmarks)
-        found = batch.languages
-        shares = [list(each.shares.values()) for each in found]
+        identified = batch.languages
+        shares = [list(each.shares.values()) for each in identified]
         columns: dict[str, Any] = {
             "id": pa.array([document.id for document in batch.documents]),
             "group": pa.array([document.group for document in batch.documents]),
             "text": pa.array(batch.texts),
             "script": pa.array(batch.characters["script"].tolist()),
-            "label": pa.array([each.label for each in found]),
-            "labels": pa.array([list(each.shares) for each in found], pa.list_(pa.string())),
+            "label": pa.array([each.label for each in identified]),
+            "labels": pa.array([list(each.shares) for each in identified], pa.list_(pa.string())),
             "shares": pa.array(shares, pa.list_(pa.float32())),
         }
         for signal in signals:
@@ -57,12 +57,12 @@ def table_of(
 
 
 def part_path(folder: Path, number: int) -> Path:
-    """The file of a piece's part."""
+    """The path of a source's Parquet file `number`."""
     return folder / f"{number:05}.parquet"
 
 
 def write_part(path: Path, table: "pa.Table") -> None:
-    """Write a part, whole or not at all."""
+    """Write a part, under a temporary name until it is complete."""
     import pyarrow.parquet as pq
 
     few = ["group", "script", "label"]  # different words; hashes would find no use for a dictionary
@@ -73,7 +73,7 @@ def write_part(path: Path, table: "pa.Table") -> None:
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> "pa.Table":
-    """Some columns of a part; a UserError when it is gone or damaged."""
+    """Some columns of a part; a UserError when it is missing or damaged."""
     import pyarrow.parquet as pq
 
     try:
@@ -85,10 +85,10 @@ def read_columns(path: Path, columns: Sequence[str]) -> "pa.Table":
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of documents; `first` is the number of its first one in the whole corpus."""
+    """A Parquet file of documents; `first` is the number of its first document in the corpus."""
 
     lang: str
-    piece: str
+    source: str
     path: Path
     first: int
     count: int
@@ -96,11 +96,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Corpus:
-    """All that was read, kept or not; documents are numbered through, in reading order."""
+    """All documents that were read, kept or not, numbered in reading order."""
 
     path: Path
     languages: tuple[str, ...]
-    pieces: tuple[dict[str, Any], ...]  # the mark of each, with its `lang`
+    sources: tuple[dict[str, Any], ...]  # source.json of each, with its language and name
     parts: tuple[Part, ...]
 
     @property
@@ -129,8 +129,8 @@ class Corpus:
             codes.append(np.array(order, dtype=np.int32)[encoded.indices.to_numpy()])
         return np.concatenate(codes), list(known)
 
-    def found(self) -> Iterator[tuple[Part, np.ndarray, np.ndarray, np.ndarray]]:
-        """A part at a time: which document, label and share, for every label found in it."""
+    def identified(self) -> Iterator[tuple[Part, np.ndarray, np.ndarray, np.ndarray]]:
+        """Of each part: document, label and share of every language identified in a document."""
         for part in self.parts:
             table = read_columns(part.path, ["labels", "shares"])
             lists = table["labels"].combine_chunks()
@@ -144,7 +144,7 @@ class Corpus:
         return read_columns(part.path, ["text"])["text"].take(chosen).to_pylist()
 
     def chosen_texts(self, documents: np.ndarray) -> list[str]:
-        """The texts of documents by their numbers in the corpus, in the order asked."""
+        """The texts of documents by their numbers in the corpus, in the order given."""
         texts: dict[int, str] = {}
         for part, here in self._by_part(documents):
             inside = documents[here]
@@ -170,15 +170,15 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What became of every document of a corpus.
+    """Which documents of a corpus are kept, and why the others are dropped.
 
-    reasons: what becomes of documents; the first is that they are kept.
+    reasons: why documents are dropped; the first entry means kept.
     reason: index into `reasons`.
     cluster: number of the first document that it is a near copy of, its own if none; -1 where
-        it was dropped before copies were looked for.
-    component: a hash that documents share when they must lie on one side of the split, because
-        they are of one group or alike, in whatever language.
-    thresholds: the value of each threshold, by language and its word in the recipe.
+        it was dropped before the search for near copies.
+    component: a hash shared by documents that the split keeps together, because they have one
+        group or are similar, in any language.
+    thresholds: the value of each threshold, by language and recipe key.
     """
 
     reasons: tuple[str, ...]
@@ -193,32 +193,34 @@ class Selection:
         return np.flatnonzero(self.reason == 0)
 
 
-def open_corpus(path: Path, pieces: Sequence[Piece]) -> Corpus:
-    """The corpus at `path` whose pieces have all been read."""
-    return _opened(path, [(piece.lang, piece.name) for piece in pieces])
+def open_corpus(path: Path, sources: Sequence[TextSource]) -> Corpus:
+    """The corpus at `path`; a UserError unless all `sources` have been read."""
+    return _opened(path, [(source.lang, source.name) for source in sources])
 
 
 def reopen_corpus(path: Path) -> Corpus:
-    """The corpus as it lies there, without the recipe that it was read by."""
+    """The corpus of a folder, without its recipe."""
     languages = read_json(path / "corpus.json")["languages"]
-    named = [(lang, each["name"]) for lang, about in languages.items() for each in about["pieces"]]
-    return _opened(path, named)
+    names = [(lang, each["name"]) for lang, about in languages.items() for each in about["sources"]]
+    return _opened(path, names)
 
 
 def _opened(path: Path, named: Sequence[tuple[str, str]]) -> Corpus:
-    marks: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     parts: list[Part] = []
     for lang, name in named:
         folder = path / lang / name
         try:
-            mark = read_json(folder / "piece.json")
+            record = read_json(folder / "source.json")
         except (OSError, ValueError):
-            mark = {"whole": False, "source": name}
-        if not mark["whole"]:
-            what, hint = f"`{mark['source']}` has not been read to its end", "prepare it again"
+            record = {"complete": False, "title": name}
+        if not record["complete"]:
+            what, hint = f"`{record['title']}` has not been read to its end", "prepare it again"
             raise UserError(what, where=str(folder), hint=hint)
-        marks.append({"lang": lang, "name": name, **mark})
-        for number, count in enumerate(mark["parts"]):
+        records.append({"lang": lang, "name": name, **record})
+        for number, count in enumerate(record["parts"]):
             first = parts[-1].first + parts[-1].count if parts else 0
             parts.append(Part(lang, name, part_path(folder, number), first, count))
-    return Corpus(path, tuple(dict.fromkeys(lang for lang, _ in named)), tuple(marks), tuple(parts))
+    return Corpus(
+        path, tuple(dict.fromkeys(lang for lang, _ in named)), tuple(records), tuple(parts)
+    )

@@ -1,4 +1,4 @@
-"""What every source of text hands out, and the one form in which text is compared and kept."""
+"""A document, and the normal form of its text."""
 
 import re
 import unicodedata
@@ -14,10 +14,10 @@ _LONG = 100  # marks in a row, more than any writing needs
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A piece of text in one language.
+    """A text in one language.
 
-    `group` names what must never straddle training and held-out text: translations of
-    the same content, chapters of one book. `source` says where the text came from.
+    group: documents of one group are all trained on or all held out: translations of the same
+    content, chapters of one book. source: where the text came from.
     """
 
     id: str

@@ -69,8 +69,8 @@ def _candidates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs to compare: each document of a bucket with the first and with the one before it.
 
-    A big bucket thus stays cheap. Inside a bucket they stand by what is in them, first by the next
-    band, which brings true duplicates side by side.
+    The number of pairs grows linearly with a bucket. Documents of a bucket are sorted by the next
+    band, then by content, so that duplicates are next to each other.
     """
     order = np.argsort(keys, kind="stable")
     same = keys[order[1:]] == keys[order[:-1]]

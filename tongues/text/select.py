@@ -1,6 +1,6 @@
-"""The second stage: which documents are kept, and which belong together, from stored signals.
+"""The second stage: which documents are kept, and which the split keeps together.
 
-Nothing is read again: another threshold is another selection over the same signals.
+It reads the stored signals, not the text: a new threshold needs only this stage again.
 """
 
 from collections.abc import Sequence
@@ -15,30 +15,30 @@ from tongues.ranks import Say
 from tongues.text.corpus import Corpus, Selection
 from tongues.text.duplicates import clusters
 from tongues.text.signals import LIMIT, NEAR, Rule, Signal, in_order, reasons, signals_in
-from tongues.text.sources import Piece
+from tongues.text.sources import TextSource
 from tongues.text.summary import read_summary, show_dropped, summarise
 
 __all__ = ["check_selection", "read_selection", "select", "write_selection"]
 
 _LAYOUT = 1  # raised when the same signals and thresholds give another selection than before
-_TOGETHER = 0.5  # similarity from which two documents lie on one side of the split
+_TOGETHER = 0.5  # similarity from which the split keeps two documents together
 
 
 def write_selection(
-    settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece], tell: Say
+    settings: recipe.Text, corpus: Corpus, sources: Sequence[TextSource], tell: Say
 ) -> None:
-    """Decide about every document, unless that was done before, and tell the outcome."""
+    """Write the selection, unless it is up to date, and report what it kept."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     clean = settings.model_dump(mode="json")
-    marks = [mark["made_from"] for mark in corpus.pieces]
-    made_from = fingerprint({"layout": _LAYOUT, "clean": clean, "pieces": marks})
+    read_from = [each["made_from"] for each in corpus.sources]
+    made_from = fingerprint({"layout": _LAYOUT, "clean": clean, "sources": read_from})
     path, selected = corpus.path / "corpus.json", corpus.path / "selected.parquet"
     there = path.exists() and selected.exists()
     if not there or read_json(path)["made_from"] != made_from:
-        path.unlink(missing_ok=True)  # a kill must not leave it beside another selection
-        selection = select(settings, corpus, pieces)
+        path.unlink(missing_ok=True)  # a kill must not leave it with another selection
+        selection = select(settings, corpus, sources)
         names = {"reason": selection.reason, "cluster": selection.cluster}
         table = pa.table(names | {"component": selection.component})
         with whole_file(selected) as aside:
@@ -58,7 +58,7 @@ def write_selection(
 
 
 def read_selection(corpus: Corpus) -> Selection:
-    """The selection that was made of a corpus."""
+    """The selection in a corpus's folder."""
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(corpus.path / "selected.parquet").read(use_threads=False)
@@ -71,36 +71,36 @@ def read_selection(corpus: Corpus) -> Selection:
 
 
 def check_selection(corpus: Corpus) -> None:
-    """Refuse a corpus with a language of which nothing is kept, and say why."""
+    """A UserError where no document of a language is kept, with the reason."""
     for lang, about in read_summary(corpus.path)["languages"].items():
         if about["kept"]["documents"]:
             continue
         what, hint = "its sources hold no document", "name others"
-        samples = [sample for piece in about["pieces"] for sample in piece["fault_samples"]]
+        samples = [sample for source in about["sources"] for sample in source["fault_samples"]]
         if about["read"]["documents"]:
-            what = "nothing of it is kept"
+            what = "all of its documents are dropped"
             hint = "see `tongues report` on the corpus, and `text.clean`"
         elif samples:
             source, place, reason = (samples[0][name] for name in ("source", "place", "reason"))
             what = f"no document could be read; the first place is {source}, {place}: {reason}"
             hint = f"{reason}: {samples[0]['sample']:.120}"
             if reason == "no text":
-                hint += "; say which column holds the text: `columns: {text: ...}`"
+                hint += "; name the column of the text: `columns: {text: ...}`"
         raise UserError(what, where=f"text of {lang}", hint=hint)
 
 
-def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Selection:
-    """Decide about every document of the corpus.
+def select(settings: recipe.Text, corpus: Corpus, sources: Sequence[TextSource]) -> Selection:
+    """Which documents to keep.
 
-    Synthetic text is made clean: of it nothing is dropped, but alike documents stay together.
+    Synthetic text is clean: none of it is dropped, but the split keeps similar documents together.
     """
     levels = settings.clean.levels
     signals = signals_in(tuple(levels))
     names = reasons(signals)
     reason = np.zeros(corpus.count, dtype=np.uint8)
-    made = set(settings.synthetic.languages) if settings.synthetic else set()
-    judged = np.isin(corpus.lang, [corpus.languages.index(lang) for lang in made], invert=True)
-    reason[_beyond_limits(corpus, pieces)] = names.index(LIMIT)
+    synthetic = set(settings.synthetic.languages) if settings.synthetic else set()
+    judged = np.isin(corpus.lang, [corpus.languages.index(lang) for lang in synthetic], invert=True)
+    reason[_beyond_limits(corpus, sources)] = names.index(LIMIT)
     thresholds: dict[str, dict[str, float]] = {lang: {} for lang in corpus.languages}
     for signal, rule in in_order(signals):
         level = levels.get(signal.key, "off")
@@ -108,17 +108,17 @@ def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Se
             beyond = _judge(signal, rule, level, corpus, judged & (reason == 0), thresholds)
             reason[beyond] = names.index(rule.reason)
     near = levels[NEAR.key]
-    for lang in set(corpus.languages) - made if near != "off" else ():
+    for lang in set(corpus.languages) - synthetic if near != "off" else ():
         thresholds[lang][NEAR.key] = float(near)
     alive = np.flatnonzero(reason == 0)
-    found = clusters(
+    at_thresholds = clusters(
         len(alive),
         lambda band: corpus.numbers(f"band_{band:02}")[alive],
         lambda documents: corpus.signatures(alive[documents]),
         [_TOGETHER] if near == "off" else [_TOGETHER, float(near)],
     )
     cluster = np.full(corpus.count, -1, dtype=np.int64)
-    cluster[alive] = alive[found[-1]]
+    cluster[alive] = alive[at_thresholds[-1]]
     once = [(signal, rule) for signal, rule in in_order(signals) if rule.keeps == "one of each"]
     keys = {
         signal: cluster if signal is NEAR else corpus.numbers(signal.name)
@@ -126,7 +126,7 @@ def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Se
         if rule.always or levels[signal.key] != "off"
     }
     component = np.zeros(corpus.count, dtype=np.uint64)
-    links = [found[0], *(key[alive] for signal, key in keys.items() if signal is not NEAR)]
+    links = [at_thresholds[0], *(key[alive] for signal, key in keys.items() if signal is not NEAR)]
     component[alive] = _components(corpus.numbers("group_hash")[alive], links)
     for signal, rule in once:
         if signal in keys:
@@ -136,17 +136,17 @@ def select(settings: recipe.Text, corpus: Corpus, pieces: Sequence[Piece]) -> Se
     return Selection(names, reason, cluster, component, thresholds)
 
 
-def _beyond_limits(corpus: Corpus, pieces: Sequence[Piece]) -> np.ndarray:
+def _beyond_limits(corpus: Corpus, sources: Sequence[TextSource]) -> np.ndarray:
     beyond = np.zeros(corpus.count, dtype=bool)
     sizes = corpus.numbers("bytes").astype(np.int64)
-    by_settings: dict[tuple[str, int], list[Piece]] = {}
-    for piece in pieces:
-        by_settings.setdefault((piece.lang, id(piece.settings)), []).append(piece)
+    by_settings: dict[tuple[str, int], list[TextSource]] = {}
+    for source in sources:
+        by_settings.setdefault((source.lang, id(source.settings)), []).append(source)
     for (lang, _), same in by_settings.items():
-        most, names = same[0].at_most, {piece.name for piece in same}
+        most, names = same[0].at_most, {source.name for source in same}
         if most is None or most.unit == "tokens":
             continue
-        parts = [part for part in corpus.parts if part.lang == lang and part.piece in names]
+        parts = [part for part in corpus.parts if part.lang == lang and part.source in names]
         ranges = [np.arange(part.first, part.first + part.count) for part in parts]
         documents = np.concatenate([np.empty(0, int), *ranges])
         amounts = np.ones(len(documents), int) if most.unit == "documents" else sizes[documents]
@@ -162,14 +162,16 @@ def _judge(
     among: np.ndarray,
     thresholds: dict[str, dict[str, float]],
 ) -> np.ndarray:
-    """Which of some documents a threshold drops; its value in each language goes to `thresholds`.
+    """Which of the documents `among` a threshold drops; fills in `thresholds` by language.
 
-    A percentile is one of the signal's values there, so it drops nothing where there are few.
+    A percentile is one of the language's own values, so it drops nothing where there are few.
     """
     values = corpus.numbers(signal.name).astype(np.float64)
     if signal.name == "script_share":
         scripts, _ = corpus.words("script")
-        for code in range(len(corpus.languages)):  # another script than most of the language's
+        for code in range(
+            len(corpus.languages)
+        ):  # documents in another script than most of the language
             here = (corpus.lang == code) & among
             main = np.bincount(scripts[here]).argmax() if here.any() else -1
             values[here & (scripts != main)] = 0.0
@@ -189,10 +191,9 @@ def _judge(
 
 
 def _later(key: np.ndarray, corpus: Corpus, documents: np.ndarray) -> np.ndarray:
-    """Whether a document goes because a better one of its language has the same key.
+    """Whether a better document of the language has the same key.
 
-    The longest stays, and of equally long ones the one with the least hash, so that the order
-    of files decides nothing.
+    The longest is best, then the one with the least hash, so the order of files does not matter.
     """
     lang, exact = corpus.lang[documents], corpus.numbers("exact")[documents]
     size = corpus.numbers("characters")[documents].astype(np.int64)
@@ -204,7 +205,7 @@ def _later(key: np.ndarray, corpus: Corpus, documents: np.ndarray) -> np.ndarray
 
 
 def _components(group: np.ndarray, keys: Sequence[np.ndarray]) -> np.ndarray:
-    """The least group hash among all documents linked by groups or by one of some keys."""
+    """The least group hash among all documents linked by their groups or by one of the keys."""
     component = group.copy()
     links = [np.unique(key, return_inverse=True)[1] for key in (group, *keys)]
     while True:

@@ -1,4 +1,4 @@
-"""What came in, what was dropped and why, and what is inside: `corpus.json`."""
+"""What was read, what was dropped and why, and its languages: `corpus.json`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ __all__ += ["show_dropped", "summarise"]
 _BINS = 24
 _SAMPLES = 5  # of each language and reason
 _SAMPLE = 400  # characters
-_FAULTS = 20  # of each piece, shown
+_FAULTS = 20  # of each source, in the summary
 _FAULT_FILE = "faults.jsonl"
-_OF_PIECE = ("name", "source", "documents", "bytes", "capped", "faults")
-_LARGEST = 10  # clusters shown
-_NO_LANGUAGE = ("und", "zxx")  # nothing to tell a language by; code, tables and the like
-_INSIDE = 0.0005  # share of a language inside, from which it is named
-_MISTAGGED = 0.3  # share of documents in another language, from which the tag is doubted
-_FOREIGN = 0.05  # share of other languages inside, from which a caution is due
+_OF_SOURCE = ("name", "title", "documents", "bytes", "capped", "faults")
+_LARGEST = 10  # clusters of near copies in the summary
+_NO_LANGUAGE = ("und", "zxx")  # und: too few letters; zxx: code, tables and the like
+_INSIDE = 0.0005  # share from which another language is named
+_MISTAGGED = 0.3  # share of documents in another language, from which the tag may be wrong
+_FOREIGN = 0.05  # share of other languages from which a caution is due
 
 
 class TextSize(TypedDict):
@@ -36,18 +36,18 @@ class TextSize(TypedDict):
 
 
 class LanguageSummary(TypedDict):
-    """What became of a language's text."""
+    """What was read, kept and dropped of a language's text."""
 
-    pieces: list[dict[str, Any]]  # source, documents, bytes, capped, faults, fault_samples
+    sources: list[dict[str, Any]]  # title, documents, bytes, capped, faults, fault_samples
     read: TextSize
     kept: TextSize
     dropped: dict[str, TextSize]  # by reason
-    thresholds: dict[str, float]  # by their word in the recipe
-    labels: dict[str, int]  # documents by what they were identified as
+    thresholds: dict[str, float]  # by recipe key
+    labels: dict[str, int]  # documents by identified language
     scripts: dict[str, int]  # documents by the script of most of their letters
-    found: dict[str, float]  # share of the kept bytes, by what they were identified as
-    foreign: float | None  # share of the kept bytes in other languages, if that can be known
-    inside: dict[str, float] | None  # which these are, but for the rarest
+    identified: dict[str, float]  # share of the kept bytes, by identified language
+    foreign: float | None  # share of the kept bytes in other languages; None: unknown
+    foreign_shares: dict[str, float] | None  # of each other language, but for the rarest
     clusters: dict[str, Any]  # clusters, documents, largest
     signals: dict[str, dict[str, list[float]]]  # edges, kept, dropped
     samples: dict[str, list[dict[str, str]]]  # by reason, and of the kept
@@ -77,26 +77,26 @@ def read_summary(path: Path) -> CorpusSummary:
         isinstance(about, dict) and about.keys() >= LanguageSummary.__required_keys__
         for about in summary["languages"].values()
     ):
-        raise UserError("is no whole summary of a corpus", where=str(file), hint=hint)
+        raise UserError("is not a complete summary of a corpus", where=str(file), hint=hint)
     return CorpusSummary(**summary)
 
 
 def faults_by_reason(about: LanguageSummary) -> dict[str, int]:
-    """How many places of a language's text could not be read, by reason."""
+    """The number of faults in a language's text, by reason."""
     counts: dict[str, int] = {}
-    for piece in about["pieces"]:
-        for reason, count in piece["faults"].items():
+    for source in about["sources"]:
+        for reason, count in source["faults"].items():
             counts[reason] = counts.get(reason, 0) + count
     return counts
 
 
 def show_dropped(dropped: Mapping[str, TextSize]) -> str:
-    """How many documents were dropped for each reason, in words."""
+    """The number of dropped documents by reason, as a sentence."""
     return ", ".join(f"{why} {amount['documents']:,}" for why, amount in dropped.items())
 
 
 def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -> dict[str, Any]:
-    """Everything about a corpus that people should know, by language, in JSON."""
+    """The content of `corpus.json` but for its fingerprint and reasons."""
     sizes = corpus.numbers("bytes").astype(np.int64)
     characters = corpus.numbers("characters").astype(np.int64)
     labels, label_names = corpus.words("label")
@@ -124,34 +124,34 @@ def summarise(corpus: Corpus, selection: Selection, signals: Sequence[Signal]) -
             for label, share in shares[lang].items()
             if label not in _NO_LANGUAGE and not same_language(lang, label)
         }
-        pieces = [
-            {key: mark[key] for key in _OF_PIECE}
+        sources = [
+            {key: each[key] for key in _OF_SOURCE}
             | {
-                "fault_samples": read_lines(corpus.path / lang / mark["name"] / _FAULT_FILE)[
+                "fault_samples": read_lines(corpus.path / lang / each["name"] / _FAULT_FILE)[
                     :_FAULTS
                 ]
             }
-            for mark in corpus.pieces
-            if mark["lang"] == lang
+            for each in corpus.sources
+            if each["lang"] == lang
         ]
         near = selection.cluster[here & (selection.cluster >= 0)]
-        alike = np.unique(near, return_counts=True)[1]
-        alike = np.sort(alike[alike > 1])[::-1]
-        in_clusters = {"clusters": len(alike), "documents": int(alike.sum())}
-        known = not unknown[here].all()  # else the identifier does not know the language itself
-        inside = {label: share for label, share in others.items() if share >= _INSIDE}
+        cluster_sizes = np.unique(near, return_counts=True)[1]
+        cluster_sizes = np.sort(cluster_sizes[cluster_sizes > 1])[::-1]
+        in_clusters = {"clusters": len(cluster_sizes), "documents": int(cluster_sizes.sum())}
+        known = not unknown[here].all()  # whether the identifier knows the language itself
+        named = {label: share for label, share in others.items() if share >= _INSIDE}
         languages[lang] = LanguageSummary(
-            pieces=pieces,
+            sources=sources,
             read=amount(here),
             kept=amount(kept),
-            dropped={why: gone for why, gone in amounts.items() if gone["documents"]},
+            dropped={why: size for why, size in amounts.items() if size["documents"]},
             thresholds=selection.thresholds[lang],
             labels=_counts(labels[here], label_names),
             scripts=_counts(scripts[here], script_names),
-            found=shares[lang],
+            identified=shares[lang],
             foreign=round(sum(others.values()), 6) if known else None,
-            inside=inside if known else None,
-            clusters=in_clusters | {"largest": alike[:_LARGEST].tolist()},
+            foreign_shares=named if known else None,
+            clusters=in_clusters | {"largest": cluster_sizes[:_LARGEST].tolist()},
             signals={
                 each.name: _histogram(values[kept], values[here & ~kept], each)
                 for each, values in drawn
@@ -170,23 +170,23 @@ def _counts(codes: np.ndarray, names: list[str]) -> dict[str, int]:
 
 def _shares(corpus: Corpus, selection: Selection, sizes: np.ndarray) -> dict[str, dict[str, float]]:
     sums: dict[str, dict[str, float]] = {lang: {} for lang in corpus.languages}
-    for part, document, labels, shares in corpus.found():
+    for part, document, labels, shares in corpus.identified():
         there = slice(part.first, part.first + part.count)
         weights = np.where(selection.reason[there] == 0, sizes[there], 0)[document] * shares
         names, code = np.unique(labels, return_inverse=True)
         totals = np.bincount(code, weights, len(names)).tolist()
         for name, weight in zip(names.tolist(), totals, strict=True):
             sums[part.lang][name] = sums[part.lang].get(name, 0.0) + weight
-    found: dict[str, dict[str, float]] = {}
+    shares_of: dict[str, dict[str, float]] = {}
     for code, lang in enumerate(corpus.languages):
         total = max(int(sizes[(corpus.lang == code) & (selection.reason == 0)].sum()), 1)
         parts = sorted(sums[lang].items(), key=lambda item: (-item[1], item[0]))
-        found[lang] = {name: round(s / total, 6) for name, s in parts if s / total >= 1e-4}
-    return found
+        shares_of[lang] = {name: round(s / total, 6) for name, s in parts if s / total >= 1e-4}
+    return shares_of
 
 
 def _histogram(kept: np.ndarray, dropped: np.ndarray, signal: Signal) -> dict[str, list[float]]:
-    """Counts of a signal among the kept and the dropped; counts of things in doubling steps."""
+    """Counts of a signal among the kept and the dropped; counts have doubling bins."""
     parts = [part[~np.isnan(part)].astype(np.float64) for part in (kept, dropped)]
     values = np.concatenate(parts)
     if not len(values):
@@ -209,7 +209,7 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
             there = np.flatnonzero((corpus.lang == code) & (selection.reason == number))
             chosen.append(there[np.argsort(exact[there], kind="stable")[:_SAMPLES]])
     documents = np.concatenate(chosen)
-    likes = np.full(len(documents), -1, dtype=np.int64)  # what was kept for a near copy
+    likes = np.full(len(documents), -1, dtype=np.int64)  # the document kept in place of a near copy
     near = selection.reasons.index("near copy")
     for place in np.flatnonzero(selection.reason[documents] == near):
         document = documents[place]
@@ -219,7 +219,9 @@ def _samples(corpus: Corpus, selection: Selection) -> dict[str, dict[str, list[d
     others = iter(texts[len(documents) :])
     samples: dict[str, dict[str, list[dict[str, str]]]] = {lang: {} for lang in corpus.languages}
     for document, like, text in zip(documents.tolist(), likes.tolist(), texts, strict=False):
-        sample = {"text": text[:_SAMPLE]} | ({"like": next(others)[:_SAMPLE]} if like >= 0 else {})
+        sample = {"text": text[:_SAMPLE]} | (
+            {"near_copy_of": next(others)[:_SAMPLE]} if like >= 0 else {}
+        )
         why = selection.reasons[selection.reason[document]]
         samples[corpus.languages[corpus.lang[document]]].setdefault(why, []).append(sample)
     return samples
@@ -232,14 +234,14 @@ def _cautions(languages: Mapping[str, LanguageSummary]) -> Iterator[tuple[str, s
             reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(faults.items()))
             what = f"{lang}: {places} place{'s' * (places > 1)} ({reasons}) could not be read; "
             yield "unreadable_places", f"{what}see corpus/*/{lang}/*/faults.jsonl"
-        read, gone = about["read"]["documents"], about["dropped"].get("other language")
-        if gone and gone["documents"] > _MISTAGGED * read:
+        read, foreign = about["read"]["documents"], about["dropped"].get("other language")
+        if foreign and foreign["documents"] > _MISTAGGED * read:
             label, count = next(iter(about["labels"].items()))
             what = f"{lang}: {count} of {read} documents were identified as {label}; "
             yield "other_language", f"{what}is the tag right?"
-        for piece in about["pieces"]:
-            if not piece["documents"]:
-                yield "nothing_in_it", f"{lang}: `{piece['source']}` holds no document"
+        for source in about["sources"]:
+            if not source["documents"]:
+                yield "empty_source", f"{lang}: `{source['title']}` holds no document"
         if (about["foreign"] or 0.0) > _FOREIGN:
-            what = f"{lang}: {about['foreign']:.1%} of the kept text is of other languages"
+            what = f"{lang}: {about['foreign']:.1%} of the kept text is in other languages"
             yield "other_languages_inside", what

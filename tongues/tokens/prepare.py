@@ -23,7 +23,7 @@ from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
 from tongues.ranks import Rank, Say, core_count
 from tongues.recipe import Recipe
-from tongues.text import Piece, check_text, content_hash, text_bytes
+from tongues.text import TextSource, check_text, content_hash, text_bytes
 from tongues.text.corpus import Corpus, open_corpus
 from tongues.text.gather import gather
 from tongues.text.select import check_selection, read_selection, write_selection
@@ -65,12 +65,12 @@ def prepare_tokens(
     lines for the user. ranks: processes that share the work, by default one a core; launcher:
     starts them elsewhere.
     """
-    pieces = check_text(recipe.text)
+    sources = check_text(recipe.text)
     path, corpus = workspace / "tokens" / recipe.name, workspace / "corpus" / recipe.name
     if path.exists() and not overwrite:
         contents = [
-            (piece.lang, [(path_text(path), content_hash(path)) for path in piece.paths])
-            for piece in pieces
+            (source.lang, [(path_text(path), content_hash(path)) for path in source.paths])
+            for source in sources
         ]
         before, inputs = read_manifest(path)["inputs"], _inputs(recipe, contents)
         if before == inputs:
@@ -83,14 +83,14 @@ def prepare_tokens(
         hint = "replace it with `--overwrite`, or give the recipe another name"
         raise UserError(reason, where=str(path), hint=hint)
     if ranks is None:
-        sizes = text_bytes(pieces).values()
+        sizes = text_bytes(sources).values()
         small = sum(sizes) <= _SMALL and all(sizes)  # a data set's size is not known
         ranks = 1 if small else core_count()
     with only_one(corpus):
         for stage, shared in STAGES.items():
             run_ranks(
                 run_stage,
-                (stage, recipe, workspace, pieces),
+                (stage, recipe, workspace, sources),
                 ranks if shared else 1,
                 progress,
                 launcher=launcher,
@@ -103,19 +103,24 @@ def prepare_tokens(
 
 
 def run_stage(
-    rank: Rank, tell: Say, stage: str, recipe: Recipe, workspace: Path, pieces: Sequence[Piece]
+    rank: Rank,
+    tell: Say,
+    stage: str,
+    recipe: Recipe,
+    workspace: Path,
+    sources: Sequence[TextSource],
 ) -> None:
-    """Do a rank's share of a stage; finished work is skipped."""
+    """Run a rank's share of a stage; completed work is skipped."""
     folder = workspace / "corpus" / recipe.name
     work = folder / "work"
     if stage == "read":
-        gather(rank.share(pieces), tell, recipe.text, folder, recipe.tokens.held_out)
+        gather(rank.share(sources), tell, recipe.text, folder, recipe.tokens.held_out)
     elif stage == "finish":
         _finish(recipe, folder, workspace / "tokens" / recipe.name, tell)
     elif stage == "select":
-        _select(recipe, open_corpus(folder, pieces), pieces, tell)
+        _select(recipe, open_corpus(folder, sources), sources, tell)
     else:
-        corpus = open_corpus(folder, pieces)
+        corpus = open_corpus(folder, sources)
         selection, vocabulary = read_selection(corpus), read_json(work / "vocabulary.json")
         if stage == "encode":
             tokenizer = load_tokenizer(work / "tokens" / "tokenizer.json")
@@ -123,14 +128,14 @@ def run_stage(
                 encode_part(corpus, part, selection, tokenizer, vocabulary["end_id"], tell)
         else:
             dtype, lengths = shard_dtype(vocabulary["size"]), lengths_of(corpus, selection)
-            splits = split_documents(recipe, corpus, pieces, selection, lengths)
+            splits = split_documents(recipe, corpus, sources, selection, lengths)
             for lang in rank.share(corpus.languages):
                 documents, components = splits[lang], selection.component
                 write_language(lang, corpus, lengths, components, documents, dtype)
 
 
 def check_tokens(recipe: Recipe, workspace: Path) -> None:
-    """Refuse tokens that are missing, or were made with other settings than the recipe's."""
+    """A UserError where the recipe's tokens are missing, or made with other settings."""
     path = workspace / "tokens" / recipe.name
     before = read_manifest(path)["inputs"]
     now = _settings(recipe)
@@ -147,7 +152,7 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
 def _inputs(
     recipe: Recipe, contents: Sequence[tuple[str, Sequence[tuple[str, str]]]]
 ) -> dict[str, Any]:
-    """All that the tokens depend on, in JSON; contents: of each source, language and hashes."""
+    """Everything that the tokens depend on, in JSON; contents: by source, language and hashes."""
     files: dict[str, dict[str, str]] = {lang: {} for lang in recipe.text.languages}
     for lang, hashes in contents:
         files[lang] |= dict(hashes)
@@ -161,17 +166,17 @@ def _inputs(
     return inputs | {"tools": {path_text(path): file_hash(path) for path in tools}}
 
 
-def _select(recipe: Recipe, corpus: Corpus, pieces: Sequence[Piece], tell: Say) -> None:
-    named = {piece.folder(corpus.path) for piece in pieces}
+def _select(recipe: Recipe, corpus: Corpus, sources: Sequence[TextSource], tell: Say) -> None:
+    named = {source.folder(corpus.path) for source in sources}
     for folder in corpus.path.glob("*/*/"):  # text that the recipe no longer names
-        if (folder / "piece.json").exists() and folder not in named:
+        if (folder / "source.json").exists() and folder not in named:
             remove_directory(folder)
-    write_selection(recipe.text, corpus, pieces, tell)
+    write_selection(recipe.text, corpus, sources, tell)
     check_selection(corpus)
     work = corpus.path / "work"
-    inputs = _inputs(recipe, [(mark["lang"], mark["content"]) for mark in corpus.pieces])
-    mark, there = work / "inputs.json", (work / "vocabulary.json").exists()
-    if there and mark.exists() and read_json(mark) == inputs and (work / "tokens").exists():
+    inputs = _inputs(recipe, [(each["lang"], each["content"]) for each in corpus.sources])
+    before, there = work / "inputs.json", (work / "vocabulary.json").exists()
+    if there and before.exists() and read_json(before) == inputs and (work / "tokens").exists():
         return
     remove_directory(work)
     with whole_directory(work) as aside:
@@ -197,19 +202,20 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
         languages={lang: part["counts"] for lang, part in written.items()},
         held_out={lang: part["held_out"] for lang, part in written.items()},
         groups={lang: part["groups"] for lang, part in written.items()},
-        foreign={lang: summary[lang]["inside"] for lang in written},
+        foreign={lang: summary[lang]["foreign_shares"] for lang in written},
     )
     write_json(place / "tokens.json", manifest)
     for lang, splits in manifest["languages"].items():
-        train, valid, inside = splits["train"], splits["valid"], summary[lang]["inside"] or {}
+        train, valid = splits["train"], splits["valid"]
+        foreign = manifest["foreign"][lang] or {}
         line = f"{lang}: {train['documents'] + valid['documents']} documents, "
         line += f"{show_count(train['tokens'])} tokens to train on, "
         line += f"{show_count(valid['tokens'])} held out, "
         line += f"{train['bytes_per_token']:.2f} bytes per token"
-        if inside:
-            most = max(inside, key=inside.__getitem__)
-            line += f", {sum(inside.values()):.1%} of it in other languages ({most}"
-            line += f" {inside[most]:.1%})" if len(inside) > 1 else ")"
+        if foreign:
+            most = max(foreign, key=foreign.__getitem__)
+            line += f", {sum(foreign.values()):.1%} of it in other languages ({most}"
+            line += f" {foreign[most]:.1%})" if len(foreign) > 1 else ")"
         tell(line)
     remove_directory(path)
     place.replace(path)

@@ -13,7 +13,7 @@ from tongues.files import whole_file, write_json
 from tongues.quantities import show_bytes
 from tongues.ranks import Say
 from tongues.recipe import Recipe
-from tongues.text import Piece
+from tongues.text import TextSource
 from tongues.text.corpus import Corpus, Part, Selection
 from tongues.tokens.shards import shard_dtype, write_shard
 from tongues.tokens.store import Counts, Split
@@ -59,7 +59,7 @@ def encode_part(
             if time.monotonic() - last > _TELL_EVERY:
                 last = time.monotonic()
                 size = show_bytes(int(ends[min(stop, len(texts)) - 1]))
-                tell(f"{part.lang}: {size} of {part.piece} encoded")
+                tell(f"{part.lang}: {size} of {part.source} encoded")
     with whole_file(_place(corpus, part, ".npy")) as aside, aside.open("wb") as file:
         np.save(file, np.concatenate(lengths).astype(np.int32))
 
@@ -79,7 +79,7 @@ def encoded_tokens(corpus: Corpus, part: Part, dtype: np.dtype) -> np.ndarray:
 
 
 def _place(corpus: Corpus, part: Part, suffix: str) -> Path:
-    folder = corpus.path / "work" / "encoded" / part.lang / part.piece
+    folder = corpus.path / "work" / "encoded" / part.lang / part.source
     return folder / f"{part.path.stem}{suffix}"
 
 
@@ -90,7 +90,7 @@ def _kept(part: Part, selection: Selection) -> np.ndarray:
 def split_documents(
     settings: Recipe,
     corpus: Corpus,
-    pieces: Sequence[Piece],
+    sources: Sequence[TextSource],
     selection: Selection,
     lengths: np.ndarray,
 ) -> dict[str, Documents]:
@@ -122,7 +122,7 @@ def split_documents(
     for code, lang in enumerate(corpus.languages):
         here = corpus.lang[order] == code
         train, valid = order[here & ~is_held_out], order[here & is_held_out]
-        limited = _limited(lang, train, corpus, pieces, lengths)
+        limited = _limited(lang, train, corpus, sources, lengths)
         splits[lang] = {"train": limited, "valid": valid}
         left = int(lengths[train].sum())
         if left < amount or not len(limited):
@@ -146,14 +146,14 @@ def held_out_groups(hashes: np.ndarray, tokens: np.ndarray, amount: int) -> np.n
 
 
 def _limited(
-    lang: str, train: np.ndarray, corpus: Corpus, pieces: Sequence[Piece], lengths: np.ndarray
+    lang: str, train: np.ndarray, corpus: Corpus, sources: Sequence[TextSource], lengths: np.ndarray
 ) -> np.ndarray:
     """Of each source with a limit in tokens, the first documents in the order of hashes."""
     part_of = np.searchsorted([part.first for part in corpus.parts], train, side="right") - 1
-    limited = [p for p in pieces if p.lang == lang and p.at_most and p.at_most.unit == "tokens"]
-    for first in {id(piece.settings): piece for piece in limited}.values():
-        names = {piece.name for piece in limited if piece.settings is first.settings}
-        in_source = [part.lang == lang and part.piece in names for part in corpus.parts]
+    limited = [p for p in sources if p.lang == lang and p.at_most and p.at_most.unit == "tokens"]
+    for first in {id(source.settings): source for source in limited}.values():
+        names = {source.name for source in limited if source.settings is first.settings}
+        in_source = [part.lang == lang and part.source in names for part in corpus.parts]
         from_source = np.array(in_source, dtype=bool)[part_of]
         assert first.at_most
         beyond = from_source & (

@@ -174,7 +174,7 @@ def _text_of(
     if lang in corpus:
         counts = corpus[lang]
         reasons = [f"{why} {amount['documents']:,}" for why, amount in counts["dropped"].items()]
-        faults = sum(sum(piece["faults"].values()) for piece in counts["pieces"])
+        faults = sum(sum(source["faults"].values()) for source in counts["sources"])
         read, kept = counts["read"]["documents"], counts["kept"]["documents"]
         dropped = f"; dropped: {', '.join(reasons)}" if reasons else ""
         unread = f"; could not be read: {faults:,} places" if faults else ""

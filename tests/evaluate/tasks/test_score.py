@@ -135,7 +135,9 @@ def test_white_space_at_the_seam_belongs_to_the_choice(
 def test_what_does_not_fit_is_an_error_or_left_out_and_never_cut(data: Path, model: Model) -> None:
     task = load_task("xcopa")
     fewshot = read_fewshot_task(task, "en", data, limit=3, num_fewshot=8)
-    with pytest.raises(UserError, match=r"with 8 demonstrations, and `.*` sees 128") as caught:
+    with pytest.raises(
+        UserError, match=r"with 8 demonstrations; the context of `.*` is 128"
+    ) as caught:
         score_task(model, fewshot)
     assert "nothing is cut" in caught.value.hint
     answers = score_task(model, fewshot, on_error="skip")

@@ -47,9 +47,9 @@ def test_a_glob_may_meet_directories() -> None:
         ("german.text", ["there is no file `german.text`", "did you mean `german.txt`"]),
         ("germn*.txt", ["no file matches `germn*.txt`", "did you mean `german.txt`"]),
         ("nowhere/*.txt", ["no file matches", "there is no directory `nowhere`"]),
-        ("notes.md", ["no kind of text file", ".jsonl.gz"]),
+        ("notes.md", ["is not a text file", ".jsonl.gz"]),
         ("folder", ["`folder` holds no text file", ".parquet"]),
-        ("folder*", ["no file is given"]),
+        ("folder*", ["no file is named"]),
     ],
 )
 def test_wrong_paths_are_explained(pattern: str, says: list[str]) -> None:
@@ -60,7 +60,7 @@ def test_wrong_paths_are_explained(pattern: str, says: list[str]) -> None:
 
 
 def test_no_path_at_all_is_an_error() -> None:
-    with pytest.raises(UserError, match="no file is given"):
+    with pytest.raises(UserError, match="no file is named"):
         find_files([], "text.files.de")
 
 

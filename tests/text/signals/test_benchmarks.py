@@ -82,7 +82,7 @@ def test_what_cannot_be_read_whole_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_text_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "some.parquet"
     path.write_bytes(b"PAR1")
-    with pytest.raises(UserError, match=r"(?s)no kind of file .*\.jsonl or \.txt"):
+    with pytest.raises(UserError, match=r"(?s)is not a file of benchmarks.*\.jsonl or \.txt"):
         load_benchmarks([path])
 
 

@@ -13,7 +13,7 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from tongues.errors import UserError
 from tongues.text.signals.language import (
     UNKNOWN,
-    Found,
+    Identification,
     Identifier,
     load_identifier,
     same_language,
@@ -130,8 +130,8 @@ def test_a_text_is_judged_alike_in_any_company() -> None:
 
 def test_nothing_to_tell_a_language_by_is_unknown() -> None:
     empty, spaces = ours().identify(["", " \n "])
-    assert empty == Found(UNKNOWN, 0.0, {})
-    assert spaces == Found(UNKNOWN, 0.0, {UNKNOWN: 1.0})
+    assert empty == Identification(UNKNOWN, 0.0, {})
+    assert spaces == Identification(UNKNOWN, 0.0, {UNKNOWN: 1.0})
     assert ours().identify([]) == []
 
 
@@ -209,7 +209,7 @@ def test_no_model_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         load_identifier(tmp_path / "missing.bin")
     (tmp_path / "text.bin").write_text("no model at all")
-    with pytest.raises(UserError, match="is no fastText model"):
+    with pytest.raises(UserError, match="is not a fastText model"):
         load_identifier(tmp_path / "text.bin")
 
 

@@ -41,7 +41,7 @@ def test_translations_share_their_group_and_nothing_else_does():
     for row in rows:
         assert len({document.group for document in row}) == 1
         assert [document.lang for document in row] == list(FAMILY)
-        assert {document.source for document in row} == {"made"}
+        assert {document.source for document in row} == {"synthetic"}
     assert len({row[0].group for row in rows}) == 120
     assert len({document.id for row in rows for document in row}) == 360
     assert [row[1] for row in rows] == list(documents(FAMILY["qab"], 200, 320))

@@ -114,5 +114,5 @@ def test_a_circle_of_mothers_is_refused():
 
 
 def test_a_root_has_no_distance():
-    with pytest.raises(UserError, match="without a parent"):
+    with pytest.raises(UserError, match="needs a parent"):
         make_family(WORLD, {"qaa": Drift(divergence=0.2)}, 1)

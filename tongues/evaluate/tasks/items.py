@@ -1,4 +1,4 @@
-"""Items of a task: where their files are, how rows become items, and their scores."""
+"""Items of a task: their files, rows read as items, and scores."""
 
 import re
 from collections import Counter
@@ -32,7 +32,7 @@ OnError = Literal["skip", "stop"]  # an item that cannot be scored is skipped, o
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question with its prompts filled in: of each choice a prompt and what is scored behind."""
+    """A question: for each choice a prompt, and the ending that is scored after it."""
 
     id: str
     prompts: tuple[str, ...]
@@ -45,7 +45,7 @@ class Item:
 
 
 def joined(prompt: str, separator: str, ending: str) -> str:
-    """A prompt with what is scored behind it, without a separator behind an empty prompt."""
+    """A prompt with its ending; an empty prompt has no separator."""
     return f"{prompt}{separator}{ending}" if prompt else ending
 
 
@@ -56,18 +56,18 @@ class ItemScore:
     id: str
     label: int
     sums: tuple[float, ...]  # log-likelihoods, nats
-    tokens: tuple[int, ...]  # how long each choice is
+    tokens: tuple[int, ...]  # of each choice
     characters: tuple[int, ...]  # without the separator before it, as are the bytes
     bytes: tuple[int, ...]
 
     def scores(self, normalisation: Normalisation) -> np.ndarray:
-        """What the choices are compared by; the highest is the model's answer."""
+        """The normalised score of each choice; the highest is the model's answer."""
         lengths = {"token": self.tokens, "character": self.characters, "byte": self.bytes}
         return np.array(self.sums) / np.array(lengths.get(normalisation, 1), dtype=float)
 
 
 def correct(scores: Sequence[ItemScore], normalisation: Normalisation) -> np.ndarray:
-    """Whether each item was answered rightly [items], by the first of the likeliest choices."""
+    """Whether the choice with the highest score is correct [items]; of ties, the first choice."""
     right = [int(np.argmax(score.scores(normalisation))) == score.label for score in scores]
     return np.array(right, dtype=bool)
 
@@ -78,8 +78,8 @@ class ItemFault:
 
     source: str  # the file or data set
     place: str  # `line 12`, `row 12` or the item's id
-    reason: str  # in few words that can be counted
-    sample: str  # what it is about, or its beginning
+    reason: str  # a few words; faults are counted by reason
+    sample: str  # the field concerned, or the beginning of the text
 
 
 def count_faults(faults: Sequence[ItemFault]) -> list[str]:

@@ -108,8 +108,8 @@ def _fault(
     missing = spelling.missing(" ".join({*item.prompts, *item.endings}))
     if too_long(model, longest):
         behind = f" with {shots} demonstration{'s' if shots > 1 else ''}" if shots else ""
-        sees = f"`{model.name}` sees {model.ensemble.context}"
-        reason, sample = _TOO_LONG, f"{len(longest.tokens)} tokens{behind}, and {sees}"
+        limit = f"the context of `{model.name}` is {model.ensemble.context}"
+        reason, sample = _TOO_LONG, f"{len(longest.tokens)} tokens{behind}; {limit}"
     elif missing > _MISSING:
         reason = "script missing"
         sample = f"the tokenizer of `{model.name}` has no tokens for {missing:.0%} of its letters"

@@ -1,4 +1,4 @@
-"""Tasks: what the items are, how one becomes prompts, and which choice is right.
+"""Tasks: their items, prompts and correct choices.
 
 A task is an open kind. Each built-in one is a YAML file in `library/`; another package adds a task
 by an entry point of the group `tongues.tasks`, whose value is a `Task` or a `TaskFile`.
@@ -35,7 +35,7 @@ Tables: TypeAlias = dict[str, dict[str, str]]
 
 
 class OnHub(RecipeSection):
-    """A task's data set on the hub; `{language}` stands for the language's name there."""
+    """A task's data set on the hub; `{language}` is replaced by the language's name there."""
 
     dataset: str
     subset: str | None = None
@@ -44,7 +44,7 @@ class OnHub(RecipeSection):
 
 
 class InFiles(RecipeSection):
-    """A task's files inside a folder, packed or not; `{language}` stands for the language."""
+    """A task's files in a folder, packed or not; `{language}` is replaced by the language."""
 
     items: str | None = None  # None: `NAME/{language}.jsonl`
     demonstrations: str | None = None  # None: among the items

@@ -38,7 +38,7 @@ _FILTERS: dict[str, Callable[[str], str]] = {
     "uncapitalize": lambda text: text[:1].lower() + text[1:],
     "open": _open,
 }
-_SPLITS = {"before": 0, "after": 2}  # which part of the text that a mark divides
+_SPLITS = {"before": 0, "after": 2}  # the part of the text before or after a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Field:
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
-            raise InvalidRow("field is no text", f"`{self.path}`")
+            raise InvalidRow("field is not text", f"`{self.path}`")
         for name, mark in self.filters:
             if name in words:
                 if value not in words[name]:
@@ -71,7 +71,7 @@ class _Field:
                 if mark not in value:
                     raise InvalidRow("mark missing", f"`{self.path}` has no `{mark}`")
                 value = value.partition(mark)[_SPLITS[name]]
-                blank = True  # before or after a mark there may be nothing
+                blank = True  # the text before or after a mark may be empty
             else:
                 value = _FILTERS[name](value)
         if not (blank or value.strip()):

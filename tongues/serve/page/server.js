@@ -6,7 +6,7 @@
  * @property {{name: string, languages: string[]}[]} experts
  * @property {string[]} languages
  * @property {string} routing  the default
- * @property {number | null} context  tokens that it sees
+ * @property {number | null} context  in tokens
  * @property {{routing: string, title: string}[]} routings  that it can be asked by, the default first
  */
 

@@ -1,4 +1,4 @@
-"""Documents from the user's files, each with where to go on after it."""
+"""Documents from the user's files, each with the state to resume from after it."""
 
 import json
 from collections.abc import Iterator
@@ -27,26 +27,25 @@ from tongues.text.reading.streams import Broken, Line, blocks, lines
 __all__ = ["read_file", "read_records"]
 
 _STRETCH = 250_000  # bytes of a file of paragraphs that make a group
-_HALF = ("not JSON", "bad encoding")  # what half a line looks like
+_HALF = ("not JSON", "bad encoding")  # faults of half a line
 _ENDED: State = {"ended": True}
 
 
 def read_file(path: Path, lang: str, settings: Files, start: State | None = None) -> Iterator[Item]:
-    """Stream what a file holds: documents, a fault for each thing that is none, and states.
+    """Stream the documents of a file, and a fault for each part that is not a document.
 
-    With the state that came with an item as `start` it goes on behind that item: at once in
-    plain and Parquet files, after unpacking what lies before it in archives. Nothing is
-    raised, whatever the file is or holds.
+    start: the state of an item; reading resumes after that item. Compressed files are unpacked up
+    to there first. No file raises an error: faults report what cannot be read.
 
-    - `.txt`: the file is a document and a group. With `documents: paragraphs` each block
-      between blank lines is a document; those that begin in the same 250 kB of the file are
-      a group, so that the split tears no chapter apart and yet can divide a crawl.
-    - `.jsonl`: a line is a document, with a column for its text and, if there are, for `id`
-      and `group`. Blank lines are passed over.
+    - `.txt`: the file is one document and one group. With `documents: paragraphs` each block
+      between blank lines is a document; blocks that begin in the same 250 kB of the file are one
+      group, so the split keeps a chapter together and can still divide a crawl.
+    - `.jsonl`: a line is a document, with a column for its text and optional columns `id` and
+      `group`. Blank lines are skipped.
     - `.parquet`: a row is a document, with the same columns.
 
-    Documents longer than 10 MB are faults. Text comes as it is written but for byte order
-    marks and, in `.txt`, line ends of Windows.
+    Documents longer than 10 MB are faults. Byte order marks and, in `.txt`, the line ends of
+    Windows are removed; the text is otherwise unchanged.
     """
     state = start or {}
     kind = path.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
@@ -67,10 +66,10 @@ def read_file(path: Path, lang: str, settings: Files, start: State | None = None
 
 
 def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | Fault]]:
-    """The rows of a `.jsonl` file, packed or not, by the lines they stand in, counted from 1.
+    """The number and row of each line of a `.jsonl` file, packed or not; lines count from 1.
 
-    Blank lines are passed over; a fault stands for each line that is no row, and with the last
-    line's number for what cannot be read on.
+    Blank lines are skipped. A line that is not a row gives a fault. Where reading fails, the last
+    item is a fault with the number of the last line.
     """
     source, number = path_text(path), 0
     try:
@@ -93,7 +92,7 @@ def _read_lines(path: Path, lang: str, columns: Columns, state: State) -> Iterat
 
 
 def _of_json(line: Line, source: str) -> dict[str, Any] | Fault:
-    """The row in a line; half of one, at the end of a file, is cut off."""
+    """The row of a line; half a row at the end of a file is the fault `cut off`."""
     text = _decoded(line, source)
     row: Any = text
     if isinstance(text, str):

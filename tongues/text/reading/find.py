@@ -1,4 +1,4 @@
-"""Which files a recipe's paths, directories and globs stand for."""
+"""The files that a recipe's paths, directories and globs name."""
 
 import glob
 import os
@@ -13,13 +13,12 @@ KINDS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz", ".txt.zst", ".jso
 
 
 def find_files(patterns: Iterable[str], where: str) -> list[Path]:
-    """The files that paths, directories and globs name, each once, in the order named.
+    """The files that paths, directories and globs name, each once, in the order of `patterns`.
 
-    Of a directory these are the text files in it and in the directories below, by their
-    sorted paths; names that begin with a dot are left out. `where` is the recipe key that
-    holds the patterns; it is shown in errors.
+    A directory gives the text files in it and below, sorted by path, without names that begin with
+    a dot. where: the recipe key of the patterns, for errors.
     """
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for pattern in patterns:
         is_path = Path(pattern).exists() or not glob.has_magic(pattern)
         paths = [pattern] if is_path else sorted(glob.glob(pattern, recursive=True))
@@ -32,15 +31,15 @@ def find_files(patterns: Iterable[str], where: str) -> list[Path]:
             below = list(_text_files(path, where)) if path.is_dir() else [path]
             hint = f"text is read from {', '.join(KINDS)}"
             if not path.is_dir() and not path.name.endswith(KINDS):
-                raise UserError(f"`{path}` is no kind of text file", where=where, hint=hint)
-            # A glob meets directories on its way; one that is named should hold text.
+                raise UserError(f"`{path}` is not a text file", where=where, hint=hint)
+            # A glob may match directories without text; a named directory must have some.
             if is_path and not below:
                 raise UserError(f"`{path}` holds no text file", where=where, hint=hint)
-            found |= dict.fromkeys(below)
-    if not found:
+            files |= dict.fromkeys(below)
+    if not files:
         hint = "list paths, directories or globs of .txt, .jsonl or .parquet files"
-        raise UserError("no file is given", where=where, hint=hint)
-    return list(found)
+        raise UserError("no file is named", where=where, hint=hint)
+    return list(files)
 
 
 def _text_files(directory: Path, where: str) -> Iterator[Path]:

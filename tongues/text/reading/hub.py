@@ -19,11 +19,11 @@ _AGAIN = "check the name and the connection, and run the same command again"
 
 
 def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[Item]:
-    """Stream the documents of a split, a fault for each row that is none, and states.
+    """Stream the documents of a split, and a fault for each row that is not a document.
 
-    With the state that came with an item as `start` it goes on behind that item. Damage in a
-    shard costs the rest of that shard. A UserError tells of a data set, subset, split or
-    column that is not there, and of a connection that broke: nothing is passed over then.
+    start: the state of an item; reading resumes after that item. The rest of a damaged shard is
+    skipped. A UserError is raised where the data set, subset, split or column does not exist, and
+    where the connection breaks.
     """
     where, source = f"text.hub.{lang}", hub_source(settings)
     for row, state in hub_rows(settings, where, start):
@@ -32,7 +32,7 @@ def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[I
             continue
         number = state["row"]
         for part, column in settings.columns if number == 1 else ():
-            # the text column must be there, and each other that the recipe names itself
+            # the text column must exist, and every column that the recipe names
             if column not in row and (part == "text" or column != getattr(Columns(), part)):
                 what = f"`{settings.dataset}` has no column `{column}`"
                 raise UserError(what, where=f"{where}.columns.{part}", hint=nearest(column, row))
@@ -41,16 +41,16 @@ def read_hub(settings: Hub, lang: str, start: State | None = None) -> Iterator[I
 
 
 def hub_source(settings: Hub) -> str:
-    """What a split is called: the data set, its subset and the split."""
+    """The name of a split: data set, subset and split."""
     return "/".join(filter(None, (settings.dataset, settings.subset, settings.split)))
 
 
 def hub_rows(
     settings: Hub, where: str, start: State | None = None
 ) -> Iterator[tuple[dict[str, Any] | Fault, State]]:
-    """Stream the rows of a split as they are, a fault for what is damaged, and states.
+    """Stream the rows of a split, and a fault for each damaged shard, with states.
 
-    A state's `row` is the number of rows up to there. `where` is shown in errors.
+    A state's `row` is the number of rows up to there. where: for errors.
     """
     stream = _open(settings, where)
     state: State = start or {"shard": 0, "row": 0}

@@ -32,15 +32,15 @@ REASONS: Mapping[str, str] = {
     "unreadable": "the file cannot be opened or read on",
 }
 
-State: TypeAlias = dict[str, Any]  # small JSON: where to go on after an item
+State: TypeAlias = dict[str, Any]  # small JSON: where to resume after an item
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is no document.
+    """A part of a source that is not a document.
 
     source: the file, or the data set with its subset and split.
-    place: where it begins: bytes into the (unpacked) file; rows in Parquet and data sets.
+    place: where it begins: in bytes of the (unpacked) file, or in rows of Parquet and data sets.
     sample: up to 200 printable characters of it, or of the error.
     """
 

@@ -59,10 +59,10 @@ def character_signals(texts: Sequence[str]) -> dict[str, np.ndarray]:
 
     Returns
     -------
-    characters, lines: how many; a blank line is none.
+    characters, lines: counts, without blank lines.
     line_length: mean characters of a line.
-    repeated_lines: share of the characters of lines that are in lines said before.
-    letters, digits, symbols: shares of the characters that are no space; marks count as letters,
+    repeated_lines: share of the characters of lines that repeat an earlier line.
+    letters, digits, symbols: shares of the characters other than spaces; marks count as letters,
         punctuation as symbols.
     script: ISO 15924 code of most letters, `Jpan` for Han with kana, `Zyyy` without letters.
     script_share: its share of the letters that belong to a script.

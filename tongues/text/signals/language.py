@@ -13,25 +13,32 @@ from langcodes.data_dicts import MACROLANGUAGES
 from tongues.errors import UserError
 from tongues.files import file_hash
 
-__all__ = ["UNKNOWN", "Found", "Identifier", "load_identifier", "same_language", "segments"]
+__all__ = [
+    "UNKNOWN",
+    "Identification",
+    "Identifier",
+    "load_identifier",
+    "same_language",
+    "segments",
+]
 
-UNKNOWN = "und"  # what has no letters that tell
+UNKNOWN = "und"  # a text with too few letters
 
 _LEAST, _MOST, _NEAR = 150, 300, 50  # bytes of a segment; how far back a space is looked for
-_TOGETHER = 1024  # pieces in lockstep: enough to hide the loop, few enough for the cache
-_WORTH_TELLING = 0.01  # of a text's bytes
+_BATCH = 1024  # segments scored together: they hide the cost of the loop, and fit the cache
+_SMALLEST = 0.01  # share of a text's bytes from which a language is reported
 
 # The label's number and probability of each segment.
 Classify = Callable[[Sequence[bytes]], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a text was identified as.
+class Identification:
+    """The languages of a text.
 
-    `label` is the BCP-47 tag of most of its bytes, `score` the mean probability of that
-    label over the segments that have it, `shares` each label's share of the bytes, largest
-    first, without those under 1 %. An empty text is `und` without shares.
+    label: the BCP-47 tag of most of its bytes; `und` for an empty text. score: the mean probability
+    of that label over its segments. shares: each label's share of the bytes, largest first, without
+    those under 1 %.
     """
 
     label: str
@@ -41,10 +48,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """Tells languages apart, by segments, so that a foreign passage is seen.
+    """Identifies the language of each segment of a text, so that it finds foreign passages.
 
-    `name` has the version of the model; `labels` are its BCP-47 tags, with repeats where
-    the model has several names for one language.
+    name: with the version of the model. labels: its BCP-47 tags, repeated where the model has
+    several names for one language.
     """
 
     name: str
@@ -60,53 +67,53 @@ class Identifier:
         """Whether a text in the language `tag` can be identified as such."""
         return any(same_language(tag, label) for label in self.languages)
 
-    def identify(self, texts: Sequence[str]) -> list[Found]:
-        """What each text (NFC) is; a text is judged alike in any company."""
+    def identify(self, texts: Sequence[str]) -> list[Identification]:
+        """The languages of each text (in NFC), independent of the other texts."""
         cut = [list(segments(text)) for text in texts]
-        pieces = [piece for those in cut for piece in those]
-        if not pieces:
-            return [Found(UNKNOWN, 0.0, {}) for _ in texts]
-        numbers, scores = self.classify(pieces)
+        every = [segment for of_text in cut for segment in of_text]
+        if not every:
+            return [Identification(UNKNOWN, 0.0, {}) for _ in texts]
+        numbers, scores = self.classify(every)
         names = [*dict.fromkeys((*self.labels, UNKNOWN))]
         places = {name: place for place, name in enumerate(names)}
         merged = np.array([places[label] for label in (*self.labels, UNKNOWN)])[numbers]
-        owners = np.repeat(np.arange(len(texts)), [len(those) for those in cut])
+        owners = np.repeat(np.arange(len(texts)), [len(of_text) for of_text in cut])
         keys, inverse = np.unique(owners * len(names) + merged, return_inverse=True)
-        sizes = np.bincount(inverse, weights=[len(piece) for piece in pieces])
+        sizes = np.bincount(inverse, weights=[len(segment) for segment in every])
         means = np.bincount(inverse, weights=scores) / np.bincount(inverse)
         parts: list[list[tuple[float, str, float]]] = [[] for _ in texts]
         for key, size, mean in zip(keys.tolist(), sizes.tolist(), means.tolist(), strict=True):
             owner, place = divmod(key, len(names))
             parts[owner].append((-size, names[place], mean))
-        found = []
+        identified = []
         for rows in parts:
             total = sum(size for size, _, _ in rows)
-            shares = {x: s / total for s, x, _ in sorted(rows) if s <= _WORTH_TELLING * total}
+            shares = {x: s / total for s, x, _ in sorted(rows) if s <= _SMALLEST * total}
             _, label, score = min(rows, default=(0.0, UNKNOWN, 0.0))
-            found.append(Found(label, score, shares))
-        return found
+            identified.append(Identification(label, score, shares))
+        return identified
 
 
 def same_language(tag: str, label: str) -> bool:
-    """Whether text labelled `label` passes for text in `tag`.
+    """Whether text labelled `label` counts as text in `tag`.
 
-    Scripts and regions do not matter, and languages of one ISO 639-3 macrolanguage pass for
-    one another (`no` nb nn; `zh` yue; `ms` id; hr bs sr): identifiers mix these up on short
-    text, and good text of a small language must not be lost to its larger sister.
+    Scripts and regions are ignored, and languages of one ISO 639-3 macrolanguage are the same
+    (`no` nb nn; `zh` yue; `ms` id; hr bs sr): identifiers confuse these on short text, and good
+    text of a small language must not be dropped as text of a large, similar one.
     """
     return _family(tag) == _family(label)
 
 
 def load_identifier(model: Path | None) -> Identifier:
-    """The identifier of a fastText model file such as GlotLID's, py3langid's without one."""
+    """The identifier of a fastText model file, such as GlotLID's; without a file, py3langid's."""
     return _py3langid() if model is None else _fasttext(model)
 
 
 def segments(text: str) -> Iterator[bytes]:
-    """Cut a text into UTF-8 pieces of about 150 to 300 bytes that join to the whole again.
+    """Cut a text, in UTF-8, into segments of about 150 to 300 bytes.
 
-    Short lines go together with the next ones, long ones are cut at spaces, or between
-    characters where there is none.
+    Short lines are joined with the next ones; long lines are cut at spaces, or between characters
+    where there is no space.
     """
     data = text.encode()
     start = 0
@@ -135,32 +142,32 @@ def _family(tag: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _ByteModel:
-    """Naive Bayes: an automaton that finds n-grams of bytes, and how each class uses them.
+    """Naive Bayes over n-grams of bytes, which an automaton finds.
 
-    It reads a piece byte by byte, and some of its states say that an n-gram ended there. States
-    share rows of moves: from a state `s` the byte `b` leads to `moves[rows[s] + b]`. One piece at
-    a time that is a slow loop; here every piece takes its next byte at once.
+    The automaton reads a segment byte by byte; in some states an n-gram ends. From state `s`, byte
+    `b` leads to `moves[rows[s] + b]`. All segments of a batch are read in step, one byte each:
+    a loop over single segments would be slow.
     """
 
     moves: np.ndarray  # int32
     rows: np.ndarray  # int64, of each state
-    found: np.ndarray  # int32, of each state: the n-gram that ends there, or -1
+    outputs: np.ndarray  # int32, of each state: the n-gram that ends there, or -1
     weights: np.ndarray  # float32, of each n-gram and class: log likelihood
     prior: np.ndarray  # float32, of each class: log probability
 
 
-def _probabilities(model: _ByteModel, pieces: Sequence[bytes]) -> np.ndarray:
-    """Probability of each class for each piece, float32.
+def _probabilities(model: _ByteModel, segments: Sequence[bytes]) -> np.ndarray:
+    """Probability of each class for each segment, float32.
 
-    A row is all zeros where no n-gram of the model was found. Scores are divided by the
-    square root of the piece's bytes, which keeps the probabilities of long pieces honest.
+    A row without n-grams of the model is all zeros. Scores are divided by the square root of a
+    segment's bytes: otherwise the probabilities of long segments would all be near 0 or 1.
     """
-    sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
-    result = np.zeros((len(pieces), len(model.prior)), np.float32)
-    order = np.argsort(-sizes, kind="stable")  # pieces of like size together waste no steps
-    for start in range(0, len(order), _TOGETHER):
-        chosen = order[start : start + _TOGETHER]
-        ngrams = _walk(model, [pieces[i] for i in chosen.tolist()], sizes[chosen])
+    sizes = np.fromiter(map(len, segments), np.int64, len(segments))
+    result = np.zeros((len(segments), len(model.prior)), np.float32)
+    order = np.argsort(-sizes, kind="stable")  # segments of similar size in a batch waste no steps
+    for start in range(0, len(order), _BATCH):
+        chosen = order[start : start + _BATCH]
+        ngrams = _walk(model, [segments[i] for i in chosen.tolist()], sizes[chosen])
         result[chosen] = _scores(model, ngrams)
     some = np.flatnonzero(result.any(axis=1))
     scores = result[some] / np.sqrt(sizes[some].astype(np.float32))[:, None]
@@ -169,24 +176,24 @@ def _probabilities(model: _ByteModel, pieces: Sequence[bytes]) -> np.ndarray:
     return result
 
 
-def _walk(model: _ByteModel, pieces: Sequence[bytes], sizes: np.ndarray) -> np.ndarray:
-    """The n-gram that ends at each byte of each piece, -1 where none does; longest piece first."""
+def _walk(model: _ByteModel, segments: Sequence[bytes], sizes: np.ndarray) -> np.ndarray:
+    """The n-gram that ends at each byte of each segment, or -1; longest segment first."""
     steps = np.arange(sizes[0])
-    letters = np.zeros((len(pieces), len(steps)), np.uint8)
-    letters[steps < sizes[:, None]] = np.frombuffer(b"".join(pieces), np.uint8)
+    letters = np.zeros((len(segments), len(steps)), np.uint8)
+    letters[steps < sizes[:, None]] = np.frombuffer(b"".join(segments), np.uint8)
     letters = np.ascontiguousarray(letters.T)
-    states = np.zeros(letters.shape, np.int32)  # beyond a piece's end the state of no n-gram
+    states = np.zeros(letters.shape, np.int32)  # beyond a segment's end the state of no n-gram
     state = states[0] if len(states) else np.zeros(0, np.int32)
     for step, reading in enumerate(np.searchsorted(-sizes, -steps).tolist()):
         moves = model.rows.take(state[:reading])
         moves += letters[step, :reading]
         state = states[step, :reading]
         model.moves.take(moves, out=state, mode="clip")
-    return np.ascontiguousarray(model.found.take(states).T)
+    return np.ascontiguousarray(model.outputs.take(states).T)
 
 
 def _scores(model: _ByteModel, ngrams: np.ndarray) -> np.ndarray:
-    """Log likelihood with prior of each class for each piece; zeros for a piece without n-grams."""
+    """Log posterior, but for a constant, by segment and class; zeros without any n-gram."""
     scores = np.zeros((len(ngrams), len(model.prior)), np.float32)
     weights = np.empty((ngrams.shape[1], len(model.prior)), np.float32)
     for row, (kinds, counts) in enumerate(_counted(ngrams)):
@@ -221,16 +228,18 @@ def _py3langid() -> Identifier:
     model = _ByteModel(
         moves=np.asarray(theirs.tk_nextmove).astype(np.int32),
         rows=np.asarray(theirs.tk_row).astype(np.int64) << 8,
-        found=np.asarray(theirs.tk_output, np.int32),
+        outputs=np.asarray(theirs.tk_output, np.int32),
         weights=theirs.nb_ptc.astype(np.float32),
         prior=theirs.nb_pc.astype(np.float32),
     )
     classes = theirs.nb_classes
     repeats = [(classes.index(name), i) for i, name in enumerate(classes) if name in classes[:i]]
 
-    def classify(pieces: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        texts = ((piece, piece.decode()) for piece in pieces)  # the model never saw capitals alone
-        small = [text.lower().encode() if text.isupper() else piece for piece, text in texts]
+    def classify(segments: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        texts = (
+            (segment, segment.decode()) for segment in segments
+        )  # the model was not trained on capitals alone
+        small = [text.lower().encode() if text.isupper() else segment for segment, text in texts]
         chances = _probabilities(model, small)
         for first, repeat in repeats:
             chances[:, first] += chances[:, repeat]
@@ -258,11 +267,13 @@ def _fasttext(path: Path) -> Identifier:
         written, _ = model.getLabels("strict")
     except (ValueError, RuntimeError) as error:
         hint = "give a model file (.bin) such as GlotLID's, or leave `identifier` out"
-        raise UserError(f"{path} is no fastText model ({error})", where=where, hint=hint) from None
+        raise UserError(
+            f"{path} is not a fastText model ({error})", where=where, hint=hint
+        ) from None
     numbers = {label: number for number, label in enumerate(written)}
 
-    def classify(pieces: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        lines = [piece.decode().replace("\n", " ") + "\n" for piece in pieces]
+    def classify(segments: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        lines = [segment.decode().replace("\n", " ") + "\n" for segment in segments]
         labels, chances = model.multilinePredict(lines, 1, 0.0, "strict")
         best = [numbers[those[0]] if len(those) else len(written) for those in labels]
         scores = [min(float(those[0]), 1.0) if len(those) else 0.0 for those in chances]

@@ -1,10 +1,10 @@
-"""Signatures of which equal parts estimate how much of two documents is the same.
+"""Signatures of documents: the share of equal parts estimates the similarity of two documents.
 
-A document is the set of its shingles, three units in a row. Its signature is a MinHash: for each of
-its parts the smallest hash among some of the shingles. Here the shingles are dealt to the parts,
-round after round with other hashes until none is empty (Dahlgaard, Knudsen and Thorup, "Fast
-similarity sketching", 2017): as exact as the smallest of all for every part, at a small share of
-the time.
+A document is the set of its shingles, three units in a row. Its signature is a MinHash: each part
+is the smallest hash of some of the shingles. A hash assigns each shingle to a part; further rounds
+with other hashes fill the parts that are still empty (Dahlgaard, Knudsen and Thorup, "Fast
+similarity sketching", 2017). This is as exact as a minimum over all shingles for every part, in a
+small fraction of the time.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What finds near duplicates, a row for each text, and how much a text repeats itself."""
+    """Of each text, its signature, and how much it repeats itself."""
 
     signature: np.ndarray  # uint16, SIGNATURE columns
     bands: np.ndarray  # uint32, BANDS columns

@@ -12,7 +12,7 @@ from tongues.registry import Registry
 from tongues.text.document import Document
 from tongues.text.signals.benchmarks import Benchmarks
 from tongues.text.signals.characters import character_signals
-from tongues.text.signals.language import Found, Identifier
+from tongues.text.signals.language import Identification, Identifier
 from tongues.text.signals.near import Near, near_signals
 from tongues.text.signals.units import Units, units
 
@@ -54,13 +54,13 @@ class Batch:
         return character_signals(self.texts)
 
     @cached_property
-    def languages(self) -> list[Found]:
-        """What each text was identified as."""
+    def languages(self) -> list[Identification]:
+        """The languages of each text."""
         return self.identifier.identify(self.texts)
 
     @cached_property
     def near(self) -> Near:
-        """What near copies are found by."""
+        """Signatures that find near copies."""
         return near_signals(self.units)
 
 
@@ -72,15 +72,15 @@ class Rule:
 
     Parameters
     ----------
-    reason: in a word or two, such as `other language`, by which dropped documents are counted.
-    sentence: what such a document is; `{}` stands for the threshold.
-    keeps: what a document must be: `at least`, `at most` or `below` the threshold, or the longest
-        of those in its language that have the same value (`one of each`).
-    default: the threshold that holds unless the recipe says otherwise, or `off`. It may be a
-        percentile among the language's own documents, such as `p99.5`.
-    level: the pydantic type of thresholds in a recipe, besides `off`.
-    key: the recipe's word for the threshold in `text.clean`; by default the signal's name.
-    always: whether it cannot be switched off, and so has no key.
+    reason: one or two words, such as `other language`; dropped documents are counted by it.
+    sentence: describes such a document; `{}` is replaced by the threshold.
+    keeps: documents whose value is `at least`, `at most` or `below` the threshold, or the longest
+        document of a language with each value (`one of each`).
+    default: the threshold where the recipe sets none, or `off`. It may be a percentile of the
+        language's own documents, such as `p99.5`.
+    level: the pydantic type of thresholds in a recipe; `off` is always allowed.
+    key: of the threshold in `text.clean`; by default the signal's name.
+    always: whether the rule cannot be switched off, and so has no key.
     group: reasons that share a colour in figures; by default the reason itself.
     """
 

@@ -1,8 +1,7 @@
-"""Units: what stands for a word in any script, without a tokenizer for any language.
+"""Units: words, or what comes close to them, in any script and without a tokenizer.
 
-A unit is a run of letters, marks and digits where words are spaced, and one character with its
-marks in scripts that write none of the spaces. Capitals count as small letters: a title or a
-shouted copy is the same text.
+In scripts that separate words by spaces, a unit is a run of letters, marks and digits; in the
+others it is one character with its marks. Upper and lower case are the same.
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ UNSPACED = (  # line breaking (Unicode annex 14) needs a dictionary there, or br
     *("Ahom", "Bali", "Bopo", "Hani", "Hira", "Java", "Kana", "Khmr", "Kits", "Lana"),
     *("Laoo", "Mymr", "Nshu", "Talu", "Tang", "Tavt", "Thai", "Yiii"),
 )
-_APART, _WORD, _ALONE, _ATTACHED = range(4)  # what a character is to the one before it
+_APART, _WORD, _ALONE, _ATTACHED = range(4)  # the relation of a character to the one before it
 _BLOCK = 2**18  # characters hashed at a time, so that they stay in the cache
 _SHIFT = np.uint64(0xD6E8FEB86659FD93)  # odd, for the order of units in a row
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse
@@ -35,12 +34,12 @@ class Units:
 
     @property
     def counts(self) -> np.ndarray:
-        """How many units each text has; at least one."""
+        """The number of units of each text; at least one."""
         return np.diff(self.begins)
 
 
 def scramble(numbers: np.ndarray) -> np.ndarray:
-    """A uint64 for each uint64, one to one and as if drawn by lot (the finish of splitmix64)."""
+    """A pseudorandom uint64 for each uint64, one to one (the finalizer of splitmix64)."""
     mixed = numbers ^ (numbers >> np.uint64(30))
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(27)
@@ -50,7 +49,7 @@ def scramble(numbers: np.ndarray) -> np.ndarray:
 
 
 def units(texts: Sequence[str]) -> Units:
-    """Cut texts into units; a text that has none is one unit, itself."""
+    """Cut texts into units; a text without any is one unit."""
     ends = np.cumsum([0, *map(len, texts)])
     hashes, counts = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
     first = 0

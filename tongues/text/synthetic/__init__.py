@@ -1,4 +1,4 @@
-"""Families of small synthetic languages that speak about one made-up world."""
+"""Families of small synthetic languages, with texts about one simulated world."""
 
 from tongues.text.synthetic.family import Drift, make_family, shared_order, shared_words
 from tongues.text.synthetic.language import Language, documents, parallel

@@ -1,6 +1,6 @@
-"""What made documents say, before any language says it: whole blocks of documents at a time.
+"""The content of synthetic documents, independent of the language: blocks of documents at a time.
 
-Each clause says who does what to whom and where, or what is so.
+Each clause is an event (who does what to whom and where) or a fact.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DOCUMENTS_PER_BLOCK = 256
 _CAST, _PLACES, _PROPS = 4, 2, 2
 _USUAL_TENSES = np.array([Tense.PAST, Tense.PAST, Tense.PRESENT, Tense.FUTURE])
 _PERSON, _PLACE = CLASSES.index("person"), CLASSES.index("place")
-_LEADING = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2, 3])  # who of the cast is spoken of
+_LEADING = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2, 3])  # the member of the cast that a clause is about
 _SUBJECTS = np.array([0, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 5])  # classes of nameless subjects
 _TENSES = np.array(Tense)
 _AUXILIARIES = np.array([Particle.DID, -1, Particle.WILL])
@@ -71,18 +71,18 @@ def _fill_clauses(
 
     `opens` marks the first clause of a document, `second` the second one of a sentence.
     """
-    teller = _Teller(world, dice, scene)
-    rows = teller.rows
+    writer = _Writer(world, dice, scene)
+    rows = writer.rows
 
     # The subject: one of the cast, a thing, or the one before.
     again = dice.chance(np.where(second, 0.5, 0.25)) & ~opens
-    told = np.maximum.accumulate(np.where(again, 0, rows))  # the clause a pronoun points at
-    named = (dice.chance(0.55) | opens)[told]
-    member = np.where(opens, 0, dice.pick(_LEADING))[told]
+    antecedent = np.maximum.accumulate(np.where(again, 0, rows))  # the clause a pronoun points at
+    named = (dice.chance(0.55) | opens)[antecedent]
+    member = np.where(opens, 0, dice.pick(_LEADING))[antecedent]
     name = scene.cast[rows, member]
-    noun, known = teller.find(dice.pick(_SUBJECTS))
-    noun = np.where(named, world.name_kind[name], noun[told])
-    plural = (dice.chance(world.noun_plural[noun]) & ~named)[told]
+    noun, known = writer.find(dice.pick(_SUBJECTS))
+    noun = np.where(named, world.name_kind[name], noun[antecedent])
+    plural = (dice.chance(world.noun_plural[noun]) & ~named)[antecedent]
     by_name = named & (dice.chance(0.8) | opens)
     being = world.noun_class[noun]
     pronoun = being * 2 + plural
@@ -103,7 +103,7 @@ def _fill_clauses(
 
     # The object: what this is usually done to, or what the document is about.
     wanted = np.where(deed, world.verb_object[verb], -1)
-    thing, thing_known = teller.find(wanted)
+    thing, thing_known = writer.find(wanted)
     usual = dice.chance(0.4)
     thing = np.where(usual, dice.pick(world.verb_nouns_draws, verb), thing)
     thing = np.where(has, world.name_thing[name], thing)
@@ -119,7 +119,7 @@ def _fill_clauses(
     # The further party: where, with what, to whom.
     further = np.where(deed & dice.chance(0.6), world.verb_oblique[verb], -1)
     further = np.where(deed & (further < 0) & dice.chance(0.12) | lives, _PLACE, further)
-    aside, aside_known = teller.find(further)
+    aside, aside_known = writer.find(further)
     place = np.where(lives, world.name_home[name], dice.pick(scene.places, rows))
     aside_party = _Party(
         noun=aside,
@@ -131,31 +131,31 @@ def _fill_clauses(
 
     subject = _Party(noun, name, by_name, plural, known | named)
     owner = f.NAME.form(dice.pick(scene.cast, rows), Case.OWNER)
-    teller.tell_phrase(Slot.S_ARTICLE, ~again, subject, Case.SUBJECT, owner)
-    teller.tell(Slot.S_HEAD, again, f.PRONOUN.form(pronoun, Case.SUBJECT))
+    writer.write_phrase(Slot.S_ARTICLE, ~again, subject, Case.SUBJECT, owner)
+    writer.write(Slot.S_HEAD, again, f.PRONOUN.form(pronoun, Case.SUBJECT))
     owner = np.where(dice.chance(0.6), f.PRONOUN.form(pronoun, Case.OWNER), owner)
-    teller.tell_phrase(Slot.O_ARTICLE, (wanted >= 0) | loves | has, target, Case.OBJECT, owner)
+    writer.write_phrase(Slot.O_ARTICLE, (wanted >= 0) | loves | has, target, Case.OBJECT, owner)
     own = np.where(named[:, None], world.name_adjectives[name], world.noun_adjectives[noun, :2])
-    teller.tell(Slot.O_ADJECTIVE, is_so, f.ADJECTIVE.form(dice.pick(own, rows), being, plural))
-    teller.tell(Slot.O_ARTICLE, is_a, f.PARTICLE.form(Particle.A))
-    teller.tell(Slot.O_HEAD, is_a, f.NOUN.form(noun, 0, Case.SUBJECT, 0))
-    teller.tell(Slot.ADPOSITION, further >= 0, f.PARTICLE.form(world.verb_adposition[verb]))
+    writer.write(Slot.O_ADJECTIVE, is_so, f.ADJECTIVE.form(dice.pick(own, rows), being, plural))
+    writer.write(Slot.O_ARTICLE, is_a, f.PARTICLE.form(Particle.A))
+    writer.write(Slot.O_HEAD, is_a, f.NOUN.form(noun, 0, Case.SUBJECT, 0))
+    writer.write(Slot.ADPOSITION, further >= 0, f.PARTICLE.form(world.verb_adposition[verb]))
     slots = (Slot.X_ARTICLE, Slot.X_ADJECTIVE, Slot.X_HEAD)
-    teller.tell_noun(slots, further >= 0, aside_party, Case.OBLIQUE)
+    writer.write_noun(slots, further >= 0, aside_party, Case.OBLIQUE)
 
-    teller.tell(Slot.VERB, rows >= 0, f.VERB.form(verb, tense, being, plural))
+    writer.write(Slot.VERB, rows >= 0, f.VERB.form(verb, tense, being, plural))
     auxiliary = _AUXILIARIES[tense]
-    teller.tell(Slot.AUXILIARY, auxiliary >= 0, f.PARTICLE.form(auxiliary))
-    teller.tell(Slot.NEGATION, deed & dice.chance(0.08), f.PARTICLE.form(Particle.NOT))
+    writer.write(Slot.AUXILIARY, auxiliary >= 0, f.PARTICLE.form(auxiliary))
+    writer.write(Slot.NEGATION, deed & dice.chance(0.08), f.PARTICLE.form(Particle.NOT))
     adverb = np.where(dice.chance(0.7), dice.pick(world.verb_adverbs, verb), dice.pick(_ADVERBS))
-    teller.tell(Slot.ADVERB, deed & dice.chance(0.2), f.ADVERB.form(adverb))
-    teller.tell(Slot.CONNECTIVE, second & dice.chance(0.9), f.PARTICLE.form(dice.pick(_JOINTS)))
+    writer.write(Slot.ADVERB, deed & dice.chance(0.2), f.ADVERB.form(adverb))
+    writer.write(Slot.CONNECTIVE, second & dice.chance(0.9), f.PARTICLE.form(dice.pick(_JOINTS)))
     turns = ~second & ~opens & dice.chance(0.15)
-    teller.tell(Slot.CONNECTIVE, turns, f.PARTICLE.form(dice.pick(_TURNS)))
-    return teller.slots
+    writer.write(Slot.CONNECTIVE, turns, f.PARTICLE.form(dice.pick(_TURNS)))
+    return writer.slots
 
 
-class _Teller:
+class _Writer:
     def __init__(self, world: World, dice: _Dice, scene: _Scene) -> None:
         self.world, self.dice, self.scene = world, dice, scene
         self.rows = np.arange(len(scene.topic))
@@ -168,10 +168,10 @@ class _Teller:
         new = dice.pick(self.world.topic_nouns_draws, self.scene.topic, wanted)
         return np.where(prop, old, new), dice.chance(np.where(prop, 0.85, 0.2))
 
-    def tell(self, slot: int, where: np.ndarray, forms: np.ndarray) -> None:
+    def write(self, slot: int, where: np.ndarray, forms: np.ndarray) -> None:
         np.copyto(self.slots[:, slot], forms, where=where, casting="same_kind")
 
-    def tell_noun(
+    def write_noun(
         self, slots: tuple[int, int, int], where: np.ndarray, party: _Party, case: Case
     ) -> None:
         world, dice = self.world, self.dice
@@ -179,27 +179,27 @@ class _Teller:
         plain = where & ~party.named
         this = np.where(dice.chance(0.1), Particle.THIS, Particle.THE)
         word = np.where(party.known, this, Particle.A)
-        self.tell(article, plain & (party.known | ~party.plural), f.PARTICLE.form(word))
+        self.write(article, plain & (party.known | ~party.plural), f.PARTICLE.form(word))
         usual = dice.pick(world.noun_adjectives, party.noun)
         other = dice.pick(world.topic_adjectives_draws, self.scene.topic)
         quality = np.where(dice.chance(0.6), usual, other)
         quality = f.ADJECTIVE.form(quality, world.noun_class[party.noun], party.plural)
-        self.tell(adjective, plain & dice.chance(0.22), quality)
+        self.write(adjective, plain & dice.chance(0.22), quality)
         noun = f.NOUN.form(party.noun, party.plural, case, party.known)
-        self.tell(head, where, np.where(party.named, f.NAME.form(party.name, case), noun))
+        self.write(head, where, np.where(party.named, f.NAME.form(party.name, case), noun))
 
-    def tell_phrase(
+    def write_phrase(
         self, first: Slot, where: np.ndarray, party: _Party, case: Case, owner: np.ndarray
     ) -> None:
         dice = self.dice
-        self.tell_noun((first, first + 2, first + 3), where, party, case)
+        self.write_noun((first, first + 2, first + 3), where, party, case)
         plain = where & ~party.named
         counted = plain & party.plural & ~party.known & dice.chance(0.35)
-        self.tell(first + 1, counted, f.PARTICLE.form(dice.pick(_COUNTS)))
+        self.write(first + 1, counted, f.PARTICLE.form(dice.pick(_COUNTS)))
         owned = plain & ~party.known & dice.chance(0.25)
-        self.tell(first + 4, owned, owner)
-        self.tell(first + 5, owned, f.PARTICLE.form(Particle.OF))
-        self.tell(first, owned, np.zeros_like(owner))
+        self.write(first + 4, owned, owner)
+        self.write(first + 5, owned, f.PARTICLE.form(Particle.OF))
+        self.write(first, owned, np.zeros_like(owner))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class Clauses:
 
 
 def make_block(world: World, number: int) -> Clauses:
-    """Tell documents `number * DOCUMENTS_PER_BLOCK` and on; the same at every call."""
+    """The clauses of block `number` of a world's documents; the same at every call."""
     rng = np.random.default_rng([world.seed, 1, number])
     count = DOCUMENTS_PER_BLOCK
     sentences = 4 + np.minimum(rng.geometric(0.09, count), 36)

@@ -45,11 +45,11 @@ def make_family(world: World, drifts: Mapping[str, Drift], seed: int) -> dict[st
         parent, divergence = drift.parent, drift.divergence
         if not re.fullmatch(r"q[a-t][a-z]", tag):
             hint = "take one of `qaa` to `qtz`"
-            raise UserError(f"`{tag}` is no tag for a synthetic language", hint=hint)
+            raise UserError(f"`{tag}` is not a tag of a synthetic language", hint=hint)
         if not 0 <= divergence <= 1:
             raise UserError(f"divergence {divergence} is not between 0 and 1", where=tag)
         if parent is None and divergence > 0:
-            raise UserError("a divergence without a parent to be distant from", where=tag)
+            raise UserError("a divergence needs a parent", where=tag)
         if parent is not None and parent not in drifts:
             hint = nearest(parent, drifts)
             raise UserError(f"there is no parent `{parent}`", where=tag, hint=hint)

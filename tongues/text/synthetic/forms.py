@@ -1,4 +1,4 @@
-"""What a made sentence is made of: slots, and inflected forms numbered alike in every language."""
+"""Slots of a synthetic sentence, and inflected forms, numbered the same in every language."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,7 +23,7 @@ class Slot(IntEnum):
 
 
 class Mark(IntEnum):
-    """The forms that are no words."""
+    """The forms that are punctuation."""
 
     NOTHING, COMMA, STOP, BREAK = range(4)
 

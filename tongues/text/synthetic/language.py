@@ -41,7 +41,7 @@ AFFIXES = (
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """One language of a world; made by `make_family`.
+    """A language of a world; `make_family` makes it.
 
     `stems` and `affixes` are in sounds, not yet in letters; `orders` and `markings` say
     yes or no to `ORDERS` and `MARKINGS`; `genders` gives the gender of each noun class.
@@ -200,6 +200,6 @@ def parallel(
         for place, versions in enumerate(zip(*texts, strict=True), offset + begin):
             group = f"made:{world.seed}:{place}"
             yield tuple(
-                Document(f"{group}:{language.tag}", language.tag, text, group, "made")
+                Document(f"{group}:{language.tag}", language.tag, text, group, "synthetic")
                 for language, text in zip(languages, versions, strict=True)
             )

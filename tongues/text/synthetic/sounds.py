@@ -22,7 +22,7 @@ class Script:
     stop: str
 
     def write(self, words: str) -> str:
-        """Spell sounds in this script; what is no sound stays."""
+        """Spell sounds in this script; other characters are unchanged."""
         return words.translate(str.maketrans(_VOWELS + _CONSONANTS, self.letters))
 
 
@@ -45,7 +45,7 @@ class Phonology:
     def coin(
         self, rng: np.random.Generator, lengths: Sequence[int], taken: Iterable[str]
     ) -> tuple[str, ...]:
-        """Make a new word of so many syllables for each of `lengths`, none of them `taken`."""
+        """Make words of `lengths` syllables that are not in `taken`."""
         seen, words = set(taken), []
         shares = np.array(self.shares)
         pool = iter(rng.choice(len(shares), size=(8 * len(lengths), 5), p=shares).tolist())
@@ -55,7 +55,7 @@ class Phonology:
                 if word not in seen:
                     break
             else:
-                raise ValueError("too few syllables for so many words")
+                raise ValueError("too few syllables for the number of words")
             seen.add(word)
             words.append(word)
         return tuple(words)

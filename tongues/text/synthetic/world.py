@@ -1,4 +1,4 @@
-"""The one made-up world of all synthetic languages: kinds, events, names and facts."""
+"""The simulated world of all synthetic languages: kinds, events, names and facts."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,7 +10,7 @@ from tongues.text.synthetic.forms import ADJECTIVE, ADPOSITIONS, ADVERB, CLASSES
 __all__ = ["COPULA", "HAVE", "LIVE", "LOVE", "PLACES", "TOPICS", "World"]
 
 TOPICS = 48
-COPULA, LIVE, LOVE, HAVE = range(4)  # the verbs in which facts are told
+COPULA, LIVE, LOVE, HAVE = range(4)  # the verbs of facts
 PLACES = range(NAME.stems - 400, NAME.stems)  # the names that are places; the others are alive
 
 _PERSON, _ANIMAL, _THING, _PLACE = map(CLASSES.index, ("person", "animal", "thing", "place"))
@@ -122,7 +122,7 @@ def _zipf(count: int) -> np.ndarray:
 
 
 def _near(here: np.ndarray, there: np.ndarray, width: float) -> np.ndarray:
-    """How much things at the topics `there` belong to each of `here`; topics lie on a ring."""
+    """The affinity of things at the topics `there` to each topic `here`; topics form a ring."""
     apart = np.abs(np.asarray(here, float)[:, None] - there)
     apart = np.minimum(apart, TOPICS - apart) / width
     near = 1.0 / (1.0 + apart * apart)
