@@ -82,12 +82,12 @@ def test_equal_models_lead_together_also_where_luck_tells_one_pair() -> None:
     assert text_scores(found, [], {}).leaders["fr"] == [f"m{n}" for n in range(5)]
 
 
-def test_a_script_that_a_tokenizer_lacks_is_told() -> None:
+def test_a_script_missing_from_a_tokenizer_is_a_caution() -> None:
     nats = np.linspace(20, 30, 20)
     scores = text_scores({"blind": {"zh": losses(nats, missing=0.3)}}, [], {})
     (caution,) = scores.cautions
     assert "`blind`" in caution
-    assert "lacks 30.0% of its letters" in caution
+    assert "no token for 30.0% of its letters" in caution
 
 
 def test_translations_are_no_new_documents(
