@@ -126,13 +126,13 @@ def fit(
 @click.option("--write", type=options.PATH, help="Write the advice as recipe.")
 @click.option("--for", "like", type=options.PATH, help="Recipe whose text --write takes.")
 @click.option("--verbose", is_flag=True, help="Every caveat.")
-@options.figures
+@click.option("-o", "--out", type=options.PATH, help="Write a page of the plan to this folder.")
 @options.as_json
 def plan(
     laws: tuple[str, ...],
     write: Path | None,
     verbose: bool,
-    figures: Path | None,
+    out: Path | None,
     as_json: bool,
     **keywords: Any,
 ) -> None:
@@ -143,8 +143,9 @@ def plan(
     from tongues.terminal import hint, print_json, print_table, say
 
     if several := plan_each(partial(tongues.plan, laws), keywords):
-        if write or figures:
-            raise UserError("--write and --figures are of one plan", hint="give one budget")
+        if write or out:
+            what = "--write and --out are of one plan"
+            raise UserError(what, hint="give one budget")
         if as_json:
             plans = [str(a) if isinstance(a, UserError) else a.to_json() for _, a in several]
             print_json({"plans": plans})
@@ -152,11 +153,10 @@ def plan(
             print_table(budget_rows(several))
         return
     made = tongues.plan(laws, write=write, **keywords)
-    if figures:
-        from tongues.plan.figures import plan_figures
-        from tongues.report import write_figures
+    if out:
+        from tongues.report.plan import write_plan_report
 
-        write_figures(plan_figures(made), figures, say)
+        say(str(write_plan_report(made, out)))
     if as_json:
         print_json(made.to_json())
         return

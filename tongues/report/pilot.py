@@ -1,17 +1,31 @@
-"""The page of a pilot: `plan.md` for people, `plan.json` for programs, a recipe to run."""
+"""The page of a pilot, and the recipe of its real run."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tongues.estimate import Estimate
-from tongues.files import write_json, write_text
+from tongues.files import write_text
 from tongues.laws.uncertainty import percentiles
-from tongues.pages import Block, Entry, Heading, Items, Paragraph, Section, Table, as_markdown
+from tongues.pages import (
+    Block,
+    Cell,
+    Entry,
+    Items,
+    Page,
+    Paragraph,
+    Section,
+    Table,
+    estimate_cell,
+    fixed,
+    write_page,
+)
 from tongues.quantities import show_count
 from tongues.recipe import show_recipe
+from tongues.report.plan import plan_answer
 from tongues.study.pilot.design import with_parents
 from tongues.study.pilot.further import Further, changes, one_more_run, real_recipe
 from tongues.study.pilot.rounds import Held, PilotState, hold_out
@@ -26,30 +40,33 @@ _LOSSES = {
 }
 _WIDE = 0.1  # half an interval, as a share of the loss, that asks for its reason
 _BENT = 4.0  # drifts over a tenfold, in units of the scatter, that runs must have shown
-_TRIED = 10.0  # times the largest small run's compute, up to which intervals were put to the test
+_TRIED = 10.0  # times the largest small run's compute, up to which intervals were tested
+_LOSS = fixed(4)
 
 
 def write_pilot(pilot: PilotState, folder: Path) -> Path:
-    """Write what a pilot advises into `folder`; returns the path of `plan.md`."""
+    """Write the page of a pilot and `real.yaml`, the recipe of the large run; returns the page."""
     assert pilot.advice
     held, further = hold_out(pilot.measured, pilot.frame), one_more_run(pilot)
     (recipe, remarks), sentences = real_recipe(pilot), list(changes(pilot))
     ends = {role: _estimate(draws) for role, draws in pilot.advice.foretold.items()}
+    more = {"Next run": _next(further), "Test": _outside(held), "Recipe": list(remarks)}
     sections = {
-        "Advice": _advice(pilot, [*_doubts(held), *remarks]),
-        "What the real run will end at": _predicted(pilot, ends),
+        "What the advice leaves open": [_taken(pilot)],
+        "Predicted losses of the large run": _predicted(pilot, ends),
         "The largest runs, predicted from the smaller ones": _held_out(held),
         "What would change the advice": [Items(sentences)],
-        "What one more run would buy": _one_more(further),
+        "What one more run would bring": _one_more(further),
         "The small runs": _runs(pilot),
-        "What it rests on": [Paragraph(_grounds(pilot))],
+        "What it is based on": [Paragraph(_grounds(pilot))],
     }
-    text = as_markdown([Section("", title, blocks) for title, blocks in sections.items()])
-    folder.mkdir(parents=True, exist_ok=True)
+    blocks = [Section("", title, inside) for title, inside in sections.items()]
+    numbers = _as_json(pilot, ends, held, further, sentences)
+    title = f"Pilot of {pilot.recipe.name}"
+    page = Page(title, [*plan_answer(pilot.advice.plan, more), *blocks], numbers=numbers)
+    path = write_page(page, folder)
     write_text(folder / "real.yaml", show_recipe(recipe))
-    write_json(folder / "plan.json", _as_json(pilot, ends, held, further, sentences))
-    write_text(folder / "plan.md", f"# Pilot of {pilot.recipe.name}\n\n{text}\n")
-    return folder / "plan.md"
+    return path
 
 
 def _estimate(draws: np.ndarray) -> Estimate:
@@ -57,57 +74,50 @@ def _estimate(draws: np.ndarray) -> Estimate:
     return Estimate(float(np.median(draws)), float(low), float(high))
 
 
-def _between(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{low:.4f} to {high:.4f}"
-
-
-def _advice(pilot: PilotState, remarks: Sequence[str]) -> list[Block]:
-    advice = pilot.advice
-    assert advice
-    taken, recommended = advice.taken, advice.plan.recommendation
-    per = advice.options[taken.way.strategy].flops / 6.0
-    sizes = taken.params_interval
+def _taken(pilot: PilotState) -> Table:
+    assert pilot.advice
+    advice, taken = pilot.advice, pilot.advice.taken
+    per, sizes = advice.options[taken.way.strategy].flops / 6.0, taken.params_interval
 
     def row(name: str, value: float | None, ends: tuple[float, float] | None) -> list[Entry]:
         between = f"{show_count(ends[0])} to {show_count(ends[1])}" if ends else "settled"
         return [name, "" if value is None else show_count(value), between]
 
     rows: list[list[Entry]] = [
-        ["strategy", taken.way.strategy, f"{_sure(pilot):.0%} of draws"],
+        ["strategy", taken.way.strategy, f"{_certain(pilot):.0%} of draws"],
         row("parameters", taken.params, sizes),
         row("tokens", taken.tokens, sizes and (per / sizes[1], per / sizes[0])),
     ]
     if taken.way.strategy == "cpt":
-        sought = taken.way.advice.interval if taken.way.advice else None
-        ends = f"{sought[0]:.1%} to {min(sought[1], 1.0):.1%}" if sought else "no share suffices"
+        wanted = taken.way.advice.interval if taken.way.advice else None
+        ends = f"{wanted[0]:.1%} to {min(wanted[1], 1.0):.1%}" if wanted else "no share suffices"
+        if not advice.kept:
+            ends = f"no share keeps the base language within {advice.keep:.2%}"
         rows.append(["replay", f"{taken.way.replay:.1%}", ends])
-    replay = f"Replay: {recommended.replay}" if recommended.replay else ""
-    if not advice.kept:
-        replay = (
-            f"No share of replay keeps the base language within {advice.keep:.2%} by the law of "
-            f"forgetting; {taken.way.replay:.0%} is set out instead."
-        )
-    return [
-        Paragraph(recommended.why),
-        Table(["", "advised", "95 %"], rows),
-        Paragraph(replay),
-        Paragraph(f"How sure: {recommended.sure}"),
-        Items([*remarks, *map(str, advice.plan.warnings)]),
-        Heading("Options", 2),
-        Table.of(advice.plan.rows()),
-    ]
+    return Table(["", "advised", "95 %"], rows)
 
 
-def _sure(pilot: PilotState) -> float:
+def _certain(pilot: PilotState) -> float:
     assert pilot.advice
     share = pilot.advice.share
     return share if pilot.advice.taken.way.strategy == "cpt" else 1.0 - share
 
 
-def _doubts(held: Sequence[Held]) -> list[str]:
+def _next(further: Sequence[Further]) -> list[str]:
+    """The run to train next, and how far it would narrow the intervals."""
+    if not further:
+        return ["Every run that fits was trained."]
+    run = further[0]
+    each = (f"{_LOSSES[role]}, {of:.1%} → {run.after[role]:.1%}" for role, of in run.before.items())
+    return [
+        f"`{_last(run.run)}`, {show_count(run.flops)} FLOPs: half the interval, {'; '.join(each)}."
+    ]
+
+
+def _outside(held: Sequence[Held]) -> list[str]:
     outside = [one for one in held if one.rank < 0.05 / len(held)]
     if not outside:
-        return []
+        return [f"The largest runs are as predicted from the smaller ones ({len(held)} losses)."]
     which = ", ".join(_LOSSES[one.measured.point.role] for one in outside)
     return [
         f"**Not predicted from the smaller ones:** the largest small run ({which}). The laws do "
@@ -117,19 +127,19 @@ def _doubts(held: Sequence[Held]) -> list[str]:
 
 def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
     assert pilot.advice
-    rows: list[list[Entry]] = []
+    rows: list[dict[str, Entry]] = []
     wide: list[str] = []
     for role, of in ends.items():
         point, half = pilot.advice.points[role], ((of.high or 0.0) - (of.low or 0.0)) / 2 / of.value
         wide += [_LOSSES[role]] if half > _WIDE else []
-        counts = point.N, point.D / (1.0 - point.r) if role == "cpt" else point.D
-        row = [_LOSSES[role], *map(show_count, counts), f"{of.value:.4f}"]
-        rows.append([*row, _between(of.low, of.high), f"{half:.1%}"])
+        tokens = point.D / (1.0 - point.r) if role == "cpt" else point.D
+        row: dict[str, Entry] = {"loss, nats per token": _LOSSES[role]}
+        row |= {"parameters": show_count(point.N), "tokens": show_count(tokens)}
+        rows.append(row | {"predicted": estimate_cell(of, _LOSS), "±": f"{half:.1%}"})
     beyond = pilot.means.real / max(run.flops for run in pilot.runs)
     lines = [
-        f"The real run takes {show_count(pilot.means.real)} FLOPs, {beyond:.3g} times the largest "
-        "small run. Each interval is to hold its own loss in 95 of 100 cases; all at once are held "
-        "less often."
+        f"The large run takes {show_count(pilot.means.real)} FLOPs, {beyond:.3g} times the largest "
+        "small run. Each 95 % interval is for one run, not corrected for multiple predictions."
     ]
     if wide:  # the runs bend away from their laws, or leave the laws open
         bent = [
@@ -137,7 +147,7 @@ def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
             for name, one in pilot.beliefs.items()
             if np.median(one.drawn.drift / one.drawn.scatter) > _BENT
         ]
-        why = "So few small runs, so far away, leave the laws that open."
+        why = "Few small runs, far from the large one, do not pin down the laws."
         why = f"The small runs bend away from their laws ({', '.join(bent)})." if bent else why
         lines.append(
             f"Wide, more than ± {_WIDE:.0%}: {', '.join(wide)}. {why} Longer small runs (a larger "
@@ -145,29 +155,23 @@ def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
         )
     if beyond > 1.5 * _TRIED:
         lines.append(
-            f"Intervals were put to the test up to {_TRIED:g} times; further out they widen by the "
-            "same rule, which nothing has confirmed there."
+            f"Intervals were tested up to {_TRIED:g} times; further out they widen by the same "
+            "rule, which nothing has confirmed there."
         )
-    head = ["loss, nats per token", "parameters", "tokens", "predicted", "95 % of one run", "±"]
-    return [Table(head, rows), *map(Paragraph, lines)]
+    return [Table.of(rows), *map(Paragraph, lines)]
 
 
 def _held_out(held: Sequence[Held]) -> list[Block]:
     if not held:
         return [Paragraph("Too few runs to hold one out.")]
-    rows: list[list[Entry]] = [
-        [
-            _LOSSES[one.measured.point.role],
-            _last(one.measured.run),
-            f"{one.middle:.4f}",
-            _between(one.low, one.high),
-            f"{one.measured.loss:.4f}{'' if one.inside else ' (outside)'}",
-            f"{one.measured.loss / one.middle - 1.0:+.1%}",
-        ]
+    rows: list[dict[str, Entry]] = [
+        {"loss": _LOSSES[one.measured.point.role], "run": _last(one.measured.run)}
+        | {"predicted": estimate_cell(Estimate(one.middle, one.low, one.high), _LOSS)}
+        | {"measured": f"{one.measured.loss:.4f}{'' if one.inside else ' (outside)'}"}
+        | {"off": f"{one.measured.loss / one.middle - 1.0:+.1%}"}
         for one in held
     ]
-    note = "The advice opens with a doubt where one is outside at 95 % for all of them together."
-    return [Table(["loss", "run", "predicted", "95 %", "measured", "off"], rows), Paragraph(note)]
+    return [Table.of(rows)]
 
 
 def _last(run: str) -> str:
@@ -175,40 +179,44 @@ def _last(run: str) -> str:
 
 
 def _one_more(further: Sequence[Further]) -> list[Block]:
-    if not further:
-        return [Paragraph("Every run that fits was trained.")]
-    named = [(_last(one.run), show_count(one.flops), one.after) for one in further]
-    rows: list[list[Entry]] = [
-        [run, flops, *(f"{half:.2%}" for half in halves.values())]
-        for run, flops, halves in [("without it", "", further[0].before), *named]
+    rows: list[dict[str, Entry]] = [
+        {"run": run, "FLOPs": flops} | {f"± {_LOSSES[x]}": f"{h:.2%}" for x, h in halves.items()}
+        for run, flops, halves in [
+            *([("without it", "", further[0].before)] if further else []),
+            *((_last(one.run), show_count(one.flops), one.after) for one in further),
+        ]
     ]
-    table = Table(["run", "FLOPs", *(f"± {_LOSSES[role]}" for role in further[0].before)], rows)
-    return [table, Paragraph("Half the 95 % interval, to be expected.")]
+    return [Table.of(rows), Paragraph("Half the 95 % interval, to be expected.")] if rows else []
 
 
 def _runs(pilot: PilotState) -> list[Block]:
-    losses = {(one.run, one.point.role): f"{one.loss:.4f}" for one in pilot.measured}
-    rows: list[list[Entry]] = []
+    losses = {(one.run, one.point.role): one.loss for one in pilot.measured}
+    rows: list[dict[str, Entry]] = []
     for run in with_parents(pilot.runs):
-        point = run.points[-1]
-        ends = (losses.get((run.name, role), "") for role in (run.plan.strategy, "forgetting"))
-        rows.append([_last(run.name), *map(show_count, (point.N, point.D, run.flops)), *ends])
-    head = ["run", "parameters", "tokens", "FLOPs", "loss learned", "loss on the base language"]
+        point, row = run.points[-1], dict[str, Entry]({"run": _last(run.name)})
+        row |= {"parameters": show_count(point.N), "tokens": show_count(point.D)}
+        row["FLOPs"] = show_count(run.flops)
+        for head, role in (
+            ("loss learned", run.plan.strategy),
+            ("on the base language", "forgetting"),
+        ):
+            loss = losses.get((run.name, role))
+            row[head] = "" if loss is None else Cell(_LOSS(loss), loss)
+        rows.append(row)
     names = ", ".join(map(_last, pilot.lost))
     lost = f"Left out since they diverged, with others in their place: {names}."
-    return [Table(head, rows), *([Paragraph(lost)] if names else [])]
+    return [Table.of(rows), *([Paragraph(lost)] if names else [])]
 
 
 def _grounds(pilot: PilotState) -> str:
     scatter = {name: float(np.median(one.drawn.scatter)) for name, one in pilot.beliefs.items()}
     drift = {name: percentiles(one.drawn.drift) for name, one in pilot.beliefs.items()}
     drifts = ", ".join(f"{name} {low:.1%} to {high:.1%}" for name, (low, high) in drift.items())
+    scatters = ", ".join(f"{name} {value:.2%}" for name, value in scatter.items())
     return (
-        "Losses are those that runs end at. An interval adds up what the runs leave open about the "
-        "laws' parameters, the scatter of single runs (target "
-        f"{scatter['target']:.2%}, source {scatter['source']:.2%}, forgetting "
-        f"{scatter['forgetting']:.2%}), and a drift away from the laws' forms, the faster the "
-        f"further (over the first tenfold, learned from the runs, 95 %: {drifts})."
+        "On final losses. An interval adds up the uncertainty of the laws' parameters, the scatter "
+        f"of single runs ({scatters}), and a drift away from the laws' forms, which grows with "
+        f"distance (over the first tenfold, learned from the runs, 95 %: {drifts})."
     )
 
 
@@ -221,27 +229,23 @@ def _as_json(
 ) -> dict[str, Any]:
     advice, runs = pilot.advice, with_parents(pilot.runs)
     assert advice
-    points = {role: advice.points[role] for role in ends}
     return {
         "name": pilot.recipe.name,
         "budget": {"real": pilot.means.real, "pilot": pilot.means.budget},
         "spent": sum(run.flops for run in runs),
         "strategy": advice.taken.way.strategy,
-        "share_of_draws": _sure(pilot),
+        "share_of_draws": _certain(pilot),
         "predicted": {
             role: {"params": at.N, "tokens": at.D, "flops": at.flops, "replay": at.r}
             | {"loss": ends[role].value, "interval": [ends[role].low, ends[role].high]}
-            for role, at in points.items()
+            for role, at in ((role, advice.points[role]) for role in ends)
         },
         "held_out": [
             {"run": one.measured.run, "role": one.measured.point.role, "loss": one.measured.loss}
             | {"predicted": one.middle, "interval": [one.low, one.high]}
             for one in held
         ],
-        "one_more_run": [
-            {"run": one.run, "flops": one.flops, "before": one.before, "after": one.after}
-            for one in further
-        ],
+        "one_more_run": [asdict(one) for one in further],
         "changes": list(sentences),
         "runs": [run.name for run in runs],
         "plan": advice.plan.to_json(),

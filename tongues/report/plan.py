@@ -1,5 +1,6 @@
 """The page of a plan: what to train, what it costs, and how sure that is."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tongues.pages import blocks as b
@@ -9,25 +10,39 @@ from tongues.plan.figures import plan_figures
 
 __all__ = ["plan_answer", "write_plan_report"]
 
+_CARDS = ("loss", "parameters", "tokens", "hours", "US$", "FLOPs")
+_TOPICS = {"Advice": "Advice", "How sure": "Certainty", "Replay": "Replay", "Unspent": "Unspent"}
+
 
 def write_plan_report(plan: Plan, out: Path) -> Path:
     """Write the page of a plan to `out`; returns its `index.html`.
 
     An earlier report at `out` is replaced, any other filled folder refused.
     """
-    page = b.Page("What to train", [*plan_answer(plan), *plan_figures(plan)], numbers=plan.to_json())
-    return write_page(page, out)
+    blocks = [*plan_answer(plan), *plan_figures(plan)]
+    return write_page(b.Page("What to train", blocks, numbers=plan.to_json()), out)
 
 
-def plan_answer(plan: Plan) -> list[b.Block]:
-    """The options in a table, and the sentences of the terminal by topic; all caveats are folded."""
-    topics: dict[str, list[str]] = {}
+def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> list[b.Block]:
+    """What the option to take comes to, the advice, all options, and what speaks for them.
+
+    more: sentences by topic that come right after the advice.
+    """
+    lines: dict[str, list[str]] = {}
     for line in plan.sentences():
         topic, _, sentence = line.partition(": ")
-        topics.setdefault(topic.capitalize(), []).append(sentence)
-    taken = plan.recommendation
-    cards = [b.Card(value, name, "") for name, value in plan.rows()[0].items()]
-    blocks: list[b.Block] = [b.Topics({"Advice": [b.Items(topics.pop("Advice"))]})]
-    blocks.append(b.Section("options", "Options", [b.Table.of(plan.rows())]))
-    blocks.append(b.Topics({name: [b.Items(lines)] for name, lines in topics.items()}))
-    return blocks
+        lines.setdefault(topic.capitalize(), []).append(sentence[0].upper() + sentence[1:])
+    first = {_TOPICS[topic]: lines.pop(topic) for topic in _TOPICS if topic in lines}
+    rows = plan.rows()
+    taken = next(row for row in rows if row[""].strip())
+    values = {name: taken[name].partition(" [") for name in _CARDS if taken.get(name)}
+    cards = [b.Card(x, f"[{ends}" if ends else "", name) for name, (x, _, ends) in values.items()]
+    lines["Caveats"] = [
+        f"{caution.sentence[0].upper()}{caution.sentence[1:]}." for caution in plan.warnings
+    ]
+    return [
+        b.Cards(cards),
+        b.Topics({name: [b.Items(of)] for name, of in (first | dict(more or {})).items() if of}),
+        b.Section("options", "Options", [b.Table.of(rows)]),
+        b.Topics({name: [b.Items(of)] for name, of in lines.items() if of}),
+    ]

@@ -100,7 +100,13 @@ def test_too_few_documents() -> None:
 
 def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
     topics = answer(evaluation)
-    assert list(topics)[:5] == ["Choice", "Certainty", "Target languages", "Base languages", "Other languages"]
+    assert list(topics)[:5] == [
+        "Choice",
+        "Certainty",
+        "Target languages",
+        "Base languages",
+        "Other languages",
+    ]
     base = topics["Base languages"]
     assert base[0].startswith(
         "On `study`, `qab-cpt-s1` versus its base `qaa-source-s1`: 0.418 [0.399, 0.438] bits per "

@@ -29,11 +29,18 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
     recipe = recipe_of("pilot.max_forgetting=3%")
     page = write_pilot(conduct(recipe, workspace, train, told.append), workspace / "page")
     text = page.read_text()
-    for heading in ("Advice", "predicted", "change the advice", "one more run", "rests on"):
+    for heading in (
+        "Advice",
+        "Next run",
+        "predicted",
+        "change the advice",
+        "one more run",
+        "based on",
+    ):
         assert heading in text
     assert len(told) == 2
     assert "round 2" in told[1]
-    found = read_json(page.with_name("plan.json"))
+    found = read_json(page.with_name("report.json"))
     assert found["spent"] <= found["budget"]["pilot"] == pytest.approx(0.15 * 60e12)
     for role in ("scratch", "cpt"):
         one = found["predicted"][role]
@@ -69,7 +76,7 @@ def test_a_settled_size_is_kept(recipe_of: RecipeOf, workspace: Path, train: Tra
     )
     page = write_pilot(conduct(recipe, workspace, train, print), workspace / "page")
     assert load_recipe(page.with_name("real.yaml")).model.shape == "0.4M"
-    foretold = read_json(page.with_name("plan.json"))["predicted"]
+    foretold = read_json(page.with_name("report.json"))["predicted"]
     assert len({one["params"] for one in foretold.values()}) == 1
     assert foretold["scratch"]["tokens"] == pytest.approx(10 * 504_880, rel=0.01)
 
@@ -131,7 +138,7 @@ def test_a_pilot_of_real_runs(tmp_path: Path) -> None:
     prepare_tokens(recipe, tmp_path, lambda line: None)
     first = plan_pilot(recipe, tmp_path).plans
     page = write_pilot(run_pilot(recipe, tmp_path), tmp_path / "page")
-    found = read_json(page.with_name("plan.json"))
+    found = read_json(page.with_name("report.json"))
     assert {plan.name for plan in first} <= set(found["runs"])
     for one in found["predicted"].values():
         low, high = one["interval"]
