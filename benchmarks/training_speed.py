@@ -2,7 +2,7 @@
 
 usage: python benchmarks/training_speed.py [ROUNDS] [SHAPES]
 
-Ours is `tongues train` as it is: deal, step, clip, log, evaluate, write the model; its layers
+Ours is `tongues train` as it is: load, step, clip, log, evaluate, write the model; its layers
 compiled. The bare loop is what anyone would write over the same Hugging Face model and tokens:
 bfloat16 autocast where the processor has it, fused AdamW, clipping, transformers' own loss and
 default attention; once more with our allocator setting, and once in float32. Trainer does the same

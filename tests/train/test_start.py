@@ -56,7 +56,7 @@ def test_a_parent_that_lacks_pieces_gets_them_and_every_way_is_told(
     assert load_model(directory / "model").config.vocab_size == 400
 
 
-def test_after_surgery_too_a_stopped_run_ends_with_the_same_bytes(
+def test_a_stopped_run_with_new_tokens_ends_with_the_same_bytes(
     make_recipe: MakeRecipe, workspace: Path, parent: Path
 ) -> None:
     alone = train(child_of(make_recipe, parent, *STOPPABLE, name="alone"), workspace)

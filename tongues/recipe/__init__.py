@@ -2,6 +2,7 @@
 
 from tongues.recipe.experts import Experts, PartitionSettings
 from tongues.recipe.loading import Overrides, RecipeSource, load_recipe, show_recipe
+from tongues.recipe.recipe import Recipe
 from tongues.recipe.texts import (
     Ancestry,
     Clean,
@@ -24,7 +25,6 @@ from tongues.recipe.training import (
     Sweep,
     Train,
 )
-from tongues.recipe.whole import Recipe
 
 __all__ = [
     "Ancestry",

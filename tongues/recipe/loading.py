@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from tongues.errors import UserError, nearest
 from tongues.recipe.base import UNKNOWN, RecipeSection
-from tongues.recipe.whole import Recipe
+from tongues.recipe.recipe import Recipe
 
 __all__ = ["Overrides", "RecipeSource", "load_recipe", "load_section", "show_recipe"]
 

@@ -111,7 +111,7 @@ def spread(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndar
     """The mean over languages, its standard error, and the degrees of freedom of that.
 
     parts: values (..., draws, items) of each language, with the same draws. The standard error is
-    at least 1 / (draws × items): equal results are no proof that all further results are equal.
+    at least 1 / (draws × items): equal results do not prove that further results are equal.
     """
     languages, draws = len(parts), parts[0].shape[-2]
     of_draw = np.mean([part.mean(-1) for part in parts], axis=0)  # (..., draws)

@@ -1,13 +1,13 @@
-"""Loss right after new embeddings, and some steps later, by the ways of making them.
+"""Held-out loss of a model with new tokens, by the initialization of their embeddings.
 
-usage: python benchmarks/surgery.py TEXT [STEPS]
+usage: python benchmarks/initialization.py TEXT [STEPS]
 
-TEXT is a folder of `<source>/<language>.jsonl.gz`. A small model learns English with a tokenizer
-trained on English; the tokenizer is extended for Swahili (the same script) or Greek (a new one),
-the model gets rows for the new pieces, and learns the new language with a fifth of English
-replayed. Told are bits per byte of held-out text, of the new language and of English, and beside
-them what the parent reaches with its own tokenizer, which spells the language in more tokens. A
-row that ends in a share is of a run in whose first so many steps only embeddings learned.
+TEXT is a folder of `<source>/<language>.jsonl.gz`. A small base model is trained on English with an
+English tokenizer. The tokenizer is extended for Swahili (the same script) or Greek (a new script),
+embeddings of the new tokens are initialized, and the model is trained on the new language with 20 %
+English replay. The table has bits per byte of held-out text of the new language (and of English)
+after some steps; its first row is the base with its own tokenizer. In a row with a percentage, only
+embeddings were trained in that share of the steps.
 """
 
 import copy
@@ -47,17 +47,17 @@ from tongues.train.schedule import embeddings_alone, rate_at
 from tongues.train.step import cut_windows, validate
 
 SOURCES = {"en": ("bible", "mdn"), "sw": ("bible", "freecodecamp"), "el": ("ms_beginners",)}
-SHAPE, VOCABULARY, PIECES = "0.6M", 2048, 1024
+SHAPE, VOCABULARY, NEW_TOKENS = "0.6M", 2048, 1024
 BATCH, CONTEXT, RATE, REPLAY = 32, 64, 3e-3, 0.2  # samples, tokens
 FIRST: tuple[tuple[Initialization, float], ...] = (
     *((way, 0.0) for way in INITIALIZATIONS),
     *((way, share) for way in ("similar", "plain") for share in (0.1, 0.3)),
 )
-PARENT_STEPS, MOST_BYTES, HELD_OUT = 1500, 4_000_000, 60_000  # bytes of text, tokens held out
+BASE_STEPS, MOST_BYTES, HELD_OUT = 1500, 4_000_000, 60_000  # bytes of text, tokens held out
 
 
 def texts_of(folder: Path, lang: str) -> tuple[list[str], list[str]]:
-    """Training and held-out documents: a group is on one side."""
+    """Training and held-out documents; all of a group are in one of them."""
     sides: tuple[list[str], list[str]] = ([], [])
     for source in SOURCES[lang]:
         size = 0
@@ -76,7 +76,7 @@ def tokens_of(tokenizer: Tokenizer, texts: list[str]) -> np.ndarray:
 
 
 def learn(scorer: Scorer, mixture: Mixture, steps: int, alone: float = 0.0) -> Iterator[int]:
-    """Train, the embeddings alone in a first share, and hand out the number of each step done."""
+    """Train, with embeddings alone in the first share `alone`; yields the number of each step."""
     settings = Train.model_validate({"budget": "1 token", "embedding_warmup": alone})
     optimizer = make_optimizer(scorer.model, settings, RATE)
     for step in range(steps):
@@ -104,34 +104,34 @@ def bits_per_byte(
         lang: cut_windows(tokens_of(tokenizer, some)[:HELD_OUT], token_bytes(tokenizer), CONTEXT)
         for lang, some in texts.items()
     }
-    found = validate(scorer, windows, Processes())
-    return {lang: loss.bits_per_byte for lang, loss in found.items()}
+    losses = validate(scorer, windows, Processes())
+    return {lang: loss.bits_per_byte for lang, loss in losses.items()}
 
 
 def main(folder: Path, steps: int) -> None:
     """Print a table for each new language."""
     processor = set_up("auto", threads=1)
     english, kept = texts_of(folder, "en")
-    parent_tokenizer = train_tokenizer({"en": english}, {"en": MOST_BYTES}, VOCABULARY)
-    parent = build_model(find_shape(SHAPE), VOCABULARY, CONTEXT, seed=1)
-    mixture = Mixture({"en": tokens_of(parent_tokenizer, english)}, {"en": 1.0}, CONTEXT, 1, BATCH)
-    for _ in learn(scored(parent, processor), mixture, PARENT_STEPS):
+    base_tokenizer = train_tokenizer({"en": english}, {"en": MOST_BYTES}, VOCABULARY)
+    base = build_model(find_shape(SHAPE), VOCABULARY, CONTEXT, seed=1)
+    mixture = Mixture({"en": tokens_of(base_tokenizer, english)}, {"en": 1.0}, CONTEXT, 1, BATCH)
+    for _ in learn(scored(base, processor), mixture, BASE_STEPS):
         pass
     shown = sorted({0, steps // 10, steps // 3, steps})
     for lang in ("sw", "el"):
         train, valid = texts_of(folder, lang)
-        tokenizer = extend_tokenizer(parent_tokenizer, {lang: train}, english, PIECES).tokenizer
-        missing = missing_tokens(parent_tokenizer, tokenizer)
+        tokenizer = extend_tokenizer(base_tokenizer, {lang: train}, english, NEW_TOKENS).tokenizer
+        missing = missing_tokens(base_tokenizer, tokenizer)
         assert missing is not None
         sources = {"en": tokens_of(tokenizer, english), lang: tokens_of(tokenizer, train)}
         mixture = Mixture(sources, {lang: 1 - REPLAY, "en": REPLAY}, CONTEXT, 2, BATCH)
         sides = {lang: valid, "en": kept}
-        before = bits_per_byte(scored(parent, processor), parent_tokenizer, sides)
+        before = bits_per_byte(scored(base, processor), base_tokenizer, sides)
         print(f"\nen -> {lang}, {len(missing.spellings)} new tokens; bits per byte of {lang} (en)")
-        print(f"  parent with its own tokenizer {before[lang]:14.3f} ({before['en']:.3f})")
-        print("  way            seconds" + "".join(f"{f'step {step}':>17}" for step in shown))
+        print(f"  base with its own tokenizer   {before[lang]:14.3f} ({before['en']:.3f})")
+        print("  initialization seconds" + "".join(f"{f'step {step}':>17}" for step in shown))
         for way, alone in FIRST:
-            model, start = copy.deepcopy(parent), time.perf_counter()
+            model, start = copy.deepcopy(base), time.perf_counter()
             initialize_embeddings(model, missing, way, list(sources.values()), seed=1)
             seconds, scorer = time.perf_counter() - start, scored(model, processor)
             losses = [

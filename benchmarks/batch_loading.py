@@ -1,7 +1,7 @@
-"""How many tokens a second the mixture deals, and how exactly, beside Hugging Face `datasets`.
+"""Tokens per second of the mixture's batches, versus Hugging Face `datasets`; exactness of shares.
 
-The peer interleaves the same windows by probabilities, both ways it can: from tables on disk in
-one go, and as a stream. Run as `python benchmarks/deal.py`; `deal.txt` holds what it printed.
+`datasets` interleaves the same windows by probabilities, from tables and as a stream.
+Run as `python benchmarks/batch_loading.py`; `batch_loading.txt` has its output.
 """
 
 import time
@@ -23,7 +23,7 @@ Batches = Iterator[np.ndarray]
 
 
 def ours(sources: dict[str, np.ndarray], context: int, samples: int) -> Batches:
-    """Batches of the deal."""
+    """Batches of the mixture."""
     mixture = Mixture(sources, SHARES, context, 1, samples)
     step = 0
     while True:
@@ -53,14 +53,14 @@ def theirs(sources: dict[str, np.ndarray], context: int, samples: int, stream: b
 def tokens_per_second(batches: Batches) -> float:
     """The rate after a first batch."""
     next(batches)
-    start, dealt = time.perf_counter(), 0
+    start, tokens = time.perf_counter(), 0
     while time.perf_counter() - start < SECONDS:
-        dealt += next(batches).size
-    return dealt / (time.perf_counter() - start)
+        tokens += next(batches).size
+    return tokens / (time.perf_counter() - start)
 
 
-def furthest_off(choices: np.ndarray) -> float:
-    """Samples by which any language was ever off its share."""
+def largest_deviation(choices: np.ndarray) -> float:
+    """The largest deviation of a language from its share at any time, in samples."""
     count = np.arange(1, len(choices) + 1)
     return max(
         float(np.abs(np.cumsum(choices == number) - share * count).max())
@@ -71,7 +71,8 @@ def furthest_off(choices: np.ndarray) -> float:
 def main() -> None:
     """Print rates side by side, several turns each, and how exact the shares are."""
     datasets.disable_progress_bars()
-    print(f"dealing, {date.today()}, one core, M tokens/s, median of {TURNS} turns (least, most)\n")
+    what = f"one core, M tokens/s, median of {TURNS} turns (least, most)"
+    print(f"batch loading, {date.today()}, {what}\n")
     rng = np.random.default_rng(1)
     sources = {lang: rng.integers(0, 16_384, TOKENS).astype(np.uint16) for lang in SHARES}
     for context, samples in ((128, 16), (256, 64), (1024, 64), (2048, 512)):
@@ -94,9 +95,9 @@ def main() -> None:
     samples = 100_000
     source, _, _ = Mixture(sources, SHARES, 128, seed=1).locate(np.arange(samples))
     drawn = np.random.default_rng(1).choice(len(SHARES), samples, p=list(SHARES.values()))
-    print(f"\nfurthest off its share in {samples:,} samples")
-    print(f"  ours                    {furthest_off(source):8.2f} samples")
-    print(f"  drawn by probabilities  {furthest_off(drawn):8.2f} samples")
+    print(f"\nlargest deviation from a share in {samples:,} samples")
+    print(f"  ours                    {largest_deviation(source):8.2f} samples")
+    print(f"  drawn by probabilities  {largest_deviation(drawn):8.2f} samples")
 
 
 if __name__ == "__main__":
