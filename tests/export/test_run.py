@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from tongues.train import run_of_recipe
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor
 from tongues.train.engine.scorer import Scorer
+from tongues.train.metadata import CardScores
 from tongues.train.run import train
 from tongues.train.step import cut_windows, validate
 
@@ -32,7 +34,7 @@ def test_a_milestone_becomes_a_folder_with_the_loss_it_had(
     tokens = open_tokens(workspace / "tokens" / "small")
     rows = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qab"]
     steps = rows[-1]["step"]
-    sections = {"laws": "## Laws\n", "evaluated": "## Evaluation\n"}
+    sections: Any = {"laws": "## Laws\n", "evaluated": CardScores("## Evaluation\n")}
     lines: list[str] = []
     export_run(directory, workspace, tmp_path / "newest", Changes(), **sections, say=lines.append)
     assert lines == [f"step {steps}"]

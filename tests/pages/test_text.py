@@ -1,7 +1,5 @@
 import json
 
-import yaml
-
 from tongues.estimate import Estimate
 from tongues.pages import (
     Callout,
@@ -22,7 +20,6 @@ from tongues.pages import (
     as_json,
     as_markdown,
     as_text,
-    card_head,
     estimate_cell,
     fixed,
 )
@@ -42,19 +39,6 @@ BLOCKS = (
     Terms({"batch": "1M"}),
     Figure("loss", "Loss", "Lower is better.", (), ()),
 )
-
-
-def test_the_head_is_read_by_the_hub_as_it_was_meant() -> None:
-    head = card_head("transformers", ["no", "sw", "zh-Hans"], "org/name")
-    before, inside, after = head.split("---")
-    assert not before and not after
-    read = yaml.safe_load(inside)  # YAML 1.1, in which `no` unquoted is false
-    assert read == {
-        "library_name": "transformers",
-        "language": ["no", "sw", "zh-Hans"],
-        "base_model": "org/name",
-    }
-    assert "base_model" not in card_head("transformers", ["sw"])
 
 
 def test_a_table_of_texts_has_numbers_to_the_right_and_cells_that_stay_cells() -> None:

@@ -11,11 +11,11 @@ from tongues.errors import UserError
 from tongues.files import write_json
 from tongues.quantities import show_count
 from tongues.roles import Roles
-from tongues.runs import Base, write_run
+from tongues.runs import Base
 from tongues.tokens import open_tokens
 from tongues.tokens.store import read_manifest
 from tongues.train import run_of_recipe
-from tongues.train.card import base_of, data_section
+from tongues.train.card import data_section
 from tongues.train.export import copy_model, new_folder
 from tongues.train.run import train
 
@@ -70,23 +70,11 @@ def test_what_was_dropped_is_told_with_its_reasons(workspace: Path) -> None:
     said = data_section(record, workspace)
     assert "Of 4,000 documents 3,000 were kept; dropped: copy 900, near copy 100;" in said
     assert "could not be read: 3 places." in said and "Also contains: 12% qab." in said
-    assert "What its base `/models/some` was trained on is not known here." in said
+    assert "What its base `some` was trained on is not known here." in said
     about["kept"] = {"documents": 1}  # a corpus that these tokens were not made of
     write_json(folder / "corpus.json", {"languages": {"qaa": about, "qab": about}})
     assert "Of 4,000" not in data_section(record, workspace)
     assert "no longer known" in data_section(record, workspace)
-
-
-def test_the_hub_s_own_cache_names_the_base(tmp_path: Path) -> None:
-    model = tmp_path / "hub/models--Org--a-model-1B/snapshots/0123abc"
-    model.mkdir(parents=True)
-    (tmp_path / "link").symlink_to(model)
-    for run, base in {"first": str(tmp_path / "link"), "second": "first"}.items():
-        (tmp_path / "runs" / run).mkdir(parents=True)
-        write_run(tmp_path / "runs" / run, make_run(run=run, base=Base(base, ("en",), "p")))
-        assert base_of(run, tmp_path) == "Org/a-model-1B"
-    assert base_of(str(tmp_path), tmp_path) is None
-    assert base_of(None, model) is None
 
 
 def test_a_folder_in_the_way_or_a_full_disk_is_told_and_nothing_is_left(

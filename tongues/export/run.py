@@ -16,9 +16,10 @@ from tongues.pages import Table, as_markdown
 from tongues.roles import list_languages
 from tongues.runs import Run, read_run
 from tongues.tokens import open_tokens
-from tongues.train.card import add_sections, find_tokens, first_base
+from tongues.train.card import add_sections, find_tokens
 from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
 from tongues.train.export import copy_model, fill_folder, new_folder
+from tongues.train.metadata import CardScores, first_base
 
 __all__ = ["Changes", "export_run", "store_folder"]
 
@@ -42,7 +43,7 @@ def export_run(
     changes: Changes,
     *,
     laws: str = "",
-    evaluated: str = "",
+    evaluated: CardScores | None = None,
     say: Say = lambda line: None,
 ) -> None:
     """Write the model of a run, changed as it is wished.
@@ -67,7 +68,8 @@ def export_run(
             say(f"step {done}")
         notes += store_folder(aside, changes.dtype, first_base(record.base_model, workspace), say)
         about = ["\n\n".join(["## After training", *notes]) + "\n"] if notes else []
-        add_sections(aside, *about, laws, evaluated if whole else "")
+        own = evaluated if evaluated and whole else CardScores()
+        add_sections(aside, *about, laws, own.section, scores=own.scores)
 
 
 def store_folder(

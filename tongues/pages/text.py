@@ -1,8 +1,7 @@
 """Blocks as Markdown, for cards and docs, as lines for a terminal, and as plain values for JSON."""
 
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
@@ -11,7 +10,7 @@ from tongues.estimate import Estimate
 from tongues.pages import blocks as b
 from tongues.pages.blocks import Block, Cell, Page, Table
 
-__all__ = ["CARD", "as_json", "as_markdown", "as_text", "card_head"]
+__all__ = ["CARD", "as_json", "as_markdown", "as_text"]
 
 CARD = "README.md"  # the file of a model's card
 _KINDS = re.compile(r"\[([^\]]*)\]\{\.[\w-]+\}")
@@ -33,17 +32,6 @@ def as_json(page: Page) -> dict[str, Any]:
     """A page as plain values: its title, its blocks by kind, and its numbers."""
     head = {"title": page.title, "versions": dict(page.versions)}
     return {**head, "blocks": [_plain(x) for x in (*page.lead, *page.blocks)], **page.numbers}
-
-
-def card_head(library: str, languages: Iterable[str], base_model: str | None = None) -> str:
-    """The YAML that the hub reads, between two lines of dashes; what is not known is left out.
-
-    base_model: its name on the hub.
-    """
-    lines = [f"library_name: {library}", "language:"]
-    lines += [f"- {json.dumps(lang)}" for lang in languages]  # `no` unquoted is no Norwegian
-    lines += [f"base_model: {json.dumps(base_model)}"] if base_model else []
-    return "\n".join(["---", *lines, "---"])
 
 
 def _markdown(block: Block, level: int) -> str:

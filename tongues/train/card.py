@@ -1,29 +1,32 @@
 """The model card: what a model is, how it was made, and on what text, as far as that is known."""
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
 from tongues.files import read_json
-from tongues.pages import CARD, Table, as_markdown, card_head
+from tongues.pages import CARD, Table, as_markdown
 from tongues.quantities import show_bytes, show_count
 from tongues.roles import list_languages
 from tongues.runs import Run, read_run
 from tongues.tokens.store import Counts, Manifest, read_manifest
+from tongues.train.metadata import (
+    Metadata,
+    ScoredText,
+    base_label,
+    first_base,
+    front_matter,
+    hub_name,
+    licence_of,
+    model_index,
+    without_paths,
+)
 
-__all__ = [
-    "DATA",
-    "add_sections",
-    "base_of",
-    "data_section",
-    "find_tokens",
-    "first_base",
-    "write_card",
-]
+__all__ = ["DATA", "add_sections", "data_section", "find_tokens", "usage", "write_card"]
 
 DATA = "## Data"
 _PATHS = 5  # of a language's files, named
@@ -37,14 +40,21 @@ def write_card(directory: Path, record: Run, workspace: Path) -> None:
     """
     params, base = record.params, record.base
     shares = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record.shares.items())
-    start = f"the weights of `{base.model}`" if base else "random weights"
+    start = f"the weights of `{base_label(base.model, workspace)}`" if base else "random weights"
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     roles = [f"- target languages: {list_languages(record.targets)}"]
     if base:
         replay = ", ".join(f"{share * 100:.4g}% {lang}" for lang, share in record.replay.items())
         roles.append(f"- base languages: {list_languages(base.languages)}")
         roles.append(f"- replay of base languages: {replay or 'none'}")
-    card = f"""{card_head("transformers", record.shares, base_of(record.base_model, workspace))}
+    licence = licence_of(first_base(record.base_model, workspace))
+    about = Metadata(
+        languages=record.languages,
+        base_model=hub_name(record.base_model, workspace),
+        licence=licence,
+        datasets=_datasets(record, workspace),
+    )
+    card = f"""{front_matter(about)}
 # {record.run}
 
 A decoder of family `{record.family}` and shape {record.shape}: {params["total"]:,}
@@ -54,43 +64,49 @@ parameters, {params["non_embedding"]:,} of them outside the embeddings. Trained 
 
 {chr(10).join(roles)}
 
+{usage()}
+## Licence
+
+{licence.sentence}
+
 ## Recipe
 
 By {versions}:
 
 ```json
-{json.dumps(record.settings, indent=1, ensure_ascii=False)}
+{json.dumps(without_paths(record.settings), indent=1, ensure_ascii=False)}
 ```
 
 {data_section(record, workspace)}"""
     (directory / CARD).write_text(card, encoding="utf-8")
 
 
-def add_sections(directory: Path, *sections: str) -> None:
-    """Put sections of Markdown, those that are not empty, at the end of a folder's card."""
-    with (directory / CARD).open("a", encoding="utf-8") as file:
-        file.writelines(f"\n{section}" for section in sections if section)
+def usage() -> str:
+    """How a folder is used, as Markdown."""
+    return """## Use
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+name = "."  # this folder, or its name on the hub
+model = AutoModelForCausalLM.from_pretrained(name)
+tokenizer = AutoTokenizer.from_pretrained(name)
+prompt = tokenizer("…", return_tensors="pt", return_token_type_ids=False)
+print(tokenizer.decode(model.generate(**prompt, max_new_tokens=64)[0]))
+```
+"""
 
 
-def base_of(model: str | None, workspace: Path) -> str | None:
-    """The name on the hub of the first base of a chain of runs, where that is known.
-
-    Known are models in the hub's own cache, whose folders are named for them.
-    """
-    model = first_base(model, workspace)
-    if model is None:
-        return None
-    folders = pairwise(Path(model).resolve().parts)
-    cached = (folder for folder, below in folders if below == "snapshots")
-    named = next((folder for folder in cached if folder.startswith("models--")), "")
-    return named.removeprefix("models--").replace("--", "/") or None
-
-
-def first_base(model: str | None, workspace: Path) -> str | None:
-    """What the first of a chain of runs started from; None where that was random weights."""
-    while model and (workspace / "runs" / model / "run.json").is_file():
-        model = read_run(workspace / "runs" / model).base_model
-    return model
+def add_sections(directory: Path, *sections: str, scores: Sequence[ScoredText] = ()) -> None:
+    """Put sections of Markdown at the end of a folder's card, and scores into its head."""
+    file = directory / CARD
+    card = file.read_text(encoding="utf-8") + "".join(f"\n{each}" for each in sections if each)
+    if scores and card.startswith("---\n"):
+        head, _, rest = card.removeprefix("---\n").partition("\n---\n")
+        name = re.search(r"^# (.*)", rest, re.MULTILINE)
+        index = model_index(name[1] if name else directory.name, scores)
+        card = f"---\n{head}\n{index}\n---\n{rest}"
+    file.write_text(card, encoding="utf-8")
 
 
 def find_tokens(record: Run, workspace: Path) -> Path | None:
@@ -117,7 +133,7 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
         origin = "trained on this text"
         if settings["base"] is not None:
             extended = ", extended for this text" if settings["extend"] else ""
-            origin = f"taken from `{settings['base']}`{extended}"
+            origin = f"taken from `{base_label(settings['base'], workspace)}`{extended}"
         lines += ["", f"Its tokenizer of {size} tokens was {origin}."]
         if not corpus:
             lines.append("What was dropped of the text as it was read is no longer known.")
@@ -129,13 +145,22 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
     parent = record.base_model
     while parent:
         if not (workspace / "runs" / parent / "run.json").is_file():
-            lines.append(f"What its base `{parent}` was trained on is not known here.")
+            label = base_label(parent, workspace)
+            lines.append(f"What its base `{label}` was trained on is not known here.")
             break
         before = read_run(workspace / "runs" / parent)
         shares = ", ".join(f"{share:.1%} {lang}" for lang, share in before.shares.items())
         lines.append(f"Before, `{parent}` read {show_count(before.tokens)} tokens ({shares}).")
         parent = before.base_model
     return "\n".join(lines) + "\n"
+
+
+def _datasets(record: Run, workspace: Path) -> list[str]:
+    """The data sets of the hub that the run's text came from."""
+    place = find_tokens(record, workspace)
+    hub = read_manifest(place)["inputs"]["text"]["hub"] if place else {}
+    names = dict.fromkeys(each["dataset"] for lang, each in hub.items() if lang in record.shares)
+    return [name for name in names if without_paths(name) == name]
 
 
 def _counts(record: Run, place: Path, manifest: Manifest) -> Mapping[str, Counts]:
@@ -196,11 +221,11 @@ def _sources(lang: str, text: Mapping[str, Any]) -> Iterator[str]:
     if lang in text["files"]:
         paths = text["files"][lang]["paths"]
         more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
-        yield f"files {', '.join(f'`{path}`' for path in paths[:_PATHS])}{more}"
+        yield f"files {', '.join(f'`{Path(path).name}`' for path in paths[:_PATHS])}{more}"
     if lang in text["hub"]:
         hub = text["hub"][lang]
         subset = f", subset `{hub['subset']}`" if hub["subset"] else ""
-        yield f"data set `{hub['dataset']}`{subset}, split `{hub['split']}`"
+        yield f"data set `{without_paths(hub['dataset'])}`{subset}, split `{hub['split']}`"
 
 
 def _corpus(file: Path, manifest: Manifest) -> Mapping[str, Any]:

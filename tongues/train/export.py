@@ -55,7 +55,8 @@ def copy_model(directory: Path, workspace: Path, folder: Path) -> None:
     """Copy a finished run's model; a card that does not describe the data is written again."""
     copy_files(directory / "model", folder)
     card = folder / CARD
-    if not card.is_file() or DATA not in card.read_text(encoding="utf-8"):
+    text = card.read_text(encoding="utf-8") if card.is_file() else ""
+    if DATA not in text or "\nlicense: " not in text:
         write_card(folder, read_run(directory), workspace)
 
 

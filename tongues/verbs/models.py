@@ -164,12 +164,12 @@ def export(
     """
     from tongues.laws.describe import laws_section
     from tongues.laws.presets import read_laws_file
-    from tongues.report.evaluation import newest_section
+    from tongues.report.evaluation import newest_scores
 
     workspace, folder = Path(workspace), Path(out)
     section = laws_section(read_laws_file(Path(law))) if law else ""
     kind, place = _run_or_ensemble(model, workspace)
-    evaluated = partial(newest_section, workspace=workspace)
+    evaluated = partial(newest_scores, workspace=workspace)
     for option, value in {"--weights": weights, "--last": last}.items():
         if value is not None and not average:
             raise UserError("is of a mean", where=option, hint="add `--average`")

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,10 +13,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.experts.ensemble.making import make_ensemble, make_expert, make_tokenizer, texts
 from tongues.cli.main import command
 from tongues.errors import UserError
+from tongues.estimate import Estimate
 from tongues.experts.ensemble.ensemble import expert_log_probs, open_ensemble
 from tongues.experts.ensemble.export import export_average, export_ensemble
 from tongues.experts.ensemble.lineage import read_lineage, verify
 from tongues.experts.ensemble.model import open_model
+from tongues.train.metadata import CardScores, ScoredText
 
 
 def said(*arguments: str | Path) -> str:
@@ -29,8 +32,8 @@ def head(card: str) -> dict[str, object]:
     return yaml.safe_load(card.split("---")[1])
 
 
-def nothing(place: Path) -> str:
-    return ""
+def nothing(place: Path) -> CardScores:
+    return CardScores()
 
 
 def test_an_exported_ensemble_works_wherever_it_lies(
@@ -54,11 +57,13 @@ def test_an_exported_ensemble_works_wherever_it_lies(
     was = open_model(str(folder), workspace).fingerprint
     assert open_model(str(moved), tmp_path).fingerprint == was
     card = (moved / "README.md").read_text()
-    assert head(card) == {"library_name": "tongues", "language": ["qaa", "qab", "qac"]}
+    about = head(card)
+    assert about["library_name"] == "tongues" and about["language"] == ["qaa", "qab", "qac"]
+    assert about["license"] == "unknown"
     assert "| [e1](e1) | qab | 1k | seed |" in card
     assert "The router knows 3 centres" in card and card.endswith("\n## Laws\n")
     own = (moved / "e1" / "README.md").read_text()
-    assert head(own) == {"library_name": "transformers", "language": ["qab"]}
+    assert head(own)["language"] == ["qab"]
     assert "An expert of `small/small`, trained from `seed` on 1k tokens (qab)." in own
     assert AutoModelForCausalLM.from_pretrained(moved / "e1").config.vocab_size == 300
     assert AutoTokenizer.from_pretrained(moved / "e1").decode([0]) == "<|end|>"
@@ -84,9 +89,10 @@ def test_an_average_says_what_it_is_and_whether_it_was_measured(
 ) -> None:
     seen: list[Path] = []
 
-    def measured(place: Path) -> str:
+    def measured(place: Path) -> CardScores:
         seen.extend(place.iterdir())
-        return "## Evaluation\n"
+        value = ScoredText("flores", "qaa", "bits_per_byte", Estimate(1.5, 1.4, 1.6))
+        return CardScores("## Evaluation\n", (value,))
 
     export_average(folder, workspace, tmp_path / "plain", evaluated=nothing)
     export_average(
@@ -102,6 +108,8 @@ def test_an_average_says_what_it_is_and_whether_it_was_measured(
     assert "| e2 | 33.3% | qac | 1k | seed |" in plain
     told = (tmp_path / "told" / "README.md").read_text()
     assert "Nobody has measured" not in told and "| e0 | 50.0% |" in told
+    index: Any = head(told)["model-index"]
+    assert index[0]["results"][0]["metrics"][0]["value"] == 1.5
     assert told.endswith("\n## Laws\n\n## Evaluation\n")
     assert "model.safetensors" in {file.name for file in seen}
     assert AutoModelForCausalLM.from_pretrained(tmp_path / "told").num_parameters()

@@ -10,7 +10,7 @@ from tests.experts.ensemble.making import make_ensemble, make_expert, make_token
 from tests.records import make_run
 from tests.report.evaluation.scored import MIXED, SOURCE, outcome
 from tongues.experts.ensemble.model import open_model
-from tongues.report.evaluation import newest_section
+from tongues.report.evaluation import newest_scores
 from tongues.runs import write_run
 
 
@@ -33,16 +33,24 @@ def run(workspace: Path, name: str, fingerprint: str = "0" * 16) -> Path:
 
 def test_the_newest_evaluation_of_the_run_as_it_is(tmp_path: Path) -> None:
     mixed = run(tmp_path, MIXED)
-    assert newest_section(mixed, tmp_path) == ""
+    assert newest_scores(mixed, tmp_path).section == ""
     evaluated(tmp_path, "old", 1, SOURCE, MIXED)
     evaluated(tmp_path, "new", 2, MIXED)
-    assert "# Versus" not in newest_section(mixed, tmp_path)  # the newest compares with nothing
+    assert (
+        "# Versus" not in newest_scores(mixed, tmp_path).section
+    )  # the newest compares with nothing
     (tmp_path / "evaluations/damaged").mkdir()
     (tmp_path / "evaluations/damaged/scores.json").write_text('{"models": [')
-    assert "# Versus" not in newest_section(mixed, tmp_path)
-    assert "### Losses on study" in newest_section(run(tmp_path, SOURCE), tmp_path)
+    assert "# Versus" not in newest_scores(mixed, tmp_path).section
+    assert "### Losses on study" in newest_scores(run(tmp_path, SOURCE), tmp_path).section
+    losses = newest_scores(mixed, tmp_path).scores[0]
+    assert (losses.source, losses.language, losses.metric) == ("study", "qaa", "bits_per_byte")
+    assert (
+        losses.value
+        == outcome((MIXED,), languages=("qaa",)).texts["study"].losses[MIXED]["qaa"].bits_per_byte
+    )
     trained_otherwise = run(tmp_path, MIXED, fingerprint="1" * 16)
-    assert newest_section(trained_otherwise, tmp_path) == ""
+    assert newest_scores(trained_otherwise, tmp_path).section == ""
 
 
 @pytest.fixture
@@ -61,12 +69,12 @@ def test_an_ensemble_is_known_by_its_bytes_whatever_it_was_called(
         mark = open_model(f"{name}@{way}", tmp_path).fingerprint
         about = {"kind": "ensemble", "routing": way, "fingerprint": mark, "trained": None}
         evaluated(tmp_path, f"by-{age}", age, SOURCE, MIXED, **about)
-    assert "Routing: `tfidf:2`." in newest_section(pair, tmp_path)
+    assert "Routing: `tfidf:2`." in newest_scores(pair, tmp_path).section
     other = tmp_path / "other"
     shutil.copytree(pair, other)
     text = (other / "ensemble.json").read_text()
     (other / "ensemble.json").write_text(text.replace('"sha256": "', '"sha256": "0', 1))
-    assert newest_section(other, tmp_path) == ""
+    assert newest_scores(other, tmp_path).section == ""
 
 
 def test_a_folder_is_known_by_its_bytes(pair: Path, tmp_path: Path) -> None:
@@ -75,5 +83,5 @@ def test_a_folder_is_known_by_its_bytes(pair: Path, tmp_path: Path) -> None:
     about = {"kind": "folder", "routing": "", "fingerprint": mark, "trained": None}
     evaluated(tmp_path, "of-it", 1, SOURCE, MIXED, **about)
     shutil.copytree(folder, moved)
-    assert "## Evaluation" in newest_section(moved, tmp_path)
-    assert newest_section(tmp_path / "runs/e1/model", tmp_path) == ""
+    assert "## Evaluation" in newest_scores(moved, tmp_path).section
+    assert newest_scores(tmp_path / "runs/e1/model", tmp_path).section == ""

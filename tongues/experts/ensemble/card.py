@@ -7,10 +7,19 @@ from pathlib import Path
 from tongues import __version__
 from tongues.experts.ensemble.lineage import Expert, Lineage
 from tongues.experts.ensemble.router import Router
-from tongues.pages import CARD, Table, as_markdown, card_head
+from tongues.pages import CARD, Table, as_markdown
 from tongues.quantities import show_count
 from tongues.runs import Run
-from tongues.train.card import base_of, data_section
+from tongues.train.card import data_section, usage
+from tongues.train.metadata import (
+    Metadata,
+    base_label,
+    first_base,
+    front_matter,
+    hub_name,
+    licence_of,
+    without_paths,
+)
 
 __all__ = ["expert_table", "write_average_card", "write_ensemble_card", "write_expert_card"]
 
@@ -35,14 +44,7 @@ tongues serve .                     # OpenAI's API, and a page
 tongues experts show .              # whether every byte is as it was made
 ```
 
-One expert by itself is a model as any other:
-
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-model = AutoModelForCausalLM.from_pretrained("{folder}")
-tokenizer = AutoTokenizer.from_pretrained("{folder}")
-```
+The folder of one expert, such as `{folder}`, is a model of transformers as any other.
 """
 _ROUTER = """The router knows {centres} centres of text; the weight of one goes with
 exp(−distance² / {temperature:.3g}) of the text so far from it, and that of an expert is its
@@ -55,7 +57,8 @@ The mean of the weights of {count}, as one model that costs what one of them cos
 started from `{base}`. Averaged with tongues {version}.
 
 {table}
-"""
+
+{usage}"""
 _UNMEASURED = """
 **Nobody has measured this average.** What was measured of the experts, or of their ensemble, does
 not hold for it: measure it before it is used (`tongues evaluate`).
@@ -67,7 +70,7 @@ def expert_table(experts: Sequence[Expert], **columns: Sequence[str]) -> str:
     rows = [
         dict(zip(columns, values, strict=True))
         | {"languages": _languages(expert), "tokens": show_count(expert.tokens)}
-        | {"branched from": expert.parent or ""}
+        | {"branched from": without_paths(expert.parent or "")}
         for expert, *values in zip(experts, *columns.values(), strict=True)
     ]
     return _table(rows)
@@ -93,11 +96,11 @@ def write_ensemble_card(
     links = [f"[{folder}]({folder})" for folder in folders]
     together = " of one vocabulary, used as one: every token weighs them by the text so far"
     text = _ENSEMBLE.format(
-        head=card_head("tongues", lineage.languages, base_of(lineage.base, workspace)),
+        head=_head(lineage.languages, lineage.base, workspace, "tongues"),
         name=name,
         count=_count(lineage),
         together="" if alone else together,
-        base=lineage.base,
+        base=base_label(lineage.base, workspace),
         partition=partition,
         version=__version__,
         table=expert_table(lineage.experts, folder=links),
@@ -121,11 +124,13 @@ def write_ensemble_card(
 
 def write_expert_card(directory: Path, expert: Expert, name: str, workspace: Path) -> None:
     """Write README.md next to an expert of which nothing else is known."""
-    head = card_head("transformers", expert.languages, base_of(expert.parent, workspace))
-    base = f" from `{expert.parent}`" if expert.parent else ""
+    head = _head(expert.languages, expert.parent, workspace)
+    base = f" from `{base_label(expert.parent, workspace)}`" if expert.parent else ""
     learned = f"trained{base} on {show_count(expert.tokens)} tokens ({_languages(expert)})"
     text = f"An expert of `{name}`, {learned}. How it was trained is not known here."
-    (directory / CARD).write_text(f"{head}\n# {expert.name}\n\n{text}\n", encoding="utf-8")
+    (directory / CARD).write_text(
+        f"{head}\n# {expert.name}\n\n{text}\n\n{usage()}", encoding="utf-8"
+    )
 
 
 def write_average_card(
@@ -145,23 +150,31 @@ def write_average_card(
     """
     weights = [f"{share:.1%}" for share in shares]
     text = _AVERAGE.format(
-        head=card_head("transformers", lineage.languages, base_of(lineage.base, workspace)),
+        head=_head(lineage.languages, lineage.base, workspace),
         name=name,
         count=_count(lineage),
-        base=lineage.base,
+        base=base_label(lineage.base, workspace),
         version=__version__,
         table=expert_table(lineage.experts, expert=lineage.names, weight=weights),
+        usage=usage(),
     )
     text += "" if measured else _UNMEASURED
     if records:
         first, *others = [record.settings for record in records.values()]
         shared = {key: first[key] for key in first if all(first[key] == o.get(key) for o in others)}
-        recipe = json.dumps(shared, indent=1, ensure_ascii=False)
+        recipe = json.dumps(without_paths(shared), indent=1, ensure_ascii=False)
         text += f"\n## Recipe\n\nWhat its experts share:\n\n```json\n{recipe}\n```\n\n## Data\n"
     for expert, record in records.items():
         section = data_section(record, workspace, f"### What `{expert}` read")
         text += f"\n{section.rstrip()}\n"
     (directory / CARD).write_text(text, encoding="utf-8")
+
+
+def _head(
+    languages: Iterable[str], base: str | None, workspace: Path, library: str = "transformers"
+) -> str:
+    licence = licence_of(first_base(base, workspace))
+    return front_matter(Metadata([*languages], library, hub_name(base, workspace), licence))
 
 
 def _table(rows: Iterable[Mapping[str, str]]) -> str:

@@ -31,11 +31,12 @@ from tongues.runs import read_run
 from tongues.tokens import tokenizer_files
 from tongues.train.card import add_sections
 from tongues.train.export import copy_files, copy_model, new_folder
+from tongues.train.metadata import CardScores
 
 __all__ = ["Evaluated", "average_experts", "export_average", "export_ensemble"]
 
-# The newest evaluation of a run, an ensemble or a model, by its folder, as a section; or nothing.
-Evaluated = Callable[[Path], str]
+# The newest evaluation of a run, an ensemble or a model, by its folder, as a card has it.
+Evaluated = Callable[[Path], CardScores]
 
 
 def export_ensemble(
@@ -59,7 +60,7 @@ def export_ensemble(
             run = _run_of(expert, place)
             if run:
                 copy_model(run, workspace, copied)
-                add_sections(copied, evaluated(run))
+                _add_scores(copied, evaluated(run))
                 continue
             copy_files(place, copied)
             if not (copied / CARD).is_file():
@@ -75,7 +76,7 @@ def export_ensemble(
         file = router_file(aside / ROUTER) if router else None
         write_lineage(replace(lineage, experts=moved, router=file), aside)
         write_ensemble_card(aside, name, lineage, folders, router, workspace)
-        add_sections(aside, laws, evaluated(folder))
+        _add_scores(aside, evaluated(folder), laws)
 
 
 def export_average(
@@ -102,9 +103,11 @@ def export_average(
         records = {expert: read_run(run) for expert, run in runs.items() if run}
         average_experts(places, aside, weights)
         notes = finish(aside)
-        section = evaluated(aside)
-        write_average_card(aside, name, lineage, shares, records, workspace, measured=bool(section))
-        add_sections(aside, laws, section, *notes)
+        scores = evaluated(aside)
+        write_average_card(
+            aside, name, lineage, shares, records, workspace, measured=bool(scores.section)
+        )
+        _add_scores(aside, scores, *notes, laws)
 
 
 def average_experts(
@@ -130,6 +133,10 @@ def average_experts(
     own = [file for file in settings if file.is_file()]
     for file in dict.fromkeys([*own, *tokenizer_files(experts[0])]):
         shutil.copyfile(file, folder / file.name)
+
+
+def _add_scores(folder: Path, own: CardScores, *sections: str) -> None:
+    add_sections(folder, *sections, own.section, scores=own.scores)
 
 
 def _mean(tensors: Sequence[Tensor], shares: Sequence[float]) -> Tensor:

@@ -1,6 +1,6 @@
 """What an evaluation says on a model's card, as Markdown, and which evaluation is its newest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -13,8 +13,9 @@ from tongues.pages import Block, Paragraph, Section, as_markdown
 from tongues.report.evaluation.answer import measure_blocks
 from tongues.report.evaluation.measures import Measure
 from tongues.runs import read_run
+from tongues.train.metadata import CardScores, ScoredText
 
-__all__ = ["card_section", "newest_section", "write_cards"]
+__all__ = ["card_section", "newest_scores", "write_cards"]
 
 
 def write_cards(evaluation: Evaluation, folder: Path) -> list[Path]:
@@ -46,8 +47,8 @@ def card_section(evaluation: Evaluation, model: str) -> str:
     return as_markdown([Section("", "Evaluation", blocks)]) + "\n"
 
 
-def newest_section(place: Path, workspace: Path) -> str:
-    """The section of a card from the newest evaluation of a model; or nothing.
+def newest_scores(place: Path, workspace: Path) -> CardScores:
+    """What a card says of the newest evaluation of a model; nothing where there is none.
 
     place: a run's directory, an ensemble's or a Hugging Face folder. An evaluation counts that
     the very model was a part of, whatever its name was then, an ensemble by any routing.
@@ -59,8 +60,19 @@ def newest_section(place: Path, workspace: Path) -> str:
             evaluation = read_evaluation(path.parent)
             for model in evaluation.models:
                 if is_model(model):
-                    return card_section(evaluation, model.name)
-    return ""
+                    section = card_section(evaluation, model.name)
+                    return CardScores(section, tuple(_scores(evaluation, model.name)))
+    return CardScores()
+
+
+def _scores(evaluation: Evaluation, model: str) -> Iterator[ScoredText]:
+    """What is a number of the model alone: losses on texts and accuracies in tasks."""
+    for text, losses in evaluation.texts.items():
+        for lang, loss in losses.losses.get(model, {}).items():
+            yield ScoredText(text, lang, "bits_per_byte", loss.bits_per_byte)
+    for task, right in evaluation.tasks.items():
+        for lang, accuracy in right.accuracies.get(model, {}).items():
+            yield ScoredText(task, lang, "accuracy", accuracy.share)
 
 
 def _recognizer(place: Path, workspace: Path) -> Callable[[EvaluatedModel], bool]:

@@ -1,0 +1,166 @@
+"""The head of a model card: YAML between two lines of dashes, as the hub reads it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from tongues.estimate import Estimate
+from tongues.files import read_json
+from tongues.runs import read_run
+
+__all__ = ["CardScores", "Licence", "Metadata", "ScoredText", "base_label", "first_base"]
+__all__ += ["front_matter", "hub_name", "licence_of", "model_index", "without_paths"]
+
+UNKNOWN = "unknown"  # the hub's own word for a licence
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """The licence of a model, in the words of the hub; name and link where it is `other`."""
+
+    licence: str = UNKNOWN
+    name: str | None = None
+    link: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What a card says of it."""
+        if self.licence == UNKNOWN:
+            return "It is not known here: name it in the head of this card before you publish."
+        link = f" ({self.link})" if self.link else ""
+        return (
+            f"`{self.name or self.licence}`{link}, as its base has it. Its text may ask for more."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What the hub lists and filters models by."""
+
+    languages: Sequence[str]
+    library: str = "transformers"
+    base_model: str | None = None  # on the hub
+    licence: Licence = Licence()
+    datasets: Sequence[str] = ()  # on the hub
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredText:
+    """What a model scored on a text or task in a language."""
+
+    source: str
+    language: str
+    metric: str  # bits_per_byte or accuracy
+    value: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class CardScores:
+    """An evaluation of a model as its card has it: a section, and numbers for the head."""
+
+    section: str = ""
+    scores: tuple[ScoredText, ...] = ()
+
+
+def front_matter(about: Metadata) -> str:
+    """The head; what is not known is left out, but for the licence."""
+    base = [f"base_model: {json.dumps(about.base_model)}"] if about.base_model else []
+    licence = {"license": about.licence.licence, "license_name": about.licence.name}
+    licence["license_link"] = about.licence.link
+    lines = [f"{key}: {json.dumps(value)}" for key, value in licence.items() if value]
+    lines += [f"library_name: {about.library}", "pipeline_tag: text-generation", "language:"]
+    lines += [f"- {json.dumps(lang)}" for lang in about.languages]  # `no` unquoted is false
+    lines += base
+    lines += ["datasets:"] if about.datasets else []
+    lines += [f"- {json.dumps(name)}" for name in about.datasets]
+    return "\n".join(["---", *lines, "tags:", "- tongues", "---"])
+
+
+def model_index(name: str, scores: Sequence[ScoredText]) -> str:
+    """The lines of a head that list what a model scored, each with its 95 % interval."""
+    lines = ["model-index:", f"- name: {json.dumps(name)}", "  results:"]
+    for score in scores:
+        value, percent = score.value, score.metric == "accuracy"
+        unit = {"accuracy": "accuracy in %", "bits_per_byte": "bits per byte"}[score.metric]
+        factor = 100.0 if percent else 1.0
+        ends = {"low": value.low, "high": value.high}
+        shown = {key: round(end * factor, 6) for key, end in ends.items() if end is not None}
+        metric = {"type": score.metric, "value": round(value.value * factor, 6), "name": unit}
+        metric |= {"args": {"confidence": 0.95, **shown}} if shown else {}
+        data = {"name": f"{score.source}, {score.language}", "type": score.source}
+        lines += [
+            '  - task: {"type": "text-generation"}',
+            f"    dataset: {json.dumps(data | {'config': score.language})}",
+            "    metrics:",
+            f"    - {json.dumps(metric)}",
+        ]
+    return "\n".join(lines)
+
+
+def licence_of(base: str | None) -> Licence:
+    """Of a base's folder, by the head of its card or its config.json; unknown elsewhere."""
+    if base is None or not Path(base).is_dir():
+        return Licence()
+    card, config = Path(base) / "README.md", Path(base) / "config.json"
+    about: dict[str, Any] = read_json(config) if config.is_file() else {}
+    if card.is_file():
+        _, _, rest = card.read_text(encoding="utf-8").partition("---\n")
+        with suppress(YAMLError, TypeError, ValueError):  # a head that is none
+            about |= YAML(typ="safe").load(rest.partition("\n---")[0])
+    words = [about.get(key) for key in ("license", "license_name", "license_link")]
+    first, name, link = (str(word) if isinstance(word, str) else None for word in words)
+    return Licence(first or UNKNOWN, name, link)
+
+
+def first_base(model: str | None, workspace: Path) -> str | None:
+    """What the first of a chain of runs started from; None where that was random weights."""
+    while model and (workspace / "runs" / model / "run.json").is_file():
+        model = read_run(workspace / "runs" / model).base_model
+    return model
+
+
+def hub_name(model: str | None, workspace: Path) -> str | None:
+    """The name on the hub of the first base of a chain of runs, where that is known.
+
+    Known are models in the hub's own cache, whose folders are named for them.
+    """
+    model = first_base(model, workspace)
+    if model is None:
+        return None
+    folders = pairwise(Path(model).resolve().parts)
+    cached = (folder for folder, below in folders if below == "snapshots")
+    named = next((folder for folder in cached if folder.startswith("models--")), "")
+    return named.removeprefix("models--").replace("--", "/") or None
+
+
+def base_label(model: str, workspace: Path) -> str:
+    """A run's name, a name on the hub, or that of a folder without what it lies in."""
+    if (workspace / "runs" / model / "run.json").is_file():
+        return model
+    parts = [part for part in Path(model).parts if part != "model"]
+    return hub_name(model, workspace) or (parts[-1] if Path(model).exists() else _shown(model))
+
+
+def without_paths(value: Any) -> Any:
+    """Settings in which every path of this machine is the name of its file or folder alone."""
+    if isinstance(value, Mapping):
+        return {key: without_paths(each) for key, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [without_paths(each) for each in value]
+    return _shown(value) if isinstance(value, str) else value
+
+
+def _shown(text: str) -> str:
+    local = text.startswith(("/", "~/", "./", "../")) or (len(text) < 256 and _is_folder(text))
+    return Path(text).name if local and Path(text).name else text
+
+
+def _is_folder(text: str) -> bool:
+    return "/" in text and Path(text).exists()
