@@ -108,10 +108,11 @@ def _next(further: Sequence[Further]) -> list[str]:
     if not further:
         return ["Every run that fits was trained."]
     run = further[0]
-    each = (f"{_LOSSES[role]}, {of:.1%} → {run.after[role]:.1%}" for role, of in run.before.items())
-    return [
-        f"`{_last(run.run)}`, {show_count(run.flops)} FLOPs: half the interval, {'; '.join(each)}."
-    ]
+    each = (
+        f"{_LOSSES[role]} ± {of:.1%} → {run.after[role]:.1%}" for role, of in run.before.items()
+    )
+    narrows = f"would change the 95 % intervals: {'; '.join(each)}."
+    return [f"`{_last(run.run)}`, {show_count(run.flops)} FLOPs, {narrows}"]
 
 
 def _outside(held: Sequence[Held]) -> list[str]:

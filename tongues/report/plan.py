@@ -35,7 +35,9 @@ def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> 
     first = {_TOPICS[topic]: lines.pop(topic) for topic in _TOPICS if topic in lines}
     rows = plan.rows()
     taken = next(row for row in rows if row[""].strip())
-    values = {name: taken[name].partition(" [") for name in _CARDS if taken.get(name)}
+    values = {
+        name: taken[name].replace("e+", "e").partition(" [") for name in _CARDS if taken.get(name)
+    }
     cards = [b.Card(x, f"[{ends}" if ends else "", name) for name, (x, _, ends) in values.items()]
     lines["Caveats"] = [
         f"{caution.sentence[0].upper()}{caution.sentence[1:]}." for caution in plan.warnings

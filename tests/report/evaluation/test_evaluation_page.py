@@ -118,12 +118,28 @@ def test_the_answer_goes_by_role(evaluation: Evaluation) -> None:
     )
     assert all("lower on `qab`" in line for line in topics["Target languages"][:3])
     assert topics["Choice"] == [
-        "On `study` no model is best in every language: on target languages `qab-cpt-s1` or "
-        "`qab-cpt-r20-s1`, on base languages `qaa-source-s1`.",
+        "On `study` no model is best in every language: `qab-cpt-s1` or `qab-cpt-r20-s1` on target "
+        "languages, `qaa-source-s1` on base languages.",
         "In `xnli` take `qab-cpt-r20-s1`: no other is significantly better on any target or base "
         "language.",
     ]
+    many = re.match(r"\*\*(\d+) of (\d+) differences are significant\*\*", topics["Certainty"][0])
+    compared = [
+        of
+        for measure in measures_of(evaluation)
+        for each in (*measure.versus_base, *measure.versus_first)
+        for of in each.languages.values()
+    ]
+    assert many and int(many[2]) == len(compared)
+    assert int(many[1]) == sum((of.p or 1) <= 0.05 for of in compared) < len(compared)
     assert topics["Left out"] == ["2 left out: empty choice (first xnli/qaa.jsonl, line 3: )."]
+
+
+def test_models_that_continue_nothing_are_chosen_by_language() -> None:
+    alone = outcome((SOURCE, SCRATCH), languages=("qaa", "qab"))
+    assert answer(replace(alone, tasks={}))["Choice"] == [
+        "No model is best in every language: `qaa-source-s1` on `qaa`, `qab-scratch-s1` on `qab`."
+    ]
 
 
 def test_counts_of_languages_are_explained_where_they_are_shown() -> None:

@@ -184,7 +184,7 @@ def _choice(measure: Measure, measures: list[Measure]) -> str:
         where = named if len(langs) <= _NAMED else f"{len(langs)} languages"
         where = f"{key} languages" if key in ("target", "base") else where
         models = " or ".join(f"`{names[model]}`" for model in best)
-        clauses += [f"on {where} {models}"] if best else []
+        clauses += [f"{models} on {where}"] if best else []
     what = f": {', '.join(clauses)}" if clauses else ""
     return f"{place} no model is best in every language{what}.".lstrip()
 

@@ -124,6 +124,16 @@ def _choice(experts: MeasuredExperts, top: Setting) -> Iterator[str]:
     others = [each for each in experts.usable() if not each.needs_language]
     if top.needs_language and (other := experts.best(others)):
         yield _NEEDS_LANGUAGE.format(other.name, nats(other.loss))
+    partitions = {each.name: each for each in experts.best_of_each.values()}
+    routings = {each.routing: each for each in experts.usable(top.partition)}
+    for what, settings in (
+        ("Partitions, each by its best routing", partitions),
+        (f"Routings of `{top.partition}`", routings),
+    ):
+        ranked = sorted(settings, key=lambda name: settings[name].loss)
+        if len(ranked) > 1:
+            losses = ", ".join(f"`{name}` {nats(settings[name].loss)}" for name in ranked)
+            yield f"{what}: {losses} {_UNIT}."
 
 
 def _seeds(experts: MeasuredExperts, top: Setting | None) -> Iterator[str]:
