@@ -51,7 +51,7 @@ SHAPE, VOCABULARY, NEW_TOKENS = "0.6M", 2048, 1024
 BATCH, CONTEXT, RATE, REPLAY = 32, 64, 3e-3, 0.2  # samples, tokens
 FIRST: tuple[tuple[Initialization, float], ...] = (
     *((way, 0.0) for way in INITIALIZATIONS),
-    *((way, share) for way in ("similar", "plain") for share in (0.1, 0.3)),
+    *((way, share) for way in ("similar", "random") for share in (0.1, 0.3)),
 )
 BASE_STEPS, MOST_BYTES, HELD_OUT = 1500, 4_000_000, 60_000  # bytes of text, tokens held out
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
@@ -27,6 +27,7 @@ __all__ = [
     "Base",
     "Cells",
     "Parameters",
+    "Probe",
     "Run",
     "VocabularyExtension",
 ]
@@ -51,12 +52,21 @@ class Parameters(TypedDict):
     non_embedding: int
 
 
+class Probe(TypedDict):
+    """The short training in which initializations were compared."""
+
+    steps: int
+    batch: int  # tokens
+    losses: dict[str, dict[str, float]]  # at its end, by initialization and language
+
+
 class VocabularyExtension(TypedDict):
     """How tokens that the base's tokenizer does not have got their embeddings."""
 
     new_tokens: int
     initialization: str  # that the run uses
-    losses: dict[str, dict[str, float]]  # held-out nats per token by initialization, language
+    losses: dict[str, dict[str, float]]  # of each that was compared, held-out nats per token
+    probe: NotRequired[Probe | None]  # None: none was trained
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -8,13 +6,9 @@ from transformers import PreTrainedModel
 
 from tests.models.shortened import shortened
 from tongues.models import find_shape
-from tongues.models.embeddings import (
-    MissingTokens,
-    initialize_embeddings,
-    missing_tokens,
-    similar_tokens,
-)
+from tongues.models.embeddings import METHODS, NewTokens, calibrate, similar_tokens
 from tongues.models.huggingface import build_model
+from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 
 GREEK = "και ο λόγος ην προς τον θεόν και θεός ην ο λόγος " * 9
 ENGLISH = "in the beginning was the word and the word was with god " * 9
@@ -44,71 +38,129 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, Tokenizer
 
 
 @pytest.fixture(scope="module")
-def pieces(pair: tuple[Tokenizer, Tokenizer]) -> MissingTokens:
-    found = missing_tokens(*pair)
-    assert found is not None
-    return found
+def tokens(pair: tuple[Tokenizer, Tokenizer]) -> TokenMap:
+    return map_tokens(*pair)
+
+
+def few(
+    parts: dict[int, list[int]], known: int, spellings: dict[int, bytes] | None = None
+) -> TokenMap:
+    """A map that adds the tokens of `parts` to `known` others, which are letters."""
+    size = known + len(parts)
+    shared = np.where(np.arange(size) < known, np.arange(size), -1)
+    spelt = [(spellings or {}).get(n, b"a") for n in range(size)]
+    return TokenMap(shared, parts, spelt[:known], spelt)
+
+
+def composed(
+    model: PreTrainedModel,
+    tokens: TokenMap,
+    name: str,
+    *texts: np.ndarray,
+    seed: int = 0,
+) -> list[torch.Tensor]:
+    """The new rows by a method, in the model's matrices in turn."""
+    matrices = resize_vocabulary(model, tokens)
+    return METHODS[name].compose(NewTokens(tokens, matrices, texts, seed))
 
 
 def model_of(vocabulary: int, tied: bool = False) -> PreTrainedModel:
     return build_model(find_shape("0.05M"), vocabulary, 16, tied_embeddings=tied, seed=1)
 
 
-def test_the_parts_of_a_new_piece_spell_it(
-    pair: tuple[Tokenizer, Tokenizer], pieces: MissingTokens
+def test_the_parts_of_a_new_token_spell_it(
+    pair: tuple[Tokenizer, Tokenizer], tokens: TokenMap
 ) -> None:
-    parent, tokenizer = pair
-    assert (pieces.known, pieces.size) == (280, 310)
-    assert list(pieces.spellings) == list(range(280, 310))
-    for number, parts in pieces.spellings.items():
-        spelt = "".join(parent.id_to_token(part) or "" for part in parts)
+    base, tokenizer = pair
+    assert (tokens.base_size, tokens.size, tokens.extends) == (280, 310, True)
+    assert list(tokens.parts) == list(tokens.missing) == list(range(280, 310))
+    for number, parts in tokens.parts.items():
+        spelt = "".join(base.id_to_token(part) or "" for part in parts)
         assert spelt == tokenizer.id_to_token(number)
         text = tokenizer.decode([number])
         if "\ufffd" not in text:
-            assert parts == parent.encode(text).ids
+            assert parts == base.encode(text).ids
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_by_mean_a_new_row_is_the_mean_of_its_parts(pieces: MissingTokens, tied: bool) -> None:
+def test_known_rows_stay_and_all_others_are_the_mean_at_first(tokens: TokenMap, tied: bool) -> None:
     model = model_of(280, tied)
     before = [matrix.clone() for matrix in rows(model)]
-    initialize_embeddings(model, pieces, "mean")
-    assert model.config.vocab_size == 310
+    returned = resize_vocabulary(model, tokens)
+    assert model.config.vocab_size == 320  # a multiple of 64
+    assert len(returned) == (1 if tied else 2)
     assert (rows(model)[0].data_ptr() == rows(model)[1].data_ptr()) == tied
     for old, new in zip(before, rows(model), strict=True):
         assert torch.equal(new[:280], old)
-        for number, parts in pieces.spellings.items():
-            torch.testing.assert_close(new[number], old[parts].mean(0))
+        torch.testing.assert_close(new[280:], old.mean(0).expand(40, -1))
+    for old, kept in zip(before, returned, strict=False):
+        assert torch.equal(old, kept)
 
 
-def test_plain_rows_have_the_mean_and_spread_of_the_old(pieces: MissingTokens) -> None:
+def test_rows_that_pad_never_get_a_share_of_the_probability(tokens: TokenMap) -> None:
+    model = model_of(280)
+    with torch.no_grad():
+        rows(model)[1].normal_(std=1.0, generator=torch.Generator().manual_seed(2))
+        rows(model)[0].normal_(std=1.0, generator=torch.Generator().manual_seed(3))
+    resize_vocabulary(model, tokens)
+    with torch.no_grad():
+        logits = model(torch.arange(280).reshape(20, 14)).logits.softmax(-1)
+    assert float(logits[..., 310:].sum(-1).mean()) < 10 / 320 / 10  # a tenth of an even share
+
+
+def test_by_mean_a_new_row_is_the_mean_of_its_parts(tokens: TokenMap) -> None:
+    model = model_of(280)
+    before = [matrix.clone() for matrix in rows(model)]
+    for old, new in zip(before, composed(model, tokens, "mean"), strict=True):
+        for row, parts in zip(new, tokens.parts.values(), strict=True):
+            torch.testing.assert_close(row, old[parts].mean(0))
+
+
+def test_asymmetric_rows_weigh_parts_by_length_and_have_the_norm_of_their_script() -> None:
+    greek = {n: "λ".encode() for n in range(20)} | {60: "λλλ".encode()}
+    tokens = few({60: [0, 40]}, 60, greek | {40: b"abcd"})
+    model = model_of(60)
+    with torch.no_grad():
+        rows(model)[0][:20] *= 7
+    before = [matrix.clone() for matrix in rows(model)]
+    first, last = composed(model, tokens, "asymmetric")
+    plain = before[0][[0, 40]].mean(0)
+    usual = before[0][:20].norm(dim=1).median()
+    torch.testing.assert_close(first[0], plain * usual / plain.norm(), rtol=0.1, atol=0)
+    assert float(first[0].norm()) == pytest.approx(np.median(before[0][:20].norm(dim=1)), rel=1e-5)
+    torch.testing.assert_close(last[0], (2 * before[1][0] + 4 * before[1][40]) / 6)
+    tied = model_of(60, tied=True)
+    (only,) = composed(tied, tokens, "asymmetric")
+    torch.testing.assert_close(only[0], (2 * rows(tied)[0][0] + 4 * rows(tied)[0][40]) / 6)
+
+
+def test_random_rows_have_the_mean_and_spread_of_the_old(tokens: TokenMap) -> None:
     model = model_of(280)
     with torch.no_grad():
         rows(model)[0].mul_(torch.linspace(1, 9, 32)).add_(1)
-    many = MissingTokens(280, 4280, {number: [1] for number in range(280, 4280)})
-    initialize_embeddings(model, many, "plain", seed=1)
-    old, new = rows(model)[0][:280], rows(model)[0][280:]
+    old = rows(model)[0].clone()
+    new = composed(model, few({number: [1] for number in range(280, 4280)}, 280), "random", seed=1)[
+        0
+    ]
     torch.testing.assert_close(new.std(0), old.std(0), rtol=0.1, atol=0)
     assert float(((new.mean(0) - old.mean(0)) / old.std(0)).abs().max()) < 0.1
-    same, other = model_of(280), model_of(280)
-    initialize_embeddings(same, pieces, "plain", seed=1)
-    initialize_embeddings(other, pieces, "plain", seed=2)
-    assert not torch.equal(rows(same)[0], rows(other)[0])
+    some = composed(model_of(280), tokens, "random", seed=1)[0]
+    assert not torch.equal(some, composed(model_of(280), tokens, "random", seed=2)[0])
 
 
 def twins(count: int) -> np.ndarray:
-    """Tokens in which 20 and 21 stand where 4 and 5 do, beside noise."""
+    """Tokens in which 20 and 21 occur where 4 and 5 do, in noise."""
     rng = np.random.default_rng(1)
     words = rng.choice([4, 5, 6, 7, 8], count)
     before = {4: 10, 5: 11, 6: 12, 7: 13, 8: 14}
-    spoken = np.where(rng.random(count) < 0.5, words + 16, words)
-    text = np.stack([np.vectorize(before.get)(words), spoken, words + 5], axis=1)
-    return text[spoken < 22].ravel()
+    written = np.where(rng.random(count) < 0.5, words + 16, words)
+    text = np.stack([np.vectorize(before.get)(words), written, words + 5], axis=1)
+    return text[written < 22].ravel()
 
 
-def test_similar_pieces_are_those_in_the_same_company() -> None:
-    pieces = MissingTokens(20, 23, {20: [1], 21: [2], 22: [3]})
-    found = similar_tokens(pieces, [twins(3000)])
+def test_similar_tokens_are_those_in_the_same_company() -> None:
+    tokens = few({20: [1], 21: [2], 22: [3]}, 20)
+    found = similar_tokens(tokens, [twins(3000)])
     assert set(found) == {20, 21}  # 22 never occurs
     for number, twin in ((20, 4), (21, 5)):
         weights = dict(zip(*found[number], strict=True))
@@ -116,36 +168,47 @@ def test_similar_pieces_are_those_in_the_same_company() -> None:
         assert max(weights, key=weights.__getitem__) == twin
     model = model_of(20)
     old = rows(model)[0].clone()
-    initialize_embeddings(model, pieces, "similar", [twins(3000)])
-    new = rows(model)[0]
+    new = composed(model, tokens, "similar", twins(3000))[0]
     blend = sum(weight * old[number] for number, weight in zip(*found[20], strict=True))
-    torch.testing.assert_close(new[20], blend)
-    torch.testing.assert_close(new[22], old[3])  # too rare: the mean of its parts
+    torch.testing.assert_close(new[0], blend)
+    torch.testing.assert_close(new[2], old[3])  # too rare: the mean of its parts
 
 
-def test_rows_that_pad_the_parents_matrix_are_used(pieces: MissingTokens) -> None:
+def test_rows_that_pad_the_matrix_of_the_base_are_used(tokens: TokenMap) -> None:
     model = model_of(384)
     old = rows(model)[0].clone()
-    initialize_embeddings(model, pieces, "mean")
+    resize_vocabulary(model, tokens)
     new = rows(model)[0]
     assert torch.equal(new[:280], old[:280])
     assert torch.equal(new[310:], old[310:])
-    torch.testing.assert_close(new[300], old[pieces.spellings[300]].mean(0))
+
+
+def test_output_rows_are_moved_until_known_text_keeps_its_probability() -> None:
+    chance = torch.Generator().manual_seed(1)
+    matrix, hidden = torch.randn(200, 16, generator=chance), torch.randn(50, 16, generator=chance)
+    loud, quiet = 3 * torch.randn(40, 16, generator=chance), matrix.mean(0).expand(40, -1) - 1e-3
+    for new, moves in ((loud, True), (quiet, False)):
+        found, cost = calibrate(new, matrix, hidden, 0.2)
+        loss = (hidden @ torch.cat([matrix, found]).T).logsumexp(1) - (hidden @ matrix.T).logsumexp(
+            1
+        )
+        assert float(loss.mean()) == pytest.approx(cost, rel=1e-4)
+        assert cost <= 0.2
+        assert torch.equal(found, new) != moves
+        assert not moves or cost == pytest.approx(0.2, rel=1e-2)
 
 
 def test_an_added_token_is_spelt_as_the_text_it_is(pair: tuple[Tokenizer, Tokenizer]) -> None:
-    parent, tokenizer = pair
+    base, tokenizer = pair
     extended = Tokenizer.from_str(tokenizer.to_str())
     extended.add_special_tokens([AddedToken("<|word and god|>", special=True)])
-    pieces = missing_tokens(parent, extended)
-    assert pieces is not None
-    assert pieces.spellings[310] == parent.encode("<|word and god|>").ids
+    assert map_tokens(base, extended).parts[310] == base.encode("<|word and god|>").ids
 
 
-def test_a_tokenizer_that_moves_an_id_is_no_extension(
-    pair: tuple[Tokenizer, Tokenizer], tmp_path: Path
+def test_a_tokenizer_that_moves_or_drops_an_id_is_no_extension(
+    pair: tuple[Tokenizer, Tokenizer],
 ) -> None:
-    parent, tokenizer = pair
-    assert missing_tokens(tokenizer, parent) is None
-    moved = parent.to_str().replace('"<|end|>":0', '"<|end|>":999')
-    assert missing_tokens(Tokenizer.from_str(moved), tokenizer) is None
+    base, tokenizer = pair
+    assert not map_tokens(tokenizer, base).extends
+    moved = Tokenizer.from_str(base.to_str().replace('"<|end|>":0', '"<|end|>":999'))
+    assert not map_tokens(moved, tokenizer).extends

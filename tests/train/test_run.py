@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,7 +43,9 @@ def _named(base: str) -> str:
     return f"train.base={{model: {base}, languages: [qac]}}"
 
 
-def train_and_stop(plan: RunPlan, workspace: Path) -> Path:
+def train_and_stop(
+    plan: RunPlan, workspace: Path, tell: Callable[[str], None] = lambda line: None
+) -> Path:
     """Train, and ask the run to stop as Ctrl-C does once two checkpoints lie there."""
     directory = workspace / "runs" / plan.name
 
@@ -53,7 +56,7 @@ def train_and_stop(plan: RunPlan, workspace: Path) -> Path:
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(Stopped):
-        train(plan, workspace)
+        train(plan, workspace, tell=tell)
     return directory
 
 

@@ -1,5 +1,6 @@
-"""A parent whose tokenizer lacks pieces: cut off a trained run's own."""
+"""A base whose tokenizer has fewer tokens: those of a trained run without the last ones."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,24 +37,81 @@ def child_of(make_recipe: MakeRecipe, parent: Path, *overrides: str, name: str) 
     return replace(run_of_recipe(recipe), name=name)
 
 
-@pytest.mark.parametrize("way", ["mean", "similar", "plain"])
-def test_a_parent_that_lacks_pieces_gets_them_and_every_way_is_told(
-    make_recipe: MakeRecipe, workspace: Path, parent: Path, way: str
+@pytest.mark.parametrize("method", ["mean", "similar", "asymmetric", "distilled", "random"])
+def test_new_tokens_start_by_the_method_that_is_named(
+    make_recipe: MakeRecipe, workspace: Path, parent: Path, method: str
 ) -> None:
-    told: list[str] = []
-    plan = child_of(make_recipe, parent, f"model.new_embeddings={way}", name="child")
-    directory = train(plan, workspace, tell=told.append)
+    plan = child_of(make_recipe, parent, f"model.new_embeddings={method}", name="child")
+    directory = train(plan, workspace)
+    extension = read_run(directory).vocabulary_extension
+    assert extension == {"new_tokens": 60, "initialization": method, "losses": {}, "probe": None}
+    evals = [row["loss"] for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qaa"]
+    assert evals[-1] < evals[0]
+    assert load_model(directory / "model").config.vocab_size == 448
+
+
+LONG = ("train.budget=1M tokens", "train.num_evals=1")
+OFTEN = ("train.checkpoint_every=0.001 seconds",)
+
+
+@pytest.fixture
+def begun(make_recipe: MakeRecipe, workspace: Path, parent: Path) -> tuple[Path, list[str]]:
+    """A run long enough for a probe, stopped after its first checkpoint, and what it printed."""
+    printed: list[str] = []
+    plan = child_of(make_recipe, parent, *LONG, *OFTEN, name="auto")
+    return train_and_stop(plan, workspace, printed.append), printed
+
+
+def test_a_probe_chooses_the_method_and_leaves_no_trace(
+    make_recipe: MakeRecipe, workspace: Path, parent: Path, begun: tuple[Path, list[str]]
+) -> None:
+    directory, printed = begun
     extension = read_run(directory).vocabulary_extension
     assert extension is not None
-    assert (extension["new_tokens"], extension["initialization"]) == (LACKED, way)
-    assert set(extension["losses"]) == {"mean", "similar", "plain"}
-    assert sum("60 new tokens by" in line for line in told) == 3
-    evals = read_lines(directory / "evals.jsonl")
-    start = {row["lang"]: row["loss"] for row in evals if row["step"] == 0}
-    assert extension["losses"][way] == start
-    assert len({losses["qaa"] for losses in extension["losses"].values()}) == 3
-    assert [row["loss"] for row in evals if row["lang"] == "qaa"][-1] < start["qaa"]
-    assert load_model(directory / "model").config.vocab_size == 400
+    probe, chosen = extension.get("probe"), extension["initialization"]
+    assert probe is not None
+    methods = {"mean", "similar", "asymmetric", "distilled"}
+    assert probe["losses"].keys() == extension["losses"].keys() == methods
+    assert (probe["steps"], probe["batch"]) == (29, 64)
+    after = {name: losses["qaa"] for name, losses in probe["losses"].items()}
+    assert chosen == min(after, key=after.__getitem__)
+    assert all(after[name] < extension["losses"][name]["qaa"] for name in methods)
+    assert len(set(after.values())) == 4
+    assert sum(line.startswith("  `") for line in printed) == 4
+    # It starts as a run with the chosen method does, to the last digit.
+    plan = child_of(
+        make_recipe, parent, *LONG, *OFTEN, f"model.new_embeddings={chosen}", name="named"
+    )
+    named = train_and_stop(plan, workspace)
+    first, other = (read_lines(place / "evals.jsonl")[0]["loss"] for place in (directory, named))
+    assert first == other
+
+
+def test_a_resumed_run_does_not_probe_again(
+    make_recipe: MakeRecipe, workspace: Path, parent: Path, begun: tuple[Path, list[str]]
+) -> None:
+    directory, _ = begun
+    before = read_run(directory).vocabulary_extension
+    start = (directory / "evals.jsonl").read_text()
+    for place in directory.glob("checkpoints/*"):
+        shutil.rmtree(place)  # killed before the first checkpoint
+    printed: list[str] = []
+    plan = child_of(make_recipe, parent, *LONG, *OFTEN, name="auto")
+    train_and_stop(plan, workspace, printed.append)
+    assert read_run(directory).vocabulary_extension == before
+    assert not any("new tokens" in line for line in printed)
+    assert (directory / "evals.jsonl").read_text() == start
+
+
+def test_a_short_run_is_not_compared(
+    make_recipe: MakeRecipe, workspace: Path, parent: Path
+) -> None:
+    printed: list[str] = []
+    directory = train(child_of(make_recipe, parent, name="short"), workspace, tell=printed.append)
+    extension = read_run(directory).vocabulary_extension
+    assert extension is not None
+    assert (extension["initialization"], extension.get("probe")) == ("mean", None)
+    assert "60 new tokens by `mean`: the run is too short to compare methods" in printed
 
 
 def test_a_stopped_run_with_new_tokens_ends_with_the_same_bytes(
@@ -63,11 +121,11 @@ def test_a_stopped_run_with_new_tokens_ends_with_the_same_bytes(
     plan = child_of(make_recipe, parent, *STOPPABLE, name="stopped")
     stopped = train_and_stop(plan, workspace)
     before = read_run(stopped).vocabulary_extension
-    told: list[str] = []
-    train(plan, workspace, tell=told.append)
+    printed: list[str] = []
+    train(plan, workspace, tell=printed.append)
     assert digests(stopped) == digests(alone)
     assert read_run(stopped).vocabulary_extension == before == read_run(alone).vocabulary_extension
-    assert not any("new tokens" in line for line in told)
+    assert not any("new tokens" in line for line in printed)
 
 
 def test_a_parent_with_other_pieces_is_refused(

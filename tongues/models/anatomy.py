@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-__all__ = ["Anatomy", "embedding_matrices", "of_folder", "of_shape"]
+__all__ = ["Anatomy", "embedding_matrices", "of_folder", "of_shape", "padded_rows"]
 
+_MULTIPLE = 64
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _MET = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_top_k")
 
@@ -91,7 +92,7 @@ def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
     model = build_empty(folder)
     _check_stored(folder, stored, model)
     if len(embedding_matrices(model)[0]) < vocabulary:
-        model.resize_token_embeddings(vocabulary, mean_resizing=False)
+        model.resize_token_embeddings(padded_rows(vocabulary), mean_resizing=False)
     config: Any = model.config
     matrices = embedding_matrices(model)
     total, embedding = model.num_parameters(), sum(matrix.numel() for matrix in matrices)
@@ -113,6 +114,11 @@ def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
         layers=config.num_hidden_layers,
         positions=getattr(config, "max_position_embeddings", None),
     )
+
+
+def padded_rows(vocabulary: int) -> int:
+    """Rows of a matrix that is made for a vocabulary: a multiple of 64, for fast products."""
+    return math.ceil(vocabulary / _MULTIPLE) * _MULTIPLE
 
 
 def embedding_matrices(model: "PreTrainedModel") -> "Sequence[Tensor]":

@@ -17,6 +17,7 @@ from tongues.recipe.texts import (
 from tongues.recipe.training import (
     BaseChoice,
     Grid,
+    Initialization,
     ModelShape,
     Pilot,
     Schedule,
@@ -39,6 +40,7 @@ __all__ = [
 __all__ += [
     "Grid",
     "Hub",
+    "Initialization",
     "ModelShape",
     "Overrides",
     "Pilot",

@@ -9,9 +9,20 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from tongues.quantities import Budget, Seconds, Share, Tokens
 from tongues.recipe.base import Chosen, RecipeSection, readable_name
 
-__all__ = ["BaseChoice", "Grid", "ModelShape", "Pilot", "Schedule", "Span", "Study", "Sweep"]
+__all__ = [
+    "BaseChoice",
+    "Grid",
+    "Initialization",
+    "ModelShape",
+    "Pilot",
+    "Schedule",
+    "Span",
+    "Study",
+    "Sweep",
+]
 __all__ += ["Train"]
 
+Initialization = Literal["mean", "similar", "asymmetric", "distilled", "random"]
 _Rate = Annotated[float, Field(gt=0, lt=1)]
 _LEAST_FINAL = 0.005  # of the peak; less, but not 0, is surely meant as a rate
 Rate = _Rate | Annotated[dict[str, _Rate], Field(min_length=1)]
@@ -24,8 +35,8 @@ class ModelShape(RecipeSection):
     """Name of a shape; `tongues check` shows exact counts."""
     tied_embeddings: bool = False
     """Whether input and output share one matrix."""
-    new_embeddings: Literal["mean", "similar", "plain"] = "similar"
-    """How the embeddings of tokens that the base does not have are initialized."""
+    new_embeddings: Literal["auto", Initialization] = "auto"
+    """How embeddings of tokens new to the base start; `auto`: the best in a short try."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from tongues.hardware import Machine, this_machine
 from tongues.models import Anatomy, Shape, find_shape, of_folder, of_shape
 from tongues.quantities import show_count
 from tongues.ranks import core_count
-from tongues.recipe import Recipe, Train
+from tongues.recipe import Initialization, Recipe, Train
 from tongues.roles import Roles
 from tongues.runs import Parameters, read_run
 from tongues.train.base import model_folder, roles_of
@@ -43,7 +43,7 @@ class RunPlan:
     tokens: str  # name of the prepared tokens
     shape: Shape | None  # None: the base's
     tied_embeddings: bool
-    new_embeddings: Literal["mean", "similar", "plain"]  # of tokens the base lacks
+    new_embeddings: Literal["auto", Initialization]  # of tokens the base does not have
     settings: Train
     cluster: str | None = None  # expert: of a partition of the training text by documents
 

@@ -1,14 +1,16 @@
 """One run, from random weights or from another run's, interrupted and resumed exactly."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from tongues.errors import Stopped, UserError
 from tongues.files import only_one, write_text
+from tongues.models.token_map import TokenMap
 from tongues.ranks import core_count
 from tongues.roles import list_languages
 from tongues.runs import FAILURE, HOPELESS, Run, read_run, write_run
@@ -18,6 +20,7 @@ from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together
 from tongues.train.engine.sharding import gather_model
 from tongues.train.export import write_model
+from tongues.train.initialize import initialize
 from tongues.train.loop import samples_and_epochs, train_steps
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.progress import Progress
@@ -65,9 +68,9 @@ def train(
         if plan.cluster:
             tokens = open_cluster(tokens, plan.cluster)
         base, directory = find_base(plan.base, workspace), workspace / "runs" / plan.name
-        missing = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
+        token_map = check_base(plan, load_tokenizer(tokens.tokenizer_path), base) if base else None
         each = plan.settings.threads or threads or max(1, core_count() // processes.local_count)
-        here = LocalRun(plan, tokens, base, missing, directory, processes, each)
+        here = LocalRun(plan, tokens, base, token_map, directory, processes, each)
         if each > core_count():
             tell(f"caution: {each} threads on {core_count()} cores wait for each other")
         derived = derive(plan, tokens.vocabulary_size, base)
@@ -94,8 +97,7 @@ def _train(
         tell(line)
     run = read_run(directory)
     with enough_memory(plan.name, plan.settings, derived):
-        compared = run.vocabulary_extension is not None
-        setup, engine, extension = assemble(here, derived, tell, run.engine, compared)
+        setup, engine, embeddings = assemble(here, derived, tell, run.engine)
     for key, value in engine.items():
         before = (run.engine or engine).get(key)
         if before != value:
@@ -103,7 +105,7 @@ def _train(
                 f"{key} was {before} and is {value} now: from here on the run is the same "
                 "within rounding, not to the last digit"
             )
-    run = replace(run, engine=engine, vocabulary_extension=run.vocabulary_extension or extension)
+    run = replace(run, engine=engine)
     if processes.first:
         write_run(directory, run)
     tracker = plan.settings.track if processes.first else None
@@ -113,7 +115,7 @@ def _train(
             watch(progress)
             track()
 
-        _finish(setup, run, watch_and_track, tell)
+        _finish(setup, run, here.token_map, embeddings, watch_and_track, tell)
 
 
 def _speed(here: LocalRun, derived: Derived, seconds: float, tell: Say) -> float:
@@ -125,7 +127,14 @@ def _speed(here: LocalRun, derived: Derived, seconds: float, tell: Say) -> float
         return measure_speed(here, derived, tell)
 
 
-def _finish(setup: Setup, run: Run, watch: Watch, tell: Say) -> None:
+def _finish(
+    setup: Setup,
+    run: Run,
+    token_map: TokenMap | None,
+    embeddings: Sequence[Tensor],
+    watch: Watch,
+    tell: Say,
+) -> None:
     plan, directory, processes = setup.plan, setup.directory, setup.processes
     settings, parts = plan.settings, (setup.scorer, setup.optimizer, processes)
     checkpoints = Checkpoints(directory / "checkpoints", *parts, settings.keep_checkpoints)
@@ -135,6 +144,14 @@ def _finish(setup: Setup, run: Run, watch: Watch, tell: Say) -> None:
         tell(f"{place} is damaged and passed over")
     if position:
         tell(f"{plan.name} resumes from step {position.step} of {setup.derived.steps}")
+    elif token_map:
+        with enough_memory(plan.name, settings, setup.derived):
+            before = run.vocabulary_extension
+            extension = initialize(setup, token_map, embeddings, before, tell)
+        run = replace(run, vocabulary_extension=extension)
+        if processes.first:
+            write_run(directory, run)
+    del embeddings
     processes.once(lambda: roll_back(directory, position.step if position else -1))
     failure = directory / FAILURE
     for earlier in (failure, directory / HOPELESS):

@@ -1,27 +1,21 @@
 """A run assembled on this machine: first model, optimizer and text, ready to step."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.models.embeddings import (
-    INITIALIZATIONS,
-    Initialization,
-    MissingTokens,
-    initialize_embeddings,
-    missing_tokens,
-)
 from tongues.models.folders import read_config
 from tongues.models.huggingface import build_model, load_model
+from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 from tongues.randomness import derive_seed
-from tongues.runs import VocabularyExtension, read_run
+from tongues.runs import read_run
 from tongues.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
 from tongues.tokens.store import read_manifest
 from tongues.train.base import model_folder
@@ -29,18 +23,16 @@ from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
-from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import shard
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
-from tongues.train.step import BatchLoader, HeldOut, Setup, cut_windows, gradient, update, validate
+from tongues.train.step import BatchLoader, Setup, cut_windows, gradient, update
 
 __all__ = [
     "LocalRun",
     "assemble",
     "check_base",
-    "compare_initializations",
     "make_mixture",
     "measure_speed",
     "seen_by_base",
@@ -60,7 +52,7 @@ class LocalRun:
     plan: RunPlan
     tokens: Tokens
     base: Path | None
-    missing: MissingTokens | None  # tokens that the base's tokenizer does not have
+    token_map: TokenMap | None  # where the base's tokenizer does not have all tokens
     directory: Path
     processes: Processes
     threads: int  # of each process
@@ -75,12 +67,12 @@ def make_mixture(plan: RunPlan, derived: Derived, tokens: Tokens) -> Mixture:
 
 
 def assemble(
-    task: LocalRun, derived: Derived, tell: Say, engine: Mapping[str, Any] | None, compared: bool
-) -> tuple[Setup, dict[str, Any], VocabularyExtension | None]:
-    """The run as before the first step, how it is computed here, and the vocabulary extension.
+    task: LocalRun, derived: Derived, tell: Say, engine: Mapping[str, Any] | None
+) -> tuple[Setup, dict[str, Any], Sequence[Tensor]]:
+    """The run as before the first step, how it is computed here, and the base's embeddings.
 
-    engine: how an earlier sitting computed it; precision and compilation are kept to. compared:
-    whether the initializations of new embeddings were compared already.
+    engine: how an earlier sitting computed it; precision and compilation are kept to. The
+    embeddings are returned where new tokens are still to get theirs (`initialize`).
     """
     plan, tokens, settings = task.plan, task.tokens, task.plan.settings
     precision = engine["precision"] if engine else settings.precision
@@ -90,7 +82,7 @@ def assemble(
         share = derived.flops / task.processes.count
         pays = compile_pays(share, processor.bfloat16, processor.device.type)
         compiled = engine["compiled"] if engine else pays
-    model = _first_model(task, derived)
+    model, embeddings = _first_model(task, derived)
     nn.Module.to(model, processor.device)
     scorer, choices = fit_scorer(
         model,
@@ -107,8 +99,6 @@ def assemble(
         )
         for lang in settings.eval_languages or tokens.languages
     }
-    compared = compared or task.missing is None
-    extension = None if compared else compare_initializations(task, scorer, texts, tell)
     shard(scorer, task.processes, processor.bfloat16)
     setup = Setup(
         plan=plan,
@@ -128,31 +118,12 @@ def assemble(
     )
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
-    return setup, used, extension
-
-
-def compare_initializations(
-    task: LocalRun, scorer: Scorer, texts: Mapping[str, HeldOut], tell: Say
-) -> VocabularyExtension:
-    """Held-out losses by every initialization of the new embeddings; the model is not changed."""
-    assert task.missing
-    count, used = len(task.missing.spellings), task.plan.new_embeddings
-    before = {name: weight.clone() for name, weight in scorer.model.state_dict().items()}
-    losses: dict[str, dict[str, float]] = {}
-    for name in sorted(INITIALIZATIONS):
-        if name != used:
-            _embed(scorer.model, task, task.missing, name)
-        by_language = validate(scorer, texts, task.processes)
-        scorer.model.load_state_dict(before)
-        losses[name] = {lang: loss.nats_per_token for lang, loss in by_language.items()}
-        shown = ", ".join(f"{lang} {loss:.3f}" for lang, loss in losses[name].items())
-        tell(f"{count} new tokens by `{name}`: held-out nats per token {shown}")
-    return VocabularyExtension(new_tokens=count, initialization=used, losses=losses)
+    return setup, used, embeddings
 
 
 def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = _TRIAL) -> float:
     """Tokens a second, by training that many seconds; the result is thrown away."""
-    setup, _, _ = assemble(task, derived, lambda line: None, None, compared=True)
+    setup, _, _ = assemble(task, derived, lambda line: None, None)
     loader, step, start = BatchLoader(setup), 0, 0.0
     going = True
     while going:
@@ -168,8 +139,8 @@ def measure_speed(task: LocalRun, derived: Derived, tell: Say, seconds: float = 
     return speed
 
 
-def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> MissingTokens | None:
-    """Refuse a base of another tokenizer; returns the tokens that it does not have.
+def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> TokenMap | None:
+    """Refuse a base of another tokenizer; returns where the tokens come from that it does not have.
 
     A base fits whose tokenizer is the run's own, or the beginning of it: every token of the
     base's has the same id in both.
@@ -185,9 +156,9 @@ def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> MissingTokens
         raise UserError(what, where=str(folder), hint=hint)
     if theirs.to_str() == tokenizer.to_str():  # the files may be written differently
         return None
-    missing = missing_tokens(theirs, tokenizer)
-    if missing and missing.spellings:
-        return missing
+    token_map = map_tokens(theirs, tokenizer)
+    if token_map.extends:
+        return token_map
     what = f"`{plan.base}` was trained with another tokenizer than these tokens"
     hint = f"take its own by `tokens.base: {folder}`, extended if you wish, and prepare with it"
     raise UserError(what, where="train.base", hint=hint)
@@ -213,11 +184,11 @@ def seen_by_base(tokens: Tokens, base: Path, workspace: Path) -> dict[str, float
     return shares
 
 
-def _first_model(task: LocalRun, derived: Derived) -> PreTrainedModel:
+def _first_model(task: LocalRun, derived: Derived) -> tuple[PreTrainedModel, Sequence[Tensor]]:
     plan, tokens = task.plan, task.tokens
     if task.base is None:
         assert plan.shape is not None
-        return build_model(
+        model = build_model(
             plan.shape,
             tokens.vocabulary_size,
             plan.settings.context,
@@ -225,16 +196,8 @@ def _first_model(task: LocalRun, derived: Derived) -> PreTrainedModel:
             end_id=tokens.end_id,
             seed=derive_seed(plan.settings.seed, "weights"),
         )
+        return model, ()
     model = load_model(model_folder(task.base))
-    if task.missing:
-        _embed(model, task, task.missing, plan.new_embeddings)
+    embeddings = resize_vocabulary(model, task.token_map) if task.token_map else ()
     assert model.num_parameters() == derived.parameters["total"]
-    return model
-
-
-def _embed(
-    model: PreTrainedModel, task: LocalRun, missing: MissingTokens, name: Initialization
-) -> None:
-    texts = [task.tokens.train(lang) for lang in task.tokens.languages]
-    seed = derive_seed(task.plan.settings.seed, "new embeddings")
-    initialize_embeddings(model, missing, name, texts, seed=seed)
+    return model, embeddings

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
-from torch import distributed
+from torch import Tensor, distributed
 
 from tongues.errors import UserError
 from tongues.ranks import stop_after
@@ -50,6 +50,12 @@ class Processes:
         total = torch.tensor(values, dtype=torch.float64, device=self.device)
         distributed.all_reduce(total)
         return total.tolist()
+
+    def sum_tensor(self, tensor: Tensor) -> Tensor:
+        """The sum of a tensor over the processes."""
+        if self.count > 1:
+            distributed.all_reduce(tensor)
+        return tensor
 
     def any(self, flag: bool) -> bool:
         """Whether it is so in any of the processes."""

@@ -28,20 +28,28 @@ class Scorer(nn.Module):
         in float64, without one.
         """
         tokens, wanted = windows[:, :-1], windows[:, 1:].flatten()
-        inputs: dict[str, Tensor] = {"input_ids": tokens}
-        if self.apart_by is not None:
-            inputs["position_ids"] = positions(tokens, self.apart_by)
         with autocast(self.processor):
             if not self.chunked:
-                logits = self.model(**inputs, use_cache=False).logits
+                logits = self.model(**self._inputs(tokens), use_cache=False).logits
                 return whole_loss(logits.flatten(0, 1), wanted, z_loss)
-            hidden = self.model.base_model(**inputs, use_cache=False).last_hidden_state
+            hidden = self.hidden_states(tokens)
             head = self.model.get_output_embeddings()
             if head is None:
                 raise ValueError("the model has no output matrix")
             return chunked_loss(
                 hidden.flatten(0, 1), head.weight, head.bias, wanted, z_loss, self.powers
             )
+
+    def hidden_states(self, tokens: Tensor) -> Tensor:
+        """What comes before the output matrix, of token ids [samples, tokens]."""
+        with autocast(self.processor):
+            return self.model.base_model(**self._inputs(tokens), use_cache=False).last_hidden_state
+
+    def _inputs(self, tokens: Tensor) -> dict[str, Tensor]:
+        inputs = {"input_ids": tokens}
+        if self.apart_by is not None:
+            inputs["position_ids"] = positions(tokens, self.apart_by)
+        return inputs
 
 
 def positions(tokens: Tensor, end_id: int) -> Tensor:

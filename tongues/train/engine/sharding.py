@@ -8,15 +8,20 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor
+from torch.distributed.fsdp import (
+    FSDPModule,
+    MixedPrecisionPolicy,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+from torch.distributed.tensor import DTensor, distribute_tensor
 from transformers import PreTrainedModel
 
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["gather_model", "kept_buffers", "reshard", "shard", "synchronize", "whole"]
+__all__ = ["gather_model", "kept_buffers", "reshard", "set_rows", "shard", "synchronize", "whole"]
 
 
 def shard(scorer: Scorer, processes: Processes, bfloat16: bool) -> None:
@@ -34,6 +39,7 @@ def shard(scorer: Scorer, processes: Processes, bfloat16: bool) -> None:
     for block in decoder_layers(scorer.model):
         fully_shard(block, mesh=mesh, mp_policy=narrow if bfloat16 else exact)
     fully_shard(scorer, mesh=mesh, mp_policy=exact)
+    register_fsdp_forward_method(scorer, "hidden_states")
     for module in _shared(scorer):
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)
@@ -57,6 +63,18 @@ def reshard(scorer: Scorer) -> None:
 def whole(tensor: Tensor) -> Tensor:
     """The whole of a sharded tensor; every process must call it."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+@torch.no_grad()
+def set_rows(matrix: Tensor, numbers: Tensor, rows: Tensor) -> None:
+    """Replace rows of a matrix; every process has all the new ones and must call it."""
+    if not isinstance(matrix, DTensor):
+        matrix[numbers.to(matrix.device)] = rows.to(matrix)
+        return
+    full = matrix.full_tensor()
+    full[numbers.to(full.device)] = rows.to(full)
+    shares = distribute_tensor(full, matrix.device_mesh, matrix.placements, src_data_rank=None)
+    matrix.to_local().copy_(shares.to_local())
 
 
 def gather_model(scorer: Scorer, processes: Processes) -> PreTrainedModel | None:

@@ -1,0 +1,38 @@
+"""What a probe may cost, and which method it chooses."""
+
+import pytest
+
+from tests.conftest import MakeRecipe
+from tongues.train import derive, run_of_recipe
+from tongues.train.initialize import choose_method, probe_size
+
+
+@pytest.mark.parametrize("budget", ["2M tokens", "20M tokens", "2G tokens"])
+def test_probes_cost_a_hundredth_of_the_run(make_recipe: MakeRecipe, budget: str) -> None:
+    derived = derive(run_of_recipe(make_recipe(f"train.budget={budget}")), 400)
+    size = probe_size(derived, 64, 2, 3, 4)
+    assert size is not None
+    steps, batch, scored = size
+    assert 5 <= steps <= 50
+    assert batch % 128 == 0
+    assert batch <= derived.batch
+    work = 4 * (steps * batch + 2 * 3 * scored / 3)
+    assert work <= 0.0101 * derived.tokens
+    if budget == "2G tokens":
+        assert (steps, batch) == (50, 512)
+
+
+def test_a_run_of_few_steps_has_no_probe(make_recipe: MakeRecipe) -> None:
+    derived = derive(run_of_recipe(make_recipe("train.budget=100k tokens")), 400)
+    assert probe_size(derived, 64, 1, 2, 4) is None
+
+
+def test_the_lowest_on_the_targets_wins_unless_it_costs_the_base() -> None:
+    losses = {
+        "mean": {"sw": 5.0, "yo": 6.0, "en": 3.00},
+        "similar": {"sw": 5.2, "yo": 5.6, "en": 3.015},
+        "distilled": {"sw": 4.0, "yo": 5.0, "en": 3.03},
+    }
+    assert choose_method(losses, ["sw", "yo"], ["en"]) == "similar"
+    assert choose_method(losses, ["sw"], ["en"]) == "mean"
+    assert choose_method(losses, ["sw", "yo"], []) == "distilled"
