@@ -25,13 +25,10 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
 from tongues.models import find_shape
-from tongues.models.embeddings import (
-    INITIALIZATIONS,
-    Initialization,
-    initialize_embeddings,
-    missing_tokens,
-)
+from tongues.models.anatomy import embedding_matrices
+from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens
 from tongues.models.huggingface import build_model
+from tongues.models.token_map import map_tokens, resize_vocabulary
 from tongues.randomness import derive_seed
 from tongues.recipe import Train
 from tongues.tokens import END_ID, Mixture
@@ -49,8 +46,8 @@ from tongues.train.step import cut_windows, validate
 SOURCES = {"en": ("bible", "mdn"), "sw": ("bible", "freecodecamp"), "el": ("ms_beginners",)}
 SHAPE, VOCABULARY, NEW_TOKENS = "0.6M", 2048, 1024
 BATCH, CONTEXT, RATE, REPLAY = 32, 64, 3e-3, 0.2  # samples, tokens
-FIRST: tuple[tuple[Initialization, float], ...] = (
-    *((way, 0.0) for way in INITIALIZATIONS),
+FIRST: tuple[tuple[str, float], ...] = (
+    *((method.name, 0.0) for method in EMBEDDING_METHODS.values() if not method.distilled),
     *((way, share) for way in ("similar", "random") for share in (0.1, 0.3)),
 )
 BASE_STEPS, MOST_BYTES, HELD_OUT = 1500, 4_000_000, 60_000  # bytes of text, tokens held out
@@ -121,18 +118,25 @@ def main(folder: Path, steps: int) -> None:
     for lang in ("sw", "el"):
         train, valid = texts_of(folder, lang)
         tokenizer = extend_tokenizer(base_tokenizer, {lang: train}, english, NEW_TOKENS).tokenizer
-        missing = missing_tokens(base_tokenizer, tokenizer)
-        assert missing is not None
+        tokens = map_tokens(base_tokenizer, tokenizer)
         sources = {"en": tokens_of(tokenizer, english), lang: tokens_of(tokenizer, train)}
         mixture = Mixture(sources, {lang: 1 - REPLAY, "en": REPLAY}, CONTEXT, 2, BATCH)
         sides = {lang: valid, "en": kept}
         before = bits_per_byte(scored(base, processor), base_tokenizer, sides)
-        print(f"\nen -> {lang}, {len(missing.spellings)} new tokens; bits per byte of {lang} (en)")
+        print(f"\nen -> {lang}, {len(tokens.missing)} new tokens; bits per byte of {lang} (en)")
         print(f"  base with its own tokenizer   {before[lang]:14.3f} ({before['en']:.3f})")
         print("  initialization seconds" + "".join(f"{f'step {step}':>17}" for step in shown))
         for way, alone in FIRST:
             model, start = copy.deepcopy(base), time.perf_counter()
-            initialize_embeddings(model, missing, way, list(sources.values()), seed=1)
+            new = NewTokens(
+                tokens, resize_vocabulary(model, tokens), list(sources.values()), seed=1
+            )
+            with torch.no_grad():
+                rows = zip(
+                    embedding_matrices(model), EMBEDDING_METHODS[way].compose(new), strict=True
+                )
+                for matrix, content in rows:
+                    matrix[tokens.missing] = content
             seconds, scorer = time.perf_counter() - start, scored(model, processor)
             losses = [
                 bits_per_byte(scorer, tokenizer, sides)

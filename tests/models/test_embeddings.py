@@ -6,7 +6,7 @@ from transformers import PreTrainedModel
 
 from tests.models.shortened import shortened
 from tongues.models import find_shape
-from tongues.models.embeddings import METHODS, NewTokens, calibrate, similar_tokens
+from tongues.models.embeddings import EMBEDDING_METHODS, NewTokens, calibrate, similar_tokens
 from tongues.models.huggingface import build_model
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 
@@ -61,7 +61,7 @@ def composed(
 ) -> list[torch.Tensor]:
     """The new rows by a method, in the model's matrices in turn."""
     matrices = resize_vocabulary(model, tokens)
-    return METHODS[name].compose(NewTokens(tokens, matrices, texts, seed))
+    return EMBEDDING_METHODS[name].compose(NewTokens(tokens, matrices, texts, seed))
 
 
 def model_of(vocabulary: int, tied: bool = False) -> PreTrainedModel:

@@ -12,7 +12,7 @@ from torch.nn.functional import embedding_bag
 from tongues.models.token_map import TokenMap
 from tongues.recipe import Initialization
 
-__all__ = ["METHODS", "Method", "NewTokens", "calibrate", "similar_tokens"]
+__all__ = ["EMBEDDING_METHODS", "EmbeddingMethod", "NewTokens", "calibrate", "similar_tokens"]
 
 _READ = 2**21  # tokens of each text, from its start, in which neighbours are counted
 _NEIGHBOURS = 256  # kinds that are counted before and after a token: the most frequent
@@ -41,7 +41,7 @@ class NewTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class EmbeddingMethod:
     """A way to compose embeddings.
 
     compose: returns a row for each missing token, for each of the base's matrices.
@@ -90,21 +90,23 @@ def _asymmetric(new: NewTokens) -> list[Tensor]:
     return [scaled, weighted]
 
 
-METHODS: dict[str, Method] = {
+EMBEDDING_METHODS: dict[str, EmbeddingMethod] = {
     method.name: method
     for method in (
-        Method("mean", "the mean of the tokens that spell it", _mean),
-        Method("similar", "a mean of known tokens in similar contexts", _similar),
-        Method(
+        EmbeddingMethod("mean", "the mean of the tokens that spell it", _mean),
+        EmbeddingMethod("similar", "a mean of known tokens in similar contexts", _similar),
+        EmbeddingMethod(
             "asymmetric",
             "its parts; in the norm usual for its script at the input, by length at the output",
             _asymmetric,
         ),
-        Method("distilled", "trained to have the effect of its parts", _mean, distilled=True),
-        Method("random", "random, with the mean and variance of known ones", _random),
+        EmbeddingMethod(
+            "distilled", "trained to have the effect of its parts", _mean, distilled=True
+        ),
+        EmbeddingMethod("random", "random, with the mean and variance of known ones", _random),
     )
 }
-assert METHODS.keys() == {*get_args(Initialization)}
+assert EMBEDDING_METHODS.keys() == {*get_args(Initialization)}
 
 
 @torch.no_grad()
