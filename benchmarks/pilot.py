@@ -6,7 +6,7 @@ Each world is a seed and a distance of the target. Its pilot may cost 60 % of a 
 parameters and 1M tokens, each of its runs a sixth of that, a tenth of the real run. Then the real
 run is trained, from scratch and continued, with the replay the pilot advises, and its four losses
 (both on the target; of the base and of the continued run on the source) are held against what was
-foretold. The worlds' seeds are others than those on which intervals and recipe were tried out.
+predicted. The worlds' seeds are others than those on which intervals and recipe were tried out.
 Some five minutes a world on two idle cores; what is finished is not done again. The same laws are
 then learned from 8 or 9 runs, drawn at random, of published scaling studies, where those are at
 hand, and held against runs of 6 to 15 times the compute; --published does that alone. The result
@@ -29,9 +29,9 @@ from tongues.recipe import Study, load_recipe
 from tongues.report.pilot import write_pilot
 from tongues.runs import read_run, run_rows
 from tongues.study import plan_runs, run_all
-from tongues.study.pilot.belief import Frame, Point, believe_block
-from tongues.study.pilot.design import with_parents
-from tongues.study.pilot.rounds import PilotState, conduct
+from tongues.study.pilot.blocks import Frame, Point, believe_block
+from tongues.study.pilot.rounds import PilotState, run_pilot
+from tongues.study.pilot.selection import with_parents
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
 from tongues.train.rules import nearest_shape
@@ -66,7 +66,7 @@ ROLES = ("scratch", "cpt", "source", "forgetting")
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """A loss foretold (its middle and 95 % interval) and measured."""
+    """A loss predicted (its middle and 95 % interval) and measured."""
 
     what: str
     middle: float
@@ -74,7 +74,7 @@ class Foretold:
     high: float
     loss: float
     beyond: float  # its run's FLOPs, in those of the largest run behind the forecast
-    error: float  # of its logarithm, in standard deviations of what was foretold
+    error: float  # of its logarithm, in standard deviations of what was predicted
 
     @property
     def inside(self) -> bool:
@@ -129,7 +129,7 @@ def real_runs(pilot: PilotState) -> list[RunPlan]:
 
 
 def compare(pilot: PilotState, plans: Sequence[RunPlan], workspace: Path) -> list[Foretold]:
-    """The losses of the real runs against those foretold at their exact sizes and tokens."""
+    """The losses of the real runs against those predicted at their exact sizes and tokens."""
     rows = run_rows([workspace / "runs" / pilot.recipe.name])
     ends, starts = {}, {}
     for row in rows:
@@ -146,13 +146,13 @@ def compare(pilot: PilotState, plans: Sequence[RunPlan], workspace: Path) -> lis
         belief = pilot.beliefs["source" if plan.strategy == "source" else "target"]
         replay = plan.roles.replay_share
         point = Point(plan.strategy, N, (1 - replay) * D, C, replay)
-        draws = belief.foretold(point)
+        draws = belief.predicted(point)
         S = draws if plan.strategy == "source" else S
         found.append(hold(plan.strategy, draws, end["loss"], C / largest))
         if plan.strategy == "cpt":
             point = Point("forgetting", N, D, C, replay, S)
             kept = ends[plan.name, plan.roles.base_languages[0]]["loss"]
-            draws = pilot.beliefs["forgetting"].foretold(point)
+            draws = pilot.beliefs["forgetting"].predicted(point)
             found.append(hold("forgetting", draws, kept, C / largest))
     return found
 
@@ -168,7 +168,7 @@ def world(seed: int, distance: float, workspace: Path, workers: int) -> tuple[st
     def train(plans: Sequence[RunPlan]) -> None:
         run_all(plans, workspace, launcher=open_launcher(workers=workers))
 
-    pilot = conduct(recipe, workspace, train, print)
+    pilot = run_pilot(recipe, workspace, train, print)
     write_pilot(pilot, workspace / "reports" / recipe.name)
     plans = real_runs(pilot)
     train(plans)
@@ -221,7 +221,7 @@ def drawn(N: np.ndarray, D: np.ndarray, loss: np.ndarray, number: int) -> list[F
     frame = Frame(size, tokens, 0.45 * math.log(50_000), start, number)
     belief = believe_block("target", points, loss[picked].tolist(), frame)
     return [
-        hold("scratch", belief.foretold(every[i]), float(loss[i]), every[i].flops / most)
+        hold("scratch", belief.predicted(every[i]), float(loss[i]), every[i].flops / most)
         for i in random.choice(large, min(3, len(large)), replace=False)
     ]
 

@@ -81,7 +81,7 @@ def test_runs_far_from_the_law_are_named_the_farthest_first(count):
     rows["loss"][wrong] *= np.linspace(1.2, 1.5, count)
     names = np.array([f"run-{i}" for i in range(48)])
     sentence = said(fit(rows, runs=names), "outlying_runs")
-    assert sentence.startswith(f"{count} of 48 runs lie far from the law: run-{wrong[-1]} (+")
+    assert sentence.startswith(f"{count} of 48 runs are far from the law: run-{wrong[-1]} (+")
     assert ("and 2 more" in sentence) == (count == 7)
 
 

@@ -155,7 +155,7 @@ def test_losses_no_law_describes_are_cautioned_not_crashed_on(shape):
 @pytest.mark.parametrize("form", ["cpt", "data-constrained"])
 def test_what_stands_on_a_base_is_not_fitted_without(form):
     rows = small_runs(SMALL)
-    with pytest.raises(UserError, match=f"the {form} law stands on a chinchilla law") as caught:
+    with pytest.raises(UserError, match=f"the {form} law needs a chinchilla law") as caught:
         laws.fit(form, **rows, U=rows["D"])
     assert caught.value.code == "missing_base"
 

@@ -287,7 +287,7 @@ def _of_table(
         return by_strategy, tuple(doubts)
     for name, cells in table.columns.items():
         if {"scratch", "cpt"} <= {_strategy(cell) for cell in cells if isinstance(cell, str)}:
-            what = f"`{name}` tells scratch and continued rows apart; all were taken as one"
+            what = f"`{name}` separates scratch and continued rows; all were taken as one"
             doubts.append(Caution("strategies_pooled", f"{what}: name it with --strategy"))
             break
     return {"": every}, tuple(doubts)
@@ -340,7 +340,7 @@ def _fit(
             rows = own.take(own.variables["D"] <= own.variables["U"])
         elif rows is None or rows is own:
             raise UserError(
-                f"the {form.name} law stands on a {form.base} law, and no row is from scratch",
+                f"the {form.name} law needs a {form.base} law, and no row is from scratch",
                 where="base",
                 hint="give it with --base law.json, or rows whose strategy is `scratch`",
                 code="missing_base",

@@ -84,7 +84,7 @@ def _about_rows(rows: Rows, problem: FitProblem, count: int) -> Iterator[Caution
         correlation = np.corrcoef(np.log(N), np.log(D))[0, 1]
         if abs(correlation) > _TOGETHER:
             what = f"log N and log D correlate at {correlation:.3f}; what is due to size and what "
-            what += "to tokens cannot be told apart"
+            what += "to tokens cannot be separated"
             yield Caution("sizes_and_tokens_together", what)
     if 0 < count < FEWEST_DRAWS and rows.n_runs >= FEWEST_RUNS:
         what = f"{count} resamples are too few for intervals; {FEWEST_DRAWS} or more give them"
@@ -103,7 +103,7 @@ def _about_residuals(rows: Rows, residual: np.ndarray) -> Iterator[Caution]:
     if far.size:
         worst = far[np.argsort(-np.abs(middle[far]))]
         names = _some([f"{rows.runs[i]} ({np.expm1(middle[i]):+.0%})" for i in worst])
-        what = f"{far.size} of {rows.n_runs} runs lie far from the law: {names}; look whether they "
+        what = f"{far.size} of {rows.n_runs} runs are far from the law: {names}; look whether they "
         what += "diverged or are in another unit, and fit without them"
         yield Caution("outlying_runs", what)
 
@@ -182,7 +182,9 @@ def _about_optimum(
             what = f"{name} stopped at the edge of what is searched, {float(point[name]):.4g}"
             yield Caution("at_bound", what)
         elif name != floor:
-            yield Caution("at_bound", f"the term of {name} vanished; these runs lack it")
+            yield Caution(
+                "at_bound", f"the term of {name} vanished; it has no effect in these runs"
+            )
     vanished = theta < problem.log_loss.min() + np.log(_NOTHING)
     if floor in names and vanished[names.index(floor)]:
         what = f"{floor} is as good as zero; these runs do not show where loss levels off"

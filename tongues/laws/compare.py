@@ -258,12 +258,14 @@ def _sentences(strategy: str, entries: list[Entry]) -> list[str]:
     level = [entry.law for entry in entries if not entry.best and entry.law not in beaten]
     first = f"{strategy}: {best.law} predicts left-out runs best"
     first += f", better than {_listed(beaten)}" if beaten else ""
-    lines = [first + (f"; it cannot be told apart from {_listed(level)}" if level else "")]
+    lines = [first + (f"; no significant difference to {_listed(level)}" if level else "")]
     for entry in entries:
         if entry.gamma:
             _, low, high = entry.gamma
-            verdict = "differs from 0" if low > 0 or high < 0 else "cannot be told from 0"
-            verdict = f"cannot be told: {entry.doubt}" if entry.doubt else verdict
+            verdict = (
+                "differs from 0" if low > 0 or high < 0 else "no significant difference from 0"
+            )
+            verdict = f"inconclusive: {entry.doubt}" if entry.doubt else verdict
             lines.append(f"{strategy}, {entry.law}: gamma {_ends(entry.gamma, '.3f')} {verdict}")
     return lines
 

@@ -82,7 +82,7 @@ class FitTask:
         used = records(rows.loss) if form.envelope else np.ones(len(rows.loss), bool)
         if used.sum() <= len(problem.names):
             raise UserError(
-                f"only {used.sum()} points lie on the envelope, too few for the {form.name} law",
+                f"only {used.sum()} points are on the envelope, too few for the {form.name} law",
                 where="loss",
                 hint="add runs with more compute, or leave out runs whose loss rises",
                 code="too_few_rows",
@@ -144,7 +144,7 @@ def prepare(
         raise UserError(f"draws must not be negative, not {draws}", where="draws")
     if form.base and base is None:
         hint = f"fit the {form.base} law first and give it as the base"
-        what = f"the {law} law stands on a {form.base} law"
+        what = f"the {law} law needs a {form.base} law as its base"
         raise UserError(what, where="base", hint=hint, code="missing_base")
     if base is not None and base.form != form.base:
         wanted = f"is a {form.base} law, not {base.form}" if form.base else "is not needed"
@@ -284,7 +284,7 @@ def _leverage(task: FitTask, law: Law) -> tuple[Leverage, ...]:
     score = np.abs(shift / np.maximum(sizes, 1e-300)).max(-1)
 
     def moved(run: int) -> float | None:
-        """The factor on the compute-optimal size at the most compute of the rows."""
+        """The factor on the compute-optimal size at the largest compute of the rows."""
         params = law.params | {name: float(values[run]) for name, values in without.items()}
         there = allocate(Law(law.form, params))
         if best is None or there is None:

@@ -24,7 +24,7 @@ _DISPUTED = Caution(
 _DELTA = Caution("delta", "these values are what a Huber threshold towards 0 gives, not 1e-3")
 _CONTRADICTS = Caution(
     "contradicts_savings",
-    "this law's loss at its own optimum lies above that of zheng2024-scratch (at 1e20 FLOPs 2.365 "
+    "this law's loss at its own optimum is above that of zheng2024-scratch (at 1e20 FLOPs 2.365 "
     "against 2.123), while the same authors' loss-compute pair saves 47 to 43 % of compute; below "
     "about 4 tokens per parameter it is the lower of the two",
 )
@@ -119,7 +119,7 @@ def read_laws_file(path: Path | str) -> list[Law]:
         what = _UNREADABLE.get(type(error), f"cannot be read ({error.strerror})")
         raise UserError(what, where=str(path)) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"is no JSON file ({error})", where=str(path)) from None
+        raise UserError(f"is not a JSON file ({error})", where=str(path)) from None
     entries = data.get("laws", [data]) if isinstance(data, dict) else None
     if not isinstance(entries, list) or not all(
         isinstance(entry, dict) and isinstance(entry.get("law"), str) and "params" in entry

@@ -86,7 +86,7 @@ class Saving:
 
     @property
     def transferred(self) -> float:
-        """Effectively transferred data: tokens of training from scratch it stood in for."""
+        """Effectively transferred data: tokens of training from scratch that it replaces."""
         return self.tokens_scratch - self.tokens_cpt
 
     def __str__(self) -> str:

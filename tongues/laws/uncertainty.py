@@ -34,8 +34,8 @@ _ENDLESS = 1e300  # in place of infinity, between which nothing can be interpola
 def draw_runs(rows: Rows, form: Form, draws: int, seed: int) -> np.ndarray:
     """How often each run is in each resample, (draws, runs); no resamples of fewer than 3 runs.
 
-    A resample with a single value of a variable that has several could not be fitted and is drawn
-    anew.
+    A resample with a single value of a variable that has several cannot be fitted and is drawn
+    again.
     """
     stage = sum(form.name.encode())  # a law and its base must not resample in step
     random = np.random.default_rng([seed, stage])

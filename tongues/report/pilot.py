@@ -26,9 +26,9 @@ from tongues.pages import (
 from tongues.quantities import show_count
 from tongues.recipe import show_recipe
 from tongues.report.plan import plan_answer
-from tongues.study.pilot.design import with_parents
-from tongues.study.pilot.further import Further, changes, one_more_run, real_recipe
+from tongues.study.pilot.next_steps import NextRun, changes, next_runs, real_recipe
 from tongues.study.pilot.rounds import Held, PilotState, hold_out
+from tongues.study.pilot.selection import with_parents
 
 __all__ = ["write_pilot"]
 
@@ -47,21 +47,21 @@ _LOSS = fixed(4)
 def write_pilot(pilot: PilotState, folder: Path) -> Path:
     """Write the page of a pilot and `real.yaml`, the recipe of the large run; returns the page."""
     assert pilot.advice
-    held, further = hold_out(pilot.measured, pilot.frame), one_more_run(pilot)
+    held, extra = hold_out(pilot.measured, pilot.frame), next_runs(pilot)
     (recipe, remarks), sentences = real_recipe(pilot), list(changes(pilot))
-    ends = {role: _estimate(draws) for role, draws in pilot.advice.foretold.items()}
-    more = {"Next run": _next(further), "Test": _outside(held), "Recipe": list(remarks)}
+    ends = {role: _estimate(draws) for role, draws in pilot.advice.predicted.items()}
+    more = {"Next run": _next(extra), "Test": _outside(held), "Recipe": list(remarks)}
     sections = {
         "What the advice leaves open": [_taken(pilot)],
         "Predicted losses of the large run": _predicted(pilot, ends),
         "The largest runs, predicted from the smaller ones": _held_out(held),
         "What would change the advice": [Items(sentences)],
-        "What one more run would bring": _one_more(further),
+        "What one more run would bring": _one_more(extra),
         "The small runs": _runs(pilot),
         "What it is based on": [Paragraph(_grounds(pilot))],
     }
     blocks = [Section("", title, inside) for title, inside in sections.items()]
-    numbers = _as_json(pilot, ends, held, further, sentences)
+    numbers = _as_json(pilot, ends, held, extra, sentences)
     title = f"Pilot of {pilot.recipe.name}"
     page = Page(title, [*plan_answer(pilot.advice.plan, more), *blocks], numbers=numbers)
     path = write_page(page, folder)
@@ -103,11 +103,11 @@ def _certain(pilot: PilotState) -> float:
     return share if pilot.advice.taken.way.strategy == "cpt" else 1.0 - share
 
 
-def _next(further: Sequence[Further]) -> list[str]:
+def _next(extra: Sequence[NextRun]) -> list[str]:
     """The run to train next, and how far it would narrow the intervals."""
-    if not further:
+    if not extra:
         return ["Every run that fits was trained."]
-    run = further[0]
+    run = extra[0]
     each = (
         f"{_LOSSES[role]} ± {of:.1%} → {run.after[role]:.1%}" for role, of in run.before.items()
     )
@@ -179,12 +179,12 @@ def _last(run: str) -> str:
     return run.rpartition("/")[2]
 
 
-def _one_more(further: Sequence[Further]) -> list[Block]:
+def _one_more(extra: Sequence[NextRun]) -> list[Block]:
     rows: list[dict[str, Entry]] = [
         {"run": run, "FLOPs": flops} | {f"± {_LOSSES[x]}": f"{h:.2%}" for x, h in halves.items()}
         for run, flops, halves in [
-            *([("without it", "", further[0].before)] if further else []),
-            *((_last(one.run), show_count(one.flops), one.after) for one in further),
+            *([("without it", "", extra[0].before)] if extra else []),
+            *((_last(one.run), show_count(one.flops), one.after) for one in extra),
         ]
     ]
     return [Table.of(rows), Paragraph("Half the 95 % interval, to be expected.")] if rows else []
@@ -225,7 +225,7 @@ def _as_json(
     pilot: PilotState,
     ends: dict[str, Estimate],
     held: Sequence[Held],
-    further: Sequence[Further],
+    extra: Sequence[NextRun],
     sentences: Sequence[str],
 ) -> dict[str, Any]:
     advice, runs = pilot.advice, with_parents(pilot.runs)
@@ -246,7 +246,7 @@ def _as_json(
             | {"predicted": one.middle, "interval": [one.low, one.high]}
             for one in held
         ],
-        "one_more_run": [asdict(one) for one in further],
+        "one_more_run": [asdict(one) for one in extra],
         "changes": list(sentences),
         "runs": [run.name for run in runs],
         "plan": advice.plan.to_json(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,13 +144,14 @@ def study(
         from tongues.study.pilot import run_pilot
 
         with voice.progress(f"{loaded.name}, pilot") as show:
-            result = run_pilot(
-                loaded,
-                workspace,
+            train = partial(
+                run_all,
+                workspace=workspace,
                 launcher=starts,
                 watch=lambda state: show(state.share, *state.words()),
                 tell=voice.say,
             )
+            result = run_pilot(loaded, workspace, train, voice.say)
         return write_pilot(result, workspace / "reports" / loaded.name)
     pairs = _chosen(checked, where)
     cost = measure_cost([*checked.sweep, *pairs], workspace, checked.at_once)

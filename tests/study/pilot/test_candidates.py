@@ -5,7 +5,7 @@ import pytest
 from tongues.errors import UserError
 from tongues.recipe import Recipe
 from tongues.study.pilot.candidates import Candidate, candidates, means_of
-from tongues.study.pilot.design import with_parents
+from tongues.study.pilot.selection import with_parents
 from tongues.train import derive
 
 RecipeOf = Callable[..., Recipe]

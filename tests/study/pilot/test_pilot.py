@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from tongues.models import of_shape
 from tongues.recipe import Recipe, load_recipe
 from tongues.report.pilot import write_pilot
 from tongues.runs import write_run
+from tongues.study import run_all
 from tongues.study.pilot import plan_pilot, run_pilot
-from tongues.study.pilot.rounds import conduct
 from tongues.tokens import prepare_tokens
 from tongues.train import RunPlan
 from tongues.train.rules import nearest_shape
@@ -27,7 +28,7 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
 ) -> None:
     told: list[str] = []
     recipe = recipe_of("pilot.max_forgetting=3%")
-    page = write_pilot(conduct(recipe, workspace, train, told.append), workspace / "page")
+    page = write_pilot(run_pilot(recipe, workspace, train, told.append), workspace / "page")
     text = page.read_text()
     for heading in (
         "Advice",
@@ -57,10 +58,10 @@ def test_a_pilot_foretells_its_real_run_and_advises_it(
         shape, count = nearest_shape(option["params"], 512)
         per_token = of_shape(shape, 512).flops_per_token(64) * option["params"] / count
         assert option["tokens"] * per_token == pytest.approx(60e12, rel=0.01)
-    again = conduct(recipe, workspace, train, print)  # all of it follows from the recipe
+    again = run_pilot(recipe, workspace, train, print)  # all of it follows from the recipe
     assert [plan.name for plan in again.plans] == found["runs"]
     assert again.advice
-    assert np.median(again.advice.foretold["cpt"]) == found["predicted"]["cpt"]["loss"]
+    assert np.median(again.advice.predicted["cpt"]) == found["predicted"]["cpt"]["loss"]
     real = load_recipe(page.with_name("real.yaml"))
     assert real.pilot is None
     assert real.train.mixture == {"qab": 1.0}
@@ -74,11 +75,11 @@ def test_a_settled_size_is_kept(recipe_of: RecipeOf, workspace: Path, train: Tra
     recipe = recipe_of(
         "model.shape=0.4M", "train.budget=10 tokens per parameter", "pilot.share=60%"
     )
-    page = write_pilot(conduct(recipe, workspace, train, print), workspace / "page")
+    page = write_pilot(run_pilot(recipe, workspace, train, print), workspace / "page")
     assert load_recipe(page.with_name("real.yaml")).model.shape == "0.4M"
-    foretold = read_json(page.with_name("report.json"))["predicted"]
-    assert len({one["params"] for one in foretold.values()}) == 1
-    assert foretold["scratch"]["tokens"] == pytest.approx(10 * 504_880, rel=0.01)
+    predicted = read_json(page.with_name("report.json"))["predicted"]
+    assert len({one["params"] for one in predicted.values()}) == 1
+    assert predicted["scratch"]["tokens"] == pytest.approx(10 * 504_880, rel=0.01)
 
 
 def test_a_run_that_diverged_is_left_out_and_another_takes_its_place(
@@ -100,7 +101,7 @@ def test_a_run_that_diverged_is_left_out_and_another_takes_its_place(
         train([lost])
         train(plans)
 
-    pilot = conduct(recipe, workspace, fails, told.append)
+    pilot = run_pilot(recipe, workspace, fails, told.append)
     (lost,) = pilot.lost
     assert lost in asked[0]
     assert all(lost not in names for names in asked[1:])
@@ -108,7 +109,7 @@ def test_a_run_that_diverged_is_left_out_and_another_takes_its_place(
     assert any("diverged and is left out" in line for line in told)
     page = write_pilot(pilot, workspace / "page").read_text()
     assert f"they diverged, with others in their place: {lost.rpartition('/')[2]}" in page
-    again = conduct(recipe, workspace, train, print)
+    again = run_pilot(recipe, workspace, train, print)
     assert [plan.name for plan in again.plans] == [plan.name for plan in pilot.plans]
 
 
@@ -119,7 +120,7 @@ def test_a_run_that_failed_for_another_reason_stops_the_pilot(
         raise UserError("1 of 9 runs failed", code="runs_failed")
 
     with pytest.raises(UserError, match="1 of 9"):
-        conduct(recipe_of(), workspace, fails, print)
+        run_pilot(recipe_of(), workspace, fails, print)
 
 
 @pytest.mark.slow
@@ -137,7 +138,8 @@ def test_a_pilot_of_real_runs(tmp_path: Path) -> None:
     recipe = load_recipe(path)
     prepare_tokens(recipe, tmp_path, lambda line: None)
     first = plan_pilot(recipe, tmp_path).plans
-    page = write_pilot(run_pilot(recipe, tmp_path), tmp_path / "page")
+    train = partial(run_all, workspace=tmp_path)
+    page = write_pilot(run_pilot(recipe, tmp_path, train, print), tmp_path / "page")
     found = read_json(page.with_name("report.json"))
     assert {plan.name for plan in first} <= set(found["runs"])
     for one in found["predicted"].values():

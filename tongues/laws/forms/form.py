@@ -211,7 +211,7 @@ class CurvedForm(Form):
 
 
 def check_names(variables: Iterable[str]) -> None:
-    """Refuse names that are no variable of any law: they are typing errors."""
+    """Refuse names that are not a variable of any law: they are typing errors."""
     for name in variables:
         if name not in VARIABLES:
             raise UserError(f"no law has a variable `{name}`", hint=nearest(name, VARIABLES))

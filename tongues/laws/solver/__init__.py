@@ -20,7 +20,7 @@ def pose(
     delta: float,
     ties: Ties | None = None,
 ) -> FitProblem:
-    """Lay out rows (variables and loss in nats per token) for the solver."""
+    """Arrange rows (variables and loss in nats per token) for the solver."""
     ties = ties or Ties()
     if isinstance(form, PowerForm):
         return pose_terms(form, variables, loss, delta, ties)

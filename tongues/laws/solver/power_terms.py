@@ -144,7 +144,7 @@ def pose_terms(
     delta: float,
     ties: Ties,
 ) -> _PowerTerms:
-    """Lay out rows for a sum of power terms."""
+    """Arrange rows for a sum of power terms."""
     of_fit = dict.fromkeys(e.variable for term in form.fitted for e in term.exponents)
     logs = {name: np.log(variables[name]) for name in of_fit}
     centre = {name: float(values.mean()) for name, values in logs.items()}

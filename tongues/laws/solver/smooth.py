@@ -76,7 +76,7 @@ def pose_smooth(
     delta: float,
     ties: Ties,
 ) -> _Smooth:
-    """Lay out rows for a curved law."""
+    """Arrange rows for a curved law."""
     names, spread, shift = ties.coordinates(form, {})
     spans = form.spans(variables, loss)
     low, high = np.log(np.array([spans[name] for name in names])).T

@@ -93,7 +93,7 @@ def read_ties(form: Form, fix: Mapping[str, float] | None, tie: Sequence[tuple[s
         low, high, inclusive = form.limits(name)
         inside = low <= value <= high if inclusive else low < value <= high
         if not (inside and np.isfinite(value)):
-            ends = f"; exponents lie between {low:g} and {high:g}" if np.isfinite(high) else ""
+            ends = f"; exponents are between {low:g} and {high:g}" if np.isfinite(high) else ""
             raise UserError(f"{name} cannot be {value:g}{ends}", where="fix")
     tied: dict[str, str] = {}
     for first, second in tie:

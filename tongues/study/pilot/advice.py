@@ -1,4 +1,4 @@
-"""What a pilot's laws say about the real run: the options, which to take, and what it will cost."""
+"""The advice of a pilot: the options for the real run, which to take, and its losses."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ from tongues.plan import BaseCheckpoint, Known, Option, Plan, Question, gather_l
 from tongues.plan.strategies import KEPT
 from tongues.recipe import Recipe
 from tongues.runs import read_run
-from tongues.study.pilot.belief import PilotBelief, Point
+from tongues.study.pilot.blocks import PilotBelief, Point
 from tongues.study.pilot.candidates import PilotBudget, base_budget
 from tongues.train.base import find_base, model_folder
 from tongues.train.rules import nearest_shape
 
 __all__ = ["PilotAdvice", "Settled", "advise_run", "around", "first_guess", "settle"]
 
-_USUAL = 20.0  # tokens per parameter, before any law is in hand
+_USUAL = 20.0  # tokens per parameter, before any run
 _SOME_REPLAY = 0.2  # where no share keeps the source
-_FIRST_REPLAY = 0.05  # before any law is in hand
+_FIRST_REPLAY = 0.05  # before any run
 _AROUND = (1 / 9, 1 / 3, 3.0, 9.0)  # times the size, at which the law must hold about as well
-_ROUNDS = 2  # the laws are those at the real run, whose size they tell
+_ROUNDS = 2  # the laws are those at the real run, whose size follows from them
 _LAWS = (("target", "scratch"), ("target", "cpt"), ("forgetting", "forgetting"))
 Array = np.ndarray
 
@@ -41,15 +41,15 @@ class Settled:
 class PilotAdvice:
     """The planner's options by the pilot's laws, and what the real run will end at.
 
-    points: the real run by role: `scratch`, `cpt` and what it does to the source (`forgetting`),
-    and its base (`source`). foretold: losses of one run there in every draw, nats per token.
-    share: of draws in which continuing ends lower than starting from scratch. kept: whether some
-    share of replay keeps the source language.
+    points: the real run by role: `scratch`, `cpt`, its loss on the source (`forgetting`), and its
+    base (`source`). predicted: the loss of one run there in every draw, nats per token. share: of
+    draws in which continuing ends lower than training from scratch. kept: whether some share of
+    replay keeps the source language.
     """
 
     plan: Plan
     points: Mapping[str, Point]
-    foretold: Mapping[str, Array]
+    predicted: Mapping[str, Array]
     options: Mapping[str, Option]
     share: float
     keep: float
@@ -62,7 +62,7 @@ class PilotAdvice:
 
 
 def around(point: Point, factors: Sequence[float]) -> list[Point]:
-    """The same compute in sizes so many times its own, and tokens so many times fewer."""
+    """The same compute at sizes of these factors, with fewer or more tokens."""
     return [replace(point, N=point.N * f, D=point.D / f) for f in factors]
 
 
@@ -82,7 +82,7 @@ def settle(recipe: Recipe, workspace: Path, vocabulary: int) -> Settled:
 
 
 def first_guess(recipe: Recipe, means: PilotBudget, settled: Settled) -> dict[str, Point]:
-    """The real run before anything is known: 20 tokens per parameter, a little replay."""
+    """The real run before any run is trained: 20 tokens per parameter, 5 % replay."""
     N = settled.params or math.sqrt(means.real / (6.0 * _USUAL))
     continued = settled.base.params if settled.base else N
     return _points(recipe, means, settled, {"scratch": N, "cpt": continued}, _FIRST_REPLAY)
@@ -91,7 +91,7 @@ def first_guess(recipe: Recipe, means: PilotBudget, settled: Settled) -> dict[st
 def advise_run(
     recipe: Recipe, means: PilotBudget, settled: Settled, beliefs: Mapping[str, PilotBelief]
 ) -> PilotAdvice:
-    """Lay out the options for the real budget by what is believed, and recommend one."""
+    """The options for the real budget by the laws as they are known, one of them recommended."""
     assert recipe.pilot
     points = first_guess(recipe, means, settled)
     keep = KEPT if recipe.pilot.max_forgetting is None else recipe.pilot.max_forgetting
@@ -108,12 +108,12 @@ def advise_run(
         plan, kept = _plan(means, recipe, question, beliefs, points)
         points = _points_of(plan, recipe, means, settled, points)
     target = beliefs["target"]
-    foretold = {name: target.foretold(points[name]) for name in ("scratch", "cpt")}
-    foretold["source"] = beliefs["source"].foretold(points["source"])
-    points["forgetting"] = replace(points["forgetting"], S=foretold["source"])
-    foretold["forgetting"] = beliefs["forgetting"].foretold(points["forgetting"])
+    predicted = {name: target.predicted(points[name]) for name in ("scratch", "cpt")}
+    predicted["source"] = beliefs["source"].predicted(points["source"])
+    points["forgetting"] = replace(points["forgetting"], S=predicted["source"])
+    predicted["forgetting"] = beliefs["forgetting"].predicted(points["forgetting"])
     share = float(np.mean(target.expected(points["cpt"]) < target.expected(points["scratch"])))
-    return PilotAdvice(plan, points, foretold, _options(plan), share, keep, kept)
+    return PilotAdvice(plan, points, predicted, _options(plan), share, keep, kept)
 
 
 def _plan(
@@ -123,12 +123,13 @@ def _plan(
     beliefs: Mapping[str, PilotBelief],
     points: Mapping[str, Point],
 ) -> tuple[Plan, bool]:
-    """The options by the laws as they are at these points; whether the source can be kept."""
-    known = []
-    for block, role in _LAWS:
-        law = beliefs[block].law(points[role], around(points[role], _AROUND))
-        known.append(Known(role, law, law.strategy))
-    laws = gather_laws(known)
+    """The options by the laws at these points, and whether the source can be kept."""
+    known = (
+        beliefs[block].law(points[role], around(points[role], _AROUND)) for block, role in _LAWS
+    )
+    laws = gather_laws(
+        [Known(role, law, law.strategy) for (_, role), law in zip(_LAWS, known, strict=True)]
+    )
     # the budget as the planner counts it, C = 6 N D
     scratch, cpt = (
         means.real * 6.0 * points[role].N / _per_token(recipe, means, points[role].N)
@@ -141,15 +142,13 @@ def _plan(
     except UserError as error:
         if error.code != "cannot_keep":
             raise
-        return make_plan(
-            laws, replace(question, max_forgetting=None, replay=(_SOME_REPLAY,))
-        ), False
+        question = replace(question, max_forgetting=None, replay=(_SOME_REPLAY,))
+        return make_plan(laws, question), False
 
 
 def _points_of(
     plan: Plan, recipe: Recipe, means: PilotBudget, settled: Settled, before: Mapping[str, Point]
 ) -> dict[str, Point]:
-    """The real run as the plan has it, from scratch and continued."""
     options = _options(plan)
     sizes = {name: before[name].N for name in ("scratch", "cpt")}
     sizes |= {name: option.params for name, option in options.items() if option.params}
@@ -158,7 +157,7 @@ def _points_of(
 
 
 def _options(plan: Plan) -> dict[str, Option]:
-    """The option of each strategy that counts: continued ones at the share that was sought."""
+    """By strategy; continued at the share of replay that was optimized."""
     options = {o.way.strategy: o for o in plan.options if o.way.strategy == "scratch"}
     continued = [o for o in plan.options if o.way.strategy == "cpt"]
     sought = [o for o in continued if o.way.advice] or continued
@@ -168,7 +167,6 @@ def _options(plan: Plan) -> dict[str, Option]:
 def _points(
     recipe: Recipe, means: PilotBudget, settled: Settled, sizes: Mapping[str, float], replay: float
 ) -> dict[str, Point]:
-    """The real run, from scratch and continued, for all of its budget."""
     assert recipe.pilot
     D = {name: means.real / _per_token(recipe, means, N) for name, N in sizes.items()}
     N, per_token = sizes["cpt"], _per_token(recipe, means, sizes["cpt"])
@@ -183,7 +181,7 @@ def _points(
 
 
 def _per_token(recipe: Recipe, means: PilotBudget, N: float) -> float:
-    """Operations a token of a model of so many parameters, about."""
+    """FLOPs for a token, by those of the nearest shape."""
     shape, count = nearest_shape(N, means.vocabulary)
     anatomy = of_shape(shape, means.vocabulary, recipe.model.tied_embeddings)
     return float(anatomy.flops_per_token(recipe.train.context)) * N / count

@@ -11,7 +11,7 @@ from tongues.models import SHAPES, find_shape, of_shape
 from tongues.quantities import Budget, show_count
 from tongues.recipe import Pilot, Recipe, Study
 from tongues.study.grid import plan_runs
-from tongues.study.pilot.belief import Point
+from tongues.study.pilot.blocks import Point
 from tongues.train import Derived, RunPlan, derive
 from tongues.train.rules import batch_by_size
 
@@ -24,7 +24,7 @@ _STEPS = 500  # at least, of a small run with the real one's tokens per paramete
 _FEWEST_STEPS = 200  # fewer are warm-up, and no law
 _WINDOW, _WIDE = 4.0, 8.0  # times the real run's tokens per parameter, once settled and before
 _LARGEST = 1 / 6  # of all a pilot may cost, for one run: a law takes several
-_LEAST = 1 / 400  # a run that is cheaper costs more in starting than it tells
+_LEAST = 1 / 400  # a cheaper run costs more to start than it is worth
 _MOST_EPOCHS = 1.0  # times the text is read: a law of unseen text is learned from unseen text
 # Set by the pilot itself, for its runs.
 _SET = ("mixture", "replay", "max_forgetting", "run", "eval_languages")
@@ -35,11 +35,10 @@ _BUDGET: TypeAdapter[Budget] = TypeAdapter(Budget)
 class PilotBudget:
     """What a pilot may spend, and for what.
 
-    real: FLOPs of the real run. per_parameter: its tokens per parameter, or usual ones. window: how
-    many times more or fewer small runs may have. budget: FLOPs of all small runs together, parents
-    included. steps: of a small run with the real one's tokens per parameter, as many as that has
-    itself or more. vocabulary: pieces. available: tokens to train on by language, where they are
-    counted.
+    real: FLOPs of the real run. per_parameter: its tokens per parameter, or usual ones. window:
+    factor by which small runs may have more or fewer. budget: FLOPs of all small runs with their
+    bases. steps: of a small run with the real one's tokens per parameter. available: training
+    tokens by language, where they are counted.
     """
 
     real: float
@@ -69,7 +68,7 @@ class Candidate:
 def means_of(
     recipe: Recipe, vocabulary: int, available: Mapping[str, int] | None = None
 ) -> PilotBudget:
-    """The real run's FLOPs, exact where its shape is settled, and what its pilot may cost."""
+    """The real run's FLOPs, exact where its shape is given, and the budget of its pilot."""
     pilot, budget, shape = _pilot(recipe), recipe.train.budget, recipe.model.shape
     taken = [key for key in _SET if getattr(recipe.train, key)]
     if taken:
@@ -80,9 +79,9 @@ def means_of(
         )
     if shape is None and budget.unit != "FLOPs":
         raise UserError(
-            f"a budget in {budget.unit} says how much a run costs only where its size is settled",
+            f"a budget in {budget.unit} determines the cost of a run only with a known size",
             where="train.budget",
-            hint="give it in FLOPs, or settle `model.shape`",
+            hint="give it in FLOPs, or name `model.shape`",
         )
     real, ratio, window, steps = float(budget.amount), float(_USUAL), _WIDE, float(_STEPS)
     if shape:
@@ -112,7 +111,6 @@ def candidates(recipe: Recipe, means: PilotBudget) -> list[Candidate]:
 
 
 def _of_shape(recipe: Recipe, means: PilotBudget, shape: str, seed: int) -> Iterator[Candidate]:
-    """The runs of one shape and seed."""
     pilot, ratio = _pilot(recipe), means.per_parameter
     study = Study.model_validate(
         {
@@ -157,14 +155,14 @@ def _of_shape(recipe: Recipe, means: PilotBudget, shape: str, seed: int) -> Iter
 
 
 def _size(recipe: Recipe, shape: str, vocabulary: int) -> tuple[int, float]:
-    """The parameters of a shape, and its operations a token."""
+    """Parameters, and FLOPs for a token."""
     found = find_shape(shape, where="pilot.shapes")
     anatomy = of_shape(found, vocabulary, recipe.model.tied_embeddings)
     return anatomy.parameters["total"], float(anatomy.flops_per_token(recipe.train.context))
 
 
 def _batch(recipe: Recipe, means: PilotBudget, shape: str) -> int:
-    """Tokens of a small run's batch: the recipe's, or as many fewer as leave it its steps.
+    """Tokens of a small run's batch: the recipe's, or fewer, for enough steps.
 
     Losses of small models depend on steps as much as on tokens. A batch in proportion to the
     parameters gives equal steps at equal tokens per parameter; bases have steps enough too.
@@ -176,13 +174,12 @@ def _batch(recipe: Recipe, means: PilotBudget, shape: str) -> int:
 
 
 def _batch_of(recipe: Recipe, total: int) -> int:
-    """Tokens of a batch as the recipe has it for so many parameters."""
     batch = recipe.train.batch
     return batch_by_size(total, recipe.train.context) if batch == "by size" else batch
 
 
 def _fits(plan: RunPlan, derived: Derived, means: PilotBudget) -> bool:
-    """Whether a run is long enough to tell, cheap enough, and has the text."""
+    """Whether a run has enough steps and text, and is neither too cheap nor too expensive."""
     ratio = derived.tokens / derived.parameters["total"] / means.per_parameter
     return (
         derived.steps >= _FEWEST_STEPS

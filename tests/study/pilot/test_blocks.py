@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tongues.laws import Law
-from tongues.study.pilot.belief import BLOCKS, Frame, PilotBelief, Point, believe_block
+from tongues.study.pilot.blocks import BLOCKS, Frame, PilotBelief, Point, believe_block
 
 SCALE = (2e5, 4e5, 3.0)
 LAWS = {
@@ -45,7 +45,7 @@ def test_what_is_foretold_ten_times_further_holds_the_truth(beliefs: list[PilotB
     for role, law in LAWS.items():
         far = point(role, 7e5, 1.4e6)
         for belief in beliefs:
-            low, high = np.percentile(belief.foretold(far), (2.5, 97.5))
+            low, high = np.percentile(belief.predicted(far), (2.5, 97.5))
             inside.append(low < law.loss(far.N, far.D) < high)
     assert sum(inside) >= 9
 
@@ -53,16 +53,16 @@ def test_what_is_foretold_ten_times_further_holds_the_truth(beliefs: list[PilotB
 def test_without_runs_little_is_believed_and_runs_narrow_it(beliefs: list[PilotBelief]) -> None:
     before = believe_block("target", [], [], Frame(*SCALE, START, 1), draws=300)
     far = point("scratch", 7e5, 1.4e6)
-    spread = [np.log(belief.foretold(far)).std() for belief in (before, beliefs[0])]
+    spread = [np.log(belief.predicted(far)).std() for belief in (before, beliefs[0])]
     assert spread[1] < spread[0] / 4
 
 
 def test_an_interval_widens_with_distance_and_with_noise(beliefs: list[PilotBelief]) -> None:
     near, far = point("scratch", 4e5, 4e5), point("scratch", 4e6, 4e7)
-    widths = [np.log(beliefs[0].foretold(one)).std() for one in (near, far)]
+    widths = [np.log(beliefs[0].predicted(one)).std() for one in (near, far)]
     assert widths[0] < widths[1]
     noisy = belief_of(0, spread=0.04)
-    assert np.log(noisy.foretold(near)).std() > 2 * widths[0]
+    assert np.log(noisy.predicted(near)).std() > 2 * widths[0]
     assert np.median(noisy.drawn.scatter) > 2 * np.median(beliefs[0].drawn.scatter)
 
 
@@ -77,11 +77,11 @@ def test_runs_that_bend_away_from_their_law_widen_the_interval() -> None:
         believe_block("target", points, given, Frame(*SCALE, START, 1), draws=600)
         for given in (losses, bent)
     )
-    spread = [np.log(belief.foretold(far)).std() for belief in (straight, followed)]
-    strayed = [np.median(belief.drawn.drift) for belief in (straight, followed)]
-    assert strayed[1] > 1.5 * strayed[0]
+    spread = [np.log(belief.predicted(far)).std() for belief in (straight, followed)]
+    drifts = [np.median(belief.drawn.drift) for belief in (straight, followed)]
+    assert drifts[1] > 1.5 * drifts[0]
     assert spread[1] > 1.3 * spread[0]
-    assert np.median(followed.foretold(far)) < np.median(straight.foretold(far))
+    assert np.median(followed.predicted(far)) < np.median(straight.predicted(far))
 
 
 def test_two_seeds_agree_in_the_width_of_what_is_foretold() -> None:
@@ -90,7 +90,7 @@ def test_two_seeds_agree_in_the_width_of_what_is_foretold() -> None:
     for seed in (1, 2):
         belief = believe_block("target", points, losses, Frame(*SCALE, START, seed))
         ends = [
-            np.percentile(np.log(belief.foretold(point(role, 7e5, 1.4e6))), (2.5, 97.5))
+            np.percentile(np.log(belief.predicted(point(role, 7e5, 1.4e6))), (2.5, 97.5))
             for role in LAWS
         ]
         widths.append([high - low for low, high in ends])
@@ -109,7 +109,7 @@ def test_the_same_runs_leave_the_same_belief(beliefs: list[PilotBelief]) -> None
     again = belief_of(0)
     np.testing.assert_array_equal(again.drawn.z, beliefs[0].drawn.z)
     far = point("cpt", 7e5, 1.4e6)
-    np.testing.assert_array_equal(again.foretold(far), beliefs[0].foretold(far))
+    np.testing.assert_array_equal(again.predicted(far), beliefs[0].predicted(far))
 
 
 def test_the_loss_on_the_source_takes_up_how_unsure_its_start_is() -> None:
@@ -125,9 +125,9 @@ def test_the_loss_on_the_source_takes_up_how_unsure_its_start_is() -> None:
     sure = Point("forgetting", 1e5, 1e6, 6e11, 0.1, 3.0)
     start = 3.0 * np.exp(0.05 * np.random.default_rng(0).standard_normal(300))
     unsure = replace(sure, S=start)
-    spread = [np.log(belief.foretold(one)).std() for one in (sure, unsure)]
+    spread = [np.log(belief.predicted(one)).std() for one in (sure, unsure)]
     assert spread[1] > spread[0] + 0.005
-    assert np.median(belief.foretold(sure)) == pytest.approx(
+    assert np.median(belief.predicted(sure)) == pytest.approx(
         float(truth.loss(D=1e6, r=0.1, S=3.0)), rel=0.05
     )
 

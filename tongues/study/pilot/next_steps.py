@@ -1,4 +1,4 @@
-"""What follows from a pilot: the real run's recipe, what would change it, and one more run."""
+"""The next steps after a pilot: the recipe of the real run, what would change it, more runs."""
 
 import math
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from tongues.laws.inverse import find_replay
 from tongues.plan.written import PLACEHOLDER_BASE
 from tongues.quantities import show_count
 from tongues.recipe import Recipe, Train
-from tongues.study.pilot.design import with_parents
 from tongues.study.pilot.rounds import PilotState
+from tongues.study.pilot.selection import with_parents
 from tongues.train.rules import nearest_shape
 
-__all__ = ["Further", "changes", "one_more_run", "real_recipe"]
+__all__ = ["NextRun", "changes", "next_runs", "real_recipe"]
 
 _NAMED = 3
 _FAR = 100.0  # times less and more of the budget, within which another strategy may win
@@ -26,8 +26,8 @@ _WAYS = {True: "continuing", False: "training from scratch"}
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
-    """A run that was not trained: its price, and how wide the intervals would be after it.
+class NextRun:
+    """A run that was not trained: its cost, and the intervals after it.
 
     before, after: half the 95 % interval of each loss of the real run, as a share of it.
     """
@@ -38,8 +38,8 @@ class Further:
     after: dict[str, float]
 
 
-def one_more_run(pilot: PilotState) -> list[Further]:
-    """The runs that would tell most of the real one now, each with the base it still needs."""
+def next_runs(pilot: PilotState) -> list[NextRun]:
+    """The most informative runs that are left, each with the base it needs."""
     assert pilot.advice
     forecast, roles = pilot.forecast, list(pilot.advice.points)
     names = [one.name for one in with_parents(pilot.runs)]
@@ -50,16 +50,16 @@ def one_more_run(pilot: PilotState) -> list[Further]:
 
     left = [one for one in pilot.options if one.name not in names]
     gains, before = forecast.gains(names, left), halves(names)
-    further: list[Further] = []
+    more: list[NextRun] = []
     for one in sorted(left, key=lambda one: -gains[one.name])[:_NAMED]:
         new = [run for run in with_parents([one]) if run.name not in names]
         after = halves([*names, *(run.name for run in new)])
-        further.append(Further(one.name, sum(run.flops for run in new), before, after))
-    return further
+        more.append(NextRun(one.name, sum(run.flops for run in new), before, after))
+    return more
 
 
 def changes(pilot: PilotState) -> Iterator[str]:
-    """Sentences on what would lead to another advice."""
+    """Sentences on what would change the advice."""
     advice, real = pilot.advice, pilot.means.real
     assert advice
     scratch, cpt = (advice.options.get(name) for name in ("scratch", "cpt"))
@@ -104,7 +104,7 @@ def changes(pilot: PilotState) -> Iterator[str]:
 
 
 def real_recipe(pilot: PilotState) -> tuple[Recipe, list[str]]:
-    """The recipe of the real run, and what to look after in it."""
+    """The recipe of the real run, and remarks on it."""
     recipe, wanted = pilot.recipe, pilot.recipe.pilot
     assert pilot.advice
     assert wanted

@@ -1,10 +1,8 @@
-"""What the runs of a pilot leave to believe about its laws.
+"""The laws of a pilot in blocks: their priors, and what they are believed to be after its runs.
 
-A run of a pilot leaves up to three losses, each of its own role: `source` (what a base model ends
-at on its own language), `scratch` or `cpt` (what a run ends at on the language it learns) and
-`forgetting` (what a continued run ends at on its base's language). Laws that share parameters
-make a block. The engine is that of every prediction, `tongues.laws.predict`; here are the blocks
-with what is thought of them before any run.
+A run leaves up to three final losses by role: `source` (a base model on its own language),
+`scratch` or `cpt` (a run on the language it learns) and `forgetting` (a continued run on the
+language of its base). Laws that share parameters make a block. `tongues.laws.predict` draws them.
 """
 
 import math
@@ -45,11 +43,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What all beliefs of a pilot have in common.
+    """The units of all priors of a pilot: parameters, tokens, nats per token.
 
-    N, D, loss: the middle that spreads are stated about: parameters, tokens, nats per token.
-    start: log10 of the FLOPs of the smallest run there may be, where drifts begin. seed: of all
-    draws.
+    start: log10 of the FLOPs of the smallest run there may be, where drifts begin.
     """
 
     N: float
@@ -61,12 +57,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class PilotBlock:
-    """Laws that share parameters, and what is thought of them beforehand.
+    """Laws that share parameters, and their priors.
 
-    roles: those of its losses, with the form of each.
-    spread: of every coordinate, its middle and standard deviation; all but `gamma` are logarithms,
-        of losses in units of the frame's.
-    scatter: how far a final loss is from its law, in log loss, until runs show it.
+    roles: those of its losses, with the form of each. spread: mean and standard deviation of each
+    coordinate; all but `gamma` are logarithms, of losses in units of the frame's. scatter: of a
+    final loss around its law, in log loss, until runs show it.
     """
 
     name: str
@@ -78,7 +73,7 @@ class PilotBlock:
         """The parameters of a role's form, of rows of coordinates."""
         form = FORMS.find(self.roles[role])
         named = {name: z[:, i] for i, name in enumerate(self.spread)}
-        if role == "cpt":  # its token term is stated by what it is less than that of scratch
+        if role == "cpt":  # `less`: of its token term than that of scratch
             named |= {"B": named["B"] + named["less"], "beta": named["beta_cpt"]}
         scale = Scale({"N": frame.N, "D": frame.D}, frame.loss)
         if role == "forgetting":
@@ -88,7 +83,7 @@ class PilotBlock:
         return Chart(form, scale).params(named)
 
     def framed(self, frame: Frame) -> Block:
-        """The block as the engine has it."""
+        """The block for `tongues.laws.predict`."""
         middle, deviation = np.array(list(self.spread.values())).T
         return Block(
             roles=self.roles,
@@ -102,17 +97,17 @@ class PilotBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PilotBelief:
-    """Draws from what is believed of a block's laws after its runs at `points`."""
+    """Draws of a block's laws after its runs at `points`."""
 
     block: PilotBlock
     frame: Frame
     points: tuple[Point, ...]
     drawn: Belief
 
-    def foretold(self, point: Point) -> Array:
-        """The loss of one run there in every draw, seed and drift included, nats per token."""
+    def predicted(self, point: Point) -> Array:
+        """The loss of one run in every draw, scatter and drift included, nats per token."""
         name = (self.block.name, point.role, f"{point.N:.6g}", f"{point.D:.6g}", f"{point.r:.6g}")
-        seed = derive_seed(self.frame.seed, "foretold", *name)
+        seed = derive_seed(self.frame.seed, "predicted", *name)
         return self.drawn.run(self._place(point), seed)[:, 0]
 
     def expected(self, point: Point) -> Array:
@@ -120,10 +115,10 @@ class PilotBelief:
         return self.drawn.expected(self._place(point))[:, 0]
 
     def law(self, point: Point, around: Sequence[Point] = (), target: str = "") -> Law:
-        """The law of the point's role as it is to be used there: the drift is put into E, A and B.
+        """The law of the point's role near the point: the drift is put into E, A and B.
 
-        Its own parameters are those of the draw nearest to the mean of all, at the point and at
-        the points around it, so scaled that they give the middle of the draws at the point.
+        Its parameters are those of the draw nearest to the mean of all draws at the point and
+        around it, scaled to the median of the draws at the point.
         """
         role, form = point.role, FORMS.find(self.block.roles[point.role])
         factor, params = self.drawn.factor(self._place(point))[:, 0], self.drawn.params(role)
@@ -161,8 +156,8 @@ class PilotBelief:
         columns = [self.drawn.block.log_loss(z, _places(self.block, [one])) for one in points]
         return np.concatenate(columns, axis=-1) if columns else np.empty((len(z), 0))
 
-    def strays(self, points: Sequence[Point]) -> Array:
-        """Covariance of the drifts at these points before any run, of drifts of the usual size."""
+    def drift_covariance(self, points: Sequence[Point]) -> Array:
+        """Covariance of drifts of the median size at these points, before any run."""
         walks = self.drawn.walks
         features = np.concatenate(
             [walks.features(p.variables, p.flops) for p in map(self._place, points)]
@@ -182,10 +177,7 @@ class PilotBelief:
 def believe_block(
     name: str, points: Sequence[Point], losses: Sequence[float], frame: Frame, draws: int = _DRAWS
 ) -> PilotBelief:
-    """Draw the laws of a block from what its runs (may be none) leave to believe.
-
-    losses: final ones, nats per token.
-    """
+    """Draw the laws of a block after its runs, of which there may be none; nats per token."""
     block = BLOCKS[name]
     measured: list[tuple[Places, Array]] = []
     for role in block.roles:

@@ -1,8 +1,8 @@
-"""Which runs to train: those after which the losses of the real run are known best, for the price.
+"""Which runs to train: those that narrow the losses of the real run the most for their cost.
 
-Around each draw of the laws, every loss is taken as normal together with those of the real run:
-its slopes by the parameters times their spread, and the drift that it shares with others. What a
-set of runs leaves unknown follows in closed form, and is averaged over the draws.
+Around each draw of the laws, all losses are taken as jointly normal: their slopes by the parameters
+times their spread, and the drift that they share. The variance that is left after a set of runs
+follows in closed form, and is averaged over the draws.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tongues.study.pilot.belief import PilotBelief, Point
+from tongues.study.pilot.blocks import PilotBelief, Point
 from tongues.study.pilot.candidates import Candidate
 
 __all__ = ["Forecast", "choose_runs", "cost_of", "forecast", "with_parents"]
 
-_DRAWS = 12  # of the laws, over which what is left unknown is averaged
+_DRAWS = 12  # of the laws, over which the variance is averaged
 _STEP = 1e-4
 _ROUNDS = 3  # of exchanges
 _WORTH = 1e-3  # a smaller gain in log variance is none
@@ -24,17 +24,17 @@ Array = np.ndarray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """How the losses of candidates go together with those of the real run, in log loss.
+    """The losses of candidates jointly with those of the real run, in log loss.
 
     rows: the losses of each candidate, by name. real: those of the real run.
     slopes: of every loss by every parameter, times its spread, (draws, losses, parameters).
-    strayed: covariance of the drifts, (losses, losses). noise: variance of each loss's scatter.
+    drifts: covariance of the drifts, (losses, losses). noise: variance of each loss's scatter.
     """
 
     rows: Mapping[str, tuple[int, ...]]
     real: tuple[int, ...]
     slopes: Array
-    strayed: Array
+    drifts: Array
     noise: Array
 
     def left(self, names: Iterable[str]) -> Array:
@@ -44,11 +44,11 @@ class Forecast:
         return variance[:, real] + self.noise[real]
 
     def unknown(self, names: Iterable[str]) -> float:
-        """What is to be made small: the sum of their logarithms, averaged over the draws."""
+        """The objective: the sum of their logarithms, averaged over the draws."""
         return float(np.log(self.left(names)).sum(-1).mean())
 
     def gains(self, names: Collection[str], options: Iterable[Candidate]) -> dict[str, float]:
-        """By how much each option, trained after these runs, would lower what is unknown."""
+        """By how much each option, trained after these runs, would lower `unknown`."""
         variance, shared = self._after(names)
         real = list(self.real)
         total = variance[:, real] + self.noise[real]
@@ -64,7 +64,7 @@ class Forecast:
     def _after(self, names: Iterable[str]) -> tuple[Array, Array]:
         """Variances of all losses after these runs, and covariances with the real run's."""
         real = list(self.real)
-        variance = (self.slopes**2).sum(-1) + np.diag(self.strayed)
+        variance = (self.slopes**2).sum(-1) + np.diag(self.drifts)
         shared = np.stack([self._with(row) for row in real], axis=-1)
         known = np.empty((0, *variance.shape))
         for row in (row for name in names for row in self.rows[name]):
@@ -77,7 +77,7 @@ class Forecast:
 
     def _with(self, row: int) -> Array:
         """Covariances of a loss with all, (draws, losses)."""
-        return np.einsum("mnp,mp->mn", self.slopes, self.slopes[:, row]) + self.strayed[row]
+        return np.einsum("mnp,mp->mn", self.slopes, self.slopes[:, row]) + self.drifts[row]
 
 
 def with_parents(runs: Iterable[Candidate]) -> list[Candidate]:
@@ -98,18 +98,18 @@ def cost_of(runs: Iterable[Candidate]) -> float:
 def forecast(
     beliefs: Mapping[str, PilotBelief], options: Sequence[Candidate], real: Sequence[Point]
 ) -> Forecast:
-    """The losses of all options and of the real run, as the laws believed in have them."""
+    """The losses of all options and of the real run, by the laws as they are known."""
     points, rows = list(real), {}
     for one in with_parents(options):
         rows[one.name] = tuple(range(len(points), len(points) + len(one.points)))
         points += one.points
-    strayed, noise = np.zeros((len(points), len(points))), np.zeros(len(points))
+    drifts, noise = np.zeros((len(points), len(points))), np.zeros(len(points))
     slopes = []
     for belief in beliefs.values():
         block, drawn = belief.block, belief.drawn
         own = [i for i, point in enumerate(points) if point.role in block.roles]
         chosen = [points[i] for i in own]
-        strayed[np.ix_(own, own)] = belief.strays(chosen)
+        drifts[np.ix_(own, own)] = belief.drift_covariance(chosen)
         noise[own] = float(np.median(drawn.scatter**2))
         z = drawn.z[np.linspace(0, len(drawn.z) - 1, _DRAWS).astype(int)]
         here = belief.log_losses(z, chosen)
@@ -120,7 +120,7 @@ def forecast(
             slope[:, own, i] = (belief.log_losses(moved, chosen) - here) / _STEP * deviation
         slopes.append(slope)
     real_rows = tuple(range(len(real)))
-    return Forecast(rows, real_rows, np.concatenate(slopes, axis=-1), strayed, noise)
+    return Forecast(rows, real_rows, np.concatenate(slopes, axis=-1), drifts, noise)
 
 
 def choose_runs(
@@ -129,10 +129,9 @@ def choose_runs(
     budget: float,
     trained: Sequence[Candidate] = (),
 ) -> list[Candidate]:
-    """The runs to train for at most `budget` FLOPs besides those `trained` already.
+    """The runs to train for at most `budget` FLOPs, in addition to those `trained` already.
 
-    First whatever tells most, or most for its price, one after another; then runs are exchanged
-    as long as that helps.
+    Greedy by gain, or by gain for the cost; then runs are exchanged as long as that helps.
     """
     before = with_parents(trained)
     paid = {one.name for one in before}
@@ -143,7 +142,7 @@ def choose_runs(
     def filled(
         options: Sequence[Candidate], chosen: Sequence[Candidate], *, by_price: bool
     ) -> list[Candidate]:
-        """The chosen and whatever else the budget has room for, what tells most first."""
+        """The chosen runs and others that the budget has room for, greedily."""
         chosen = list(chosen)
         while True:
             there = with_parents([*before, *chosen])

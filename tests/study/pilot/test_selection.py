@@ -8,8 +8,8 @@ import pytest
 
 from tests.study.pilot.conftest import Trainer
 from tongues.recipe import Recipe
-from tongues.study.pilot.design import choose_runs, cost_of, with_parents
 from tongues.study.pilot.rounds import PilotState, begin, extend, learned
+from tongues.study.pilot.selection import choose_runs, cost_of, with_parents
 
 RecipeOf = Callable[..., Recipe]
 pytestmark = pytest.mark.usefixtures("quickly")
@@ -74,7 +74,7 @@ def test_what_is_left_open_is_what_draws_spread(
     for role, spread in zip(after.advice.points, expected, strict=False):
         if role == "forgetting":  # its start is uncertain too
             continue
-        drawn = np.log(after.advice.foretold[role]).std()
+        drawn = np.log(after.advice.predicted[role]).std()
         assert 0.5 < spread / drawn < 2  # the design is linear in the parameters, the draws are not
 
 
