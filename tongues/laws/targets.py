@@ -1,7 +1,7 @@
 """The laws of every target, fitted on its runs; a refusal becomes a sentence.
 
-Laws are about where runs end, with the learning rate come down. Where runs of several lengths tell
-enough, laws are fitted on their final losses alone; otherwise on evaluations through training,
+Laws are about where runs end, with the learning rate come down. Where runs of several lengths
+suffice, laws are fitted on their final losses alone; otherwise on evaluations through training,
 which in mid-schedule are above what a run of that length would end with.
 """
 
