@@ -106,6 +106,11 @@ def test_check_prints_a_recipe_that_reads_back_and_what_it_takes(
     assert as_json["recipe"]["name"] == "small"
 
 
+def test_what_was_written_is_printed_as_json(recipe_file: Path, workspace: Path) -> None:
+    done = tongues("prepare", recipe_file, "--json", "--workspace", workspace)
+    assert json.loads(done.stdout) == {"paths": [str(workspace / "tokens/small")]}
+
+
 def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_path: Path) -> None:
     for folder, verb in ((tmp_path / "empty", "prepare"), (workspace, "train")):
         done = CliRunner().invoke(command, ["check", str(recipe_file), "--workspace", str(folder)])

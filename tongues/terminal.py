@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import click
@@ -18,7 +19,8 @@ from rich.text import Text
 
 from tongues.pages import Entry, Table
 
-__all__ = ["Show", "hint", "is_first_rank", "print_json", "print_table", "progress_line", "say"]
+__all__ = ["Show", "hint", "is_first_rank", "print_json", "print_paths"]
+__all__ += ["print_table", "progress_line", "say"]
 
 _PLAIN_EVERY = 10.0  # seconds between plain progress lines where there is no terminal
 
@@ -33,6 +35,17 @@ class Show(Protocol):
 def print_json(thing: Any) -> None:
     """One JSON object on standard output."""
     click.echo(json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def print_paths(paths: Iterable[Path], *, as_json: bool) -> None:
+    """What a verb has written: a line each, or one JSON object; only the first rank prints."""
+    if not is_first_rank():
+        return
+    if as_json:
+        print_json({"paths": list(map(str, paths))})
+        return
+    for path in paths:
+        click.echo(path)
 
 
 def print_table(rows: Sequence[Mapping[str, Entry]], optional: Iterable[str] = ()) -> None:

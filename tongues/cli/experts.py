@@ -70,22 +70,24 @@ def partition(
 @options.launch
 @options.processes
 @options.quiet
-def train(recipe: Path, overrides: tuple[str, ...], dry_run: bool, **keywords: Any) -> None:
+@options.as_json
+def train(
+    recipe: Path, overrides: tuple[str, ...], dry_run: bool, as_json: bool, **keywords: Any
+) -> None:
     """Train the experts of RECIPE and put them together. Safe to interrupt and run again."""
     import tongues
     from tongues.cli.recipes import show_runs
-    from tongues.terminal import hint
+    from tongues.terminal import hint, print_paths
     from tongues.verbs.experts import check_experts
 
     if dry_run:
         loaded = tongues.load_recipe(recipe, overrides)
         check_experts(recipe, loaded)
         kept = {key: keywords[key] for key in ("workspace", "launcher")}
-        show_runs(tongues.dry_run(loaded, **kept), as_json=False)
+        show_runs(tongues.dry_run(loaded, **kept), as_json)
         hint(f"tongues experts train {recipe}")
         return
-    for folder in tongues.experts.train(recipe, overrides, **keywords):
-        click.echo(folder)
+    print_paths(tongues.experts.train(recipe, overrides, **keywords), as_json=as_json)
     hint(f"tongues experts measure {recipe}")
 
 
@@ -94,11 +96,13 @@ def train(recipe: Path, overrides: tuple[str, ...], dry_run: bool, **keywords: A
 @click.option("--eval-tokens", type=options.COUNT, default=20_000, help="Tokens of each language.")
 @options.memory
 @options.quiet
-def measure(recipe: Path, **keywords: Any) -> None:
+@options.as_json
+def measure(recipe: Path, as_json: bool, **keywords: Any) -> None:
     """Score held-out text with all ensembles of RECIPE by every routing."""
     import tongues
+    from tongues.terminal import print_paths
 
-    click.echo(tongues.experts.measure(recipe, **keywords))
+    print_paths([tongues.experts.measure(recipe, **keywords)], as_json=as_json)
 
 
 @experts.command()

@@ -90,7 +90,7 @@ def evaluate(models: tuple[str, ...], compare: bool, as_json: bool, **keywords: 
 )
 @click.option("--presence-penalty", type=float, default=0.0, help="On tokens already generated.")
 @click.option("--frequency-penalty", type=float, default=0.0, help="For each time they were.")
-@click.option("--seed", type=int, default=0)
+@click.option("--seed", type=int, default=0, help="Of the sampling.")
 @click.option("--experts", is_flag=True, help="Colour every token by its most active expert.")
 @options.memory
 @options.as_json
@@ -162,7 +162,8 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @click.option("--dtype", type=_DTYPES, help="Of the stored weights; default: the base's own.")
 @click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
 @options.quiet
-def export(model: str, out: Path, weights: str | None, **keywords: Any) -> None:
+@options.as_json
+def export(model: str, out: Path, weights: str | None, as_json: bool, **keywords: Any) -> None:
     """Write MODEL as Hugging Face folders, each with a model card.
 
     MODEL is a run or an ensemble. A card says how it was made, on what data, and what its newest
@@ -170,7 +171,7 @@ def export(model: str, out: Path, weights: str | None, **keywords: Any) -> None:
     wherever it is.
     """
     import tongues
-    from tongues.terminal import hint
+    from tongues.terminal import hint, print_paths
 
     try:
         shares = None if weights is None else [float(weight) for weight in weights.split(",")]
@@ -178,6 +179,6 @@ def export(model: str, out: Path, weights: str | None, **keywords: Any) -> None:
         what = f"`{weights}` is not a list of numbers"
         raise UserError(what, where="--weights", hint="such as `2,1`") from None
     tongues.export(model, out, weights=shares, **keywords)
-    click.echo(out)
+    print_paths([out], as_json=as_json)
     if (out / "ensemble.json").is_file():
         hint(f"tongues generate {out}")

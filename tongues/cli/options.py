@@ -80,7 +80,7 @@ def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Com
 
 overrides = click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 workspace = click.option(
-    "-w", "--workspace", type=FOLDER, default=Path(), help="Folder of tokens/ and runs/."
+    "-w", "--workspace", type=FOLDER, default=Path(), help="Folder of all inputs and outputs."
 )
 recipe = _together(click.argument("recipe", type=PATH), overrides, workspace)
 overwrite = click.option(

@@ -48,11 +48,13 @@ def ls(places: tuple[Path, ...], workspace: Path, as_json: bool) -> None:
     "--text", type=click.Path(path_type=Path, exists=True), help="Text to compare tokenizers on."
 )
 @options.quiet
-def report(places: tuple[Path, ...], **keywords: Any) -> None:
+@options.as_json
+def report(places: tuple[Path, ...], as_json: bool, **keywords: Any) -> None:
     """Write one page about PLACES: runs, a corpus, or tokenizers.
 
     Each figure is also written as SVG, PNG and data.
     """
     import tongues
+    from tongues.terminal import print_paths
 
-    click.echo(tongues.report(places, **keywords))
+    print_paths([tongues.report(places, **keywords)], as_json=as_json)

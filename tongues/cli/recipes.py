@@ -60,13 +60,14 @@ def check(
 @options.ranks
 @options.launch
 @options.quiet
-def prepare(recipe: Path, overrides: tuple[str, ...], **keywords: Any) -> None:
+@options.as_json
+def prepare(recipe: Path, overrides: tuple[str, ...], as_json: bool, **keywords: Any) -> None:
     """Turn the text of RECIPE into token shards. Safe to interrupt; run it again to resume."""
     import tongues
-    from tongues.terminal import hint
+    from tongues.terminal import hint, print_paths
 
     loaded = tongues.load_recipe(recipe, overrides)
-    click.echo(tongues.prepare(loaded, **keywords))
+    print_paths([tongues.prepare(loaded, **keywords)], as_json=as_json)
     hint(f"tongues {options.training_verb(loaded)} {recipe}")
 
 
@@ -74,14 +75,14 @@ def prepare(recipe: Path, overrides: tuple[str, ...], **keywords: Any) -> None:
 @options.recipe
 @options.overwrite
 @options.quiet
-def train(recipe: Path, **keywords: Any) -> None:
+@options.as_json
+def train(recipe: Path, as_json: bool, **keywords: Any) -> None:
     """Train the one run of RECIPE. Safe to interrupt; run it again to resume."""
     import tongues
-    from tongues.terminal import hint, is_first_rank
+    from tongues.terminal import hint, print_paths
 
     directory = tongues.train(recipe, **keywords)
-    if is_first_rank():
-        click.echo(directory)
+    print_paths([directory], as_json=as_json)
     hint(f"tongues report {directory}")
 
 
@@ -100,14 +101,12 @@ def study(
 ) -> None:
     """Train all runs of RECIPE. Safe to interrupt; run it again to resume.
 
-    With --dry-run nothing is trained: one sees the runs and what they take.
+    With --dry-run it shows the runs and what they take, and trains nothing.
     """
     import tongues
-    from tongues.terminal import hint
+    from tongues.terminal import hint, print_paths
     from tongues.verbs.studies import check_study
 
-    if as_json and not dry_run:
-        raise UserError("`--json` shows what is to be trained", hint="add `--dry-run`")
     if dry_run:
         loaded = tongues.load_recipe(recipe, overrides)
         check_study(
@@ -119,7 +118,7 @@ def study(
             hint(f"tongues study {recipe}")
         return
     made = tongues.study(recipe, overrides, **keywords)
-    click.echo(made)
+    print_paths([made], as_json=as_json)
     if not keywords["pilot"]:
         hint(f"tongues report {made}")
 
