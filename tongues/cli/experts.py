@@ -24,7 +24,7 @@ def experts() -> None:
 @options.overrides
 @options.workspace
 @click.option("--by", default="typology", help="Without a recipe: typology, or languages.")
-@click.option("--distances", type=options.PATH, help="A file of them, or of features.")
+@click.option("--distances", type=options.PATH, help="A file of them, instead of lang2vec's.")
 @click.option("--languages", metavar="A,B,…", help="Without a recipe: what to partition.")
 @click.option("-k", type=int, help="Without a recipe: the number of clusters.")
 @options.as_json

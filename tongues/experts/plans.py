@@ -149,7 +149,7 @@ def plan_partition(
         learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         cluster = f"{folder}/{number}" if folder else None
-        news.append(_New(f"{label}-e{number}", own, learned, base, cluster))
+        news.append((f"{label}-e{number}", own, learned, base, cluster))
     return _round(recipe, label, partition, news, seed, languages)
 
 
@@ -178,7 +178,8 @@ def plan_added(
     news: list[_New] = []
     for name, (given, added) in groups.items():
         own = {lang: amounts[lang] for lang in (*given, *added)}
-        news.append(_New(name, own, dict.fromkeys(own, 1.0), _holder(given[:1], members)))
+        base = _holder(given[:1], members)
+        news.append((name, own, dict.fromkeys(own, 1.0), base, None))
     made = _round(recipe, "added", partition, news, seed, languages)
     return replace(made, adapted=shared and len(members) == 1)
 
@@ -213,13 +214,9 @@ def _experts(recipe: Recipe) -> Experts:
     return recipe.experts
 
 
-@dataclass(frozen=True, slots=True)
-class _New:
-    name: str
-    amounts: Mapping[str, float]  # of its languages' text
-    learned: Mapping[str, float]
-    base: str | None
-    cluster: str | None = None
+# A new expert: its name, the amount of text and the share that it learns of each language, its base,
+# and the folder of its cluster's tokens.
+_New = tuple[str, Mapping[str, float], Mapping[str, float], str | None, str | None]
 
 
 def _round(
@@ -231,35 +228,35 @@ def _round(
     languages: Mapping[str, tuple[str, ...]],
 ) -> Round:
     runs: list[RunPlan] = []
-    for new in news:
-        assert new.base
-        total, equal = sum(new.amounts.values()), _experts(recipe).shares == "equal"
+    for name, amounts, _, base, cluster in news:
+        assert base
+        total, equal = sum(amounts.values()), _experts(recipe).shares == "equal"
         mixture = {
-            lang: 1.0 / len(new.amounts) if equal else amount / total
-            for lang, amount in new.amounts.items()
+            lang: 1.0 / len(amounts) if equal else amount / total
+            for lang, amount in amounts.items()
         }
-        known = languages[new.base]
+        known = languages[base]
         changes = {
             "mixture": mixture,
             "budget": recipe.train.budget.shared(len(news)),
             "seed": seed,
-            "base": BaseChoice(model=new.base, languages=list(known)),
+            "base": BaseChoice(model=base, languages=list(known)),
         }
         runs.append(
             RunPlan(
-                name=f"{recipe.name}/{new.name}-s{seed}",
+                name=f"{recipe.name}/{name}-s{seed}",
                 strategy="expert",
                 roles=Roles(tuple(sorted(mixture, key=lambda lang: -mixture[lang])), known),
-                base=new.base,
+                base=base,
                 tokens=recipe.name,
                 shape=None,
                 tied_embeddings=recipe.model.tied_embeddings,
                 new_embeddings=recipe.model.new_embeddings,
                 settings=recipe.train.model_copy(update=changes),
-                cluster=new.cluster,
+                cluster=cluster,
             )
         )
-    learned = tuple(new.learned for new in news)
+    learned = tuple(of for _, _, of, _, _ in news)
     return Round(f"{recipe.name}/{label}-s{seed}", partition, tuple(runs), learned, label, seed)
 
 

@@ -63,7 +63,7 @@ def partition_languages(
 ) -> Partition:
     """A partition of languages into `k` clusters, without any text.
 
-    by: `typology`, or `languages`, each by itself. distances: a file of them, or of features.
+    by: `typology`, or `languages`, each by itself. distances: a file of them.
     """
     from tongues.experts.partition.distances import read_distances
     from tongues.experts.partition.methods import one_each
@@ -85,8 +85,7 @@ def partition_languages(
         raise UserError("how many clusters?", where="-k", hint="such as `-k 4`")
     if distances is None:
         return by_typology(languages, k)
-    measured, notes = read_distances(Path(distances), languages)
-    return by_tree("distances", measured, k, notes=notes)
+    return by_tree("distances", read_distances(Path(distances), languages), k)
 
 
 def train(

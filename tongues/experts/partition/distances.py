@@ -1,12 +1,10 @@
-"""Distances between languages: from anybody's matrix, from features, and the nearest of them."""
+"""Distances between languages: from a matrix, from features, and the nearest languages."""
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,9 +16,6 @@ __all__ = ["cosine_distances", "family_distances", "named", "nearest_donors", "r
 
 _EQUAL = 1e-6  # the two halves of a matrix may differ by so much of a distance
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-
-_Cells = list[tuple[str, Any]]  # columns and what is in them
-_Rows = dict[str, dict[str, float]]
 
 
 def nearest_donors(
@@ -100,105 +95,74 @@ def cosine_distances(
     return distances, tuple(notes)
 
 
-def read_distances(path: Path, languages: Sequence[str]) -> tuple[Distances, tuple[str, ...]]:
-    """Distances between the languages from a matrix or a table of features, and notes.
+def read_distances(path: Path, languages: Sequence[str]) -> Distances:
+    """Distances between the languages from a square matrix, of which one half is enough.
 
-    A `.csv` or `.tsv` file has names in its first row and first column; a `.json` file maps each
-    language to a mapping. Where the columns are the languages themselves it is a matrix of
-    distances, of which one half is enough; else a table of features, with empty cells (JSON:
-    null) where one is not known.
+    A `.csv` or `.tsv` file has the names of languages in its first row and first column.
     """
-    rows = _read(path)
-    for lang in languages:
-        if lang not in rows:
-            raise UserError(f"has no row for `{lang}`", where=str(path), hint=nearest(lang, rows))
-    columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
-    beyond = [column for column in columns if column not in rows]
-    if not beyond:
-        return _matrix(path, rows, languages), ()
-    if len(beyond) < len(columns):
-        what = f"some columns are languages, but `{beyond[0]}` has no row"
-        raise UserError(what, where=str(path), hint="give a square matrix, or features alone")
-    features = [[rows[lang].get(column, nan) for column in columns] for lang in languages]
-    return cosine_distances(languages, np.array(features))
-
-
-def _matrix(path: Path, rows: _Rows, languages: Sequence[str]) -> Distances:
-    what, hint = "", "give distances, not similarities"
-    for lang, cells in rows.items():
-        for other, value in cells.items():
-            mirrored = rows[other].get(lang, value)
-            if value < 0:
-                what = f"the distance of `{lang}` and `{other}` is negative"
-            elif lang == other and value:
-                what = f"the distance of `{lang}` from itself is {value:g}"
-            elif abs(value - mirrored) > _EQUAL * max(value, mirrored):
-                what = f"`{lang}` and `{other}` have two distances, {value:g} and {mirrored:g}"
-                hint = "make the matrix symmetric"
-            if what:
-                raise UserError(what, where=str(path), hint=hint)
+    where, hint = str(path), "give distances, not similarities"
+    values, names = _read(path)
+    for (one, other), value in values.items():
+        mirrored, what = values.get((other, one), value), ""
+        if value < 0:
+            what = f"the distance of `{one}` and `{other}` is negative"
+        elif one == other and value:
+            what = f"the distance of `{one}` from itself is {value:g}"
+        elif abs(value - mirrored) > _EQUAL * max(value, mirrored):
+            what = f"`{one}` and `{other}` have two distances, {value:g} and {mirrored:g}"
+            hint = "make the matrix symmetric"
+        if what:
+            raise UserError(what, where=where, hint=hint)
     matrix = np.zeros((len(languages), len(languages)))
-    for i, lang in enumerate(languages):
+    for i, one in enumerate(languages):
+        if one not in names:
+            raise UserError(f"has no row for `{one}`", where=where, hint=nearest(one, names))
         for j, other in enumerate(languages[:i]):
-            value = rows[lang].get(other, rows[other].get(lang))
+            value = values.get((one, other), values.get((other, one)))
             if value is None:
-                what = f"there is no distance of `{lang}` and `{other}`"
-                raise UserError(what, where=str(path), hint="fill its cell")
+                what = f"there is no distance of `{one}` and `{other}`"
+                raise UserError(what, where=where, hint="fill its cell")
             matrix[i, j] = matrix[j, i] = value
     return named(languages, matrix)
 
 
-def _read(path: Path) -> _Rows:
-    kind = path.suffix.lower()
-    if kind != ".json" and kind not in _SEPARATORS:
-        hint = f"take one of {', '.join((*_SEPARATORS, '.json'))}"
-        raise UserError("cannot be read as distances or features", where=str(path), hint=hint)
+def _read(path: Path) -> tuple[dict[tuple[str, str], float], list[str]]:
+    where, kind = str(path), path.suffix.lower()
+    if kind not in _SEPARATORS:
+        hint = f"take one of {', '.join(_SEPARATORS)}"
+        raise UserError("cannot be read as distances", where=where, hint=hint)
     try:
-        rows = _mappings(path) if kind == ".json" else _separated(path, _SEPARATORS[kind])
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = list(enumerate(csv.reader(file, delimiter=_SEPARATORS[kind]), 1))
     except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"cannot be read ({error})", where=str(path)) from None
-    if not rows:
-        raise UserError("holds no languages", where=str(path))
-    for kind, names in (
-        ("row", [lang for _, lang, _ in rows]),
-        *(("column", [column for column, _ in cells]) for _, _, cells in rows),
-    ):
-        name, count = Counter(map(str.strip, names)).most_common(1)[0] if names else ("-", 1)
-        if count > 1 or not all(map(str.strip, names)):
+        raise UserError(f"cannot be read ({error})", where=where) from None
+    lines = [(number, [cell.strip() for cell in row]) for number, row in lines if any(row)]
+    if not lines[1:]:
+        raise UserError("holds no languages", where=where)
+    (_, (_, *columns)), *rows = lines
+    names = [row[0] for _, row in rows]
+    for kind, own in (("row", names), ("column", columns)):
+        name, count = Counter(own).most_common(1)[0] if own else ("", 1)
+        if count > 1 or not all(own):
             what = f"names `{name}` twice" if name and count > 1 else f"has a {kind} without a name"
-            raise UserError(what, where=str(path))
-    return {lang.strip(): _numbers(where, cells) for where, lang, cells in rows}
-
-
-def _separated(path: Path, delimiter: str) -> list[tuple[str, str, _Cells]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = list(enumerate(csv.reader(file, delimiter=delimiter), 1))
-    (_, head), *rest = [line for line in lines if any(line[1])] or [(0, [])]
-    for number, cells in rest:
-        if len(cells) != len(head):
-            what = f"has {len(cells)} cells where the first row has {len(head)}"
+            raise UserError(what, where=where)
+    values: dict[tuple[str, str], float] = {}
+    for number, (name, *cells) in rows:
+        if len(cells) != len(columns):
+            what = f"has {len(cells) + 1} cells where the first row has {len(columns) + 1}"
             raise UserError(what, where=f"{path}:{number}")
-    return [(f"{path}:{i}", row[0], list(zip(head[1:], row[1:], strict=True))) for i, row in rest]
-
-
-def _mappings(path: Path) -> list[tuple[str, str, _Cells]]:
-    data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=tuple)
-    if not isinstance(data, tuple) or not all(isinstance(cells, tuple) for _, cells in data):
-        raise UserError("is not a mapping from languages to mappings", where=str(path))
-    return [(f"{path}: {lang}", lang, list(cells)) for lang, cells in data]
-
-
-def _numbers(where: str, cells: _Cells) -> dict[str, float]:
-    numbers = {}
-    for column, cell in cells:
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            continue
-        try:
-            value = float(str(cell))
-        except ValueError:
-            value = nan
-        if not isfinite(value):
-            what = f"`{cell}` in column `{column}` is not a number"
-            raise UserError(what, where=where, hint="leave the cell empty where it is not known")
-        numbers[column.strip()] = value
-    return numbers
+        for column, cell in zip(columns, cells, strict=True):
+            try:
+                value = float(cell or 0)
+            except ValueError:
+                value = nan
+            if not isfinite(value):
+                what = f"`{cell}` in column `{column}` is not a number"
+                hint = "leave the cell empty where it is not known"
+                raise UserError(what, where=f"{path}:{number}", hint=hint)
+            if cell:
+                values[name, column] = value
+    if beyond := next((column for column in columns if column not in names), ""):
+        hint = "give a square matrix of distances"
+        raise UserError(f"column `{beyond}` has no row", where=where, hint=hint)
+    return values, names

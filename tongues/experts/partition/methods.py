@@ -147,7 +147,7 @@ class _File(Method[_InFile]):
 
 
 class _ByTypology(ClusterSettings):
-    distances: str | None = None  # a file of distances or features, not lang2vec's
+    distances: str | None = None  # a file of distances, not lang2vec's
 
 
 class _Typology(Method[_ByTypology]):
@@ -313,7 +313,7 @@ def language_distances(
     """Between the recipe's languages: from a file, of synthetic languages, or by lang2vec."""
     languages = recipe.text.languages
     if file:
-        return read_distances(Path(file), languages)
+        return read_distances(Path(file), languages), ()
     made = recipe.text.synthetic
     if made and set(languages) <= made.languages.keys():
         return family_distances(made.languages), ("synthetic languages, by how far they drifted",)

@@ -58,7 +58,7 @@ def _row(lang: str, codes: dict[str, int], features: np.ndarray) -> int:
     if len(lang) > 2 and not near.startswith("did you mean"):
         near = nearest(lang, codes)
     if re.fullmatch(_PRIVATE, lang) or not near.startswith("did you mean"):
-        near = "give a file of distances or features"
+        near = "give a file of distances"
     raise UserError(f"lang2vec has no language `{lang}`", where="typology", hint=near)
 
 
@@ -78,6 +78,6 @@ def _data() -> Path:
     except PackageNotFoundError:
         folder = None
     if folder is None or not folder.is_dir():
-        hint = "`pip install 'tongues[typology]'`, or give a file of distances or features"
+        hint = "`pip install 'tongues[typology]'`, or give a file of distances"
         raise UserError("the data on languages is not installed", where="typology", hint=hint)
     return folder
