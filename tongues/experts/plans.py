@@ -149,7 +149,7 @@ def plan_partition(
         learned = {lang: shares[lang] for lang in own}
         base = _holder(partition.clusters[number], members) if members else recipe.train.base_model
         cluster = f"{folder}/{number}" if folder else None
-        news.append((f"{label}-e{number}", own, learned, base, cluster))
+        news.append(_New(f"{label}-e{number}", own, learned, base, cluster))
     return _round(recipe, label, partition, news, seed, languages)
 
 
@@ -178,8 +178,7 @@ def plan_added(
     news: list[_New] = []
     for name, (given, added) in groups.items():
         own = {lang: amounts[lang] for lang in (*given, *added)}
-        base = _holder(given[:1], members)
-        news.append((name, own, dict.fromkeys(own, 1.0), base, None))
+        news.append(_New(name, own, dict.fromkeys(own, 1.0), _holder(given[:1], members)))
     made = _round(recipe, "added", partition, news, seed, languages)
     return replace(made, adapted=shared and len(members) == 1)
 
@@ -214,9 +213,13 @@ def _experts(recipe: Recipe) -> Experts:
     return recipe.experts
 
 
-# A new expert: its name, the amount of text and the share that it learns of each language, its base,
-# and the folder of its cluster's tokens.
-_New = tuple[str, Mapping[str, float], Mapping[str, float], str | None, str | None]
+@dataclass(frozen=True, slots=True)
+class _New:
+    name: str
+    amounts: Mapping[str, float]  # of its languages' text
+    learned: Mapping[str, float]
+    base: str | None
+    cluster: str | None = None
 
 
 def _round(
@@ -228,35 +231,35 @@ def _round(
     languages: Mapping[str, tuple[str, ...]],
 ) -> Round:
     runs: list[RunPlan] = []
-    for name, amounts, _, base, cluster in news:
-        assert base
-        total, equal = sum(amounts.values()), _experts(recipe).shares == "equal"
+    for new in news:
+        assert new.base
+        total, equal = sum(new.amounts.values()), _experts(recipe).shares == "equal"
         mixture = {
-            lang: 1.0 / len(amounts) if equal else amount / total
-            for lang, amount in amounts.items()
+            lang: 1.0 / len(new.amounts) if equal else amount / total
+            for lang, amount in new.amounts.items()
         }
-        known = languages[base]
+        known = languages[new.base]
         changes = {
             "mixture": mixture,
             "budget": recipe.train.budget.shared(len(news)),
             "seed": seed,
-            "base": BaseChoice(model=base, languages=list(known)),
+            "base": BaseChoice(model=new.base, languages=list(known)),
         }
         runs.append(
             RunPlan(
-                name=f"{recipe.name}/{name}-s{seed}",
+                name=f"{recipe.name}/{new.name}-s{seed}",
                 strategy="expert",
                 roles=Roles(tuple(sorted(mixture, key=lambda lang: -mixture[lang])), known),
-                base=base,
+                base=new.base,
                 tokens=recipe.name,
                 shape=None,
                 tied_embeddings=recipe.model.tied_embeddings,
                 new_embeddings=recipe.model.new_embeddings,
                 settings=recipe.train.model_copy(update=changes),
-                cluster=cluster,
+                cluster=new.cluster,
             )
         )
-    learned = tuple(of for _, _, of, _, _ in news)
+    learned = tuple(new.learned for new in news)
     return Round(f"{recipe.name}/{label}-s{seed}", partition, tuple(runs), learned, label, seed)
 
 
