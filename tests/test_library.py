@@ -93,6 +93,13 @@ def test_a_verb_takes_the_arguments_of_its_command(name: str) -> None:
                 assert default == option.to_info_dict()["default"], option.name
 
 
+def test_every_verb_answers_in_json_and_shows_an_example() -> None:
+    for name, verb in commands().items():
+        flags = [flag for option in verb.params for flag in option.opts]
+        assert ("--json" in flags) == (name != "serve"), name
+        assert "Example: tongues" in (verb.epilog or ""), name
+
+
 @pytest.mark.parametrize("name", tongues.__all__)
 def test_a_name_is_what_the_type_checker_sees(name: str) -> None:
     assert name in dir(tongues)

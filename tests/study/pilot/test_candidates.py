@@ -26,7 +26,7 @@ def test_the_budget_is_a_share_of_the_real_run(recipe_of: RecipeOf) -> None:
 
 
 def test_tokens_alone_are_no_budget_while_the_size_is_open(recipe_of: RecipeOf) -> None:
-    with pytest.raises(UserError, match="only where its size is settled"):
+    with pytest.raises(UserError, match="only with a known size"):
         means_of(recipe_of("train.budget=2M tokens"), 512)
 
 
