@@ -1,6 +1,6 @@
 """The page of a pilot, and the recipe of its real run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def _outside(held: Sequence[Held]) -> list[str]:
 
 def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
     assert pilot.advice
-    rows: list[dict[str, Entry]] = []
+    rows: list[Mapping[str, Entry]] = []
     wide: list[str] = []
     for role, of in ends.items():
         point, half = pilot.advice.points[role], ((of.high or 0.0) - (of.low or 0.0)) / 2 / of.value
@@ -165,7 +165,7 @@ def _predicted(pilot: PilotState, ends: dict[str, Estimate]) -> list[Block]:
 def _held_out(held: Sequence[Held]) -> list[Block]:
     if not held:
         return [Paragraph("Too few runs to hold one out.")]
-    rows: list[dict[str, Entry]] = [
+    rows: list[Mapping[str, Entry]] = [
         {"loss": _LOSSES[one.measured.point.role], "run": _last(one.measured.run)}
         | {"predicted": estimate_cell(Estimate(one.middle, one.low, one.high), _LOSS)}
         | {"measured": f"{one.measured.loss:.4f}{'' if one.inside else ' (outside)'}"}
@@ -180,7 +180,7 @@ def _last(run: str) -> str:
 
 
 def _one_more(extra: Sequence[NextRun]) -> list[Block]:
-    rows: list[dict[str, Entry]] = [
+    rows: list[Mapping[str, Entry]] = [
         {"run": run, "FLOPs": flops} | {f"± {_LOSSES[x]}": f"{h:.2%}" for x, h in halves.items()}
         for run, flops, halves in [
             *([("without it", "", extra[0].before)] if extra else []),
@@ -192,7 +192,7 @@ def _one_more(extra: Sequence[NextRun]) -> list[Block]:
 
 def _runs(pilot: PilotState) -> list[Block]:
     losses = {(one.run, one.point.role): one.loss for one in pilot.measured}
-    rows: list[dict[str, Entry]] = []
+    rows: list[Mapping[str, Entry]] = []
     for run in with_parents(pilot.runs):
         point, row = run.points[-1], dict[str, Entry]({"run": _last(run.name)})
         row |= {"parameters": show_count(point.N), "tokens": show_count(point.D)}
