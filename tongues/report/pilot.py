@@ -26,7 +26,7 @@ from tongues.pages import (
 from tongues.quantities import show_count
 from tongues.recipe import show_recipe
 from tongues.report.plan import plan_answer
-from tongues.study.pilot.next_steps import NextRun, changes, next_runs, real_recipe
+from tongues.study.pilot.next_steps import ExtraRun, changes, extra_runs, real_recipe
 from tongues.study.pilot.rounds import Held, PilotState, hold_out
 from tongues.study.pilot.selection import with_parents
 
@@ -47,7 +47,7 @@ _LOSS = fixed(4)
 def write_pilot(pilot: PilotState, folder: Path) -> Path:
     """Write the page of a pilot and `real.yaml`, the recipe of the large run; returns the page."""
     assert pilot.advice
-    held, extra = hold_out(pilot.measured, pilot.frame), next_runs(pilot)
+    held, extra = hold_out(pilot.measured, pilot.frame), extra_runs(pilot)
     (recipe, remarks), sentences = real_recipe(pilot), list(changes(pilot))
     ends = {role: _estimate(draws) for role, draws in pilot.advice.predicted.items()}
     more = {"Next run": _next(extra), "Test": _outside(held), "Recipe": list(remarks)}
@@ -103,7 +103,7 @@ def _certain(pilot: PilotState) -> float:
     return share if pilot.advice.taken.way.strategy == "cpt" else 1.0 - share
 
 
-def _next(extra: Sequence[NextRun]) -> list[str]:
+def _next(extra: Sequence[ExtraRun]) -> list[str]:
     """The run to train next, and how far it would narrow the intervals."""
     if not extra:
         return ["Every run that fits was trained."]
@@ -179,7 +179,7 @@ def _last(run: str) -> str:
     return run.rpartition("/")[2]
 
 
-def _one_more(extra: Sequence[NextRun]) -> list[Block]:
+def _one_more(extra: Sequence[ExtraRun]) -> list[Block]:
     rows: list[Mapping[str, Entry]] = [
         {"run": run, "FLOPs": flops} | {f"± {_LOSSES[x]}": f"{h:.2%}" for x, h in halves.items()}
         for run, flops, halves in [
@@ -225,7 +225,7 @@ def _as_json(
     pilot: PilotState,
     ends: dict[str, Estimate],
     held: Sequence[Held],
-    extra: Sequence[NextRun],
+    extra: Sequence[ExtraRun],
     sentences: Sequence[str],
 ) -> dict[str, Any]:
     advice, runs = pilot.advice, with_parents(pilot.runs)

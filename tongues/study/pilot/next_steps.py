@@ -16,7 +16,7 @@ from tongues.study.pilot.rounds import PilotState
 from tongues.study.pilot.selection import with_parents
 from tongues.train.rules import nearest_shape
 
-__all__ = ["NextRun", "changes", "next_runs", "real_recipe"]
+__all__ = ["ExtraRun", "changes", "extra_runs", "real_recipe"]
 
 _NAMED = 3
 _FAR = 100.0  # times less and more of the budget, within which another strategy may win
@@ -26,7 +26,7 @@ _WAYS = {True: "continuing", False: "training from scratch"}
 
 
 @dataclass(frozen=True, slots=True)
-class NextRun:
+class ExtraRun:
     """A run that was not trained: its cost, and the intervals after it.
 
     before, after: half the 95 % interval of each loss of the real run, as a share of it.
@@ -38,7 +38,7 @@ class NextRun:
     after: dict[str, float]
 
 
-def next_runs(pilot: PilotState) -> list[NextRun]:
+def extra_runs(pilot: PilotState) -> list[ExtraRun]:
     """The most informative runs that are left, each with the base it needs."""
     assert pilot.advice
     forecast, roles = pilot.forecast, list(pilot.advice.points)
@@ -50,11 +50,11 @@ def next_runs(pilot: PilotState) -> list[NextRun]:
 
     left = [one for one in pilot.options if one.name not in names]
     gains, before = forecast.gains(names, left), halves(names)
-    more: list[NextRun] = []
+    more: list[ExtraRun] = []
     for one in sorted(left, key=lambda one: -gains[one.name])[:_NAMED]:
         new = [run for run in with_parents([one]) if run.name not in names]
         after = halves([*names, *(run.name for run in new)])
-        more.append(NextRun(one.name, sum(run.flops for run in new), before, after))
+        more.append(ExtraRun(one.name, sum(run.flops for run in new), before, after))
     return more
 
 
