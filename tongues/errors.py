@@ -145,17 +145,17 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     """
     known = sorted(set(choices))
     plain = {_plain(choice): choice for choice in reversed(known)}
-    asked = _plain(word)
-    matcher = SequenceMatcher(b=asked)
+    query = _plain(word)
+    matcher = SequenceMatcher(b=query)
 
     def likeness(choice: str) -> float:
         matcher.set_seq1(choice)
         return matcher.ratio()
 
-    best = next((one for one in _SYNONYMS.get(asked, ()) if one in plain), None)
+    best = next((one for one in _SYNONYMS.get(query, ()) if one in plain), None)
     if best is None:
-        close = get_close_matches(asked, plain, n=1, cutoff=0.6)
-        begun = [one for one in plain if _begins(one, asked) or _begins(asked, one)]
+        close = get_close_matches(query, plain, n=1, cutoff=0.6)
+        begun = [one for one in plain if _begins(one, query) or _begins(query, one)]
         if close and likeness(close[0]) >= _SLIP:
             begun = []
         best = max(begun, key=likeness, default=next(iter(close), None))
@@ -174,5 +174,5 @@ def _plain(word: str) -> str:
     return word.lower().lstrip("-").replace("-", "_").replace(" ", "_")
 
 
-def _begins(whole: str, start: str) -> bool:
-    return len(start) >= _LEAST and whole.startswith(start)
+def _begins(word: str, start: str) -> bool:
+    return len(start) >= _LEAST and word.startswith(start)

@@ -109,7 +109,7 @@ def state_of(directory: Path) -> RunState:
             losses={
                 row["lang"]: row["loss"] for row in newest if row["step"] == newest[-1]["step"]
             },
-            **_standing(directory, record),
+            **_status(directory, record),
         )
     except UserError as error:
         return RunState(place, place, "damaged", age, f"its record {error.what}")
@@ -118,7 +118,7 @@ def state_of(directory: Path) -> RunState:
         return RunState(place, place, "damaged", age, f"a log: {reason}")
 
 
-def _standing(directory: Path, record: Run) -> dict[str, Any]:
+def _status(directory: Path, record: Run) -> dict[str, Any]:
     steps, why, finished = record.steps, _reason(directory, FAILURE), record.status == "finished"
     timing = next(newest_lines(directory / "timing.jsonl"), {"step": 0, "seconds": 0.0})
     done, seconds = timing["step"], timing["seconds"]
@@ -133,14 +133,14 @@ def _standing(directory: Path, record: Run) -> dict[str, Any]:
         names = (path.name for path in (directory / "checkpoints").glob("*"))
         saved = (_CHECKPOINT.match(name) for name in names)
         step = max((int(match[1]) for match in saved if match), default=0)
-    standing = {"state": state, "step": step, "reason": why}
+    status = {"state": state, "step": step, "reason": why}
     if done and seconds:
-        standing |= {
+        status |= {
             "seconds": record.seconds or seconds,
             "tokens_per_second": done * record.tokens / steps / seconds,
             "seconds_left": None if finished else (steps - step) * seconds / done,
         }
-    return standing
+    return status
 
 
 def states_table(states: Sequence[RunState]) -> list[dict[str, str]]:

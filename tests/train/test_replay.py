@@ -205,9 +205,9 @@ def test_a_held_run_goes_back_to_the_shares_of_then(
     """Batches 30 and 61 are made to spike: each time shares were changed since the anchor."""
     gradient = loop.gradient
 
-    def spiking(setup, loader, number: int, wishes) -> Gradient:
-        found = gradient(setup, loader, number, wishes)
-        return replace(found, loss=math.inf) if number in (30, 61) else found
+    def spiking(setup, loader, number: int, flags) -> Gradient:
+        computed = gradient(setup, loader, number, flags)
+        return replace(computed, loss=math.inf) if number in (30, 61) else computed
 
     monkeypatch.setattr(loop, "gradient", spiking)
     alone = train(held(make_recipe, "train.on_spike=rollback", name="alone"), parent)

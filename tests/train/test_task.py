@@ -47,10 +47,10 @@ def test_a_part_of_a_study_leaves_the_rest_listed(plan: RunPlan, workspace: Path
     def listed() -> set[str]:
         return {state.run for state in states([workspace / "runs"])}
 
-    leave_plans([one, two], workspace, whole=True)
+    leave_plans([one, two], workspace, complete=True)
     leave_plans([two], workspace)
     assert listed() == {one.name, two.name}
-    leave_plans([two, three], workspace, whole=True)
+    leave_plans([two, three], workspace, complete=True)
     assert listed() == {two.name, three.name}
 
 

@@ -210,11 +210,11 @@ class LmEvalModel(TemplateLM):
 
     def _begun(self, request: Any, count: int) -> np.ndarray:
         tokens = self.tok_encode(request.args[0]) or [self.prefix_token_id]
-        context, whole = self.loaded.ensemble.context, len(tokens) - 1 + count
-        if context is not None and whole > context:
+        context, length = self.loaded.ensemble.context, len(tokens) - 1 + count
+        if context is not None and length > context:
             if self.long == "stop" or count >= context:
-                raise self._too_long(request, whole, f", {count} of them to generate")
-            tokens = tokens[whole - context :]
+                raise self._too_long(request, length, f", {count} of them to generate")
+            tokens = tokens[length - context :]
         return np.array(tokens, dtype=np.int64)
 
     def _too_long(self, request: Any, count: int, which: str = "") -> UserError:
@@ -232,8 +232,8 @@ class LmEvalModel(TemplateLM):
             number: language_of(request.task_name or "", request.doc, known) if request else None
             for number, request in enumerate(requests)
         }
-        for way, wanted in (("language", True), ("text", False)):
-            own = {n: lang for n, lang in languages.items() if bool(lang) is wanted}
+        for way, by_language in (("language", True), ("text", False)):
+            own = {n: lang for n, lang in languages.items() if bool(lang) is by_language}
             routing = parse_routing(way) if self._free else self.loaded.routing
             if own:
                 yield replace(self.loaded, routing=routing), own

@@ -46,14 +46,14 @@ def read_texts(
     """
     if (workspace / "tokens" / source / "tokens.json").is_file():
         tokens = open_tokens(workspace / "tokens" / source)
-        wanted = _wanted(source, tokens.languages, languages)
+        selected = _check_languages(source, tokens.languages, languages)
         unseen = unseen_documents(tokens, lineages, workspace)
-        for lang in wanted:
+        for lang in selected:
             if not unseen[lang].any():
                 what = f"`{lang}`: experts were trained on all text that is held out now"
                 hint = "leave the language out, or name files"
                 raise UserError(what, where=str(tokens.path), hint=hint)
-        return held_out_documents(tokens, unseen, wanted, limit=limit)
+        return held_out_documents(tokens, unseen, selected, limit=limit)
     if not Path(source).exists():
         names = [file.parent.name for file in (workspace / "tokens").glob("*/tokens.json")]
         what = f"there are no prepared tokens, no file and no folder `{source}`"
@@ -67,7 +67,7 @@ def read_texts(
         hint = "name files for their languages, such as `de.jsonl`"
         raise UserError("no file is named for a language", where=source, hint=hint)
     texts: dict[str, list[Document]] = {}
-    for lang in _wanted(source, tuple(files), languages):
+    for lang in _check_languages(source, tuple(files), languages):
         faults: list[Fault] = []
         texts[lang] = _read_files(files[lang], lang, limit, faults)
         if not texts[lang]:
@@ -78,7 +78,9 @@ def read_texts(
     return texts
 
 
-def _wanted(source: str, there: Sequence[str], languages: Sequence[str] | None) -> Sequence[str]:
+def _check_languages(
+    source: str, there: Sequence[str], languages: Sequence[str] | None
+) -> Sequence[str]:
     for lang in languages or ():
         if lang not in there:
             hint = nearest(lang, there)

@@ -75,21 +75,23 @@ def run_ranks(
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What the process of a rank calls; its lines and its error are left in a file."""
+    """The work of a rank's process; its lines and its error are written to `output`."""
 
     work: Callable[..., None]
     arguments: tuple[Any, ...] = field(repr=False)
     rank: Rank
-    said: Path
+    output: Path
 
     def __call__(self) -> int:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a rank
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it hears Ctrl-C and ends it
-        self.said.unlink(missing_ok=True)
+        signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # the parent process handles Ctrl-C and ends this one
+        self.output.unlink(missing_ok=True)
         end: dict[str, Any] = {"done": True}
 
         def tell(line: str) -> None:
-            append_line(self.said, {"line": line})
+            append_line(self.output, {"line": line})
 
         try:
             self.work(self.rank, tell, *self.arguments)
@@ -98,12 +100,12 @@ class Share:
             end = {"refused": {field: getattr(error, field) for field in fields}}
         except OSError as error:
             end = {"system": [error.errno, error.strerror, error.filename]}
-        append_line(self.said, end)
+        append_line(self.output, end)
         return DONE if "done" in end else FAILED
 
     def is_done(self, reason: str) -> bool:
-        """Whether it did its share, its process being gone; raises why not, where that is known."""
-        last = next(iter(read_lines(self.said)[-1:]), {})
+        """Whether the process, which has ended, completed its work; raises its error, if any."""
+        last = next(iter(read_lines(self.output)[-1:]), {})
         if "refused" in last:
             raise UserError(**last["refused"])
         if "system" in last:
@@ -121,13 +123,13 @@ def _attend(jobs: dict[str, Job], launcher: Launcher, tell: Say) -> None:
         while waiting and launcher.has_room(jobs[waiting[0]]):
             name = waiting.pop(0)
             if not launcher.is_left(jobs[name]):
-                shares[name].said.unlink(missing_ok=True)
+                shares[name].output.unlink(missing_ok=True)
                 heard[name] = 0
             launcher.start(jobs[name])
             tries[name] += 1
         reasons = launcher.ended(_TURN)
         for name, share in shares.items():
-            rows = read_lines(share.said)
+            rows = read_lines(share.output)
             new, heard[name] = rows[heard[name] :], len(rows)
             for row in new:
                 if "line" in row:

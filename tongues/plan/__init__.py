@@ -1,7 +1,7 @@
 """What to train for a budget: how large, on how much, from which base, and at what price."""
 
 from tongues.plan.bases import BaseCheckpoint
-from tongues.plan.laws import Known, LawsInHand, gather_laws, read_laws
+from tongues.plan.laws import Known, PlanLaws, gather_laws, read_laws
 from tongues.plan.options import Option
 from tongues.plan.plan import Plan, make_plan
 from tongues.plan.published import Project, published_projects
@@ -13,9 +13,9 @@ __all__ = [
     "BaseCheckpoint",
     "FlatRange",
     "Known",
-    "LawsInHand",
     "Option",
     "Plan",
+    "PlanLaws",
     "Project",
     "Question",
     "Recommendation",

@@ -74,7 +74,7 @@ def _options(plan: Plan) -> Figure:
         "Rings: a projection beyond what the law was fitted on.": bool(outside),
         f"The best of {len(rows)} options; all are in the data.": len(rows) > len(shown),
     }
-    caption = " ".join(note for note, told in notes.items() if told)
+    caption = " ".join(note for note, applies in notes.items() if applies)
     caption = caption or "Options from the best to the worst."
     return Figure("options", title, caption, (drawn,), tuple(rows))
 

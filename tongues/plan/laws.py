@@ -1,4 +1,4 @@
-"""The laws of a plan: by name or from files, what each is good for, and which may be compared."""
+"""The laws of a plan, by name or from files, and the role of each."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from tongues.errors import Caution, UserError, nearest
 from tongues.laws import PRESETS, Law, preset, read_laws_file
 
-__all__ = ["Known", "LawsInHand", "gather_laws", "of_compute", "published_law", "read_laws"]
+__all__ = ["Known", "PlanLaws", "gather_laws", "of_compute", "published_law", "read_laws"]
 
 _ALONE = {"repetition": "the value of repeated text", "forgetting": "forgetting"}
 _STRATEGIES = ("scratch", "cpt")
@@ -17,15 +17,15 @@ _CONTRADICTS = "contradicts_savings"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A law, what people call it, and which way of training it describes."""
+    """A law with its name and the training strategy it describes."""
 
     name: str
     law: Law
-    strategy: str  # scratch or cpt; "" where it is of both
+    strategy: str  # scratch or cpt; "" for both
 
     @property
     def role(self) -> str:
-        """What it is good for: `scratch`, `cpt`, by size or `by compute`, or its form's role."""
+        """`scratch` or `cpt`, with ` by compute` for laws of compute, or the form's own role."""
         role = self.law.equation.role
         if role in _ALONE:
             return role
@@ -33,34 +33,36 @@ class Known:
 
     @property
     def study(self) -> str:
-        """Whose runs it was fitted on: a publication, or "" for one's own."""
+        """The publication whose runs it was fitted on; "" for the user's own."""
         return self.law.source.split(",")[0]
 
     @property
     def contradiction(self) -> str:
-        """What its own source says against it; empty where there is nothing."""
-        found = any(caution.code == _CONTRADICTS for caution in self.law.warnings)
-        return f"`{self.name}` contradicts the savings that its authors report" if found else ""
+        """A sentence where the law contradicts its source; otherwise empty."""
+        contradicts = any(caution.code == _CONTRADICTS for caution in self.law.warnings)
+        return (
+            f"`{self.name}` contradicts the savings that its authors report" if contradicts else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class LawsInHand:
-    """The laws in the order given; several of one strategy are one forecast and its spread."""
+class PlanLaws:
+    """The laws in the order named; several of one role give one forecast with a spread."""
 
     known: tuple[Known, ...]
 
     def all(self, role: str) -> tuple[Known, ...]:
-        """Every law of that role that its runs pin down; all of them where none is."""
+        """The laws of a role that their runs determine well; if none, all of that role."""
         of_role = tuple(one for one in self.known if one.role == role)
         return tuple(one for one in of_role if not one.law.loose) or of_role
 
     def find(self, role: str) -> Known | None:
-        """The first law of that role, if there is one."""
+        """The first law of a role."""
         return next(iter(self.all(role)), None)
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """The caveats of each law, its name before the sentence."""
+        """The cautions of all laws, each with the law's name."""
         return tuple(
             Caution(caution.code, f"{one.name}: {caution.sentence}")
             for one in self.known
@@ -69,18 +71,18 @@ class LawsInHand:
 
 
 def of_compute(law: Law) -> bool:
-    """Whether the law knows compute alone, and neither size nor tokens."""
+    """Whether compute is the law's only variable."""
     return law.equation.role == "compute"
 
 
 def published_law(name: str) -> Known:
-    """A law from print."""
+    """A published law."""
     law = preset(name)
     return Known(name, law, _strategy(law, name))
 
 
-def gather_laws(known: Iterable[Known]) -> LawsInHand:
-    """The laws; two of repeated text or of forgetting are refused."""
+def gather_laws(known: Iterable[Known]) -> PlanLaws:
+    """The laws of a plan; a UserError for two laws of repetition or of forgetting."""
     gathered, seen = tuple(known), dict[str, str]()
     for one in gathered:
         if one.role in _ALONE and one.role in seen:
@@ -90,16 +92,16 @@ def gather_laws(known: Iterable[Known]) -> LawsInHand:
     if not set(seen) - {"forgetting"}:
         hint = "give one, such as `--law hoffmann2022`, or fit your own by `tongues fit`"
         raise UserError("no law here predicts what a model learns", where="--law", hint=hint)
-    return LawsInHand(gathered)
+    return PlanLaws(gathered)
 
 
-def read_laws(given: Sequence[Law | Path | str], target: str | None = None) -> LawsInHand:
+def read_laws(names: Sequence[Law | Path | str], target: str | None = None) -> PlanLaws:
     """The laws of `--law`: names of published ones, files that `tongues fit` wrote, and laws.
 
-    `target` chooses among the languages of a file, and of the laws. Without any, published ones.
+    target: the language whose laws are taken. Without `names`, a published pair of laws.
     """
     known: list[Known] = []
-    for word in [one for one in given if not isinstance(one, Law)] if given else _DEFAULT:
+    for word in [one for one in names if not isinstance(one, Law)] if names else _DEFAULT:
         path = Path(word)
         if word in PRESETS:
             known.append(published_law(str(word)))
@@ -112,7 +114,7 @@ def read_laws(given: Sequence[Law | Path | str], target: str | None = None) -> L
         else:
             what = f"no published law is called `{word}`, and no file"
             raise UserError(what, where="--law", hint=nearest(str(word), PRESETS))
-    laws = [one for one in given if isinstance(one, Law)]
+    laws = [one for one in names if isinstance(one, Law)]
     return gather_laws([*known, *_of_one_language(laws, "laws", "", target)])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tongues.errors import Caution
 from tongues.laws import allocate
 from tongues.laws.uncertainty import percentiles
-from tongues.plan.laws import LawsInHand
+from tongues.plan.laws import PlanLaws
 from tongues.plan.question import Question
 from tongues.plan.strategies import comparison, starting_loss
 from tongues.plan.ways import Way
@@ -119,48 +119,53 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What options are laid out from; `ways` are all there are."""
+    """Lays out the options of a plan."""
 
     ways: Sequence[Way]
-    laws: LawsInHand
+    laws: PlanLaws
     question: Question
 
     def options(self) -> tuple[list[Option], list[Caution]]:
-        """An option for every way that can be taken, and why the others cannot."""
+        """An option for every feasible way, and a caution for each of the others."""
         options: list[Option] = []
         left_out: list[Caution] = []
         for way in self.ways:
             option = self._full(way)
-            found = option if isinstance(option, Caution) else obstacle(option, self.question)
-            if found and found.code == "out_of_memory" and not (way.settled or way.of_compute):
+            reason = option if isinstance(option, Caution) else obstacle(option, self.question)
+            if reason and reason.code == "out_of_memory" and not (way.settled or way.of_compute):
                 option = self._full(replace(way, params=self.largest()))
-                found = option if isinstance(option, Caution) else obstacle(option, self.question)
-            if isinstance(option, Option) and found is None:
+                reason = option if isinstance(option, Caution) else obstacle(option, self.question)
+            if isinstance(option, Option) and reason is None:
                 options.append(option)
-            elif found and (not way.replay or way.base or way.advice):
-                left_out.append(found)
+            elif reason and (not way.replay or way.base or way.advice):
+                left_out.append(reason)
         return options, list(dict.fromkeys(left_out))
 
     def _full(self, way: Way) -> Option | Caution:
-        asked, name = self.question, f"`{way.name}`"
+        question, name = self.question, f"`{way.name}`"
         if way.law.loose:
             reasons = "; ".join(dict.fromkeys(caution.sentence for caution in way.law.loose))
             what = f"{name}: the runs behind `{way.law_name}` do not pin it down ({reasons})"
             return Caution("not_pinned_down", what)
-        own = asked.scratch_flops if way.strategy == "scratch" else None
-        flops, most = own or asked.flops or way.compute(asked.target_loss or math.nan), math.inf
+        own = question.scratch_flops if way.strategy == "scratch" else None
+        flops, most = (
+            own or question.flops or way.compute(question.target_loss or math.nan),
+            math.inf,
+        )
         if way.repeats:
             most = way.most_flops()
-            if flops > most and (asked.target_loss is not None or asked.tokens is not None):
+            if flops > most and (question.target_loss is not None or question.tokens is not None):
                 what = f"{name}: it takes more than {way.repeats.most:.3g} epochs of "
                 what += f"{show_count(way.unique)} tokens of text, and more are not known to help"
                 return Caution("too_many_epochs", what)
-        floor = math.nan if asked.target_loss is None else float(way.loss(np.array(_ENDLESS)))
+        floor = math.nan if question.target_loss is None else float(way.loss(np.array(_ENDLESS)))
         if math.isinf(flops):
-            what = f"{name}: no compute reaches a loss of {asked.target_loss:g}; its law goes no "
+            what = (
+                f"{name}: no compute reaches a loss of {question.target_loss:g}; its law goes no "
+            )
             return Caution("loss_out_of_reach", f"{what}lower than {floor:.4g}")
         flops = min(flops, most)
-        if "U" in way.law.equation.variables and asked.flops:  # whose loss may rise again
+        if "U" in way.law.equation.variables and question.flops:  # whose loss may rise again
             spent = np.geomspace(flops / _LOWEST, flops, _SPENT)
             flops = float(spent[np.argmin(np.nan_to_num(way.loss(spent), nan=np.inf))])
         tokens = float(way.sizes(np.array(flops))[1])

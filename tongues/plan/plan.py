@@ -12,12 +12,12 @@ from typing import Any
 from tongues.errors import Caution, UserError, nearest
 from tongues.frames import html_table, text_table, to_frame
 from tongues.pages import chart_of
-from tongues.plan.laws import LawsInHand
+from tongues.plan.laws import PlanLaws
 from tongues.plan.options import FLAT, SLACK, Layout, Option
 from tongues.plan.published import Project, published_projects
 from tongues.plan.question import Question
 from tongues.plan.recommend import Recommendation, recommend
-from tongues.plan.strategies import doubts, ways_of
+from tongues.plan.strategies import law_cautions, ways_of
 from tongues.quantities import show_bytes, show_count
 
 __all__ = ["Plan", "filled", "make_plan"]
@@ -71,7 +71,7 @@ class Plan:
     """
 
     question: Question
-    laws: LawsInHand
+    laws: PlanLaws
     options: tuple[Option, ...]
     recommendation: Recommendation
     left_out: tuple[Caution, ...]
@@ -170,7 +170,7 @@ class Plan:
 
 
 def make_plan(
-    laws: LawsInHand, question: Question, projects: Sequence[Project] | None = None
+    laws: PlanLaws, question: Question, projects: Sequence[Project] | None = None
 ) -> Plan:
     """Every way of spending the budget that can be taken, and recommend one.
 
@@ -192,7 +192,7 @@ def make_plan(
     cautions = (
         *question.warnings,
         *laws.cautions,
-        *doubts(laws, question),
+        *law_cautions(laws, question),
         *_about_options(every, projects),
         *_about_taken(taken, laws),
     )
@@ -233,7 +233,7 @@ def _about_options(options: Sequence[Option], projects: Sequence[Project]) -> It
         yield Caution("range_unknown", what + "whether this is a projection is not known")
 
 
-def _about_taken(taken: Recommendation, laws: LawsInHand) -> Iterator[Caution]:
+def _about_taken(taken: Recommendation, laws: PlanLaws) -> Iterator[Caution]:
     option, forgetting = taken.option, laws.find("forgetting")
     if forgetting and option.source_loss is not None and option.tokens is not None:
         low, high = forgetting.law.range.get("D", (0.0, math.inf))

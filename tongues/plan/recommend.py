@@ -166,8 +166,8 @@ def _strategy(
     conflict = _conflict(scratch, cpt)
     share = float(_wins(cpt, [scratch], question)[0].mean())
     at = [float(one.way.loss(np.array(ranked[0].flops))) for one in (scratch, cpt)]
-    alike = max(at) <= min(at) * (1.0 + FLAT)
-    if not conflict and (alike or max(share, 1.0 - share) >= _DECIDED):
+    similar = max(at) <= min(at) * (1.0 + FLAT)
+    if not conflict and (similar or max(share, 1.0 - share) >= _DECIDED):
         return True, "laws", "", None
     if not conflict:
         conflict = f"continuing ends lower in {share:.0%} of their draws"
@@ -218,7 +218,7 @@ def _enough(option: Option, most: float) -> float:
 
 
 def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
-    """The cheapest way to a loss of at most `most`, and of those alike the smallest model.
+    """The cheapest way to a loss of at most `most`, and of those similar the smallest model.
 
     A projection replaces nothing but a projection.
     """
@@ -232,9 +232,9 @@ def _cheapest(layout: Layout, near: Sequence[Option], most: float) -> Option:
     best = candidates[0]
     candidates = [o for o in candidates if near[0].projection or not o.projection or o is best]
     least = min(option.flops for option in candidates) / _WORTHWHILE
-    alike = [option for option in candidates if option.flops <= least]
-    smallest = min(alike, key=lambda one: one.params or math.inf)
-    if best in alike and (best.params or 0) <= (smallest.params or math.inf) * _SMALLER:
+    similar = [option for option in candidates if option.flops <= least]
+    smallest = min(similar, key=lambda one: one.params or math.inf)
+    if best in similar and (best.params or 0) <= (smallest.params or math.inf) * _SMALLER:
         return best
     return smallest
 
@@ -259,8 +259,8 @@ def _advice(
     else:
         parts.append(f": a loss of {taken.loss:.4g} nats per token")
         for other in others[:1]:
-            alike = abs(other.flops / taken.flops - 1.0) < 0.01
-            flops = "the same" if alike else f"{other.flops:.3g}"
+            similar = abs(other.flops / taken.flops - 1.0) < 0.01
+            flops = "the same" if similar else f"{other.flops:.3g}"
             parts.append(f", against {other.loss:.4g} by `{other.name}` for {flops} FLOPs")
     parts.append(".")
     if taken is not best and question.flops:

@@ -10,12 +10,12 @@ from tongues.errors import Caution, UserError
 from tongues.laws import Law, preset
 from tongues.laws.uncertainty import percentiles
 from tongues.plan.bases import BaseCheckpoint, known_bases
-from tongues.plan.laws import Known, LawsInHand, of_compute, published_law
+from tongues.plan.laws import Known, PlanLaws, of_compute, published_law
 from tongues.plan.published import Project, usual_replay
 from tongues.plan.question import USUAL_RATIO, Question
 from tongues.plan.ways import Repeats, ReplayAdvice, Way, predict, without_repeats
 
-__all__ = ["KEPT", "LIKELY", "comparison", "doubts", "far_base", "starting_loss", "ways_of"]
+__all__ = ["KEPT", "LIKELY", "comparison", "far_base", "law_cautions", "starting_loss", "ways_of"]
 
 KEPT = 0.02  # rise of the source loss that counts as keeping the language where none is given
 LIKELY = 0.9  # probability with which a share of replay must keep it
@@ -34,7 +34,7 @@ _CLOSE = 1e-6
 
 
 def ways_of(
-    laws: LawsInHand, question: Question, projects: Sequence[Project]
+    laws: PlanLaws, question: Question, projects: Sequence[Project]
 ) -> tuple[list[Way], list[Caution]]:
     """Every way that the laws describe, continued ones from every base and with shares of replay.
 
@@ -72,7 +72,7 @@ def ways_of(
     return ways, left if question.max_forgetting is not None else []
 
 
-def _plain_ways(laws: LawsInHand, question: Question) -> Iterator[Way]:
+def _plain_ways(laws: PlanLaws, question: Question) -> Iterator[Way]:
     scratch, cpt = laws.all("scratch"), laws.all("cpt")
     by_compute = {name: laws.all(f"{name} by compute") for name in ("scratch", "cpt")}
     repetition = laws.find("repetition")
@@ -146,8 +146,8 @@ def comparison(way: Way, ways: Sequence[Way]) -> Way | None:
     return replace(scratch[0], params=None if way.base else scratch[0].params, tokens=None)
 
 
-def doubts(laws: LawsInHand, question: Question) -> Iterator[Caution]:
-    """What about the laws and bases together a reader must know."""
+def law_cautions(laws: PlanLaws, question: Question) -> Iterator[Caution]:
+    """Cautions about the combination of laws and bases."""
     by_size, by_compute = laws.find("cpt"), laws.find("cpt by compute")
     forgetting = laws.find("forgetting")
     if question.bases and by_compute and not by_size:
@@ -195,7 +195,7 @@ def far_base(base: BaseCheckpoint) -> str:
     )
 
 
-def starting_loss(laws: LawsInHand, question: Question) -> float | None:
+def starting_loss(laws: PlanLaws, question: Question) -> float | None:
     """The base's loss on its own language: as given, else the middle of the law's range."""
     forgetting = laws.find("forgetting")
     if question.source_loss or forgetting is None or "S" not in forgetting.law.range:

@@ -320,13 +320,13 @@ async def _attended(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    task, gone = asyncio.create_task(work), asyncio.create_task(leave())
+    task, left = asyncio.create_task(work), asyncio.create_task(leave())
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, left), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise Disconnected
         return task.result()
     finally:
         task.cancel()
-        gone.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
+        left.cancel()
+        await asyncio.gather(task, left, return_exceptions=True)

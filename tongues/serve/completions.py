@@ -103,18 +103,18 @@ def converse(body: ChatBody, model: Model, limits: Limits) -> AnswerForm:
 
 
 class _CompletionForm(AnswerForm):
-    prefix, whole, chunk = "cmpl", "text_completion", "text_completion"
+    prefix, object_type, chunk_type = "cmpl", "text_completion", "text_completion"
     body: CompletionBody
 
     def choice(self, part: TextPiece, *, streamed: bool, first: bool) -> dict[str, Any]:
-        told = self.body.logprobs is not None
-        return {"text": part.text, "logprobs": self._log_probs(part.tokens) if told else None}
+        log_probs = None if self.body.logprobs is None else self._log_probs(part.tokens)
+        return {"text": part.text, "logprobs": log_probs}
 
     def _log_probs(self, tokens: Sequence[Token]) -> dict[str, Any]:
         model = self.texts[0].model
         names = [_token_name(model, token.id) for token in tokens]
         own = [self.log_prob(token.log_prob) for token in tokens]
-        tops: list[dict[str, float | None] | None] = []  # of the likeliest in each one's place
+        tops: list[dict[str, float | None] | None] = []  # the most probable tokens at each place
         for token, value in zip(tokens, own, strict=True):
             top: dict[str, float | None] = {}
             for other, log_prob in (*token.alternatives, (token.id, token.log_prob)):
@@ -125,7 +125,8 @@ class _CompletionForm(AnswerForm):
 
 
 class _ChatForm(AnswerForm):
-    prefix, whole, chunk = "chatcmpl", "chat.completion", "chat.completion.chunk"
+    prefix = "chatcmpl"
+    object_type, chunk_type = "chat.completion", "chat.completion.chunk"
     body: ChatBody
 
     def choice(self, part: TextPiece, *, streamed: bool, first: bool) -> dict[str, Any]:
@@ -267,16 +268,16 @@ def conversation_prompt(model: Model, messages: Sequence[Mapping[str, str]]) -> 
         what = f"`{model.name}` has no chat template"
         raise UserError(what, where="messages", hint="ask it by `/v1/completions`")
     reader = _reader(folder)
-    whole = _write(reader, messages)
+    text = _write(reader, messages)
     contents = [message["content"] for message in messages]
     special = model.special.values()
     spelt = next((name for name in special for content in contents if name in content), None)
     if spelt is None:
-        ids = _read(reader, whole)
+        ids = _read(reader, text)
     else:
         marks = [f"message{secrets.token_hex(16)}" for _ in messages]
         marked = [{**one, "content": mark} for one, mark in zip(messages, marks, strict=True)]
-        parts = _parts(whole, _write(reader, marked), contents, marks)
+        parts = _parts(text, _write(reader, marked), contents, marks)
         if parts is None:  # the template's own special tokens must stay the only ones
             what = f"a message spells `{spelt}`, which means something to the model"
             raise UserError(what, where="messages", hint="write it in another way")
@@ -299,7 +300,7 @@ def _read(reader: Any, text: str) -> np.ndarray:
 
 
 def _parts(
-    whole: str, marked: str, contents: Sequence[str], marks: Sequence[str]
+    text: str, marked: str, contents: Sequence[str], marks: Sequence[str]
 ) -> list[str] | None:
     """What the template writes around the contents, and each content as it writes it, by turns.
 
@@ -311,7 +312,7 @@ def _parts(
     place = len(parts[0])
     for number, content in enumerate(contents):
         behind = parts[2 * number + 2]
-        kept = content if whole.startswith(content + behind, place) else content.strip()
+        kept = content if text.startswith(content + behind, place) else content.strip()
         parts[2 * number + 1] = kept
         place += len(kept) + len(behind)
-    return parts if "".join(parts) == whole else None
+    return parts if "".join(parts) == text else None

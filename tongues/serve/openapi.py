@@ -107,7 +107,7 @@ class Routed(_Reply):
 
 
 class Weights(_Reply):
-    """The experts' weights, where `weights` is asked for."""
+    """The experts' weights, if the request has `weights`."""
 
     weights: list[list[float]]
     """A row for each token, in the order of `experts`."""
@@ -115,8 +115,8 @@ class Weights(_Reply):
     """-log p of each token under the mixture, before sampling changed it."""
     language: str | None
     """The language nearest to the text, where the router knows languages."""
-    given: int
-    """How many of these tokens are the prompt's, which come first."""
+    prompt_tokens: int
+    """The number of these tokens that are the prompt's; they come first."""
 
 
 class _Head(_Reply):
@@ -253,8 +253,8 @@ def describe(models: Collection[str], limits: Limits, *, keyed: bool) -> dict[st
         *((body, "validation") for body in (CompletionBody, ChatBody)),
         *((reply, "serialization") for reply in replies),
     ]
-    _, found = models_json_schema(modes, ref_template="#/components/schemas/{model}")
-    components: dict[str, Any] = {"schemas": found["$defs"]}
+    _, definitions = models_json_schema(modes, ref_template="#/components/schemas/{model}")
+    components: dict[str, Any] = {"schemas": definitions["$defs"]}
     for body in ("CompletionBody", "ChatBody"):
         _narrow(components["schemas"][body]["properties"], models, limits)
     if keyed:

@@ -188,12 +188,12 @@ class Generating:
 class AnswerForm(ABC):
     """The form of the answer to one request.
 
-    prefix: of its id. whole, chunk: what an answer, and an event of a stream, is called.
+    prefix: of its id. object_type, chunk_type: `object` of an answer, and of an event of a stream.
     """
 
     prefix: ClassVar[str]
-    whole: ClassVar[str]
-    chunk: ClassVar[str]
+    object_type: ClassVar[str]
+    chunk_type: ClassVar[str]
 
     def __init__(self, body: Body, texts: Sequence[Completion]) -> None:
         self.body, self.texts = body, texts
@@ -211,7 +211,7 @@ class AnswerForm(ABC):
                 "weights": [[round(w, 4) for w in token.weights.tolist()] for token in tokens],
                 "nats": [self.log_prob(token.log_prob, sign=-1) for token in tokens],
                 "language": tokens[-1].language if tokens else None,
-                "given": sum(token.given for token in tokens),
+                "prompt_tokens": sum(token.given for token in tokens),
             }
         return choice
 
@@ -231,7 +231,7 @@ class AnswerForm(ABC):
             for index, own in enumerate(parts)
         ]
         return _dumps(
-            {**self._head(self.whole), "choices": choices, "usage": self._usage()}
+            {**self._head(self.object_type), "choices": choices, "usage": self._usage()}
         ).encode()
 
     async def events(self, generating: Generating) -> AsyncIterator[bytes]:
@@ -241,7 +241,7 @@ class AnswerForm(ABC):
         """
         options = self.body.stream_options
         counted = bool(options and options.include_usage)
-        begin = f'data: {_dumps(self._head(self.chunk))[:-1]},"choices":['
+        begin = f'data: {_dumps(self._head(self.chunk_type))[:-1]},"choices":['
         end = '],"usage":null}\n\n' if counted else "]}\n\n"
         begun: set[int] = set()
         try:

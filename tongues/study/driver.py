@@ -69,15 +69,15 @@ def run_all(
     watch: Callable[[State], None] = lambda state: None,
     tell: Callable[[str], None] = lambda line: None,
     overwrite: bool = False,
-    whole: bool = False,
+    complete: bool = False,
     stop_early: bool = False,
 ) -> None:
     """Train every run, parents first, the longest chain of work first among those that can start.
 
     launcher: by default this machine's. Stopped or killed, the same call resumes where each run
     was. A run that fails does not stop the others; in the end a UserError (`runs_failed`) names
-    the first, `State.failed` all of them, and the same call tries them again. whole: these are
-    all that their recipe means; others of their folder that have not begun wait no longer.
+    the first, `State.failed` all of them, and the same call tries them again. complete: these are
+    all runs of their recipe; others of its folder that have not begun are no longer planned.
     stop_early: stop a run that no other continues once its forecast is above the best finished one
     of its role and compute; without it, runs stopped so before are resumed.
     """
@@ -85,7 +85,7 @@ def run_all(
         return
     launcher = launcher or open_launcher()
     study = _Study(plans, workspace, launcher, overwrite, tell, stop_early)
-    leave_plans(plans, workspace, whole=whole)
+    leave_plans(plans, workspace, complete=complete)
     try:
         with watched(launcher):
             while {"ready", "running"} & set((status := study.look()).values()):

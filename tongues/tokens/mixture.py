@@ -198,16 +198,16 @@ def _spread(counts: np.ndarray) -> np.ndarray:
     A source's next sample may come once its share has begun it and must before its share
     has passed it; taking the earliest deadline first always succeeds (Tijdeman, 1980).
     """
-    wanted = counts.tolist()
-    period = sum(wanted)
-    given = [0] * len(wanted)
-    deadline = [-(-period // count) for count in wanted]
+    quotas = counts.tolist()
+    period = sum(quotas)
+    drawn = [0] * len(quotas)
+    deadline = [-(-period // count) for count in quotas]
     order = np.empty(period, dtype=np.int64)
     for place in range(period):
-        begun = [s for s, count in enumerate(wanted) if given[s] * period < count * (place + 1)]
+        begun = [s for s, count in enumerate(quotas) if drawn[s] * period < count * (place + 1)]
         source = min(begun, key=deadline.__getitem__)
-        given[source] += 1
-        deadline[source] = -(-(given[source] + 1) * period // wanted[source])
+        drawn[source] += 1
+        deadline[source] = -(-(drawn[source] + 1) * period // quotas[source])
         order[place] = source
     return order
 
@@ -221,16 +221,16 @@ def _permute(positions: np.ndarray, counts: np.ndarray, keys: np.ndarray) -> np.
     rows = np.ceil(np.sqrt(counts)).astype(np.uint64)
     counts = counts.astype(np.uint64)
     columns = (counts + rows - np.uint64(1)) // rows
-    placed = positions.astype(np.uint64)
-    outside = np.arange(len(placed))
+    permuted = positions.astype(np.uint64)
+    outside = np.arange(len(permuted))
     while len(outside):
-        row, column = np.divmod(placed[outside], columns[outside])
+        row, column = np.divmod(permuted[outside], columns[outside])
         height, width, key = rows[outside], columns[outside], keys[outside]
         for _ in range(_ROUNDS):
             key = key + _GOLDEN
             row = (row + scramble(key ^ column) % height) % height
             key = key + _GOLDEN
             column = (column + scramble(key ^ row) % width) % width
-        placed[outside] = row * width + column
-        outside = outside[placed[outside] >= counts[outside]]
-    return placed.astype(np.int64)
+        permuted[outside] = row * width + column
+        outside = outside[permuted[outside] >= counts[outside]]
+    return permuted.astype(np.int64)

@@ -110,7 +110,7 @@ def add_sections(directory: Path, *sections: str, scores: Sequence[ScoredText] =
 
 
 def find_tokens(record: Run, workspace: Path) -> Path | None:
-    """The folder of the tokens that a run read; None where they are gone."""
+    """The folder of the tokens that a run read; None where they are missing."""
     for place in sorted(workspace.glob("tokens/*/tokens.json")):
         with suppress(UserError):  # others' damage is not this run's business
             if read_manifest(place.parent)["fingerprint"] == record.tokens_fingerprint:
@@ -127,8 +127,8 @@ def data_section(record: Run, workspace: Path, title: str = DATA) -> str:
     lines = [title, "", as_markdown([Table.of(rows)]), ""]
     if place and manifest:
         corpus = _corpus(workspace / "corpus" / place.name / "corpus.json", manifest)
-        told = {lang: _text_of(lang, record, manifest, corpus) for lang in record.shares}
-        lines += [f"- {lang}: {' '.join(sentences)}" for lang, sentences in told.items()]
+        texts = {lang: _text_of(lang, record, manifest, corpus) for lang in record.shares}
+        lines += [f"- {lang}: {' '.join(sentences)}" for lang, sentences in texts.items()]
         settings, size = manifest["inputs"]["tokens"], f"{manifest['vocabulary_size']:,}"
         origin = "trained on this text"
         if settings["base"] is not None:

@@ -41,13 +41,13 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
     A UserError where something is there already; what a full disk says names `folder`.
     """
-    whole = folder.resolve()
-    if whole.exists() and (not whole.is_dir() or any(whole.iterdir())):
+    target = folder.resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError("is there already", where=str(folder), hint="name another by `-o`")
-    if whole == Path.cwd():
+    if target == Path.cwd():
         what, hint = "is the folder you are in, and would be replaced", "name one inside it by `-o`"
         raise UserError(what, where=str(folder), hint=hint)
-    with _telling_disk(folder), whole_directory(whole) as aside:
+    with _telling_disk(folder), whole_directory(target) as aside:
         yield aside
 
 

@@ -73,9 +73,9 @@ def train_steps(
         while position.step < steps:
             due = setup.processes.first and time.monotonic() - saved >= settings.checkpoint_every
             stop = bool(came) or (setup.directory / HOPELESS).exists()
-            found = gradient(setup, loader, position.batch, (stop, due))
-            stopping, due = found.wished
-            if spike := judge(position.recent, found.loss, found.norm):
+            computed = gradient(setup, loader, position.batch, (stop, due))
+            stopping, due = computed.flags
+            if spike := judge(position.recent, computed.loss, computed.norm):
                 spikes += 1
                 if _rolls_back(setup, spike, position, tell):
                     position = _roll_back(setup, checkpoints, anchors, position, tell)
@@ -86,7 +86,7 @@ def train_steps(
             update(setup, position.step, rate)
             step = position.step + 1
             # Steps before other weights begin to learn say nothing of those after.
-            recent = position.recent.followed_by(found.loss, found.norm)
+            recent = position.recent.followed_by(computed.loss, computed.norm)
             if embeddings_alone(step - 1, steps, settings) != embeddings_alone(
                 step, steps, settings
             ):
@@ -95,13 +95,13 @@ def train_steps(
                 position,
                 step=step,
                 seconds=meter.seconds,
-                loss_sum=position.loss_sum + found.loss,
+                loss_sum=position.loss_sum + computed.loss,
                 recent=recent,
             )
             if step % log_every == 0 or step == steps:
                 averaged = position.loss_sum / ((step - 1) % log_every + 1)
                 row = {"step": step, "tokens": step * setup.derived.batch, "loss": averaged}
-                setup.log("metrics.jsonl", row | {"learning_rate": rate, "norm": found.norm})
+                setup.log("metrics.jsonl", row | {"learning_rate": rate, "norm": computed.norm})
                 position = replace(position, loss_sum=0.0)
             if step in evaluated:
                 losses = _evaluate(setup, position)
@@ -110,7 +110,7 @@ def train_steps(
                 loader = BatchLoader(setup, position.phases)
             progress = meter.read(
                 step,
-                loss=found.loss,
+                loss=computed.loss,
                 losses=losses,
                 rate=rate,
                 spikes=spikes,
@@ -172,7 +172,7 @@ def _roll_back(
     for place in damaged:
         tell(f"{place} is damaged and passed over")
     if anchor is None:
-        what, hint = "there is no whole anchor to go back to", "train it again with --overwrite"
+        what, hint = "there is no complete rollback checkpoint", "train it again with --overwrite"
         raise UserError(what, where=setup.plan.name, hint=hint)
     for places in (checkpoints, anchors):
         places.cut(anchor.step)
@@ -226,9 +226,9 @@ def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
 def samples_and_epochs(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:
     """Samples of each language that were trained on, and how often its text was read."""
     mixture = setup.mixture_with(position.phases)
-    trained = whole = mixture.counts(position.batch)
+    trained = drawn = mixture.counts(position.batch)
     for first, end in position.skipped:
         before, after = mixture.counts(first), mixture.counts(end)
         trained = {lang: count - after[lang] + before[lang] for lang, count in trained.items()}
     epochs = mixture.epochs(position.batch)
-    return trained, {lang: epochs[lang] * trained[lang] / max(whole[lang], 1) for lang in epochs}
+    return trained, {lang: epochs[lang] * trained[lang] / max(drawn[lang], 1) for lang in epochs}

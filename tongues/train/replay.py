@@ -122,8 +122,8 @@ def next_share(checks: Sequence[Check], tolerance: float, settings: Train, steps
     last_rate = rate_at(steps - 1, steps, 1.0, settings)
     highest = floor + by_rate * last_rate  # at the end, of source text alone
     counted = (highest - math.log1p(tolerance) + _MARGIN) / by_share
-    wanted = (counted - _counted(checks, steps, steps)) / _weight(steps - last, steps)
-    change = min(max(wanted - math.log(share), -_FASTEST), _FASTEST)
+    target = (counted - _counted(checks, steps, steps)) / _weight(steps - last, steps)
+    change = min(max(target - math.log(share), -_FASTEST), _FASTEST)
     return round(min(max(share * math.exp(change), _LEAST), _MOST), 3)
 
 

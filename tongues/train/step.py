@@ -1,4 +1,4 @@
-"""What the steps of a run work with, one step, and the loss on held-out text."""
+"""A step of training, and the loss on held-out text."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from tongues.train.engine.optimizer import set_rate
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import Processor, uncompiled
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import reshard, synchronize, whole
+from tongues.train.engine.sharding import full_tensor, reshard, synchronize
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.schedule import embeddings_alone
 
@@ -45,7 +45,9 @@ class Setup:
     tokens: Tokens
     mixture: Mixture
     texts: Mapping[str, HeldOut]  # by language
-    checked: Mapping[str, tuple[HeldOut, ...]]  # of languages that are held: parts, by turns
+    checked: Mapping[
+        str, tuple[HeldOut, ...]
+    ]  # of languages with `max_forgetting`: parts, checked in turn
     scorer: Scorer
     optimizer: torch.optim.Optimizer
     processor: Processor
@@ -73,7 +75,7 @@ class Setup:
 
 
 class BatchLoader:
-    """The samples of each batch for this process, the next one while the device is still busy."""
+    """Loads this process's samples of each batch, the next one while the device computes."""
 
     def __init__(self, setup: Setup, phases: Sequence[Phase] = ()) -> None:
         self._setup, self._mixture = setup, setup.mixture_with(phases)
@@ -85,7 +87,7 @@ class BatchLoader:
         return ahead[1] if ahead and ahead[0] == number else self._load(number)
 
     def load_ahead(self, number: int) -> None:
-        """Have a batch ready."""
+        """Load batch `number` in advance."""
         self._ahead = number, self._load(number)
 
     def _load(self, number: int) -> Tensor:
@@ -102,15 +104,15 @@ class BatchLoader:
 class Gradient:
     """The numbers of a step before its update."""
 
-    loss: float  # nats per token of the whole batch
-    norm: float  # of the whole gradient, before it is clipped
-    wished: tuple[bool, ...]  # what some process wished for
+    loss: float  # nats per token of the batch
+    norm: float  # of the gradient, before clipping
+    flags: tuple[bool, ...]  # set by any process
 
 
-def gradient(setup: Setup, loader: BatchLoader, number: int, wishes: tuple[bool, ...]) -> Gradient:
-    """Leave the clipped gradient of batch `number` in the weights; the same for any processes.
+def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, ...]) -> Gradient:
+    """Compute the clipped gradient of batch `number`; the same for any number of processes.
 
-    wishes: passed on to all processes, such as to stop after this step.
+    flags: such as to stop after this step; a flag that one process sets is set for all.
     """
     settings = setup.plan.settings
     parts = loader.load(number).split(setup.samples_at_a_time)
@@ -122,16 +124,16 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, wishes: tuple[bool,
         nats += of_part
     weights = [weight for weight in setup.scorer.parameters() if weight.grad is not None]
     grads = [weight.grad for weight in weights if weight.grad is not None]
-    norm = whole(nn.utils.get_total_norm(grads))
+    norm = full_tensor(nn.utils.get_total_norm(grads))
     nn.utils.clip_grads_with_norm_(weights, settings.clip, norm)
     loader.load_ahead(number + 1)
-    here = torch.stack([nats, norm.double()]).tolist()  # one wait for the device
-    total, *wished = setup.processes.sum([here[0], *map(float, wishes)])
-    return Gradient(total / setup.derived.batch, here[1], tuple(wish > 0 for wish in wished))
+    here = torch.stack([nats, norm.double()]).tolist()  # one synchronization with the device
+    total, *counts = setup.processes.sum([here[0], *map(float, flags)])
+    return Gradient(total / setup.derived.batch, here[1], tuple(count > 0 for count in counts))
 
 
 def update(setup: Setup, step: int, rate: float) -> None:
-    """Move the weights by the gradient they hold, and drop it; `step` counts from 0."""
+    """Update the weights by their gradient, and clear it; `step` counts from 0."""
     alone = embeddings_alone(step, setup.derived.steps, setup.plan.settings)
     set_rate(setup.optimizer, rate, embeddings_alone=alone)
     setup.optimizer.step()
@@ -149,9 +151,9 @@ class HeldOutLoss:
 def cut_windows(
     tokens: np.ndarray, token_bytes: np.ndarray, context: int, at_most: int | None = None
 ) -> HeldOut:
-    """Cut a language's held-out tokens into whole windows: each token is predicted once.
+    """Cut a language's held-out tokens into windows: each token is predicted once.
 
-    at_most: tokens to score; of more, windows at even distances are taken.
+    at_most: tokens to score; if there are more, evenly spaced windows are scored.
     """
     count = (len(tokens) - 1) // context
     assert count > 0, "fewer held-out tokens than one context"

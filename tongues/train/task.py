@@ -21,20 +21,20 @@ __all__ = ["Training", "leave_plans", "training_job"]
 _LAST_CHECKPOINT = 3600  # seconds that torchrun grants its processes to leave one
 
 
-def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, whole: bool = False) -> None:
-    """List the runs that are planned, after those listed before.
+def leave_plans(plans: Iterable[RunPlan], workspace: Path, *, complete: bool = False) -> None:
+    """Add runs to the list of planned runs.
 
-    whole: they are all of their recipe; others listed before are no longer planned.
+    complete: these are all runs of their recipe; others are removed from the list.
     """
     folders: dict[Path, dict[str, object]] = {}
     for plan in plans:
         folder = (workspace / "runs" / plan.name).parent
         folders.setdefault(folder, {})[plan.name] = plan.to_json()
-    for folder, meant in folders.items():
+    for folder, planned in folders.items():
         with only_one(folder / PLANS):
-            listed = {} if whole or not (folder / PLANS).exists() else read_json(folder / PLANS)
-            others = {run: plan for run, plan in listed.items() if run not in meant}
-            write_json(folder / PLANS, meant | others)
+            listed = {} if complete or not (folder / PLANS).exists() else read_json(folder / PLANS)
+            others = {run: plan for run, plan in listed.items() if run not in planned}
+            write_json(folder / PLANS, planned | others)
 
 
 def training_job(

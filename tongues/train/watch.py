@@ -91,9 +91,9 @@ class _Copy(ExitStack):
         with path.open("rb") as file:
             inode, copied = self._read.get(name, (path.stat().st_ino, 0))
             file.seek(copied)
-            whole, newline, _ = file.read().rpartition(b"\n")
-            self._read[name] = inode, copied + len(whole) + len(newline)
-        yield from (json.loads(line) for line in whole.splitlines())
+            complete, newline, _ = file.read().rpartition(b"\n")
+            self._read[name] = inode, copied + len(complete) + len(newline)
+        yield from (json.loads(line) for line in complete.splitlines())
 
 
 @contextmanager

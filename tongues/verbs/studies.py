@@ -167,7 +167,7 @@ def study(
                 watch=lambda state: show(state.share, *state.words()),
                 tell=voice.say,
                 overwrite=overwrite,
-                whole=where is None,
+                complete=where is None,
                 stop_early=loaded.study is not None and loaded.study.stop_early,
             )
 

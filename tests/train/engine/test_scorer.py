@@ -31,10 +31,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "grouped": ("llama", GROUPED | {"tie_word_embeddings": True}, "blocked", "chunked"),
     "biases": ("qwen2", GROUPED, "blocked", "chunked"),
     "norms of q and k": ("qwen3", GROUPED, "blocked", "chunked"),
-    "soft caps": ("gemma2", GROUPED | {"sliding_window": 8}, "eager", "whole"),
+    "soft caps": ("gemma2", GROUPED | {"sliding_window": 8}, "eager", "full"),
     "sliding windows": ("gemma3_text", GROUPED | {"sliding_window": 8}, "blocked", "chunked"),
     "parallel blocks": ("gpt_neox", {}, "blocked", "chunked"),
-    "scaled logits": ("granite", GROUPED | {"logits_scaling": 4.0}, "blocked", "whole"),
+    "scaled logits": ("granite", GROUPED | {"logits_scaling": 4.0}, "blocked", "full"),
     "a bias over the vocabulary": ("phi", {}, "blocked", "chunked"),
 }
 
@@ -69,7 +69,7 @@ def test_each_family_gets_its_own_loss_and_gradients(family: str, recompute: boo
     own.set_attn_implementation("eager")
     scorer, choices, told = fitted(model, recompute=recompute)
     assert (choices.attention, choices.loss) == (attention, loss)
-    assert len(told) == (loss == "whole") + {"blocked": 0, "sdpa": 1, "eager": 2}[attention]
+    assert len(told) == (loss == "full") + {"blocked": 0, "sdpa": 1, "eager": 2}[attention]
     batch = windows()
     logits = own(input_ids=batch[:, :-1]).logits.flatten(0, 1)
     expected = cross_entropy(logits, batch[:, 1:].flatten(), reduction="sum")
@@ -124,6 +124,6 @@ def test_soft_caps_are_seen_though_the_first_logits_are_small() -> None:
     before = AutoModelForCausalLM.from_config(config)
     weights = {name: weight.clone() for name, weight in before.state_dict().items()}
     _, choices, told = fitted(before)
-    assert choices.loss == "whole"
+    assert choices.loss == "full"
     assert any("more than one product" in line for line in told)
     assert all(torch.equal(weight, weights[n]) for n, weight in before.state_dict().items())

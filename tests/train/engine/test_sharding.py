@@ -7,7 +7,7 @@ import torch
 from tests.train.engine.together import STEPS, course, halve, make_scorer, weights
 from tongues.train.checkpoint import load_weights
 from tongues.train.engine.processes import Processes
-from tongues.train.engine.sharding import gather_model, shard, synchronize, whole
+from tongues.train.engine.sharding import full_tensor, gather_model, shard, synchronize
 
 Two = tuple[Path, list[dict[str, Any]]]
 
@@ -20,7 +20,7 @@ def test_alone_nothing_is_shared_out() -> None:
     assert type(scorer) is kind
     assert gather_model(scorer, Processes()) is scorer.model
     weight = torch.ones(2)
-    assert whole(weight) is weight
+    assert full_tensor(weight) is weight
 
 
 @pytest.mark.parametrize("case", ["untied", "tied", "compiled"])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, linear
 
 from tongues.train.engine import vocabulary
-from tongues.train.engine.vocabulary import chunked_loss, whole_loss
+from tongues.train.engine.vocabulary import chunked_loss, full_loss
 
 
 def made(rows: int, width: int, size: int, seed: int) -> tuple[torch.Tensor, ...]:
@@ -39,7 +39,7 @@ def test_chunks_give_the_loss_and_gradients_of_whole_logits(
         torch.testing.assert_close(found.double(), objective, rtol=2e-6, atol=1e-6)
         for one, slope in zip(torch.autograd.grad(found / rows, inputs), slopes, strict=True):
             torch.testing.assert_close(one, slope, rtol=1e-5, atol=3e-6)
-    whole, nats = whole_loss(exact, wanted, z_loss)
+    whole, nats = full_loss(exact, wanted, z_loss)
     torch.testing.assert_close(whole.double(), objective, rtol=2e-6, atol=1e-6)
     torch.testing.assert_close(nats, expected.detach(), rtol=2e-6, atol=1e-6)
 

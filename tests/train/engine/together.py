@@ -20,7 +20,7 @@ from tongues.train.checkpoint import Checkpoints, Position
 from tongues.train.engine.processes import Processes, join_processes
 from tongues.train.engine.processor import Processor, decoder_layers
 from tongues.train.engine.scorer import Scorer
-from tongues.train.engine.sharding import gather_model, reshard, shard, synchronize, whole
+from tongues.train.engine.sharding import full_tensor, gather_model, reshard, shard, synchronize
 
 ROOT = Path(__file__).parents[3]
 STEPS, SAMPLES, CONTEXT, VOCABULARY = 4, 8, 16, 61
@@ -130,12 +130,12 @@ def _differences(processes: Processes, tied: bool, compiled: bool) -> list[float
         for found, expected in zip(shared.parameters(), alone.parameters(), strict=True)
     ]
     differences = [
-        float((whole(found) - expected).norm() / expected.norm())
+        float((full_tensor(found) - expected).norm() / expected.norm())
         for found, expected in pairs
         if found is not None and expected is not None
     ]
     assert len(differences) == len(pairs)
-    norm = float(whole(nn.utils.clip_grad_norm_(shared.parameters(), 1.0)))
+    norm = float(full_tensor(nn.utils.clip_grad_norm_(shared.parameters(), 1.0)))
     expected = float(nn.utils.clip_grad_norm_(alone.parameters(), 1.0))
     return [*differences, abs(norm - expected) / expected]
 

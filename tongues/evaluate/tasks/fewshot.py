@@ -81,8 +81,8 @@ def read_fewshot_tasks(
         what = f"hold no items of `{task.name}` in any language"
         hint = f"`{task.name}/sw.jsonl` would be one"
         raise UserError(what, where=", ".join(places), hint=hint)
-    wanted = languages or sorted(place_of)
-    return {lang: read_fewshot_task(task, lang, place_of[lang], **how) for lang in wanted}
+    selected = languages or sorted(place_of)
+    return {lang: read_fewshot_task(task, lang, place_of[lang], **how) for lang in selected}
 
 
 def merge_tasks(

@@ -88,11 +88,11 @@ def score_task(
     return Answers(tuple(scores), tuple(faults))
 
 
-def _row(model: Model, context: str, whole: str, language: str, family: int) -> Row:
+def _row(model: Model, context: str, text: str, language: str, family: int) -> Row:
     """A text whose end is scored; one without a context begins as any text does."""
     length = len(model.encode(context.rstrip())) if context.rstrip() else 0
     first = [model.first] if model.prompted or not length else []
-    tokens = np.concatenate([np.array(first, dtype=np.int64), model.encode(whole)])
+    tokens = np.concatenate([np.array(first, dtype=np.int64), model.encode(text)])
     return Row(tokens, len(first) + length, language, family)
 
 

@@ -30,7 +30,7 @@ class Choices:
     precision: str
     threads: int
     attention: str
-    loss: str  # chunked or whole
+    loss: str  # chunked or full
     compiled: bool
 
 
@@ -79,7 +79,7 @@ def fit_scorer(
     scorer = Scorer(model, exact, apart_by, chunked=True)
     chunked = _tried(scorer, windows, attention)
     if not (_same(chunked, expected) and _same_when_large(scorer, own, windows)):
-        tell("this model's logits are more than one product: they are computed whole")
+        tell("this model's logits are more than one product: the loss is computed without chunks")
         scorer.chunked = False
     scorer.processor = processor
     if recompute:
@@ -94,7 +94,7 @@ def fit_scorer(
         precision="bfloat16" if processor.bfloat16 else "float32",
         threads=processor.threads,
         attention=_name(getattr(model.config, "_attn_implementation", attention)),
-        loss="chunked" if scorer.chunked else "whole",
+        loss="chunked" if scorer.chunked else "full",
         compiled=compiled,
     )
 
@@ -119,10 +119,12 @@ def _gradients(scorer: Scorer, windows: Tensor, attention: str) -> Tensor:
     return torch.stack([nats.float(), *(grad.float() for grad in grads)])
 
 
-def _same(found: Tensor | None, expected: Tensor) -> bool:
-    if found is None or found.shape != expected.shape:
+def _same(values: Tensor | None, expected: Tensor) -> bool:
+    if values is None or values.shape != expected.shape:
         return False
-    return bool(torch.allclose(found, expected, rtol=_SAME, atol=_SAME * float(expected[1:].max())))
+    return bool(
+        torch.allclose(values, expected, rtol=_SAME, atol=_SAME * float(expected[1:].max()))
+    )
 
 
 @torch.no_grad()
@@ -134,9 +136,9 @@ def _same_when_large(scorer: Scorer, own: Scorer, windows: Tensor) -> bool:
     largest = own.model(input_ids=windows[:1, :-1], use_cache=False).logits.abs().max().item()
     times = 2.0 ** max(0, math.ceil(math.log2(_LARGE / max(largest, 1e-6))))  # undone exactly
     weight.mul_(times)
-    found, expected = (way(windows)[1].item() for way in (scorer, own))
+    loss, expected = (way(windows)[1].item() for way in (scorer, own))
     weight.div_(times)
-    return math.isclose(found, expected, rel_tol=1e-3)
+    return math.isclose(loss, expected, rel_tol=1e-3)
 
 
 @torch.no_grad()

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.train.engine.processor import Processor, autocast
-from tongues.train.engine.vocabulary import chunked_loss, powers, whole_loss
+from tongues.train.engine.vocabulary import chunked_loss, full_loss, powers
 
 __all__ = ["Scorer", "positions"]
 
@@ -27,17 +27,17 @@ class Scorer(nn.Module):
         The objective has a gradient: nats + z_loss · logsumexp(logits)²; nats is -log p alone,
         in float64, without one.
         """
-        tokens, wanted = windows[:, :-1], windows[:, 1:].flatten()
+        tokens, targets = windows[:, :-1], windows[:, 1:].flatten()
         with autocast(self.processor):
             if not self.chunked:
                 logits = self.model(**self._inputs(tokens), use_cache=False).logits
-                return whole_loss(logits.flatten(0, 1), wanted, z_loss)
+                return full_loss(logits.flatten(0, 1), targets, z_loss)
             hidden = self.hidden_states(tokens)
             head = self.model.get_output_embeddings()
             if head is None:
                 raise ValueError("the model has no output matrix")
             return chunked_loss(
-                hidden.flatten(0, 1), head.weight, head.bias, wanted, z_loss, self.powers
+                hidden.flatten(0, 1), head.weight, head.bias, targets, z_loss, self.powers
             )
 
     def hidden_states(self, tokens: Tensor) -> Tensor:

@@ -21,7 +21,8 @@ from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import decoder_layers
 from tongues.train.engine.scorer import Scorer
 
-__all__ = ["gather_model", "kept_buffers", "reshard", "set_rows", "shard", "synchronize", "whole"]
+__all__ = ["full_tensor", "gather_model", "kept_buffers", "reshard", "set_rows", "shard"]
+__all__ += ["synchronize"]
 
 
 def shard(scorer: Scorer, processes: Processes, bfloat16: bool) -> None:
@@ -60,8 +61,8 @@ def reshard(scorer: Scorer) -> None:
         module.reshard()
 
 
-def whole(tensor: Tensor) -> Tensor:
-    """The whole of a sharded tensor; every process must call it."""
+def full_tensor(tensor: Tensor) -> Tensor:
+    """A sharded tensor, gathered; every process must call it."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
@@ -78,7 +79,7 @@ def set_rows(matrix: Tensor, numbers: Tensor, rows: Tensor) -> None:
 
 
 def gather_model(scorer: Scorer, processes: Processes) -> PreTrainedModel | None:
-    """The whole model in the first process, None in the others."""
+    """The model with all its weights in the first process, None in the others."""
     reshard(scorer)
     model = scorer.model
     if processes.count == 1:
@@ -88,7 +89,7 @@ def gather_model(scorer: Scorer, processes: Processes) -> PreTrainedModel | None
     if gathered:
         gathered.generation_config = model.generation_config
     for name, weight in model.named_parameters():
-        content = whole(weight.detach())
+        content = full_tensor(weight.detach())
         if name in weights:
             weights[name].data.copy_(content)
     if gathered:

@@ -1,4 +1,4 @@
-"""The loss over the vocabulary, in chunks of rows, so that the logits are never whole.
+"""The loss over the vocabulary, in chunks of rows, so that the logits are never all in memory.
 
 A chunk's gradient follows from its own logits, so it is made in the forward pass at once.
 """
@@ -12,16 +12,16 @@ from torch.autograd import Function
 
 from tongues.models.scorer import chunked_logits, log_probs
 
-__all__ = ["Powers", "chunked_loss", "powers", "whole_loss"]
+__all__ = ["Powers", "chunked_loss", "full_loss", "powers"]
 
 Powers = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 
 _LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk
 
 
-def whole_loss(logits: Tensor, wanted: Tensor, z_loss: float) -> tuple[Tensor, Tensor]:
-    """Objective and nats of whole logits [rows, vocabulary] (see `chunked_loss`)."""
-    scores, normal = log_probs(logits, wanted)
+def full_loss(logits: Tensor, targets: Tensor, z_loss: float) -> tuple[Tensor, Tensor]:
+    """Objective and nats of logits [rows, vocabulary] (see `chunked_loss`)."""
+    scores, normal = log_probs(logits, targets)
     return (z_loss * normal.square() - scores).sum(), -scores.detach().sum(dtype=torch.float64)
 
 
@@ -29,29 +29,29 @@ def powers(logits: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor]
     """Of each row: exp(logit - highest) in the logits' type, their exact sum, and the highest."""
     exact = logits.float() if bias is None else logits.float() + bias
     highest = exact.amax(1)
-    found = (exact - highest[:, None]).exp()
-    return found.to(logits.dtype), found.sum(1), highest
+    exponentials = (exact - highest[:, None]).exp()
+    return exponentials.to(logits.dtype), exponentials.sum(1), highest
 
 
 def chunked_loss(
     hidden: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    wanted: Tensor,
+    targets: Tensor,
     z_loss: float,
     powers: Powers = powers,
 ) -> tuple[Tensor, Tensor]:
     """Objective and nats of hidden states [rows, width] before the output matrix.
 
     The objective is the sum over rows of nats + z_loss · logsumexp(logits)², to be derived from;
-    nats is the sum of -log p(wanted) alone, as a float64 without a gradient. powers: the function
+    nats is the sum of -log p(target) alone, as a float64 without a gradient. powers: the function
     of that name, as it is or compiled.
     """
     if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
-        return _ChunkedLoss.apply(hidden, weight, bias, wanted, z_loss, powers)
+        return _ChunkedLoss.apply(hidden, weight, bias, targets, z_loss, powers)
     objective = nats = hidden.new_zeros((), dtype=torch.float64)
     for part, logits in chunked_logits(hidden, weight, bias, _LOGITS[hidden.device.type]):
-        scores, normal = log_probs(logits, wanted[part])
+        scores, normal = log_probs(logits, targets[part])
         lost = -scores.sum(dtype=torch.float64)
         nats = nats + lost
         objective = objective + (lost + z_loss * normal.square().sum(dtype=torch.float64))
@@ -65,7 +65,7 @@ class _ChunkedLoss(Function):
         hidden: Tensor,
         weight: Tensor,
         bias: Tensor | None,
-        wanted: Tensor,
+        targets: Tensor,
         z_loss: float,
         powers: Powers,
     ) -> tuple[Tensor, Tensor]:
@@ -82,7 +82,7 @@ class _ChunkedLoss(Function):
             ctx.bias = None if offset is None else torch.zeros_like(offset)
             rows = max(1, _LOGITS[kind] // len(weight))
             for part in (slice(start, start + rows) for start in range(0, len(narrow), rows)):
-                logits, chosen = narrow[part] @ matrix.T, wanted[part]
+                logits, chosen = narrow[part] @ matrix.T, targets[part]
                 at = torch.arange(len(chosen), device=chosen.device), chosen
                 slope, total, highest = powers(logits, offset)
                 reached = logits[at].float() + (0 if offset is None else offset[chosen])
@@ -90,7 +90,7 @@ class _ChunkedLoss(Function):
                 lost = (normal - reached).sum(dtype=torch.float64)
                 nats += lost
                 objective += lost + z_loss * normal.square().sum(dtype=torch.float64)
-                # The slope by logit is scale · powers, less 1 where wanted; the scale, one a row,
+                # The slope by logit is scale · powers, less 1 at the target; the scale, one a row,
                 # is left to the narrow side of each product.
                 scale = (1 + 2 * z_loss * normal) / total
                 slope[at] = (slope[at] - 1 / scale).to(dtype)
