@@ -70,7 +70,7 @@ def train_experts(
             watch=watch,
             tell=tell,
             overwrite=overwrite,
-            whole=True,
+            complete=True,
         )
     except UserError as error:
         if error.code != "runs_failed":
