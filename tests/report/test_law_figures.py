@@ -61,7 +61,6 @@ def test_fitted_laws_of_both_strategies_have_every_figure(drawn: dict[str, Figur
     assert list(drawn) == [
         "equal-loss",
         "power-laws",
-        "saved-by-laws",
         "residuals",
         "extrapolation",
     ]
@@ -104,16 +103,6 @@ def test_every_run_lies_within_what_is_not_called_a_projection(drawn: dict[str, 
     turn = along[:, 0] * apart[..., 1] - along[:, 1] * apart[..., 0]
     assert (turn > -1e-9).all()  # counter-clockwise, all to the left of every side
     assert len(runs) == 2 * 30
-
-
-def test_savings_are_those_of_the_laws(made: Pair, drawn: dict[str, Figure]):
-    by_size = [row for row in drawn["saved-by-laws"].rows if row.get("laws") == "chinchilla, cpt"]
-    C = column(by_size, "compute")
-    scratch, cpt = made[0][0], made[0][2]
-    assert column(by_size, "saved") == pytest.approx(100 * laws.implied_saving(scratch, cpt, C))
-    low, high = laws.implied_saving_interval(scratch, cpt, C)
-    assert column(by_size, "saved_low") == pytest.approx(100 * low)
-    assert column(by_size, "saved_high") == pytest.approx(100 * high)
 
 
 def test_residuals_are_measured_beside_law(made: Pair, drawn: dict[str, Figure]):
@@ -160,18 +149,17 @@ def test_power_laws_are_drawn_over_their_envelope(made: Pair, drawn: dict[str, F
 def test_laws_from_a_file_are_drawn_without_their_rows(made: Pair):
     stored = [Law.from_json(law.to_json()) for law in made[0]]
     figures = {figure.name: figure for figure in law_figures(stored, [None] * 4)}
-    assert list(figures) == ["equal-loss", "power-laws", "saved-by-laws"]
+    assert list(figures) == ["equal-loss", "power-laws"]
     assert of_kind(figures["equal-loss"], "within")
     assert not of_kind(figures["equal-loss"], "run")
 
 
 def test_laws_from_print_are_drawn_without_intervals():
     figures = {figure.name: figure for figure in law_figures([SCRATCH, CPT], [None, None])}
-    assert list(figures) == ["equal-loss", "saved-by-laws"]
+    assert list(figures) == ["equal-loss"]
     assert "may be projection" in figures["equal-loss"].caption
     assert not of_kind(figures["equal-loss"], "within")
     assert not of_kind(figures["equal-loss"], "band")
-    assert all("saved_low" not in row for row in figures["saved-by-laws"].rows)
 
 
 def test_a_law_without_a_best_size_has_lines_and_no_frontier():
@@ -180,20 +168,6 @@ def test_a_law_without_a_best_size_has_lines_and_no_frontier():
     (figure,) = law_figures([bent], [None])
     assert of_kind(figure, "contour")
     assert not of_kind(figure, "frontier")
-
-
-def test_a_negative_saving_is_shown_whole_and_not_cut():
-    worse = Law("cpt", SCRATCH.params | {"B": 3000.0, "gamma": 0.0})
-    (_, figure) = law_figures([SCRATCH, worse], [None, None])
-    saved = [row["saved"] for row in figure.rows if "saved" in row]
-    assert max(saved) < -100
-    spec = figure.panels[0].to_dict()
-    floors = {
-        layer["encoding"]["y"]["scale"]["domain"][0]
-        for layer in spec["layer"]
-        if "scale" in layer.get("encoding", {}).get("y", {})
-    }
-    assert all(floor < min(saved) for floor in floors)
 
 
 def test_two_laws_of_one_strategy_are_told_apart():

@@ -44,7 +44,6 @@ def test_a_whole_study_has_every_figure(drawn: dict[str, Figure]):
         "forgetting",
         "law-of-forgetting",
         "equal-loss",
-        "saved-by-laws",
         "residuals",
         "extrapolation",
     ]
@@ -70,7 +69,7 @@ def test_a_colour_means_one_thing_everywhere(drawn: dict[str, Figure]):
         == names
         == [series_name("scratch", 0), series_name("cpt", 0), series_name("cpt", 0.2)]
     )
-    by_size = {"saved-through-training", "saved-by-laws", "residuals", "extrapolation"}
+    by_size = {"saved-through-training", "residuals", "extrapolation"}
     by_size |= {"law-of-forgetting"}  # by replay
     for name in drawn.keys() - by_size:
         for panel in drawn[name].panels:
@@ -198,3 +197,11 @@ def test_forgetting_shows_one_size_with_every_share(drawn: dict[str, Figure]):
         "Loss on home, while learning near",
         "Loss on near",
     ]
+
+
+def test_forgetting_shows_the_length_that_its_caption_names(long_findings: Findings):
+    figure = next(each for each in figures(long_findings) if each.name == "forgetting")
+    names = {row["run"] for row in figure.rows}
+    lengths = {run.tokens for run in long_findings.usual if run.name in names}
+    assert lengths == {4_000_000.0} == {max(run.tokens for run in long_findings.usual)}
+    assert ", on 4M tokens" in figure.caption

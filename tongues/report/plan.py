@@ -24,7 +24,7 @@ def write_plan_report(plan: Plan, out: Path) -> Path:
 
 
 def plan_answer(plan: Plan, more: Mapping[str, Sequence[str]] | None = None) -> list[b.Block]:
-    """What the option to take comes to, the advice, all options, and what speaks for them.
+    """What the option to take comes to, the advice, all options, and what supports them.
 
     more: sentences by topic that come right after the advice.
     """

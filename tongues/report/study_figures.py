@@ -10,6 +10,7 @@ from tongues.pages import axes as a
 from tongues.pages.axes import Row
 from tongues.pages.plots import alt, dots, intervals, line, panel, rule, words
 from tongues.pages.series import LOSS, domain, ranked, series_name, series_of
+from tongues.quantities import show_count
 from tongues.report.curves import RUN_TIPS, evaluations
 from tongues.report.findings import Findings, rise
 from tongues.report.laws import findings_law_figures
@@ -213,7 +214,8 @@ def _forgetting(findings: Findings) -> Figure | None:
             panels.append(panel(title, rule(y=y, at=start), thin, mean, tips))
     seeds = "; thin lines are seeds, thick ones their mean" * (len({r.seed for r in shown}) > 1)
     caption = (
-        f"CPT of one size, {size}{seeds}. The dashed line is the base model before the first step: "
+        f"CPT of one size, {size}, on {show_count(shown[0].tokens)} tokens{seeds}. The dashed line "
+        "is the base model before the first step: "
         f"what is above it on {list_languages(known)} is forgotten."
     )
     title = "What replay keeps, and what it costs"

@@ -9,7 +9,7 @@ from tongues.pages import Figure, interval, minus, short
 from tongues.pages import blocks as b
 from tongues.pages.series import domain, series_name
 from tongues.report.findings import Findings
-from tongues.report.laws.compute import power_laws, saved_by_laws
+from tongues.report.laws.compute import power_laws
 from tongues.report.laws.fit import forgetting_law, residuals
 from tongues.report.laws.series import all_series, of_findings, of_laws
 from tongues.report.laws.surface import loss_surface
@@ -39,7 +39,7 @@ def law_figures(laws: Sequence[Law], observed: Sequence[Rows | None]) -> list[Fi
     """
     fitted = of_laws(laws, observed)
     names = all_series(fitted)
-    drawn = [loss_surface(fitted, names), power_laws(fitted, names), saved_by_laws(fitted)]
+    drawn = [loss_surface(fitted, names), power_laws(fitted, names)]
     drawn += [*residuals(fitted), forgetting_law(fitted)]
     return [figure for figure in drawn if figure]
 
@@ -48,7 +48,7 @@ def findings_law_figures(findings: Findings) -> list[Figure]:
     """Those of a study's laws; no predictions of a law that the runs do not pin down."""
     fitted, names = of_findings(findings), domain(findings.ratios)
     firm = [each for each in fitted if not each.law.loose]
-    drawn = [forgetting_law(fitted), loss_surface(firm, names), saved_by_laws(firm)]
+    drawn = [forgetting_law(fitted), loss_surface(firm, names)]
     return [figure for figure in (*drawn, *residuals(fitted)) if figure]
 
 

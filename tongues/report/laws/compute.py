@@ -1,16 +1,14 @@
-"""Laws over compute: the lowest loss it buys, and what continuing saves of it."""
+"""Laws over compute: the lowest loss it buys."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import product
 
 import numpy as np
 
-from tongues.laws import allocate, envelope, implied_saving, implied_saving_interval
-from tongues.pages import Figure, compact, minus
+from tongues.laws import envelope
+from tongues.pages import Figure
 from tongues.pages import axes as a
 from tongues.pages.axes import Row
-from tongues.pages.plots import alt, area, band, beyond, dots, line, panel, rule
+from tongues.pages.plots import alt, band, beyond, dots, line, panel
 from tongues.pages.series import LOSS
 from tongues.report.laws.series import (
     BEYOND,
@@ -23,10 +21,9 @@ from tongues.report.laws.series import (
     points,
 )
 
-__all__ = ["power_laws", "saved_by_laws"]
+__all__ = ["power_laws"]
 
 _POINTS = 61
-_FLOOR = -100.0  # percent; how far a saving falls below is said in words
 _RUN_TIPS = ("run", "compute:.2e=FLOPs", "loss:.3f")
 
 
@@ -93,74 +90,3 @@ def _power_rows(fitted: Sequence[LawSeries]) -> list[Row]:
             late = np.geomspace(held[1].variables["C"].min(), C[-1], _POINTS)
             rows += points(shared | {"kind": "predicted"}, compute=late, loss=held[0].loss(C=late))
     return rows
-
-
-def saved_by_laws(fitted: Sequence[LawSeries]) -> Figure | None:
-    """The share of compute that CPT's law saves."""
-    rows: list[Row] = []
-    panels: list[alt.LayerChart] = []
-    for scratch, cpt in product(fitted, fitted):
-        strategies = scratch.strategy, cpt.strategy
-        alike = (scratch.law.target, scratch.of_compute) == (cpt.law.target, cpt.of_compute)
-        if strategies != ("scratch", "cpt") or not alike:
-            continue
-        inverse = scratch.law.equation.inverse and cpt.law.equation.inverse
-        if scratch.of_compute or (inverse and allocate(scratch.law) and allocate(cpt.law)):
-            share, drawn = _compute_saved(scratch, cpt)
-            panels.append(drawn)
-            rows += share
-    if not panels:
-        return None
-    ranged = any(name.endswith("_low") for row in rows for name in row)
-    caption = (
-        f"At equal loss, by inverting both laws{'; bands are 95 % intervals' if ranged else ''}. "
-        "In the red, continuing costs more than training from scratch; a line that leaves the "
-        "panel continues below it, and one that ends comes to losses that continuing never reaches."
-    )
-    title = "What continuing saves, by the laws"
-    return Figure("saved-by-laws", title, caption, tuple(panels), tuple(rows))
-
-
-def _compute_saved(scratch: LawSeries, cpt: LawSeries) -> tuple[list[Row], alt.LayerChart]:
-    """The share saved, percent, along the compute of training from scratch."""
-    known = compute_known((scratch, cpt))
-    ends = (known[0], known[1] * BEYOND) if known else UNKNOWN
-    C = np.geomspace(*ends, _POINTS)
-    columns = {"saved": implied_saving(scratch.law, cpt.law, C)}
-    if ranged := bool(scratch.law.draws and cpt.law.draws):
-        low, high = implied_saving_interval(scratch.law, cpt.law, C)
-        columns |= {"saved_low": low, "saved_high": high}
-    shared: Row = {"target": scratch.law.target, "laws": f"{scratch.law.form}, {cpt.law.form}"}
-    percents = {name: 100.0 * np.asarray(values) for name, values in columns.items()}
-    rows = points(shared, compute=C, **percents)
-    finite = [row for row in rows if np.isfinite(row["saved"])]
-    least = [row[name] for row in finite for name in columns if name != "saved_high"]
-    floor = max(_FLOOR, min(0.0, *least)) if least else 0.0
-    if finite and max(row["saved"] for row in finite) < _FLOOR:
-        floor = min(row["saved"] for row in finite)
-    title = "Training compute from scratch (FLOPs)"
-    x = a.logs("compute", title, ends, a.SCIENTIFIC, margin=0.0, grid=False)
-    low = floor - 0.04 * (100 - floor)
-    y = a.linear("saved", "Compute saved (%)", low=low, high=100.0, tickCount=6)
-    bottom = 3.0 * floor - 100.0  # below the panel, which cuts
-    bounded = [
-        row | {name: max(row[name], bottom) for name in columns if np.isfinite(row[name])}
-        for row in finite
-    ]
-    near = [min(rows, key=lambda row: abs(np.log(row["compute"] / C))) for C in known or UNKNOWN]
-    ends_at = ", ".join(
-        (minus(f"{row['saved']:.0f}") + " %" if np.isfinite(row["saved"]) else "never as low")
-        + minus(f" at {compact(row['compute'])}")
-        for row in near
-    )
-    quiet, below = Row(style="quiet", opacity=0.22), replace(y.of("saved_low"), title="")
-    curve = line(bounded, x, y, style="step", clip=True)
-    drawn = panel(
-        scratch.title(f"{'Envelopes' if scratch.of_compute else 'Best sizes'} save {ends_at}"),
-        area(y=(y, "height"), style="loss", **Row(saved=0.0)),  # where continuing costs more
-        rule(y=y, dash=()),
-        *beyond(x, known and known[1]),
-        band(bounded, x, below, "saved_high", **quiet) if ranged else None,
-        curve.encode(tooltip=a.tips("compute:.2e=FLOPs", "saved:.1f=saved (%)")),
-    )
-    return rows, drawn
