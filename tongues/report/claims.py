@@ -7,7 +7,7 @@ step, all is saved there by definition, which measures nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import expm1, inf, log10
 from statistics import fmean
@@ -74,7 +74,7 @@ class ClaimPart:
     target: str
     replay: float | None
     value: Estimate
-    verdict: Verdict
+    verdict: Verdict | Literal[""] = ""  # not tested yet
     versus: str = ""
     reason: str = ""
 
@@ -104,19 +104,7 @@ class Claim:
         return "; ".join(f"{verdict}: {', '.join(places)}" for verdict, places in where.items())
 
 
-@dataclass(frozen=True, slots=True)
-class _Number:
-    """What is measured of a claim; doubt: why it is inconclusive however narrow its interval."""
-
-    target: str
-    value: Estimate
-    doubt: str = ""
-    note: str = ""
-    replay: float | None = None
-    versus: str = ""
-
-
-_Measure = Callable[[Findings], Iterable[_Number]]
+_Measure = Callable[[Findings], Iterable[ClaimPart]]
 
 
 def within(tolerance: float, of: float = 0.0) -> Region:
@@ -140,13 +128,16 @@ def claims(findings: Findings) -> list[Claim]:
     for text in _TEXTS.strip().replace("\n    ", " ").split("\n"):
         name, unit, finding, measure = (part.strip() for part in text.split("|"))
         region, numbers = _NUMBERS[name]
-        parts: list[ClaimPart] = []
-        for one in numbers(findings):
-            verdict = "inconclusive" if one.doubt else verdict_on(one.value, region)
-            why = one.doubt or one.note
-            parts.append(ClaimPart(one.target, one.replay, one.value, verdict, one.versus, why))
-        tested += [Claim(name, finding, measure, unit, tuple(parts))] if parts else []
+        parts = tuple(
+            replace(part, verdict=part.verdict or verdict_on(part.value, region))
+            for part in numbers(findings)
+        )
+        tested += [Claim(name, finding, measure, unit, parts)] if parts else []
     return tested
+
+
+def _part(target: str, value: Estimate, doubt: str = "") -> ClaimPart:
+    return ClaimPart(target, None, value, "inconclusive" if doubt else "", reason=doubt)
 
 
 def _by_target(
@@ -156,11 +147,11 @@ def _by_target(
 ) -> _Measure:
     """A number for each target, of CPT without replay; the first doubt that there is counts."""
 
-    def numbers(findings: Findings) -> Iterator[_Number]:
+    def numbers(findings: Findings) -> Iterator[ClaimPart]:
         for outcome in findings.plain:
             if value := measure(outcome):
                 doubt = next(filter(None, (doubt(outcome) for doubt in doubts)), "")
-                yield _Number(outcome.target, value.times(unit), doubt)
+                yield _part(outcome.target, value.times(unit), doubt)
 
     return numbers
 
@@ -174,7 +165,7 @@ def _saturated(of: Outcome) -> str:
     return f"{where} step, so that all is saved" if of.saturated else ""
 
 
-def _growth(findings: Findings) -> Iterator[_Number]:
+def _growth(findings: Findings) -> Iterator[ClaimPart]:
     """The power of the tokens from scratch by which transferred data grow, past the warm-up.
 
     Without the losses that the base had already, where it is 1 by definition; a pair that has no
@@ -194,12 +185,13 @@ def _growth(findings: Findings) -> Iterator[_Number]:
             powers += [(pair.cpt.unit, power.value)] if power else []
         if mean := over_sizes(powers):
             note = f"{none} pairs left out, which transferred nothing at times" if none else ""
-            yield _Number(outcome.target, mean, _unequal(outcome) or _saturated(outcome), note)
+            part = _part(outcome.target, mean, _unequal(outcome) or _saturated(outcome))
+            yield replace(part, reason=part.reason or note)
 
 
 def _gammas(strategy: str, law: str) -> _Measure:
     return lambda findings: (
-        _Number(target, Estimate(*entry.gamma, n=entry.n_runs), entry.doubt)
+        _part(target, Estimate(*entry.gamma, n=entry.n_runs), entry.doubt)
         for target, compared in findings.compared.items()
         for entry in compared.entries
         if (entry.strategy, entry.law) == (strategy, law) and entry.gamma
@@ -224,22 +216,22 @@ def nearness(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str, Estimate, 
             yield near.target, far.target, mean, any(a.saturated and b.saturated for a, b in both)
 
 
-def _nearer(findings: Findings) -> Iterator[_Number]:
+def _nearer(findings: Findings) -> Iterator[ClaimPart]:
     for near, far, difference, both in nearness(findings.plain):
         doubt = "on both targets the base had that loss before its first step" * both
-        yield _Number(near, difference.times(100.0), doubt, versus=far)
+        yield replace(_part(near, difference.times(100.0), doubt), versus=far)
 
 
 def _by_replay(measure: Callable[[Findings], Iterable[tuple[RunCurves, float]]]) -> _Measure:
     """A number for each target and share of replay, each from its own runs alone."""
 
-    def numbers(findings: Findings) -> Iterator[_Number]:
+    def numbers(findings: Findings) -> Iterator[ClaimPart]:
         places: dict[tuple[str, float], list[tuple[Unit, float]]] = {}
         for run, value in measure(findings):
             places.setdefault((run.target, run.replay), []).append((run.unit, value))
         for target, replay in sorted(places):
             if mean := over_sizes(places[target, replay]):
-                yield _Number(target, mean, replay=replay)
+                yield ClaimPart(target, replay, mean)
 
     return numbers
 
@@ -319,7 +311,7 @@ _NUMBERS: Mapping[str, tuple[Region, _Measure]] = {
     "forgets": (
         ABOVE,
         lambda findings: (
-            _Number(outcome.target, change.nats)
+            _part(outcome.target, change.nats)
             for outcome in findings.outcomes
             for change in (outcome.rises.values() if not outcome.replay else ())
         ),

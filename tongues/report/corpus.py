@@ -50,8 +50,8 @@ def write_corpus_report(
 ) -> Path:
     """Write the page of the corpus at `place` to `out`; returns its `index.html`.
 
-    An earlier report at `out` is replaced, any other filled folder refused. Where the tokens of
-    the corpus are in `tokens/` next to `corpus/`, the page says how their tokenizer does.
+    Where the tokens of the corpus are in `tokens/` next to `corpus/`, the page says how their
+    tokenizer does.
     """
     check_folder(out)
     progress("reading the corpus")

@@ -15,10 +15,7 @@ _TOPICS = {"Advice": "Advice", "How sure": "Certainty", "Replay": "Replay", "Uns
 
 
 def write_plan_report(plan: Plan, out: Path) -> Path:
-    """Write the page of a plan to `out`; returns its `index.html`.
-
-    An earlier report at `out` is replaced, any other filled folder refused.
-    """
+    """Write the page of a plan to `out`; returns its `index.html`."""
     blocks = [*plan_answer(plan), *plan_figures(plan)]
     return write_page(b.Page("What to train", blocks, numbers=plan.to_json()), out)
 

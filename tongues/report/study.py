@@ -81,10 +81,7 @@ def write_report(
     title: str = "",
     progress: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """Write a report on the finished runs at or below `places`; returns its `index.html`.
-
-    An earlier report at `out` is replaced, any other filled folder refused.
-    """
+    """Write a report on the finished runs at or below `places`; returns its `index.html`."""
     check_folder(out)
     progress("reading runs")
     known = findings(run_rows(places))

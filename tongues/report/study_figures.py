@@ -11,7 +11,6 @@ from tongues.pages.axes import Row
 from tongues.pages.plots import alt, dots, intervals, line, panel, rule, words
 from tongues.pages.series import LOSS, domain, ranked, series_name, series_of
 from tongues.quantities import show_count
-from tongues.report.curves import RUN_TIPS, evaluations
 from tongues.report.findings import Findings, rise
 from tongues.report.laws import findings_law_figures
 from tongues.roles import list_languages
@@ -21,6 +20,7 @@ __all__ = ["figures"]
 _FLOOR = -100.0  # percent; what is below is drawn at the edge, with its number
 _AT_MOST_ALL = "datum.value > 100 ? '' : datum.label"
 _SEEN = "Tokens the twin from scratch had seen"
+_RUN_TIPS = ("run", "shape=size", "tokens:.3s", "compute:.2e=FLOPs", "loss:.3f")
 _POINT_TIPS = ("run", "shape=size", "loss:.3f=at loss", "tokens:.3s=tokens from scratch")
 _POINT_TIPS += ("tokens_cpt:.3s=tokens of CPT", "saved:.1f=saved (%)")
 
@@ -110,7 +110,7 @@ def _intervals(findings: Findings, rows: Sequence[Row], title: str, unit: str) -
 
 def _by_compute(findings: Findings) -> Figure | None:
     plain = [o for o in findings.outcomes if not o.replay]
-    rows = [row for o in plain for run in o.runs for row in evaluations(run)]
+    rows = [row for o in plain for run in o.runs for row in _evaluations(run)]
     if not rows:
         return None
     names = domain(findings.ratios)
@@ -130,7 +130,9 @@ def _by_compute(findings: Findings) -> Figure | None:
         tint = a.colour(names, series_of(own))
         thin = line(own, x, y, tint, "run", width=1.1, opacity=0.5)
         law = line(ends, x, y, tint, strokeDash=[7, 4])
-        panels.append(panel(fitted.target, thin, law, dots(own, x, y, opacity=0, tooltip=RUN_TIPS)))
+        panels.append(
+            panel(fitted.target, thin, law, dots(own, x, y, opacity=0, tooltip=_RUN_TIPS))
+        )
         envelopes += ends
     ended = any("laws" in fitted.by_ends for fitted in findings.laws)
     caption = (
@@ -191,7 +193,7 @@ def _forgetting(findings: Findings) -> Figure | None:
     if not shown:
         return None
     known, size = findings.base_languages, shown[0].shape
-    rows = [row for run in shown for lang in (*known, run.lang) for row in evaluations(run, lang)]
+    rows = [row for run in shown for lang in (*known, run.lang) for row in _evaluations(run, lang)]
     tokens = [row["tokens"] for row in rows]
     x = a.logs("tokens", "Tokens trained on, all languages", tokens, grid=False)
     panels: list[alt.LayerChart] = []
@@ -207,10 +209,8 @@ def _forgetting(findings: Findings) -> Figure | None:
             ends = [row["loss"] for row in on] + ([] if start is None else [start])
             y, tint = a.linear("loss", LOSS, ends), a.colour(domain(findings.ratios), series_of(on))
             thin = line(on, x, y, tint, "run", width=1, opacity=0.45)
-            mean, tips = (
-                line(on, x, y, tint, mean=True),
-                dots(on, x, y, opacity=0, tooltip=RUN_TIPS),
-            )
+            mean = line(on, x, y, tint, mean=True)
+            tips = dots(on, x, y, opacity=0, tooltip=_RUN_TIPS)
             panels.append(panel(title, rule(y=y, at=start), thin, mean, tips))
     seeds = "; thin lines are seeds, thick ones their mean" * (len({r.seed for r in shown}) > 1)
     caption = (
@@ -238,3 +238,17 @@ def _one_size_of_cpt(findings: Findings) -> list[RunCurves]:
     size = max(sizes, key=lambda size: (shares(size), sizes.index(size)), default="")
     own = {tokens: runs for (shape, tokens), runs in groups.items() if shape == size}
     return own[max(own, key=lambda n: (len({r.replay for r in own[n]}), n))] if own else []
+
+
+def _evaluations(run: RunCurves, lang: str | None = None) -> list[Row]:
+    """A row per evaluation after the start, on the target or another language."""
+    lang = lang or run.lang
+    curve = run.curves[lang]
+    shared: Row = {"series": series_name(run.strategy, run.replay), "target": run.target}
+    shared |= {"run": run.name, "shape": run.shape, "seed": run.seed, "lang": lang}
+    points = zip(curve.tokens.tolist(), curve.compute.tolist(), curve.loss.tolist(), strict=True)
+    return [
+        shared | {"tokens": tokens, "compute": compute, "loss": loss}
+        for tokens, compute, loss in points
+        if tokens > 0
+    ]

@@ -13,10 +13,7 @@ __all__ = ["score_blocks", "write_evaluation_report"]
 
 
 def write_evaluation_report(evaluation: Evaluation, folder: Path) -> Path:
-    """Write the page of an evaluation; returns its `index.html`.
-
-    An earlier report at `folder` is replaced, any other filled folder refused.
-    """
+    """Write the page of an evaluation; returns its `index.html`."""
     measures, blocks = Measure.of(evaluation), list[b.Block | None]()
     for measure in measures:
         inside = list(measure_blocks(evaluation, measure))

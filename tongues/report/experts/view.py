@@ -43,10 +43,7 @@ _ABOUT_ROUTED = (
 
 
 def write_experts_report(evaluation: Evaluation, folder: Path) -> Path:
-    """Write the page of an evaluation of experts; returns its `index.html`.
-
-    An earlier report at `folder` is replaced, any other filled folder refused.
-    """
+    """Write the page of an evaluation of experts; returns its `index.html`."""
     experts = MeasuredExperts.of(evaluation)
     topics, figures = expert_answer(experts), expert_figures(experts)
     blocks: list[b.Block] = [b.Topics({name: [b.Items(of)] for name, of in topics.items()})]

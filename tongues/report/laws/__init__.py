@@ -9,8 +9,7 @@ from tongues.pages import Figure, interval, minus, short
 from tongues.pages import blocks as b
 from tongues.pages.series import domain, series_name
 from tongues.report.findings import Findings
-from tongues.report.laws.compute import power_laws
-from tongues.report.laws.fit import forgetting_law, residuals
+from tongues.report.laws.fit import forgetting_law, power_laws, residuals
 from tongues.report.laws.series import all_series, of_findings, of_laws
 from tongues.report.laws.surface import loss_surface
 
