@@ -118,10 +118,10 @@ def test_the_mean_of_milestones_and_its_held_out_loss(
 
 
 def test_tied_weights_are_averaged_once(tmp_path: Path) -> None:
-    models = [tiny("llama-tied", 50), tiny("llama-tied", 50)]
+    models: list[Any] = [tiny("llama-tied", 50), tiny("llama-tied", 50)]
     torch.nn.init.zeros_(models[1].get_input_embeddings().weight)
     expected = models[0].get_input_embeddings().weight.detach().clone() / 2
-    mean = mean_of(iter(models))
+    mean: Any = mean_of(iter(models))
     torch.testing.assert_close(mean.get_output_embeddings().weight, expected)
 
 
@@ -177,7 +177,7 @@ def test_shards_hold_every_tensor_and_replace_what_was_there(tmp_path: Path) -> 
 
 
 def test_what_half_precision_cannot_hold_is_refused(tmp_path: Path) -> None:
-    model = tiny("llama", 50)
+    model: Any = tiny("llama", 50)
     torch.nn.init.constant_(model.get_input_embeddings().weight, 1e5)
     model.save_pretrained(tmp_path)
     with pytest.raises(UserError, match="fp16 cannot hold"):

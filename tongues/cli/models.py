@@ -15,6 +15,7 @@ __all__ = ["evaluate", "export", "generate", "serve"]
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red", "white", "bright_black")
 _NORMALISATIONS = click.Choice(["token", "character", "byte", "sum"])
 _POSITIVE = click.FloatRange(min=0, min_open=True)
+_CHAT = "Add what instruction tuning changed in the base: INSTRUCT − BASE."
 _DTYPES = click.Choice(["bf16", "fp16", "fp32"])
 _SKIP = click.Choice(["skip", "stop"])
 _TEXT = "Prepared tokens or files to take the loss on. Repeatable."
@@ -160,6 +161,9 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @click.option("--last", type=options.COUNT, help="Of the milestones in that mean; all by default.")
 @click.option("--weights", metavar="A,B,…", help="Of the experts in that mean; equal by default.")
 @click.option("--dtype", type=_DTYPES, help="Of the stored weights; default: the base's own.")
+@click.option("--add-chat", type=options.FOLDER, metavar="INSTRUCT", help=_CHAT)
+@click.option("--of", type=options.FOLDER, metavar="BASE", help="That INSTRUCT was tuned from.")
+@click.option("--chat-weight", type=_POSITIVE, help="Of what tuning changed; chosen by default.")
 @click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
 @options.quiet
 @options.as_json

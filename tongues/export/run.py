@@ -8,14 +8,16 @@ from tempfile import TemporaryDirectory
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
+from tongues.export.add_chat import add_chat
 from tongues.export.average import average_milestones, milestones
 from tongues.export.held_out import held_out_losses, held_out_text, loss_rows
 from tongues.export.weights import dtype_name, store_as
 from tongues.frames import text_table
 from tongues.pages import Table, as_markdown
 from tongues.roles import list_languages
-from tongues.runs import Run, read_run
+from tongues.runs import Base, Run, read_run
 from tongues.tokens import open_tokens
+from tongues.train.base import base_fingerprint, find_base, model_folder
 from tongues.train.card import add_sections, find_tokens
 from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
 from tongues.train.export import copy_model, fill_folder, new_folder
@@ -34,6 +36,9 @@ class Changes:
     average: bool = False  # the mean of milestones
     last: int | None = None  # of the milestones in that mean; None: all
     dtype: str | None = None  # bf16, fp16 or fp32; None: the base's own
+    instruct: Path | None = None  # a model tuned from the base, whose change is added
+    base: Path | None = None  # that it was tuned from; None: what the run started from
+    chat_weight: float | None = None  # of the change; None: chosen
 
 
 def export_run(
@@ -66,9 +71,12 @@ def export_run(
             model, done = _load(directory, place), step_of(place)
             fill_folder(aside, model, _tokens(record, workspace), _until(record, done))
             say(f"step {done}")
+        if changes.instruct:
+            notes += _chat(aside, record, workspace, changes.instruct, changes, say)
         notes += store_folder(aside, changes.dtype, first_base(record.base_model, workspace), say)
         about = ["\n\n".join(["## After training", *notes]) + "\n"] if notes else []
-        own = evaluated if evaluated and whole else CardScores()
+        same = whole and not changes.instruct
+        own = evaluated if evaluated and same else CardScores()
         add_sections(aside, *about, laws, own.section, scores=own.scores)
 
 
@@ -108,6 +116,40 @@ def _average(
     say(f"held-out bits per byte:\n{text_table(rows)}")
     head = f"The weights are the mean of those after steps {steps}, with equal weights."
     return [head, "In bits per byte, on text that was held out:", as_markdown([Table.of(rows)])]
+
+
+def _chat(
+    aside: Path, record: Run, workspace: Path, instruct: Path, changes: Changes, say: Say
+) -> list[str]:
+    """Add what instruction tuning changed in the base of a run."""
+    base, tokens = _tuned_base(record, changes.base, workspace), find_tokens(record, workspace)
+    texts = held_out_text(open_tokens(tokens), record.targets, workspace) if tokens else {}
+    if not texts:
+        say("caution: there is no held-out text to choose by (no_held_out)")
+    return add_chat(aside, instruct, base, changes.chat_weight, texts, say)
+
+
+def _tuned_base(record: Run, named: Path | None, workspace: Path) -> Path:
+    """The folder of a base of a run, by default the first; refused if its weights are others."""
+    bases: list[Base] = []
+    while record.base:
+        bases.append(record.base)
+        place = workspace / "runs" / record.base.model
+        if not (place / "run.json").is_file():
+            break
+        record = read_run(place)
+    if not bases:
+        what = "started from random weights: there is no base that could have been tuned"
+        raise UserError(what, where=record.run)
+    try:
+        base = find_base(str(named or bases[-1].model), workspace)
+    except UserError as error:
+        raise UserError(error.what, where="--of", hint=error.hint) from None
+    if base is None or base_fingerprint(base) not in {each.fingerprint for each in bases}:
+        what = "holds other weights than those that the run started from"
+        hint = "the change that tuning made is added to the same revision of the base alone"
+        raise UserError(what, where=str(base), hint=hint)
+    return model_folder(base)
 
 
 def _until(record: Run, step: int) -> Run:

@@ -150,6 +150,9 @@ def export(
     last: int | None = None,
     weights: Sequence[float] | None = None,
     dtype: Literal["bf16", "fp16", "fp32"] | None = None,
+    add_chat: Path | str | None = None,
+    of: Path | str | None = None,
+    chat_weight: float | None = None,
     law: Path | str | None = None,
     quiet: bool = False,
 ) -> Path:
@@ -160,6 +163,10 @@ def export(
     last: of the milestones in that mean; None: all.
     weights: of the experts in that mean, in order; None: equal.
     dtype: of the stored weights; None: the base's own.
+    add_chat: folder of a model that was tuned to follow instructions; what that changed in its
+        base is added to a run's model.
+    of: that base's folder; None: the base of the run.
+    chat_weight: of that change; None: chosen by held-out text and checks of answers.
     law: a file of `tongues fit -o`, whose laws the card shows.
     """
     from tongues.laws.describe import laws_section
@@ -173,6 +180,9 @@ def export(
     for option, value in {"--weights": weights, "--last": last}.items():
         if value is not None and not average:
             raise UserError("is of a mean", where=option, hint="add `--average`")
+    for option, value in {"--of": of, "--chat-weight": chat_weight}.items():
+        if value is not None and add_chat is None:
+            raise UserError("is of a chat model", where=option, hint="add `--add-chat`")
     if kind == "run":
         from tongues.export.run import Changes, export_run
 
@@ -181,7 +191,8 @@ def export(
             raise UserError(
                 "is of experts; milestones weigh the same", where="--weights", hint=hint
             )
-        changes = Changes(step, average, last, dtype)
+        instruct, base = (None if x is None else Path(x) for x in (add_chat, of))
+        changes = Changes(step, average, last, dtype, instruct, base, chat_weight)
         say = Voice(quiet).say
         export_run(
             place, workspace, folder, changes, laws=section, evaluated=evaluated(place), say=say
@@ -189,6 +200,9 @@ def export(
         return folder
     if step is not None or last is not None:
         what = "is an ensemble, whose experts each have steps of their own"
+        raise UserError(what, where=model, hint="export the run of one expert by itself")
+    if add_chat is not None:
+        what = "is an ensemble, and chat is added to one run"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
     from tongues.experts.ensemble.export import export_average, export_ensemble
 
