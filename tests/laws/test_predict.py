@@ -7,6 +7,7 @@ from tests.laws.made import CHINCHILLA, CPT, Columns, needs_runs, noise, publish
 from tongues import laws
 from tongues.errors import UserError
 from tongues.laws import Law
+from tongues.laws.predict.sampler import sample
 
 TRUTH = Law("chinchilla", CHINCHILLA)
 
@@ -112,6 +113,20 @@ def test_a_law_from_print_has_the_usual_error_beyond_its_range():
 def test_what_it_needs_is_named():
     with pytest.raises(UserError, match="needs D"):
         fitted().predict(1e9)
+
+
+def test_walkers_reach_the_long_tails_of_a_posterior():
+    shape, axes = 0.5, 6  # logarithms of Gamma(1/2): mean -1.9635, deviation pi / sqrt(2)
+    mode = np.full(axes, np.log(shape))
+    drawn = sample(
+        lambda x: (shape * x - np.exp(x)).sum(-1),
+        mode,
+        8.0 / shape * np.eye(axes),
+        400,
+        np.random.default_rng(0),
+    )
+    np.testing.assert_allclose(drawn.mean(), -1.9635, atol=0.2)
+    np.testing.assert_allclose(drawn.std(), np.pi / np.sqrt(2), rtol=0.08)
 
 
 @needs_runs

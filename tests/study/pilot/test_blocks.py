@@ -94,7 +94,7 @@ def test_two_seeds_agree_in_the_width_of_what_is_foretold() -> None:
             for role in LAWS
         ]
         widths.append([high - low for low, high in ends])
-    np.testing.assert_allclose(widths[0], widths[1], rtol=0.1)
+    np.testing.assert_allclose(widths[0], widths[1], rtol=0.2)
 
 
 def test_the_law_for_the_planner_is_that_of_the_draws(beliefs: list[PilotBelief]) -> None:

@@ -26,6 +26,7 @@ _SLIGHT = 0.03  # of a gain in log density
 _GRID = np.linspace(-3.5, 3.5, 29)  # of scatter and drift, in deviations
 _DAMPINGS = 10.0 ** np.arange(-4.0, 5.0, 2.0)
 _REWEIGHTINGS = 3
+_WARM = 0.02  # of a run's weight, at the start: from the mode alone walkers never reach long tails
 _FAR = 3.0  # robust deviations beyond which a run counts for less
 
 
@@ -272,12 +273,12 @@ class _Evidence:
         return slope @ white[0] + x[:size], slope @ slope.T + np.eye(size)
 
     def covariance(self, mode: Array) -> Array:
-        """Of the normal nearly like the posterior about its mode."""
+        """Of the normal nearly like the posterior about its mode if each run counted for less."""
         _, bend = self._slopes(mode)
         size = self.block.size
         covariance = np.zeros((size + 2, size + 2))
-        covariance[:size, :size] = np.linalg.inv(bend)
-        grid = self._grid(mode)
+        covariance[:size, :size] = np.linalg.inv(_WARM * bend + (1.0 - _WARM) * np.eye(size))
+        grid = _WARM * self._grid(mode)
         share = np.exp(grid - grid.max())
         share /= share.sum()
         at = np.stack(np.meshgrid(_GRID, _GRID, indexing="ij"), axis=-1)

@@ -17,7 +17,7 @@ _APART = 0.5  # between the knots of a walk, in tenfolds
 _FARTHEST = 12.0  # tenfolds
 # the next two by `benchmarks/extrapolation.py`: small runs stray most, and far ratios more than far
 # compute
-_CALMER = 0.85  # size of the steps of a walk, of those a tenfold earlier
+_CALMER = 0.7  # size of the steps of a walk, of those a tenfold earlier
 _OF_RATIO = 1.5  # size of the drift over tokens per parameter, in that over compute
 
 

@@ -13,11 +13,10 @@ import numpy as np
 __all__ = ["sample"]
 
 Array = np.ndarray
-_WIDER = 1.2  # times the deviations at the mode, where the walkers start
 _KEPT = 0.5  # share of the walkers that count after a step
 _HALVINGS = 30
 _MOVES = 4  # of every walker between steps
-_LAST = 12  # after the last
+_LAST = 40  # after the last
 _LONG = 0.1  # share of moves that are a whole distance between walkers
 
 
@@ -33,9 +32,8 @@ def sample(
     posterior: log density, up to a constant, of each row of coordinates.
     mode, covariance: of the normal to start from.
     """
-    root = _WIDER * np.linalg.cholesky(covariance)
-    unit = random.standard_normal((count, len(mode)))
-    x = mode + unit @ root.T
+    root = np.linalg.cholesky(covariance)
+    x = mode + random.standard_normal((count, len(mode))) @ root.T
     inverse = np.linalg.inv(root)
 
     def start(x: Array) -> Array:

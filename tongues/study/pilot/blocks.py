@@ -18,7 +18,7 @@ from tongues.randomness import derive_seed
 __all__ = ["BLOCKS", "Frame", "PilotBelief", "PilotBlock", "Point", "believe_block"]
 
 _DRAWS = 2000
-_WALKERS = 500
+_WALKERS = 1000
 _SURE = 0.4  # deviation of the logarithm of the scatter, as of four runs
 _UNSURE = 0.9  # of the drift: a factor of 2.5
 Array = np.ndarray
