@@ -103,7 +103,7 @@ def test_a_chart_tells_what_lies_beyond_the_runs(law: Law, comparison: LawCompar
     assert max(p["D"] for p in points) == pytest.approx(10 * most)
     assert all(p["low"] <= p["loss"] * 1.01 and p["loss"] <= p["high"] * 1.01 for p in points)
     rows = comparison.plot().to_dict()["data"]["values"]
-    assert len(rows) == 2 * len(comparison.entries)
+    assert len(rows) == len(comparison.entries)
 
 
 def test_without_altair_a_chart_says_what_to_install(

@@ -1,7 +1,7 @@
-"""Which law do the runs support: every law on every strategy's runs, fitted and cross-validated."""
+"""Which law do the runs support: each is fitted, and asked for the runs of most compute."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,12 @@ from tongues.laws import describe
 from tongues.laws.fit import FitRequest, FitTask, prepare
 from tongues.laws.forms import FORMS, Form
 from tongues.laws.law import Law
+from tongues.laws.predict import Known, last_held_out, weigh_forms
 from tongues.laws.rows import Rows
-from tongues.laws.solver import objective, solve
-from tongues.laws.uncertainty import FEWEST_RUNS, percentiles, refit
+from tongues.laws.uncertainty import FEWEST_RUNS
 
 __all__ = ["Entry", "LawComparison", "compare", "compare_rows"]
 
-_FOLDS = 10
-_BASES = 20  # draws of the base among which the error of the law on it is spread
-_DRAWS = 1000
-_NOTHING = (0.0, 0.0, 0.0)
 _THIN = ("few_sizes", "few_runs")  # cautions of a fit whose intervals are too narrow
 _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
 
@@ -31,12 +27,13 @@ _OF_OPTIMUM = "no_interior_optimum"  # which is about no single parameter
 class Entry:
     """One law on one strategy's runs.
 
-    mean_huber: of the fit. validated: the same on runs left out of it, in folds.
-    n_runs: that were resampled; runs that are so together count as one.
-    beyond: `validated` minus that of the strategy's best law, with the 95 % interval over runs;
-    zero for the best itself. gamma: its value and 95 % interval, where the law has one.
-    doubt: why the runs are too few to know anything of gamma, however narrow its
-    interval; empty where enough does.
+    mean_huber: of the fit to all rows. error: mean absolute share by which the law, fitted without
+    the runs of most compute, is off on these; None where too few are left without them.
+    weight: the share that it would have in a prediction by all of them, by its predictive density
+    of these runs. n_runs: that were resampled; runs that are so together count as one.
+    gamma: its value and 95 % interval, where the law has one.
+    doubt: why the runs are too few to know anything of gamma, however narrow its interval; empty
+    where enough does.
     """
 
     strategy: str
@@ -44,15 +41,10 @@ class Entry:
     n_rows: int
     n_runs: int
     mean_huber: float
-    validated: float
-    beyond: tuple[float, float, float]
+    error: float | None
+    weight: float
     gamma: tuple[float, float, float] | None
     doubt: str = ""
-
-    @property
-    def best(self) -> bool:
-        """Whether it predicts left-out runs best."""
-        return self.beyond == _NOTHING
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -64,16 +56,16 @@ class LawComparison:
 
     @property
     def rows(self) -> list[dict[str, str]]:
-        """A row a law and strategy: its errors, fitted and on left-out runs."""
+        """A row a law and strategy: its errors, fitted and held out, and its weight."""
         return [
             {
                 "rows of": entry.strategy,
                 "law": entry.law,
                 "runs": str(entry.n_runs),
                 "fitting error": f"{entry.mean_huber:.3e}",
-                "on left-out runs": f"{entry.validated:.3e}",
-                "worse than the best by": "best" if entry.best else _ends(entry.beyond, ".1e"),
-                "gamma": _ends(entry.gamma, ".3f"),
+                "off on the largest": "" if entry.error is None else f"{entry.error:.2%}",
+                "weight": "" if entry.error is None else f"{entry.weight:.0%}",
+                "gamma": _ends(entry.gamma),
             }
             for entry in self.entries
         ]
@@ -91,27 +83,25 @@ class LawComparison:
         rows = []
         for entry in self.entries:
             row = asdict(entry)
-            for name in ("beyond", "gamma"):
-                ends = row.pop(name) or (None,) * 3
-                row |= zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)
+            ends = row.pop("gamma") or (None,) * 3
+            row |= zip(("gamma", "gamma_low", "gamma_high"), ends, strict=True)
             rows.append(row)
         return to_frame(rows)
 
     def plot(self) -> Any:
-        """The errors on left-out runs, as an altair chart."""
+        """The error of each law on the runs held out, and its weight, as an altair chart."""
         alt = describe.altair()
         rows = [
-            {"strategy": e.strategy, "law": e.law, "error": value, "of": of}
+            {"strategy": e.strategy, "law": e.law, "error": e.error, "weight": e.weight}
             for e in self.entries
-            for of, value in (("left-out runs", e.validated), ("the fit", e.mean_huber))
         ]
         return (
-            alt.Chart(alt.Data(values=rows), title="Mean Huber error of each law")
-            .mark_point(filled=True, size=60)
+            alt.Chart(alt.Data(values=rows), title="Error on the runs of most compute")
+            .mark_point(filled=True)
             .encode(
-                x=alt.X("error:Q", title="mean Huber error", scale=alt.Scale(type="log")),
+                x=alt.X("error:Q", title="mean absolute error", axis=alt.Axis(format="%")),
                 y=alt.Y("law:N", title="", sort=None),
-                color=alt.Color("of:N", title="on"),
+                size=alt.Size("weight:Q", title="weight"),
                 row=alt.Row("strategy:N", title="runs"),
             )
         )
@@ -124,8 +114,8 @@ class LawComparison:
         return {"compare": [asdict(e) for e in self.entries], "sentences": list(self.sentences)}
 
 
-def _ends(of: tuple[float, float, float] | None, show: str) -> str:
-    return f"{of[0]:{show}} [{of[1]:{show}}, {of[2]:{show}}]" if of else ""
+def _ends(of: tuple[float, float, float] | None) -> str:
+    return "{:.3f} [{:.3f}, {:.3f}]".format(*of) if of else ""
 
 
 def compare(
@@ -159,7 +149,7 @@ def compare_rows(
     base: Law | None = None,
     forms: Sequence[str] = (),
 ) -> LawComparison:
-    """Fit every law to every strategy's rows, cross-validate over runs, and report what holds.
+    """Fit every law to every strategy's rows, with and without the largest runs, and compare.
 
     request: whose delta, draws and seed count. base, forms: as for `compare`.
     """
@@ -181,17 +171,29 @@ def _entries(
 ) -> list[Entry]:
     if rows.n_runs < FEWEST_RUNS:
         return []
-    fitted: dict[str, Law] = {}
-    errors: dict[str, np.ndarray] = {}
-    for form in forms:
-        if (form.base and base is None) or len(rows.loss) <= len(form.free):
-            continue
-        own = base if form.base else None
-        task = FitTask(form, rows, own, request.delta, request.draws, request.seed)
-        fitted[form.name], errors[form.name] = task.fit(), _left_out(task)
-    entries = []
-    for name, law in fitted.items():
-        best = min(errors.values(), key=lambda of_law: of_law[0].mean())
+    parts = last_held_out(rows)
+    small, large = parts or (rows, rows)
+    tasks = {
+        form.name: FitTask(
+            form, rows, base if form.base else None, request.delta, request.draws, request.seed
+        )
+        for form in forms
+        if (base or not form.base) and len(small.loss) > len(form.free)
+    }
+    errors, known = dict[str, float](), dict[str, Known]()
+    for name, task in tasks.items() if parts else ():
+        of_small = replace(task, rows=small, draws=0).fit()
+        off = of_small.loss(**large.variables) / large.loss - 1.0
+        errors[name] = float(np.abs(off).mean())
+        draws = task.base.draws if task.base else {}
+        count = len(next(iter(draws.values()), ()))
+        same = {n: np.full(count, value) for n, value in of_small.params.items()} if count else {}
+        taken = {n: draws[n] for n in task.form.taken_names if count}
+        known[name] = (of_small.params, same | taken)
+    weights = weigh_forms(rows, list(tasks), request.seed, known) if tasks else {}
+    entries = list[Entry]()
+    for name, task in tasks.items():
+        law = task.fit()
         ends, unknowns = law.interval.get("gamma"), len(law.equation.free)
         shaky = {caution.code for caution in law.loose} - {_OF_OPTIMUM} | {*_THIN}
         doubt = "; ".join(c.sentence for c in law.warnings if c.code in shaky)
@@ -204,8 +206,8 @@ def _entries(
                 n_rows=law.n_rows,
                 n_runs=law.n_runs,
                 mean_huber=law.mean_huber,
-                validated=float(errors[name][0].mean()),
-                beyond=_NOTHING if errors[name] is best else _beyond(errors[name], best, rows),
+                error=errors.get(name),
+                weight=weights.get(name, 0.0),
                 gamma=(law.params["gamma"], *ends) if ends else None,
                 doubt=doubt if ends else "",
             )
@@ -213,52 +215,18 @@ def _entries(
     return entries
 
 
-def _left_out(task: FitTask) -> np.ndarray:
-    """The Huber loss of each row under a fit that has not seen its run, (bases, rows).
-
-    Bases are the base itself, then some of its draws.
-    """
-    problem, rows, draws = task.pose(), task.rows, task.base.draws if task.base else {}
-    bases = {n: np.append(v, draws.get(n, np.empty(0))[:_BASES]) for n, v in task.taken.items()}
-    theta = solve(problem, np.ones(len(rows.loss)), problem.context(task.taken)).theta[0]
-    order = np.random.default_rng(task.seed).permutation(rows.n_runs)
-    fold = np.empty(rows.n_runs, int)
-    fold[order] = np.arange(rows.n_runs) % min(_FOLDS, rows.n_runs)
-    folds = int(fold.max()) + 1
-    weights = (fold[rows.run] != np.arange(folds)[:, None]).astype(float)
-    count = len(next(iter(bases.values()), [0]))
-    context = problem.context({name: np.repeat(values, folds) for name, values in bases.items()})
-    refitted = refit(problem, theta, np.tile(weights, (count, 1)), context)
-    own = fold[rows.run] + folds * np.arange(count)[:, None]
-    params = {n: values[own] for n, values in refitted.items()}
-    params |= {n: np.repeat(values[:, None], len(rows.loss), 1) for n, values in bases.items()}
-    residual = np.log(task.form.loss(params, rows.variables)) - np.log(rows.loss)
-    return objective(residual[..., None], np.ones(1), task.delta)
-
-
-def _beyond(own: np.ndarray, best: np.ndarray, rows: Rows) -> tuple[float, float, float]:
-    """The mean difference, with its bootstrap interval over runs and draws of the base."""
-    random = np.random.default_rng(0)
-    drawn = random.integers(rows.n_runs, size=(_DRAWS, rows.n_runs))
-    picked = [random.integers(len(errors), size=_DRAWS) for errors in (own, best)]
-    first, second = (
-        np.stack([np.bincount(rows.run, one, rows.n_runs) for one in errors])[pick[:, None], drawn]
-        for errors, pick in zip((own, best), picked, strict=True)
-    )
-    counts = np.bincount(rows.run, minlength=rows.n_runs)[drawn].sum(1)
-    low, high = percentiles((first.sum(1) - second.sum(1)) / counts)
-    return float(own[0].mean() - best[0].mean()), float(low), float(high)
-
-
 def _sentences(strategy: str, entries: list[Entry]) -> list[str]:
     if not entries:
         return [f"{strategy}: too few runs to compare laws on"]
-    best = next(entry for entry in entries if entry.best)
-    beaten = [entry.law for entry in entries if entry.beyond[1] > 0]
-    level = [entry.law for entry in entries if not entry.best and entry.law not in beaten]
-    first = f"{strategy}: {best.law} predicts left-out runs best"
-    first += f", better than {_listed(beaten)}" if beaten else ""
-    lines = [first + (f"; no significant difference to {_listed(level)}" if level else "")]
+    if entries[0].error is None:
+        lines = [f"{strategy}: too few runs to hold the largest out, so no law is preferred"]
+    else:
+        best = max(entries, key=lambda entry: entry.weight)
+        level = [e.law for e in entries if e is not best and 2 * e.weight >= best.weight]
+        worse = [e.law for e in entries if 2 * e.weight < best.weight]
+        first = f"{strategy}: {best.law} predicts the largest runs best"
+        first += f", better than {_listed(worse)}" if worse else ""
+        lines = [first + (f"; {_listed(level)} nearly as well" if level else "")]
     for entry in entries:
         if entry.gamma:
             _, low, high = entry.gamma
@@ -266,7 +234,7 @@ def _sentences(strategy: str, entries: list[Entry]) -> list[str]:
                 "differs from 0" if low > 0 or high < 0 else "no significant difference from 0"
             )
             verdict = f"inconclusive: {entry.doubt}" if entry.doubt else verdict
-            lines.append(f"{strategy}, {entry.law}: gamma {_ends(entry.gamma, '.3f')} {verdict}")
+            lines.append(f"{strategy}, {entry.law}: gamma {_ends(entry.gamma)} {verdict}")
     return lines
 
 

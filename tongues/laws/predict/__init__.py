@@ -4,18 +4,20 @@ from tongues.laws.predict.belief import Belief, Block, Places, learn
 from tongues.laws.predict.drift import DriftWalks
 from tongues.laws.predict.prediction import Prediction, Predictor, predictor_of, spent
 from tongues.laws.predict.prior import Chart, Scale
-from tongues.laws.predict.stack import hold_out_compute, leading, weigh_forms
+from tongues.laws.predict.stack import Known, hold_out_compute, last_held_out, leading, weigh_forms
 
 __all__ = [
     "Belief",
     "Block",
     "Chart",
     "DriftWalks",
+    "Known",
     "Places",
     "Prediction",
     "Predictor",
     "Scale",
     "hold_out_compute",
+    "last_held_out",
     "leading",
     "learn",
     "predictor_of",

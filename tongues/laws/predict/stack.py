@@ -13,7 +13,9 @@ from tongues.laws.forms import FORMS, Form
 from tongues.laws.predict.prediction import learn_form, places_of, spent
 from tongues.laws.rows import Rows
 
-__all__ = ["STACKED", "hold_out_compute", "leading", "weigh_forms"]
+__all__ = ["STACKED", "Known", "hold_out_compute", "last_held_out", "leading", "weigh_forms"]
+
+Known = tuple[Mapping[str, float], Mapping[str, np.ndarray]]
 
 STACKED = ("chinchilla", "extended", "skaling", "farseer")
 _SHOWN = ("chinchilla", "extended")
@@ -48,19 +50,34 @@ def hold_out_compute(rows: Rows, fewest: int = 1) -> np.ndarray | None:
     return held if len(np.unique(sizes[~held])) >= _SIZES else None
 
 
-def weigh_forms(rows: Rows, names: Sequence[str] = STACKED, seed: int = 0) -> dict[str, float]:
-    """The weight of each form that counts, the largest first; they sum to 1.
-
-    Where the runs are too few to compare, all are equal.
-    """
+def last_held_out(rows: Rows) -> tuple[Rows, Rows] | None:
+    """The rows to learn from, and the last of each run of most compute; None where too few."""
     held = hold_out_compute(rows, _FEWEST)
     if held is None or len(np.unique(rows.run[~held])) < _LEFT:
+        return None
+    large = rows.take(held)
+    last = [np.flatnonzero(large.run == run)[-1] for run in range(large.n_runs)]
+    return rows.take(~held), large.take(np.array(last))
+
+
+def weigh_forms(
+    rows: Rows,
+    names: Sequence[str] = STACKED,
+    seed: int = 0,
+    known: Mapping[str, Known] | None = None,
+) -> dict[str, float]:
+    """The weight of each form that counts, the largest first; they sum to 1.
+
+    Where the runs are too few to compare, all are equal. known: parameters and draws by form, for
+    those of which `learn_form` needs some.
+    """
+    parts = last_held_out(rows)
+    if parts is None:
         return {name: 1.0 / len(names) for name in names}
-    small, large = rows.take(~held), rows.take(held)
-    last = np.array([np.flatnonzero(large.run == run)[-1] for run in range(large.n_runs)])
-    large = large.take(last)
+    small, large = parts
+    own = {name: (known or {}).get(name, ({}, {})) for name in names}
     densities = np.stack(
-        [_density(FORMS.find(name), small, large, seed) for name in names], axis=-1
+        [_density(FORMS.find(name), own[name], small, large, seed) for name in names], axis=-1
     )
     weights = np.full(len(names), 1.0 / len(names))
     count = min(float(len(densities)), _COUNTED)
@@ -84,9 +101,9 @@ def leading(stack: Mapping[str, float]) -> str:
     return next(name for name in _SHOWN if stack.get(name, 0.0) >= most / 2)
 
 
-def _density(form: Form, small: Rows, large: Rows, seed: int) -> np.ndarray:
+def _density(form: Form, known: Known, small: Rows, large: Rows, seed: int) -> np.ndarray:
     """The predictive density of the log of each held-out loss."""
-    belief = learn_form(form, small, {}, {}, draws=_DRAWS, seed=seed)
+    belief = learn_form(form, small, *known, draws=_DRAWS, seed=seed)
     places = places_of(form, large.variables)
     logs = np.log(belief.run(places, seed))
     low, middle, high = np.percentile(logs, (16.0, 50.0, 84.0), axis=0)

@@ -24,9 +24,10 @@ _ABOUT_FORMS = (
 )
 _ABOUT_ERRORS = (
     "The mean Huber error (of the log loss, threshold 0.001) of every form on the runs of each "
-    "strategy, in millionths: of the fit, and on left-out runs. The extended form is Chinchilla's "
-    "with γ free, all else fitted again; CPT's takes E, A and α from scratch. γ with its 95 % "
-    "interval. Bold: the best on left-out runs."
+    "strategy, in millionths; how far off it is, fitted without them, on the runs of most compute, "
+    "and the weight that it has where all forms predict together. The extended form is "
+    "Chinchilla's with γ free, all else fitted again; CPT's takes E, A and α from scratch. γ with "
+    "its 95 % interval."
 )
 
 
@@ -83,12 +84,13 @@ def findings_law_section(findings: Findings) -> b.Section | None:
     errors: list[dict[str, b.Entry]] = []
     for target, compared in findings.compared.items():
         for entry in compared.entries:
-            left_out = f"{1e6 * entry.validated:.3g}"
             row = {"target": target}
             row["runs of"] = b.Cell(series_name(entry.strategy), kind=entry.strategy)
             row |= {"form": entry.law, "losses": b.Cell(str(entry.n_rows), entry.n_rows)}
             row["error"] = b.Cell(f"{1e6 * entry.mean_huber:.3g}", entry.mean_huber)
-            row["on left-out runs"] = b.Cell(left_out, entry.validated, strong=entry.best)
+            held = entry.error is not None
+            row["off on the largest"] = b.Cell(f"{entry.error:.2%}", entry.error) if held else ""
+            row["weight"] = b.Cell(f"{entry.weight:.0%}", entry.weight) if held else ""
             row["γ"] = cell(entry.gamma[0], entry.gamma[1:]) if entry.gamma else ""
             errors.append(row)
     blocks: list[b.Block] = [b.Paragraph(_ABOUT_FORMS, "quiet"), b.Table.of(rows)]
