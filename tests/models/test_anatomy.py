@@ -78,10 +78,10 @@ def test_weights_of_another_shape_are_named(tmp_path: Path) -> None:
     tiny("llama", 300).save_pretrained(tmp_path)
     config = (tmp_path / "config.json").read_text()
     (tmp_path / "config.json").write_text(config.replace('"vocab_size": 300', '"vocab_size": 301'))
-    with pytest.raises(UserError, match=r"embed_tokens\.weight` is 300 x 32 in the files and 301"):
+    with pytest.raises(UserError, match=r"`.*\.weight` is 300 x 32 in the files and 301"):
         of_folder(tmp_path)
     (tmp_path / "config.json").write_text(
         config.replace('"num_hidden_layers": 2', '"num_hidden_layers": 3')
     )
-    with pytest.raises(UserError, match="weights of the"):
+    with pytest.raises(UserError, match="and 8 more missing"):
         of_folder(tmp_path)

@@ -10,7 +10,6 @@ from transformers import (
     AutoModelForCausalLM,
     BertConfig,
     BertLMHeadModel,
-    Gemma3Config,
     PreTrainedModel,
     T5Config,
 )
@@ -107,7 +106,7 @@ def test_pickled_weights_are_never_read(folder: Path) -> None:
         ({"model_type": None}, "names no `model_type`"),
         ({"architectures": ["LlamaForSequenceClassification"]}, "not a causal model"),
         ({"quantization_config": {"quant_method": "gptq"}}, "quantized"),
-        ({"vocab_size": 301}, "`model.embed_tokens.weight`|another shape"),
+        ({"vocab_size": 301}, "300 x 32 in the files and 301|another shape"),
         ({"num_hidden_layers": 3}, "holds .* weights of the|missing"),
         ({"num_attention_heads": "four"}, "cannot be loaded"),
     ],
@@ -134,8 +133,6 @@ def test_weights_that_are_missing_or_have_no_place_are_refused(folder: Path) -> 
 def test_what_is_no_decoder_of_text_is_refused(folder: Path) -> None:
     T5Config().save_pretrained(folder)
     refused(folder, "an encoder with a decoder")
-    Gemma3Config().save_pretrained(folder)
-    assert "Gemma3ForCausalLM" in refused(folder, "reads more than text").hint
 
 
 def test_a_model_that_looks_ahead_is_refused(tmp_path: Path) -> None:

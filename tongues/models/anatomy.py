@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tongues.errors import UserError
 from tongues.models.folders import read_config, stored_shapes
 from tongues.models.shapes import Shape
 from tongues.quantities import show_count
@@ -82,18 +81,19 @@ def of_shape(shape: Shape, vocabulary: int, tied_embeddings: bool = False) -> An
 def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
     """The decoder of a Hugging Face folder, with at least `vocabulary` tokens.
 
-    Brings torch and builds the model without memory for its weights, which are not read either;
-    a UserError where it could not be trained: see `read_config` and `stored_shapes`.
+    Of a model that reads more than text, its text part. Brings torch and builds the model without
+    memory for its weights, which are not read either; a UserError where it could not be trained or
+    written back: see `read_config`, `stored_shapes` and `describe_layout`.
     """
     read_config(folder)  # the commonest mistakes at once, before torch is brought
-    stored = stored_shapes(folder)
-    from tongues.models.huggingface import build_empty
+    stored_shapes(folder)
+    from tongues.models.huggingface import open_layout
 
-    model = build_empty(folder)
-    _check_stored(folder, stored, model)
-    if len(embedding_matrices(model)[0]) < vocabulary:
+    model = open_layout(folder).model
+    if len(embedding_matrices(model)[0]) < vocabulary and _new_tokens(folder, vocabulary):
         model.resize_token_embeddings(padded_rows(vocabulary), mean_resizing=False)
     config: Any = model.config
+    config.allow_global_per_layer_attribute_access = True  # where widths differ by layer: the usual
     matrices = embedding_matrices(model)
     total, embedding = model.num_parameters(), sum(matrix.numel() for matrix in matrices)
     heads = getattr(config, "num_attention_heads", None) or 0
@@ -119,6 +119,17 @@ def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
 def padded_rows(vocabulary: int) -> int:
     """Rows of a matrix that is made for a vocabulary: a multiple of 64, for fast products."""
     return math.ceil(vocabulary / _MULTIPLE) * _MULTIPLE
+
+
+def _new_tokens(folder: Path, vocabulary: int) -> bool:
+    """Whether a tokenizer of that size has more tokens than the folder's own.
+
+    A model may have fewer rows than its tokenizer ids, by special tokens that text never has.
+    """
+    from tongues.tokens.tokenizer import load_tokenizer, vocabulary_size
+
+    own = folder / "tokenizer.json"
+    return not own.is_file() or vocabulary_size(load_tokenizer(own)) < vocabulary
 
 
 def embedding_matrices(model: "PreTrainedModel") -> "Sequence[Tensor]":
@@ -156,21 +167,3 @@ def _windows(config: Any) -> tuple[int | None, ...]:
     chunk = getattr(config, "attention_chunk_size", None)
     reach = {"full_attention": None, "sliding_attention": window, "chunked_attention": chunk}
     return tuple(reach[kind] for kind in kinds if kind in reach)
-
-
-def _check_stored(
-    folder: Path, stored: dict[str, tuple[int, ...]], model: "PreTrainedModel"
-) -> None:
-    """Refuse files of other shapes, or fewer weights, than config.json has."""
-    hint = "copy config.json and weights from one place"
-    for name, weight in model.named_parameters():
-        bare = name.removeprefix(f"{model.base_model_prefix}.")
-        there, wanted = stored.get(name) or stored.get(bare), tuple(weight.shape)
-        if there and there != wanted:
-            there, wanted = (" x ".join(map(str, shape)) for shape in (there, wanted))
-            what = f"`{name}` is {there} in the files and {wanted} by config.json"
-            raise UserError(what, where=str(folder), hint=hint)
-    weights = sum(math.prod(shape) for shape in stored.values())
-    if weights < model.num_parameters():
-        what = f"holds {weights:,} weights of the {model.num_parameters():,} of its config.json"
-        raise UserError(what, where=str(folder), hint=hint)

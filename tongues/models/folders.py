@@ -6,9 +6,13 @@ from typing import Any
 
 from tongues.errors import UserError
 
-__all__ = ["read_config", "stored_shapes", "weight_files"]
+__all__ = ["other_files", "read_config", "stored_shapes", "weight_files"]
 
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+# What comes with a model besides configuration, weights, tokenizer and card: how to generate, how
+# pictures and sound are prepared, and the terms under which it may be passed on.
+_OTHERS = ("generation_config.json", "*processor_config.json", "LICENSE*", "NOTICE*")
+_OTHERS += ("USE_POLICY*",)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -30,9 +34,13 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise UserError(what, where=where, hint=hint)
     if config.get("is_encoder_decoder"):
         raise UserError("is an encoder with a decoder; only decoders are trained", where=where)
-    if config.get("quantization_config"):
-        hint = "take the model as it was before it was quantized"
-        raise UserError("is quantized and cannot be trained", where=where, hint=hint)
+    if quantized := config.get("quantization_config"):
+        method = quantized.get("quant_method", "") if isinstance(quantized, dict) else ""
+        what = f"is quantized ({method or 'its quantization_config names no method'})"
+        hint = (
+            "take a copy in bfloat16, or make one with the publisher's or transformers' converter"
+        )
+        raise UserError(f"{what} and cannot be trained", where=where, hint=hint)
     return config
 
 
@@ -50,6 +58,11 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
             hint = "copy it again from where it came"
             raise UserError(f"is damaged ({error})", where=str(file), hint=hint) from None
     return shapes
+
+
+def other_files(folder: Path) -> list[Path]:
+    """The files that come with a model besides configuration, weights, tokenizer and card."""
+    return [file for form in _OTHERS for file in sorted(folder.glob(form)) if file.is_file()]
 
 
 def weight_files(folder: Path) -> list[Path]:

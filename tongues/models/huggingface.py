@@ -1,27 +1,32 @@
 """Our shapes as Hugging Face models, and any causal model in and out of a folder."""
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import (
+    CONFIG_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
+    AutoModelForMultimodalLM,
     LlamaConfig,
     LlamaForCausalLM,
     PreTrainedConfig,
     PreTrainedModel,
 )
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
+)
 from transformers.utils import logging as transformers_logging
 
 from tongues.errors import UserError
 from tongues.models.folders import read_config, stored_shapes
+from tongues.models.layout import Layout, describe_layout, text_part, write_like
 from tongues.models.shapes import Shape
 
-__all__ = ["build_empty", "build_model", "configure", "load_model", "save_model"]
+__all__ = ["build_model", "configure", "load_model", "open_layout", "save_model"]
 
 transformers_logging.disable_progress_bar()
 
@@ -61,34 +66,43 @@ def build_model(
         return LlamaForCausalLM(config)
 
 
-def build_empty(folder: Path) -> PreTrainedModel:
-    """The model of a Hugging Face folder without its weights or memory for them."""
-    config = configure(folder)
+def open_layout(folder: Path) -> Layout:
+    """The model of a Hugging Face folder without memory for its weights, and how it is stored."""
+    config, kind = _describe(folder)
+    stored_shapes(folder)
     try:
         with torch.device("meta"):
-            return AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+            return describe_layout(folder, kind.from_config(config, dtype=torch.float32))
+    except UserError:
+        raise
     except Exception as error:  # each family raises its own
         raise _not_loaded(folder, error) from None
 
 
-def save_model(model: PreTrainedModel, directory: Path) -> None:
-    """Write config.json and model.safetensors, in float32: nothing that was learned is rounded."""
-    model.save_pretrained(directory)
+def save_model(model: PreTrainedModel, directory: Path, base: Path | None = None) -> None:
+    """Write config.json and weights, in float32: nothing that was learned is rounded.
+
+    base: the folder that the model comes from, whose layout is kept (see `write_like`).
+    """
+    if base is None:
+        model.save_pretrained(directory)
+    else:
+        write_like(model, base, open_layout(base), directory)
 
 
 def load_model(folder: Path) -> PreTrainedModel:
     """A causal model from a Hugging Face folder, in float32 and without dropout.
 
-    Every weight must be there and of its place's shape, and the model must look back only; code
-    in the folder is never run and pickled weights are never read.
+    Of a model that reads more than text, its text part. Every weight must be there and of its
+    place's shape, and the model must look back only; code in the folder is never run and pickled
+    weights are never read.
     """
-    config = configure(folder)
+    config, kind = _describe(folder)
     stored_shapes(folder)
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     before = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity(logging.CRITICAL)  # faults are reported below
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = kind.from_pretrained(
             folder,
             config=config,
             dtype=torch.float32,
@@ -101,37 +115,59 @@ def load_model(folder: Path) -> PreTrainedModel:
         raise _not_loaded(folder, error) from None
     finally:
         transformers_logging.set_verbosity(before)
-    model, found = loaded
+    whole, found = loaded
     _nothing_amiss(folder, found)
+    model = text_part(whole)
     for name, weight in model.named_parameters():
         if not weight.isfinite().all():
             what = f"`{name}` holds NaN or infinite values"
             raise UserError(what, where=str(folder), hint="take the model from another place")
-    _looks_back_only(folder, model)
+    _looks_back_only(folder, whole, model)
     return model
 
 
 def configure(folder: Path) -> PreTrainedConfig:
-    """The configuration of a decoder of text that transformers has itself, without dropout."""
+    """The configuration of a decoder of text that transformers has itself, without dropout.
+
+    Of a model that reads more than text, that of its text part.
+    """
+    return _describe(folder)[0].get_text_config()
+
+
+def _describe(folder: Path) -> tuple[PreTrainedConfig, Any]:
+    """The configuration of the whole model, and the automatic class that makes it."""
     settings, where = read_config(folder), str(folder)
-    family = settings["model_type"]
-    causal = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    wanted = settings.get("architectures") or []
-    if family not in causal or (wanted and wanted[0] not in causal.values()):
-        kind = wanted[0] if family in causal else family
-        what = f"is of kind `{kind}`, which is not a causal model of transformers"
-        raise UserError(what, where=where, hint="take a decoder such as Llama, Qwen or Gemma")
+    family, causal = settings["model_type"], MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    name = (settings.get("architectures") or [""])[0]
+    hint = "take a decoder such as Llama, Qwen or Gemma"
+    if family not in CONFIG_MAPPING:
+        what = f"is of kind `{family}`, which is not a causal model of transformers"
+        raise UserError(what, where=where, hint=hint)
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        text = config.get_text_config()
     except Exception as error:  # each family raises its own
         raise _not_loaded(folder, error) from None
-    if config.get_text_config() is not config:
-        hint = f"save its text part by itself: `{causal.get(f'{family}_text', 'its text class')}`"
-        raise UserError("reads more than text", where=where, hint=hint)
-    for name, value in config.to_dict().items():
-        if "drop" in name and isinstance(value, float):
-            setattr(config, name, 0.0)
-    return config
+    kind: Any = AutoModelForCausalLM
+    if text is not config and name not in (causal.get(family), ""):
+        kind = AutoModelForMultimodalLM
+        known = MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES.get(family)
+        if known != name:
+            what = f"is of kind `{name}`, which transformers cannot load"
+            raise UserError(what, where=where, hint=hint)
+    if text.model_type not in causal:
+        what = "reads more than text, and transformers has no causal model of its text part, "
+        what += f"`{text.model_type}`"
+        if text is config:
+            what = f"is of kind `{name or family}`, which is not a causal model of transformers"
+        raise UserError(what, where=where, hint=hint)
+    if text is config and name not in ("", *causal.values()):
+        what = f"is of kind `{name}`, which is not a causal model of transformers"
+        raise UserError(what, where=where, hint=hint)
+    for key, value in text.to_dict().items():
+        if "drop" in key and isinstance(value, float):
+            setattr(text, key, 0.0)
+    return config, kind
 
 
 def _not_loaded(folder: Path, error: Exception) -> UserError:
@@ -155,14 +191,19 @@ def _nothing_amiss(folder: Path, found: dict[str, Any]) -> None:
 
 
 @torch.no_grad()
-def _looks_back_only(folder: Path, model: PreTrainedModel) -> None:
+def _looks_back_only(folder: Path, whole: PreTrainedModel, model: PreTrainedModel) -> None:
     """Refuse a model that needs more than tokens, or whose predictions see what comes after."""
     size = model.config.get_text_config().vocab_size
     tokens = torch.arange(2 * _PROBED).reshape(2, _PROBED) % size
     tokens[1, :-1] = tokens[0, :-1]
     try:
-        one, other = model.eval()(input_ids=tokens).logits[:, :-1]
+        logits = model.eval()(input_ids=tokens).logits
+        expected = logits if whole is model else whole.eval()(input_ids=tokens).logits
     except Exception as error:  # each family raises its own
         raise _not_loaded(folder, error) from None
+    one, other = logits[:, :-1]
     if (one - other).abs().max() > _NOISE * one.std():
         raise UserError("looks ahead: it is not a causal model", where=str(folder))
+    if (logits - expected).abs().max() > _NOISE * one.std():
+        what = f"its text part alone (`{type(model).__name__}`) predicts otherwise than all of it"
+        raise UserError(what, where=str(folder), hint="take a model of text alone")

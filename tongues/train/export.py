@@ -13,17 +13,18 @@ from transformers import PreTrainedModel
 
 from tongues.errors import UserError
 from tongues.files import whole_directory
-from tongues.models.folders import read_config
+from tongues.models.folders import other_files, weight_files
 from tongues.models.huggingface import save_model
 from tongues.pages import CARD
 from tongues.runs import Run, read_run
 from tongues.tokens import tokenizer_files
+from tongues.train.base import find_base, model_folder
 from tongues.train.card import DATA, write_card
 
 __all__ = ["copy_files", "copy_model", "fill_folder", "new_folder", "write_model"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FILES = ("config.json", "generation_config.json", "*.safetensors", "*.safetensors.index.json")
+_FILES = ("config.json", "*.safetensors.index.json", CARD)
 
 
 def write_model(model: PreTrainedModel, tokens: Path, record: Run, folder: Path) -> None:
@@ -62,8 +63,8 @@ def copy_model(directory: Path, workspace: Path, folder: Path) -> None:
 
 def copy_files(model: Path, folder: Path) -> None:
     """Copy what makes a Hugging Face folder: weights, configuration, tokenizer and card."""
-    read_config(model)
-    own = [file for form in (*_FILES, CARD) for file in sorted(model.glob(form))]
+    own = [*weight_files(model), *other_files(model)]
+    own += [file for form in _FILES for file in model.glob(form)]
     for file in dict.fromkeys([*own, *tokenizer_files(model)]):
         shutil.copyfile(file, folder / file.name)
 
@@ -86,7 +87,8 @@ def _telling_disk(folder: Path) -> Iterator[None]:
 
 def fill_folder(folder: Path, model: PreTrainedModel, tokens: Path, record: Run) -> None:
     """Write weights, configuration, tokenizer and card into a folder that is empty."""
-    save_model(model, folder)
+    base = find_base(record.base_model, tokens.parents[1])
+    save_model(model, folder, model_folder(base) if base else None)
     for file in tokenizer_files(tokens):
         if not (folder / file.name).exists():  # what the model says of itself counts
             shutil.copyfile(file, folder / file.name)

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.errors import UserError
-from tongues.models.folders import read_config
-from tongues.models.huggingface import build_model, load_model
+from tongues.models.huggingface import build_model, configure, load_model
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 from tongues.randomness import derive_seed
 from tongues.runs import read_run
@@ -150,8 +149,12 @@ def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> TokenMap | No
     if not path.is_file():
         raise UserError("has no tokenizer.json", where=str(folder), hint=hint)
     theirs = load_tokenizer(path)
-    rows, size = read_config(folder).get("vocab_size", 0), vocabulary_size(theirs)
-    if not size <= rows <= _PADDED * size + 256:
+    rows, size = configure(folder).vocab_size, vocabulary_size(theirs)
+    unread = {
+        number for number, token in theirs.get_added_tokens_decoder().items() if token.special
+    }
+    missing_rows = set(range(rows, size)) - unread  # text never has a special token
+    if missing_rows or rows > _PADDED * size + 256:
         what = f"its tokenizer has {size:,} tokens and its model {rows:,} rows for them"
         raise UserError(what, where=str(folder), hint=hint)
     if theirs.to_str() == tokenizer.to_str():  # the files may be written differently
