@@ -23,7 +23,7 @@ from transformers.utils import logging as transformers_logging
 
 from tongues.errors import UserError
 from tongues.models.folders import read_config, stored_shapes
-from tongues.models.layout import Layout, describe_layout, text_part, write_like
+from tongues.models.layout import ModelLayout, describe_layout, text_part, write_like
 from tongues.models.shapes import Shape
 
 __all__ = ["build_model", "configure", "load_model", "open_layout", "save_model"]
@@ -66,7 +66,7 @@ def build_model(
         return LlamaForCausalLM(config)
 
 
-def open_layout(folder: Path) -> Layout:
+def open_layout(folder: Path) -> ModelLayout:
     """The model of a Hugging Face folder without memory for its weights, and how it is stored."""
     config, kind = _describe(folder)
     stored_shapes(folder)

@@ -29,13 +29,13 @@ from tongues.errors import UserError
 from tongues.files import write_json, write_text
 from tongues.models.folders import other_files, read_config, stored_shapes, weight_files
 
-__all__ = ["Layout", "describe_layout", "text_part", "write_like"]
+__all__ = ["ModelLayout", "describe_layout", "text_part", "write_like"]
 
 _INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ModelLayout:
     """A folder's model without memory for its weights, and where these are stored."""
 
     whole: PreTrainedModel
@@ -69,7 +69,7 @@ class Layout:
         return found
 
 
-def describe_layout(folder: Path, whole: PreTrainedModel) -> Layout:
+def describe_layout(folder: Path, whole: PreTrainedModel) -> ModelLayout:
     """The layout of a folder by its headers; whole: its model, on the meta device.
 
     A UserError where a weight of the text part is stored nowhere, or in another shape.
@@ -88,12 +88,12 @@ def describe_layout(folder: Path, whole: PreTrainedModel) -> Layout:
         converted |= {key} if pattern else set()
     used: Any = [rule for rule in rules if rule.was_used()]
     whole._weight_conversions = used  # as loading does, for the way back
-    layout = Layout(whole, text_part(whole), places, frozenset(converted))
+    layout = ModelLayout(whole, text_part(whole), places, frozenset(converted))
     _check_shapes(folder, layout, shapes)
     return layout
 
 
-def _check_shapes(folder: Path, layout: Layout, shapes: dict[str, tuple[int, ...]]) -> None:
+def _check_shapes(folder: Path, layout: ModelLayout, shapes: dict[str, tuple[int, ...]]) -> None:
     """Refuse files of other shapes, or of fewer weights, than config.json has."""
     wanted = layout.stored(layout.model.state_dict())
     hint = "copy config.json and weights from one place"
@@ -129,7 +129,7 @@ def text_part(whole: PreTrainedModel) -> PreTrainedModel:
     return model.train(whole.training)
 
 
-def write_like(model: PreTrainedModel, base: Path, layout: Layout, directory: Path) -> None:
+def write_like(model: PreTrainedModel, base: Path, layout: ModelLayout, directory: Path) -> None:
     """Write a trained model as the base's folder has it: names, files, settings.
 
     What was trained keeps its type, all else is the base's; the vocabulary may have more rows.
@@ -154,7 +154,7 @@ def write_like(model: PreTrainedModel, base: Path, layout: Layout, directory: Pa
         shutil.copyfile(file, directory / file.name)
 
 
-def _settings(base: Path, layout: Layout, rows: int, dtype: str) -> dict[str, Any]:
+def _settings(base: Path, layout: ModelLayout, rows: int, dtype: str) -> dict[str, Any]:
     """The base's config.json with this many rows and this storage type."""
     config, text = read_config(base), layout.whole.config.get_text_config()
     parts = {key: value for key, value in config.items() if isinstance(value, dict)}
