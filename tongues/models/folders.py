@@ -9,8 +9,8 @@ from tongues.errors import UserError
 __all__ = ["other_files", "read_config", "stored_shapes", "weight_files"]
 
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-# What comes with a model in addition to configuration, weights, tokenizer and card: how to generate, how
-# pictures and sound are prepared, and the terms under which it may be passed on.
+# What comes with a model's configuration, weights, tokenizer and card: how to generate, how images
+# and sound are prepared, and the terms under which it may be passed on.
 _OTHERS = ("generation_config.json", "*processor_config.json", "LICENSE*", "NOTICE*")
 _OTHERS += ("USE_POLICY*",)
 
@@ -61,7 +61,7 @@ def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def other_files(folder: Path) -> list[Path]:
-    """The files that come with a model in addition to configuration, weights, tokenizer and card."""
+    """The files that come with a model's configuration, weights, tokenizer and card."""
     return [file for form in _OTHERS for file in sorted(folder.glob(form)) if file.is_file()]
 
 
