@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from tongues.recipe import Recipe, load_recipe
     from tongues.verbs import experts
     from tongues.verbs.evaluate import evaluate
-    from tongues.verbs.laws import fit, plan
+    from tongues.verbs.laws import fit
     from tongues.verbs.models import export, generate, serve
     from tongues.verbs.pages import ls, report
+    from tongues.verbs.plans import plan
     from tongues.verbs.recipes import check, prepare, train
     from tongues.verbs.studies import dry_run, study
 
@@ -32,7 +33,8 @@ _HOMES = {
     "UserError": "tongues.errors",
     "Recipe": "tongues.recipe",
     "load_recipe": "tongues.recipe",
-    **dict.fromkeys(("fit", "plan"), "tongues.verbs.laws"),
+    "fit": "tongues.verbs.laws",
+    "plan": "tongues.verbs.plans",
     "evaluate": "tongues.verbs.evaluate",
     **dict.fromkeys(("export", "generate", "serve"), "tongues.verbs.models"),
     **dict.fromkeys(("ls", "report"), "tongues.verbs.pages"),

@@ -1,19 +1,12 @@
-"""Laws: fitted to runs and tables, and what to train by them."""
+"""Laws, fitted to runs and tables."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tongues.errors import UserError
-from tongues.laws import Law
 from tongues.laws.ask import FitAnswer, fit_places
-from tongues.plan import Plan, ask, make_plan, read_laws, write_recipe
-from tongues.recipe import RecipeSource, load_recipe
-from tongues.verbs.shared import paths
+from tongues.verbs.shared import pairs, paths
 
-__all__ = ["fit", "plan"]
-
-Number = float | str  # a number, or one as people write it, such as `1.4B` or `20%`
+__all__ = ["fit"]
 
 
 def fit(
@@ -62,102 +55,9 @@ def fit(
         where,
         compare=compare,
         base=None if base is None else str(base),
-        fix=_pairs(fix),
-        tie=_pairs(tie),
+        fix=pairs(fix),
+        tie=pairs(tie),
         drop_highest=drop_highest,
         delta=delta,
         draws=draws,
     )
-
-
-def plan(
-    laws: FitAnswer | Law | Path | str | Sequence[Law | Path | str] = (),
-    *,
-    target: str | None = None,
-    flops: Number | None = None,
-    hours: Number | None = None,
-    cost: Number | None = None,
-    target_loss: Number | None = None,
-    gpu: str | None = None,
-    gpus: Number | None = None,
-    mfu: Number | None = None,
-    price: Number | None = None,
-    params: Number | None = None,
-    tokens: Number | None = None,
-    ratio: Number | None = None,
-    bases: Sequence[str] | Mapping[str, str] = (),
-    available_tokens: Number | None = None,
-    available_text: Path | str | None = None,
-    language: str | None = None,
-    bytes_per_token: Number | None = None,
-    replay: str | Sequence[Number] | None = None,
-    max_forgetting: Number | None = None,
-    source_loss: Number | None = None,
-    base_loss: Number | None = None,
-    grid: Number | None = None,
-    prices: Path | str | None = None,
-    write: Path | str | None = None,
-    like: RecipeSource | None = None,
-) -> Plan:
-    """How large a model to train, on how much, from which base, and at what price.
-
-    One of `flops`, `hours`, `cost` and `target_loss`, or both `params` and `tokens`, is given.
-
-    laws: what `fit` returned, laws, names of published ones, or files of laws; published ones
-        without any.
-    target: the language to learn, where there are laws of several.
-    flops: compute to spend. hours: on all GPUs. cost: in US$. target_loss: in nats per token.
-    gpu: what trains, such as `h100`. gpus: how many. mfu: the share of their peak speed that is
-        reached. price: of a GPU and hour, in US$. prices: a CSV file of GPUs and their prices.
-        grid: grams of CO₂ a kWh.
-    params, tokens: where they are settled. ratio: tokens per parameter, where that is.
-    bases: checkpoints to continue from: hub ids, folders, or `llama=8B@15T`, or by name.
-    available_tokens: different text there is. available_text: the same as `3GB` or a file or
-        folder, with its language or its bytes per token.
-    replay: shares of source text to mix in.
-    max_forgetting: the rise of the base's own loss that replay must not exceed, such as 0.01.
-    source_loss, base_loss: the base's loss on its own language and on the target before training,
-        in nats per token.
-    write: a file for a recipe of the advice; what it had to assume joins the plan's warnings.
-    like: the recipe that it takes name, text and tokens from.
-    """
-    if like is not None and write is None:
-        what, hint = "--for needs `--write`", "such as `--write plan.yaml`"
-        raise UserError(what, hint=hint)
-    given = laws.laws if isinstance(laws, FitAnswer) else laws
-    single = isinstance(given, Law | Path | str)
-    known = read_laws([given] if single else given, target)
-    if target and like is None and not any(one.law.target for one in known.known):
-        raise UserError(
-            "none of these laws is of one language",
-            where="--target",
-            hint="it chooses among the languages of a file of `tongues fit`; leave it out",
-            code="target_unused",
-        )
-    shares = replay if replay is None or isinstance(replay, str) else ",".join(map(str, replay))
-    numbers = {"flops": flops, "hours": hours, "cost": cost, "target_loss": target_loss}
-    numbers |= {"gpus": gpus, "mfu": mfu, "price": price, "params": params, "tokens": tokens}
-    numbers |= {"ratio": ratio, "bytes_per_token": bytes_per_token, "grid": grid}
-    numbers |= {"available_tokens": available_tokens, "max_forgetting": max_forgetting}
-    numbers |= {"source_loss": source_loss, "base_loss": base_loss}
-    question = ask(
-        gpu=gpu,
-        prices=None if prices is None else str(prices),
-        bases=_pairs(bases),
-        available_text=None if available_text is None else str(available_text),
-        language=language,
-        replay=shares,
-        **numbers,
-    )
-    made = make_plan(known, question)
-    if write is None:
-        return made
-    recipe = None if like is None else load_recipe(like)
-    cautions = write_recipe(made, Path(write), recipe, target)
-    return replace(made, warnings=(*made.warnings, *cautions))
-
-
-def _pairs(words: Sequence[str] | Mapping[str, object]) -> list[str]:
-    if isinstance(words, Mapping):
-        return [f"{name}={value}" for name, value in words.items()]
-    return list(words)

@@ -1,18 +1,21 @@
 """What several verbs share: progress on standard error, arguments as lists, sizes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
 from tongues.errors import UserError
 from tongues.quantities import Bytes
-from tongues.recipe import RecipeSource
 from tongues.terminal import Show, progress_line, say
 
-__all__ = ["Voice", "listed", "memory_bytes", "paths", "where_of"]
+if TYPE_CHECKING:
+    from tongues.recipe import RecipeSource
+
+__all__ = ["Voice", "listed", "memory_bytes", "pairs", "paths", "where_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,13 @@ class Voice:
             yield show
 
 
+def pairs(words: Sequence[str] | Mapping[str, object]) -> list[str]:
+    """Words such as `E=1.69`, given as such or by name."""
+    if isinstance(words, Mapping):
+        return [f"{name}={value}" for name, value in words.items()]
+    return list(words)
+
+
 def listed(words: Path | str | Sequence[Path | str]) -> list[str]:
     """One word, or several, as a list."""
     return [str(x) for x in ([words] if isinstance(words, Path | str) else words)]
@@ -46,7 +56,7 @@ def paths(places: Path | str | Sequence[Path | str]) -> list[Path]:
     return [Path(x) for x in ([places] if isinstance(places, Path | str) else places)]
 
 
-def where_of(recipe: RecipeSource) -> str:
+def where_of(recipe: "RecipeSource") -> str:
     """The place that an error about a recipe names: its file, if it has one."""
     return str(recipe) if isinstance(recipe, Path | str) else "recipe"
 
