@@ -1,24 +1,34 @@
-"""Peak memory of runs beside what `tongues check` said of them, each run a process of its own.
+"""Peak memory of runs and what `tongues check` says of them, each run a process of its own.
 
-Some steps of every run, with evaluations and a checkpoint, as `tongues train` does them.
+Some steps of every run, with evaluations and a checkpoint, as `tongues train` does them: models of
+our shapes, then bases of five architectures, whole and with low-rank updates of rank 16.
 
-usage: python benchmarks/memory.py [PLACE]    what PLACE holds already is not done again
+usage: python benchmarks/memory.py [PLACE] [NAME…]    what PLACE has is not measured again;
+    NAME: only these parts: shapes, llama, gemma, qwen2-moe, gpt2, smollm2
 """
 
+import shutil
 import subprocess
 import sys
 import tempfile
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from tongues.check import check_recipe
 from tongues.recipe import load_recipe
+from tongues.tokens import open_tokens
+from tongues.train import derive
+from tongues.train.base import find_base
+
+sys.path.insert(0, str(Path(__file__).parent))
+from smollm2 import make_smollm2
 
 VOCABULARY, STEPS = 8192, 4
 RECIPE = f"""
 name: memory
 text:
-  synthetic: {{seed: 1, size: 6 MB, languages: {{qaa: {{}}}}}}
+  synthetic: {{seed: 1, size: 6 MB, languages: {{qaa: {{}}, qab: {{}}}}}}
 tokens: {{vocab_size: {VOCABULARY}, held_out: 40000 tokens}}
 model: {{shape: 1.4M}}
 train: {{mixture: {{qaa: 100%}}, budget: 30k tokens, num_evals: 2, checkpoint_every: 1 seconds}}
@@ -36,6 +46,23 @@ RUNS = (  # shape, context, samples, precision, compile, another setting
     ("22M", 256, 16, "bfloat16", "off", "train.recompute=true"),
     ("22M", 256, 16, "bfloat16", "off", "train.micro_batch=1024 tokens"),
 )
+WIDTHS: dict[str, Any] = {
+    "hidden_size": 512,
+    "intermediate_size": 1536,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 64,
+    "max_position_embeddings": 512,
+}
+EXPERTS = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 512}
+BASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", WIDTHS),
+    "gemma": ("gemma3_text", WIDTHS),
+    "qwen2-moe": ("qwen2_moe", WIDTHS | EXPERTS | {"shared_expert_intermediate_size": 512}),
+    "gpt2": ("gpt2", {"n_embd": 512, "n_layer": 8, "n_head": 8, "n_positions": 512}),
+}
+NEW = 2000  # tokens that SmolLM2's tokenizer gets
 CODE = """
 import sys
 from pathlib import Path
@@ -50,37 +77,87 @@ print(peak_memory("cpu"))
 """
 
 
-def measure(place: Path, name: str, settings: list[str]) -> tuple[int, int]:
-    """Bytes foretold and held at the peak."""
-    recipe, done = place / "memory.yaml", place / f"{name}.txt"
+def measure(place: Path, recipe: Path, name: str, settings: list[str]) -> None:
+    """Train, and print the bytes predicted and measured at the peak."""
+    done = place / f"{name}.txt"
     if not done.is_file():
         child = [sys.executable, "-c", CODE, str(recipe), str(place), *settings]
         done.write_text(subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    ((_, derived),) = check_recipe(load_recipe(recipe, settings), place).runs
-    return derived.memory, int(done.read_text())
+    ((plan, _),) = check_recipe(load_recipe(recipe, settings), place).runs
+    vocabulary = len(open_tokens(place / "tokens" / plan.tokens).token_bytes)
+    predicted = derive(plan, vocabulary, find_base(plan.base, place)).memory
+    measured = int(done.read_text())
+    off = predicted / measured - 1
+    print(f"{name:44}{predicted / 1e6:10,.0f}{measured / 1e6:10,.0f}{off:+7.0%}", flush=True)
 
 
 def main() -> None:
     """Print a line a run."""
     place = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
-    (place / "memory.yaml").write_text(RECIPE)
-    command = [sys.executable, "-m", "tongues", "prepare", str(place / "memory.yaml")]
-    subprocess.run([*command, "--workspace", str(place)], check=True, capture_output=True)
+    place.mkdir(exist_ok=True)
+    parts = sys.argv[2:] or ["shapes", *BASES, "smollm2"]
+    recipe = place / "memory.yaml"
+    recipe.write_text(RECIPE)
+    prepare(recipe, place)
     print(f"{date.today()}, vocabulary {VOCABULARY:,}, one thread; MB\n")
-    print("shape  context  samples  precision  compiled  foretold  held   off")
-    for shape, context, samples, precision, compiled, other in RUNS:
-        name = f"{shape}-{context}-{samples}-{precision}-{compiled}-{other.split('=')[0]}"
-        batch = context * samples
-        settings = [f"train.run={name}", f"model.shape={shape}", f"train.context={context} tokens"]
-        settings += [f"train.batch={batch} tokens", f"train.budget={STEPS * batch} tokens"]
-        settings += [f"train.precision={precision}", f"train.compile={compiled}"]
-        foretold, held = measure(place, name, settings + ([other] if other else []))
-        print(
-            f"{shape:5}  {context:7}  {samples:7}  {precision:9}  {compiled:8}  "
-            f"{foretold / 1e6:8,.0f}  {held / 1e6:5,.0f}  {foretold / held - 1:+4.0%}  "
-            f"{other}",
-            flush=True,
-        )
+    print(f"{'':44}{'predicted':>10}{'measured':>10}{'off':>7}")
+    if "shapes" in parts:
+        for shape, context, samples, precision, compiled, other in RUNS:
+            name = f"{shape} {samples} x {context} {precision}"
+            name += " compiled" * (compiled == "on") + other.removeprefix("train").replace("=", " ")
+            settings = [*sizes(context, samples), f"model.shape={shape}"]
+            settings += [f"train.precision={precision}", f"train.compile={compiled}"]
+            named = name.replace(" ", "-").replace("/", "")
+            measure(place, recipe, name, [f"train.run={named}", *settings, *filter(None, [other])])
+    for base in (base for base in BASES if base in parts):
+        continued(place, recipe, base, make_base(place, base), [])
+    if "smollm2" in parts:
+        folder = make_smollm2(Path("build/smollm2"))
+        extended = place / "extended.yaml"
+        tokens = f"{{base: {folder.resolve()}, held_out: 40000 tokens, "
+        tokens += f"extend: {{new_tokens: {NEW}, languages: [qaa], preserve: [qab]}}}}"
+        text = RECIPE.replace("name: memory", "name: extended")
+        before, _, after = text.partition("tokens: ")
+        extended.write_text(f"{before}tokens: {tokens}\n{after.partition(chr(10))[2]}")
+        prepare(extended, place)
+        continued(place, extended, "smollm2", folder.resolve(), ["train.eval_tokens=8192 tokens"])
+
+
+def continued(place: Path, recipe: Path, name: str, base: Path, more: list[str]) -> None:
+    """Three runs from a base: all of it, low-rank updates and embeddings, low-rank updates."""
+    for part in ("all", "{lora: {rank: 16}}", "embeddings"):
+        short = "lora" if "lora" in part else part
+        settings = [f"train.run={name}-{short}", "model.shape=null", f"train.trainable={part}"]
+        settings += [*sizes(256, 4), f"train.base={{model: {base}, languages: [qac]}}", *more]
+        settings += ["train.precision=bfloat16", "train.compile=off"]
+        measure(place, recipe, f"{name} 4 x 256 {short}", settings)
+
+
+def sizes(context: int, samples: int) -> list[str]:
+    """Settings of a run of so many steps of so many samples."""
+    batch = context * samples
+    sizes = {"context": context, "batch": batch, "budget": STEPS * batch}
+    return [f"train.{key}={count} tokens" for key, count in sizes.items()]
+
+
+def prepare(recipe: Path, place: Path) -> None:
+    """The tokens of a recipe."""
+    command = [sys.executable, "-m", "tongues", "prepare", str(recipe)]
+    subprocess.run([*command, "--workspace", str(place)], check=True, capture_output=True)
+
+
+def make_base(place: Path, name: str) -> Path:
+    """A random model of an architecture with the tokenizer of the recipe."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    folder, (family, settings) = place / name, BASES[name]
+    if not folder.is_dir():
+        torch.manual_seed(1)
+        config = AutoConfig.for_model(family, vocab_size=VOCABULARY, **settings)
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+        shutil.copyfile(place / "tokens/memory/tokenizer.json", folder / "tokenizer.json")
+    return folder
 
 
 if __name__ == "__main__":

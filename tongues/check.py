@@ -11,7 +11,7 @@ from tongues.experts import plan_rounds
 from tongues.hardware import Machine, this_machine
 from tongues.quantities import show_bytes, show_count
 from tongues.ranks import core_count
-from tongues.recipe import Recipe
+from tongues.recipe import LowRank, Recipe
 from tongues.study import plan_study, plan_sweep
 from tongues.text import check_text, text_bytes
 from tongues.train import Derived, RunPlan, derive
@@ -23,6 +23,7 @@ __all__ = ["Checked", "check_recipe"]
 _CORPUS = 0.7  # bytes that a byte of text takes in the corpus, packed and with its signals
 _TOKEN = 3  # bytes of text in a token, about
 _PASSES = 1000  # no text is worth reading so often: surely a slip in the unit
+_LOW_RANK = 10.0  # times the usual rate is that of low-rank updates (Schulman et al. 2025)
 _HIGH = 10.0  # times the rate by size, from which a run is likely to diverge
 
 
@@ -68,8 +69,10 @@ class Checked:
     def cautions(self) -> tuple[Caution, ...]:
         """What is allowed and likely to be a mistake: learning rates that make a run diverge."""
         by_shape: dict[str, Caution] = {}
-        for _, derived in self.all:
+        for plan, derived in self.all:
             usual = rate_at_size(None, derived.parameters["non_embedding"])
+            if isinstance(plan.settings.trainable, LowRank):
+                usual *= _LOW_RANK
             rate = derived.learning_rate
             if rate > _HIGH * usual:
                 what = f"a learning rate of {rate:.3g} is {rate / usual:.3g} times"
@@ -79,11 +82,13 @@ class Checked:
 
     def rows(self) -> list[dict[str, str]]:
         """A row of text a run: name, parameters, tokens, steps, operations, memory."""
+        part = any(plan.settings.trains_part for plan, _ in self.all)
         return [
             {
                 "run": plan.name,
                 "shape": derived.anatomy.name,
                 "parameters": f"{derived.parameters['total']:,}",
+                **({"trained": f"{derived.trained:,}"} if part else {}),
                 "outside embeddings": f"{derived.parameters['non_embedding']:,}",
                 "batch": f"{derived.batch:,}",
                 "learning rate": f"{derived.learning_rate:.3g}",

@@ -102,7 +102,7 @@ def test_nothing_is_pickled_and_every_file_is_summed_up(trained: Course, tmp_pat
     assert set(summed) == set(files) - {"position.json"}
 
 
-def test_training_goes_on_while_a_checkpoint_is_written(
+def test_a_gradient_is_computed_while_a_checkpoint_is_written(
     trained: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_write, write = threading.Event(), storage.write_shares
@@ -115,9 +115,11 @@ def test_training_goes_on_while_a_checkpoint_is_written(
     before = state(trained)
     with checkpoints(tmp_path, trained) as saved:
         saved.save(position(1))
-        step(*trained)
+        backward(trained[0], 1, Processes(), parts=1)
         assert names(tmp_path) == []
         may_write.set()
+        saved.wait()
+        step(*trained)
     assert state(trained) != before
     checkpoints(tmp_path, trained).load()
     assert state(trained) == before
@@ -152,6 +154,7 @@ def test_a_damaged_one_is_named_and_the_one_before_it_used(
     with checkpoints(tmp_path, trained) as saved:
         saved.save(position(1))
         before = state(trained)
+        saved.wait()
         step(*trained)
         saved.save(position(2))
     newest = tmp_path / "step-00000002"

@@ -10,8 +10,9 @@ from transformers import PreTrainedModel
 from tongues.errors import UserError
 from tongues.models.huggingface import load_model
 from tongues.runs import read_run
-from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
+from tongues.train.checkpoint import list_checkpoints, step_of
 from tongues.train.engine.sharding import kept_buffers
+from tongues.train.parts import checkpoint_model
 
 __all__ = ["average_milestones", "mean_of", "milestones"]
 
@@ -36,10 +37,12 @@ def milestones(directory: Path, last: int | None, step: int | None = None) -> di
     return {at: kept[at] for at in wanted}
 
 
-def average_milestones(places: Sequence[Path]) -> PreTrainedModel:
+def average_milestones(places: Sequence[Path], workspace: Path) -> PreTrainedModel:
     """The mean of checkpoints and folders, in float32; two of them are in memory at once."""
-    models = (load_model(x) if x.name == "model" else load_weights(x) for x in places)
-    return mean_of(models)
+    return mean_of(
+        load_model(place) if place.name == "model" else checkpoint_model(place, workspace)
+        for place in places
+    )
 
 
 @torch.no_grad()

@@ -19,9 +19,10 @@ from tongues.runs import Base, Run, read_run
 from tongues.tokens import open_tokens
 from tongues.train.base import base_fingerprint, find_base, model_folder
 from tongues.train.card import add_sections, find_tokens
-from tongues.train.checkpoint import list_checkpoints, load_weights, step_of
+from tongues.train.checkpoint import list_checkpoints, step_of
 from tongues.train.export import copy_model, fill_folder, new_folder
 from tongues.train.metadata import CardScores, first_base
+from tongues.train.parts import checkpoint_model
 
 __all__ = ["Changes", "export_run", "store_folder"]
 
@@ -68,7 +69,7 @@ def export_run(
             notes += _average(aside, directory, workspace, changes, say)
         else:
             place = _checkpoint(directory, changes.step)
-            model, done = _load(directory, place), step_of(place)
+            model, done = _load(directory, place, workspace), step_of(place)
             fill_folder(aside, model, _tokens(record, workspace), _until(record, done))
             say(f"step {done}")
         if changes.instruct:
@@ -102,14 +103,14 @@ def _average(
     steps = list_languages(map(str, places))
     until = _until(record, end)
     named = replace(until, run=f"{record.run}, mean of steps {steps} of {record.steps}")
-    fill_folder(aside, average_milestones(list(places.values())), tokens, named)
+    fill_folder(aside, average_milestones(list(places.values()), workspace), tokens, named)
     say(f"mean of steps {steps}")
     prepared = open_tokens(tokens)
     texts = held_out_text(prepared, record.languages, workspace)
     with TemporaryDirectory(dir=aside.parent) as scratch:
         last = places[end]
         if last.name != "model":
-            fill_folder(Path(scratch), _load(directory, last), tokens, until)
+            fill_folder(Path(scratch), _load(directory, last, workspace), tokens, until)
             last = Path(scratch)
         before = held_out_losses(last, texts)
     rows = loss_rows(f"step {end}", before, "mean", held_out_losses(aside, texts))
@@ -189,9 +190,9 @@ def _checkpoint(directory: Path, step: int | None) -> Path:
     return places[chosen]
 
 
-def _load(directory: Path, place: Path) -> PreTrainedModel:
+def _load(directory: Path, place: Path, workspace: Path) -> PreTrainedModel:
     try:
-        return load_weights(place)
+        return checkpoint_model(place, workspace)
     except UserError as error:
         steps = (step_of(other) for other in list_checkpoints(directory / "checkpoints"))
         others = ", ".join(str(step) for step in steps if step != step_of(place)) or "no others"

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-__all__ = ["Anatomy", "embedding_matrices", "of_folder", "of_shape", "padded_rows"]
+__all__ = ["Anatomy", "count_products", "embedding_matrices", "of_folder", "of_shape"]
+__all__ += ["padded_rows"]
 
 _MULTIPLE = 64
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
@@ -38,6 +39,9 @@ class Anatomy:
     windows: tuple[int | None, ...]  # of each layer with attention: tokens it sees; None: all
     layers: int
     positions: int | None  # the longest context; None: any
+    trained: int | None = None  # parameters that a run trains; None: all
+    updates: int = 0  # weights of low-rank updates, which are no parameters of the model
+    frozen_products: int = 0  # of `products`, weights that have no gradient
 
     def flops_per_token(self, context: int) -> int:
         """Operations of one training step, per token: matrix products, forward and backward.
@@ -45,13 +49,15 @@ class Anatomy:
         Counts 2 a multiplication-addition and backward as twice forward: the layers' matrices
         (of experts those a token meets), the output matrix and causal attention at the length a
         position sees on average, (context + 1) / 2 where no window cuts it. Norms, softmax,
-        rotations, scans and the input look-up are left out. The short rule is 6 x parameters.
+        rotations, scans and the input look-up are left out, and the gradients of frozen weights.
+        The short rule is 6 x parameters.
         """
         seen = 0.0  # twice the tokens that a position sees on average, itself included
         for window in self.windows:
             reach = min(context, window or context)
             seen += 2 * reach - reach * (reach - 1) / context
-        return 6 * self.products + round(6 * self.heads * self.head_width * seen)
+        products = 6 * self.products - 2 * self.frozen_products
+        return products + round(6 * self.heads * self.head_width * seen)
 
 
 def of_shape(shape: Shape, vocabulary: int, tied_embeddings: bool = False) -> Anatomy:
@@ -106,7 +112,7 @@ def of_folder(folder: Path, vocabulary: int = 0) -> Anatomy:
         vocabulary=len(matrices[0]),
         tied_embeddings=len(matrices) == 1,
         parameters=Parameters(total=total, embedding=embedding, non_embedding=total - embedding),
-        products=_products(model),
+        products=count_products(model),
         hidden=config.hidden_size,
         heads=heads,
         head_width=(keys + values) // 2,
@@ -139,8 +145,11 @@ def embedding_matrices(model: "PreTrainedModel") -> "Sequence[Tensor]":
     return weights[:1] if weights[0] is weights[-1] else weights
 
 
-def _products(model: "PreTrainedModel") -> int:
-    """Weights of all matrices that are not looked up; of experts, those that a token meets."""
+def count_products(model: "PreTrainedModel", *, frozen: bool = False) -> int:
+    """Weights of all matrices that are not looked up; of experts, those that a token meets.
+
+    frozen: only of those that have no gradient.
+    """
     from torch import nn
 
     experts, met = (
@@ -150,6 +159,8 @@ def _products(model: "PreTrainedModel") -> int:
     count = 0
     for module in model.modules():
         for matrix in module.parameters(recurse=False):
+            if frozen and matrix.requires_grad:
+                continue
             if matrix.ndim == 2 and not isinstance(module, nn.Embedding):
                 count += matrix.numel()
             elif matrix.ndim == 3 and len(matrix) == experts:

@@ -14,6 +14,7 @@ from tongues.recipe.texts import (
     Text,
     TokenSettings,
 )
+from tongues.recipe.trainable import Lora, LowRank
 from tongues.recipe.training import (
     BaseChoice,
     Grid,
@@ -41,6 +42,8 @@ __all__ += [
     "Grid",
     "Hub",
     "Initialization",
+    "Lora",
+    "LowRank",
     "ModelShape",
     "Overrides",
     "Pilot",

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from tongues.quantities import Budget, Seconds, Share, Tokens
 from tongues.recipe.base import Chosen, RecipeSection, readable_name
+from tongues.recipe.trainable import EmbeddingRate, LayerSlice, LowRank, Trainable
 
 __all__ = [
     "BaseChoice",
@@ -94,6 +95,10 @@ class Train(RecipeSection):
     """Tag to how far the held-out loss of a replayed language may rise; its share is adjusted."""
     cross_document_attention: bool = True
     """Whether documents of a sample attend to each other."""
+    trainable: Trainable = "all"
+    """Weights of the base to train: `all`, `embeddings`, or `lora`."""
+    frozen_layers: LayerSlice | None = None
+    """Layers that stay the base's: the first `8`, or a slice as in Python: `2:-2`."""
     budget: Budget
     """Length: tokens, tokens per parameter (embeddings included), FLOPs, or a time."""
     batch: Tokens | Literal["by size"] = 2048
@@ -102,8 +107,12 @@ class Train(RecipeSection):
     """Tokens of a sample."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """`muon` is for the layers' matrices; the rest stays with AdamW."""
+    optimizer_states: Literal["float32", "bfloat16"] = "float32"
+    """Type in which AdamW's moments are kept; `bfloat16` takes half their memory."""
     learning_rate: Rate = 3e-3
     """Its peak, or the best ones at smaller shapes: `{0.1M: 7e-3, 0.4M: 5e-3}`."""
+    embedding_learning_rate: EmbeddingRate | None = None
+    """Peak for embeddings: a rate, or a multiple of `learning_rate` such as `0.2x`."""
     schedule: Annotated[Schedule, Chosen("schedule", "name")] = Field(
         default_factory=lambda: Chosen("schedule", "name").read("cosine")
     )
@@ -168,6 +177,11 @@ class Train(RecipeSection):
         """The run or folder to continue from."""
         return self.base.model if self.base else None
 
+    @property
+    def trains_part(self) -> bool:
+        """Whether some weights stay the base's."""
+        return self.trainable != "all" or self.frozen_layers is not None
+
     @field_validator("run")
     @classmethod
     def _readable(cls, value: str | None) -> str | None:
@@ -187,6 +201,20 @@ class Train(RecipeSection):
         if 0.0 in self.milestones:
             raise ValueError("at 0% nothing is learned yet; the first milestone comes after it")
         self.schedule.check(self.warmup, self.min_learning_rate)
+        if self.optimizer == "muon" and self.trainable != "all":
+            raise ValueError(
+                "`muon` is for whole matrices, and `trainable` leaves them as they are"
+            )
+        if self.optimizer == "muon" and self.optimizer_states != "float32":
+            raise ValueError("`muon` keeps its momentum in float32; leave `optimizer_states` out")
+        if self.trainable == "embeddings" and self.frozen_layers:
+            raise ValueError(
+                "`trainable: embeddings` freezes all layers; leave `frozen_layers` out"
+            )
+        if isinstance(self.trainable, LowRank) and not self.trainable.embeddings:
+            for key in ("embedding_warmup", "embedding_learning_rate"):
+                if getattr(self, key):
+                    raise ValueError(f"`{key}` is for embeddings, which are not trained")
         if 0 < self.min_learning_rate < _LEAST_FINAL:
             peak = (
                 max(self.learning_rate.values())

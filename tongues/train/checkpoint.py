@@ -2,6 +2,7 @@
 
 A checkpoint is a folder: a safetensors file of each process's shares, the model's configuration,
 and position.json, written last, with the SHA-256 of the others. Any number of processes opens it.
+Of weights it holds those that are trained; the others are the base's.
 """
 
 import shutil
@@ -103,13 +104,14 @@ class Checkpoints:
             self.wait()
 
     def save(self, position: Position, *, milestone: bool = False) -> None:
-        """Copy the state in memory; a thread writes it.
+        """Have a thread write the state, which must not change before `wait`.
 
-        Waits for the checkpoint before. One that cannot be written is a UserError at the next call.
+        Only of a GPU's state there is a copy in memory. Waits for the checkpoint before. One that
+        cannot be written is a UserError at the next call.
         """
         self.wait()
         state = _state(self._scorer, self._optimizer).items()
-        copied = {name: tensor.to("cpu", copy=True) for name, tensor in state}
+        copied = {name: tensor.to("cpu") for name, tensor in state}
         name = f"{'milestone' if milestone else 'step'}-{position.step:08d}"
         self._written = self._thread.submit(self._write, name, copied, position)
 
@@ -225,17 +227,22 @@ def remove_passing(run: Path) -> None:
             shutil.rmtree(directory)
 
 
-def load_weights(place: Path) -> PreTrainedModel:
-    """The whole model of a checkpoint, in this process alone; a UserError when it is damaged."""
+def load_weights(place: Path, model: PreTrainedModel | None = None) -> PreTrainedModel:
+    """The model of a checkpoint, in this process alone; a UserError when it is damaged.
+
+    model: the base, in which what was trained is replaced; None where all was.
+    """
     position, files = _read(place)
     if position is None or not _same(place, files.items()):
         raise UserError("is damaged", where=str(place), hint="take another checkpoint of this run")
-    config = AutoConfig.from_pretrained(place, local_files_only=True)
-    model = AutoModelForCausalLM.from_config(config)
+    built = model
+    if built is None:
+        config = AutoConfig.from_pretrained(place, local_files_only=True)
+        built = AutoModelForCausalLM.from_config(config)
     if _GENERATION in files:
-        model.generation_config = GenerationConfig.from_dict(read_json(place / _GENERATION))
-    load(_weights(model), storage_reader=HuggingFaceStorageReader(str(place)), no_dist=True)
-    return model
+        built.generation_config = GenerationConfig.from_dict(read_json(place / _GENERATION))
+    load(_weights(built), storage_reader=HuggingFaceStorageReader(str(place)), no_dist=True)
+    return built
 
 
 def _state(scorer: Scorer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -248,7 +255,8 @@ def _state(scorer: Scorer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor
 
 
 def _weights(model: PreTrainedModel) -> dict[str, Tensor]:
-    tensors = dict(model.named_parameters()) | kept_buffers(model)
+    trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    tensors = trained | kept_buffers(model)
     return {f"weights/{name}": tensor.detach() for name, tensor in tensors.items()}
 
 

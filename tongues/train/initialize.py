@@ -116,9 +116,9 @@ def _compare(setup: Setup, new: NewTokens, tell: Say) -> VocabularyExtension:
         mixture=replace(setup.mixture, samples=batch // context),
     )
     model, warm = setup.scorer.model, max(1, round(_WARM * steps))
-    kept = [
-        weight.detach().clone() for weight in (*model.parameters(), *kept_buffers(model).values())
-    ]
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    changed = (*trained, *kept_buffers(model).values())
+    kept = [weight.detach().clone() for weight in changed]
     at_start: dict[str, Losses] = {}
     at_end: dict[str, Losses] = {}
     tell(
@@ -135,8 +135,7 @@ def _compare(setup: Setup, new: NewTokens, tell: Say) -> VocabularyExtension:
         setup.optimizer.state.clear()
         reshard(setup.scorer)
         with torch.no_grad():
-            weights = (*model.parameters(), *kept_buffers(model).values())
-            for weight, before in zip(weights, kept, strict=True):
+            for weight, before in zip(changed, kept, strict=True):
                 weight.copy_(before)
         shown = (f"{lang} {at_start[name][lang]:.3f} → {at_end[name][lang]:.3f}" for lang in texts)
         tell(f"  `{name}`: {', '.join(shown)}")

@@ -83,6 +83,8 @@ def train_steps(
                     meter.go_back(position.step)
                     continue
             rate = rate_at(position.step, steps, setup.derived.learning_rate, settings)
+            for places in (checkpoints, anchors):
+                places.wait()  # they are written from the weights themselves
             update(setup, position.step, rate)
             step = position.step + 1
             # Steps before other weights begin to learn say nothing of those after.

@@ -8,13 +8,14 @@ from typing import Any, Literal
 from tongues.errors import UserError
 from tongues.hardware import Machine, this_machine
 from tongues.models import Anatomy, Shape, find_shape, of_folder, of_shape
+from tongues.models.folders import read_config
 from tongues.quantities import show_count
 from tongues.ranks import core_count
 from tongues.recipe import Initialization, Recipe, Train
 from tongues.roles import Roles
 from tongues.runs import Parameters, read_run
 from tongues.train.base import model_folder, roles_of
-from tongues.train.rules import batch_by_size, rate_at_size, run_bytes
+from tongues.train.rules import batch_by_size, moments_bytes, rate_at_size, run_bytes
 
 __all__ = ["Derived", "RunPlan", "derive", "run_of_recipe", "token_shares"]
 
@@ -94,6 +95,7 @@ class Derived:
     tokens: int
     flops: float  # exact, attention included
     memory: int  # bytes of each process at the peak
+    moments: int  # bytes of a parameter's
 
     @property
     def parameters(self) -> Parameters:
@@ -111,14 +113,20 @@ class Derived:
         return 4 * self.parameters["total"]
 
     @property
+    def trained(self) -> int:
+        """Parameters that are trained, low-rank updates included."""
+        trained = self.anatomy.trained
+        return self.parameters["total"] if trained is None else trained
+
+    @property
     def checkpoint_bytes(self) -> int:
-        """Of each checkpoint on disk: weights and two moments."""
-        return 12 * self.parameters["total"]
+        """Of each checkpoint on disk: trained weights and two moments."""
+        return (4 + self.moments) * self.trained
 
     def as_json(self) -> dict[str, Any]:
         """The numbers by their names."""
         names = ("parameters", "batch", "learning_rate", "steps", "tokens", "flops", "flops_rule")
-        names += ("memory", "model_bytes", "checkpoint_bytes")
+        names += ("trained", "memory", "model_bytes", "checkpoint_bytes")
         return {name: getattr(self, name) for name in names}
 
 
@@ -139,6 +147,14 @@ def derive(
     """
     settings = plan.settings
     anatomy = _anatomy(plan, vocabulary, base)
+    if settings.trains_part:
+        if plan.base is None:
+            what = "a run from random weights trains all of them"
+            hint = "leave `trainable` and `frozen_layers` out, or name a base by `train.base`"
+            raise UserError(what, where="train.trainable", hint=hint)
+        from tongues.train.parts import trained_anatomy
+
+        anatomy = trained_anatomy(anatomy, settings, base, plan.shape)
     total, context = anatomy.parameters["total"], settings.context
     if anatomy.positions is not None and context > anatomy.positions:
         what = f"a context of {context} tokens is longer than the base's {anatomy.positions}"
@@ -169,8 +185,21 @@ def derive(
         steps=steps,
         tokens=steps * batch,
         flops=flops,
-        memory=run_bytes(anatomy, settings, batch, flops, machine or this_machine()),
+        moments=moments_bytes(settings),
+        memory=run_bytes(
+            anatomy,
+            settings,
+            batch,
+            flops,
+            machine or this_machine(),
+            extended=base is not None and _lacks_rows(model_folder(base), vocabulary),
+        ),
     )
+
+
+def _lacks_rows(folder: Path, vocabulary: int) -> bool:
+    """Whether a base's matrices are to be enlarged."""
+    return read_config(folder).get("vocab_size", vocabulary) < vocabulary
 
 
 def _anatomy(plan: RunPlan, vocabulary: int, base: Path | None) -> Anatomy:

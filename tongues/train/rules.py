@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["VOCABULARY", "batch_by_size", "check_batch", "compile_pays", "context_by_size"]
 __all__ += ["enough_memory", "layer_bytes", "least_bytes", "micro_batch_that_fits"]
-__all__ += ["nearest_shape", "rate_at_size", "run_bytes", "shared_batch", "vocabulary_by_size"]
+__all__ += [
+    "moments_bytes",
+    "nearest_shape",
+    "rate_at_size",
+    "run_bytes",
+    "shared_batch",
+    "vocabulary_by_size",
+]
 __all__ += ["what_would_fit"]
 
 VOCABULARY = 36_152  # of the published study (Zheng et al. 2024), whose sizes the shapes are
@@ -42,9 +49,12 @@ _PAYS = {"cpu": 5e13, "cuda": 1e16}
 # Bytes of a process before its model. On a processor with PyTorch and transformers, measured
 # (benchmarks/memory.txt); on a GPU what CUDA, its libraries and NCCL take, by their documentation.
 _EMPTY = {"cpu": 360_000_000, "cuda": 1_000_000_000}
-# Bytes a parameter in float32: a weight, which each GPU holds whole for a moment at the start; a
-# weight and AdamW's two moments; a gradient.
-_WEIGHT, _MOMENTS, _GRADIENT = 4, 12, 4
+# Bytes a parameter in float32: a weight, which each GPU holds whole for a moment at the start;
+# AdamW's two moments; a gradient.
+_WEIGHT, _MOMENTS, _GRADIENT = 4, 8, 4
+_OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, itself in bfloat16
+_LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
+_TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
 _GATHERED = 10  # a parameter of a layer that processes share: twice in bfloat16, its gradient
 _GATHERED_ENDS = 8  # of embeddings and output matrix: whole in float32, and their gradient
 _ROWS = 128  # queries whose scores are computed, and kept, together (engine/attention.py)
@@ -173,13 +183,22 @@ def layer_bytes(
     return round(kept.scattered * (tokens * (layers + ends) + narrow)) + kept.besides
 
 
-def run_bytes(anatomy: Anatomy, settings: Train, batch: int, flops: float, machine: Machine) -> int:
+def run_bytes(
+    anatomy: Anatomy,
+    settings: Train,
+    batch: int,
+    flops: float,
+    machine: Machine,
+    *,
+    extended: bool = False,
+) -> int:
     """Bytes of each process at the peak, on a machine.
 
     batch: tokens. flops: of the whole run, by which it is compiled or not. On a processor: Python,
-    weights and moments, and a step or, where that is more, the copy of the state that a checkpoint
-    is written from. Gradients come as what the layers kept goes, unless there are several
-    micro-batches, or little is kept.
+    weights, moments, and the most of three: what layers keep with the gradient of the output
+    matrix, all gradients, or, before there are moments, the trial of the fastest ways. Gradients
+    come as what the layers kept goes, unless there are several micro-batches. extended: ways to
+    initialize new tokens are compared, from a copy of what is trained.
     """
     share = max(batch // machine.processes, settings.context)
     at_a_time = min(settings.micro_batch or share, share)
@@ -196,28 +215,49 @@ def run_bytes(anatomy: Anatomy, settings: Train, batch: int, flops: float, machi
         scores=machine.device == "cpu",
     )
     if machine.device == "cuda":
-        state = _state_on_gpu(anatomy, machine.processes, several)
+        moments = moments_bytes(settings)
+        state = _state_on_gpu(anatomy, machine.processes, several, moments)
         return _EMPTY["cuda"] + max(state + step, _WEIGHT * anatomy.parameters["total"])
-    state = _MOMENTS * anatomy.parameters["total"]
+    gradients, table = _GRADIENT * _trained(anatomy), anatomy.vocabulary * anatomy.hidden
+    step += _OUTPUT * table
     if several or settings.recompute:
-        step += _GRADIENT * anatomy.parameters["total"]
-    return _EMPTY["cpu"] + state + max(step, state)
+        step += gradients
+    tried = 2 * min(_TRIED, settings.context)
+    trial = layer_bytes(anatomy, tried, settings.context, bfloat16=False)
+    trial += gradients + _LOGITS * tried * anatomy.vocabulary
+    weights = _WEIGHT * (anatomy.parameters["total"] + anatomy.updates)
+    if extended:
+        weights += _WEIGHT * (_trained(anatomy) + anatomy.parameters["embedding"])
+    training = moments_bytes(settings) * _trained(anatomy) + max(
+        step, gradients + _GRADIENT * table
+    )
+    return _EMPTY["cpu"] + weights + max(training, trial)
 
 
-def _state_on_gpu(anatomy: Anatomy, processes: int, several: bool) -> int:
+def moments_bytes(settings: Train) -> int:
+    """Of AdamW's two moments of a parameter."""
+    return _MOMENTS // (2 if settings.optimizer_states == "bfloat16" else 1)
+
+
+def _trained(anatomy: Anatomy) -> int:
+    return anatomy.parameters["total"] if anatomy.trained is None else anatomy.trained
+
+
+def _state_on_gpu(anatomy: Anatomy, processes: int, several: bool, moments: int = _MOMENTS) -> int:
     """Bytes of weights, moments and gradients on each GPU, as FSDP2 divides them; not measured.
 
     All in equal shares, but for gradients where several micro-batches add up to one: each process
     keeps them whole until the last. While a layer is computed its weights are gathered, and those
     of the next; embeddings and output matrix stay whole throughout a step.
     """
-    total = anatomy.parameters["total"]
-    gradients = _GRADIENT * total / (1 if several else processes)
+    trained = _trained(anatomy)
+    state = _WEIGHT * (anatomy.parameters["total"] + anatomy.updates) + moments * trained
+    gradients = _GRADIENT * trained / (1 if several else processes)
     gathered = 0.0
     if processes > 1:
         gathered = _GATHERED * anatomy.parameters["non_embedding"] / anatomy.layers
         gathered += _GATHERED_ENDS * anatomy.parameters["embedding"]
-    return round(_MOMENTS * total / processes + gradients + gathered)
+    return round(state / processes + gradients + gathered)
 
 
 def least_bytes(params: float, gpus: int) -> float:

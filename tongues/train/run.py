@@ -18,10 +18,10 @@ from tongues.tokens import Tokens, load_tokenizer, open_cluster, open_tokens
 from tongues.train.base import base_fingerprint, find_base
 from tongues.train.checkpoint import Checkpoints, remove_passing
 from tongues.train.engine.processes import join_processes, together
-from tongues.train.engine.sharding import gather_model
 from tongues.train.export import write_model
 from tongues.train.initialize import initialize
 from tongues.train.loop import samples_and_epochs, train_steps
+from tongues.train.parts import gather_parts, write_adapter
 from tongues.train.plan import Derived, RunPlan, derive
 from tongues.train.progress import Progress
 from tongues.train.record import make_record, open_directory, roll_back, run_fingerprint
@@ -174,8 +174,11 @@ def _finish(
         shares = {lang: samples[lang] / sum(samples.values()) for lang in plan.shares}
         replay = {lang: round(shares[lang], 9) for lang in settings.replay}
         run = replace(run, shares=shares, replay=replay, epochs=epochs)
-    model = gather_model(setup.scorer, processes)
+    model, adapter = gather_parts(setup.scorer, setup.adapter, settings, processes)
     if model is not None:
+        if adapter:
+            write_adapter(adapter, plan.base or "", directory / "adapter")
+            model = adapter.merge_and_unload()
         write_model(model, setup.tokens.path, run, directory / "model")
         write_run(directory, replace(run, status="finished", seconds=round(ended.seconds, 3)))
         remove_passing(directory)

@@ -14,6 +14,7 @@ from tongues.errors import UserError
 from tongues.models.huggingface import build_model, configure, load_model
 from tongues.models.token_map import TokenMap, map_tokens, resize_vocabulary
 from tongues.randomness import derive_seed
+from tongues.recipe import LowRank
 from tongues.runs import read_run
 from tongues.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
 from tongues.tokens.store import read_manifest
@@ -23,6 +24,7 @@ from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
 from tongues.train.engine.processor import set_up
 from tongues.train.engine.sharding import shard
+from tongues.train.parts import select_parts
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.replay import cut_parts
 from tongues.train.rules import compile_pays
@@ -82,6 +84,10 @@ def assemble(
         pays = compile_pays(share, processor.bfloat16, processor.device.type)
         compiled = engine["compiled"] if engine else pays
     model, embeddings = _first_model(task, derived)
+    adapter = select_parts(model, settings)
+    if settings.trains_part:
+        total = derived.parameters["total"]
+        tell(f"trains {derived.trained:,} parameters; the base has {total:,}")
     nn.Module.to(model, processor.device)
     scorer, choices = fit_scorer(
         model,
@@ -114,6 +120,7 @@ def assemble(
         optimizer=make_optimizer(scorer.model, settings, derived.learning_rate),
         processor=processor,
         processes=task.processes,
+        adapter=adapter,
     )
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}
@@ -161,6 +168,10 @@ def check_base(plan: RunPlan, tokenizer: Tokenizer, base: Path) -> TokenMap | No
         return None
     token_map = map_tokens(theirs, tokenizer)
     if token_map.extends:
+        trainable = plan.settings.trainable
+        if isinstance(trainable, LowRank) and not trainable.embeddings:
+            what = "the embeddings of new tokens must be trained"
+            raise UserError(what, where="train.trainable", hint="set `embeddings: true`")
         return token_map
     what = f"`{plan.base}` was trained with another tokenizer than these tokens"
     hint = f"take its own by `tokens.base: {folder}`, extended if you wish, and prepare with it"

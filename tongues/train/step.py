@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,6 +20,9 @@ from tongues.train.engine.scorer import Scorer
 from tongues.train.engine.sharding import full_tensor, reshard, synchronize
 from tongues.train.plan import Derived, RunPlan
 from tongues.train.schedule import embeddings_alone
+
+if TYPE_CHECKING:
+    from peft import PeftModel
 
 __all__ = ["BatchLoader", "Gradient", "HeldOut", "HeldOutLoss", "Setup", "cut_windows", "gradient"]
 __all__ += ["update", "validate"]
@@ -52,6 +55,7 @@ class Setup:
     optimizer: torch.optim.Optimizer
     processor: Processor
     processes: Processes
+    adapter: "PeftModel | None" = None  # the model with its low-rank updates
 
     @property
     def samples(self) -> int:

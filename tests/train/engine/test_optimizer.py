@@ -128,3 +128,39 @@ def test_muon_goes_on_from_state_put_back_by_name() -> None:
         set_rate(optimizer, 5e-3, embeddings_alone=False)
         step(model, optimizer)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+
+
+def test_moments_in_bfloat16_take_half_and_steps_stay_those_of_adamw() -> None:
+    narrow = SETTINGS.model_copy(update={"optimizer_states": "bfloat16"})
+    one, two = small(), small()
+    exact, rounded = make_optimizer(one, SETTINGS, 1e-2), make_optimizer(two, narrow, 1e-2)
+    start = weights_of(one)
+    for model, optimizer in ((one, exact), (two, rounded)):
+        step(model, optimizer)
+    # After one step the moments are not yet read back: only sums in another order differ.
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+    for _ in range(10):
+        for model, optimizer in ((one, exact), (two, rounded)):
+            step(model, optimizer)
+    for name, weight in one.named_parameters():
+        moved = (weight - start[name]).norm()
+        assert (weight - two.get_parameter(name)).norm() < 0.03 * moved, name
+    sizes = [
+        sum(value.nbytes for state in optimizer.state.values() for value in state.values())
+        for optimizer in (exact, rounded)
+    ]
+    assert sizes[1] == pytest.approx(sizes[0] / 2, rel=0.01)
+
+
+def test_weights_without_a_gradient_are_in_no_group_and_embeddings_have_their_rate() -> None:
+    model = small()
+    for weight in model.get_submodule("model.layers.0").parameters():
+        weight.requires_grad_(False)
+    settings = SETTINGS.model_copy(update={"embedding_learning_rate": "0.5x"})
+    optimizer = make_optimizer(model, settings, 1e-2)
+    set_rate(optimizer, 4e-3)
+    rates = {id(w): g["lr"] for g in optimizer.param_groups for w in g["params"]}
+    for name, weight in model.named_parameters():
+        expected = 2e-3 if "embed" in name or "lm_head" in name else 4e-3
+        assert rates.get(id(weight)) == (None if "layers.0" in name else expected), name

@@ -73,6 +73,7 @@ def course(scorer: Scorer, processes: Processes, directory: Path) -> list[float]
         for step in range(position.step if position else 0, STEPS):
             losses.append(backward(scorer, step, processes, parts=2))
             nn.utils.clip_grad_norm_(scorer.parameters(), 1.0)
+            checkpoints.wait()
             optimizer.step()
             optimizer.zero_grad()
             with torch.no_grad():  # as an evaluation does: whole weights are left behind

@@ -78,13 +78,18 @@ def set_rows(matrix: Tensor, numbers: Tensor, rows: Tensor) -> None:
     matrix.to_local().copy_(shares.to_local())
 
 
-def gather_model(scorer: Scorer, processes: Processes) -> PreTrainedModel | None:
-    """The model with all its weights in the first process, None in the others."""
+def gather_model(
+    scorer: Scorer, processes: Processes, into: PreTrainedModel | None = None
+) -> PreTrainedModel | None:
+    """The whole model in the first process, None in the others.
+
+    into: a model of the same weights to fill in; None: a new one. A lone process fills in none.
+    """
     reshard(scorer)
     model = scorer.model
     if processes.count == 1:
         return model
-    gathered = type(model)(model.config) if processes.first else None
+    gathered = (into or type(model)(model.config)) if processes.first else None
     weights = dict(gathered.named_parameters()) if gathered else {}
     if gathered:
         gathered.generation_config = model.generation_config

@@ -78,7 +78,9 @@ class _ChunkedLoss(Function):
             narrow, matrix = hidden.to(dtype), weight.to(dtype)
             offset = None if bias is None else bias.float()
             ctx.hidden = torch.empty_like(narrow)
-            ctx.weight = torch.zeros_like(weight, dtype=torch.float32)
+            ctx.weight = None
+            if ctx.needs_input_grad[1]:
+                ctx.weight = torch.zeros_like(weight, dtype=torch.float32)
             ctx.bias = None if offset is None else torch.zeros_like(offset)
             rows = max(1, _LOGITS[kind] // len(weight))
             for part in (slice(start, start + rows) for start in range(0, len(narrow), rows)):
@@ -95,7 +97,8 @@ class _ChunkedLoss(Function):
                 scale = (1 + 2 * z_loss * normal) / total
                 slope[at] = (slope[at] - 1 / scale).to(dtype)
                 ctx.hidden[part] = (slope @ matrix) * scale[:, None]
-                ctx.weight += slope.T @ (narrow[part] * scale[:, None]).to(dtype)
+                if ctx.weight is not None:
+                    ctx.weight += slope.T @ (narrow[part] * scale[:, None]).to(dtype)
                 if ctx.bias is not None:
                     ctx.bias += scale @ slope.float()
         return objective.float(), nats
@@ -105,5 +108,5 @@ class _ChunkedLoss(Function):
         scale = grad_outputs[0]
         hidden, weight, bias = ctx.hidden, ctx.weight, ctx.bias
         ctx.hidden = ctx.weight = ctx.bias = None  # it goes back once
-        weight.mul_(scale)
+        weight = None if weight is None else weight.mul_(scale)
         return hidden.mul_(scale), weight, None if bias is None else bias.mul_(scale), *3 * [None]

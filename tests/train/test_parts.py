@@ -1,0 +1,312 @@
+"""Runs that train a part of a base: embeddings, some layers, low-rank updates."""
+
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from tests.conftest import MakeRecipe
+from tests.models.families import WIDTHS, save_tiny, tiny
+from tests.models.shortened import shortened
+from tests.train.test_run import digests, train_and_stop
+from tongues.errors import UserError
+from tongues.export.run import Changes, export_run
+from tongues.files import read_json, read_lines
+from tongues.models.huggingface import load_model
+from tongues.randomness import derive_seed
+from tongues.runs import read_run
+from tongues.tokens import open_tokens
+from tongues.train import RunPlan, derive, run_of_recipe
+from tongues.train.run import train
+from tongues.train.start import make_mixture
+
+PIECES, NEW = 400, 60
+EXACT = ("train.precision=float32", "train.compile=off")
+LORA = ("train.trainable={lora: {rank: 4}}", *EXACT)
+DORA = ("train.trainable={lora: {rank: 4, dora: true}, embeddings: false}", *EXACT)
+
+
+def base_of(workspace: Path, name: str, new: int = 0) -> Path:
+    """A tiny base; `new` tokens of the workspace's tokenizer are not in its own."""
+    own, shorter = workspace / "tokens/small/tokenizer.json", workspace / "shorter.json"
+    shortened(own, new, shorter) if new else shorter.write_bytes(own.read_bytes())
+    model: Any
+    if name == "qwen2_moe":
+        experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+        experts |= {"shared_expert_intermediate_size": 32, "num_key_value_heads": 2}
+        settings = WIDTHS | experts
+        config = AutoConfig.for_model(name, vocab_size=PIECES - new, **settings)
+        torch.manual_seed(1)
+        model = AutoModelForCausalLM.from_config(config)
+    else:
+        model = tiny(name, PIECES - new)
+    return save_tiny(model, workspace / "base", shorter)
+
+
+def child_of(make_recipe: MakeRecipe, base: Path, *overrides: str, name: str = "child") -> RunPlan:
+    known = f"train.base={{model: {base}, languages: [qac]}}"
+    plan = run_of_recipe(make_recipe("model.shape=null", known, *overrides))
+    return replace(plan, name=name)
+
+
+def weights_in(folder: Path) -> dict[str, Tensor]:
+    return load_file(folder / "model.safetensors")
+
+
+def plain_losses(plan: RunPlan, base: Path, workspace: Path, config: LoraConfig) -> list[float]:
+    """The loss of each step of a plain loop with peft, on the run's batches."""
+    tokens = open_tokens(workspace / "tokens/small")
+    derived, settings = derive(plan, len(tokens.token_bytes), base), plan.settings
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    torch.manual_seed(derive_seed(settings.seed, "updates"))
+    updated = get_peft_model(model, config)
+    embedding = model.get_input_embeddings().weight
+    embedding.requires_grad_(not config.use_dora)
+    trained = [weight for weight in updated.parameters() if weight.requires_grad]
+    matrices = [w for w in trained if w.ndim == 2 and w is not embedding]
+    rest = [w for w in trained if w.ndim != 2 or w is embedding]
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=1.0, betas=(0.9, 0.95))
+    mixture, steps, losses = make_mixture(plan, derived, tokens), derived.steps, []
+    warm = max(1, round(settings.warmup * steps))
+    for step in range(steps):
+        windows = torch.from_numpy(mixture.batch(step).astype("int64"))
+        logits = updated(input_ids=windows[:, :-1]).logits
+        loss = cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        along = max(0, step - warm) / max(1, steps - 1 - warm)
+        share = (step + 1) / warm if step < warm else 0.55 + 0.45 * math.cos(math.pi * along)
+        for group in optimizer.param_groups:
+            group["lr"] = derived.learning_rate * share
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize(("overrides", "dora"), [(LORA, False), (DORA, True)])
+def test_low_rank_updates_are_those_of_a_plain_loop_with_peft(
+    make_recipe: MakeRecipe, workspace: Path, overrides: tuple[str, ...], dora: bool
+) -> None:
+    base = base_of(workspace, "llama-tied")
+    plan = child_of(make_recipe, base, *overrides)
+    directory = train(plan, workspace)
+    losses = [row["loss"] for row in read_lines(directory / "metrics.jsonl")]
+    config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", use_dora=dora)
+    config.task_type = "CAUSAL_LM"
+    assert losses == pytest.approx(plain_losses(plan, base, workspace, config), abs=1e-5)
+    assert losses[-1] < losses[0] - (0.05 if dora else 0.3)
+
+
+@pytest.mark.parametrize("name", ["llama-tied", "gpt2", "gemma3", "phi", "qwen2_moe"])
+def test_the_finished_model_is_whole_and_its_adapter_fits_the_base(
+    make_recipe: MakeRecipe, workspace: Path, name: str
+) -> None:
+    base = base_of(workspace, name)
+    directory = train(child_of(make_recipe, base, *LORA, "train.budget=3k tokens"), workspace)
+    merged: Any = AutoModelForCausalLM.from_pretrained(directory / "model")
+    assert type(merged) is type(load_model(base))
+    assert weights_in(directory / "model").keys() == weights_in(base).keys()
+    ends = (merged.get_input_embeddings().weight, merged.get_output_embeddings().weight)
+    assert (ends[0] is ends[1]) == merged.config.tie_word_embeddings
+    again = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    again = PeftModel.from_pretrained(again, str(directory / "adapter"))
+    ids = torch.arange(48).reshape(2, 24)
+    found, expected = merged(input_ids=ids).logits, again(input_ids=ids).logits
+    assert torch.allclose(found, expected, atol=1e-5)
+    old = load_model(base)(input_ids=ids).logits
+    assert (found - old).abs().max() > 1e-2
+    assert read_json(directory / "adapter/adapter_config.json")["r"] == 4
+
+
+def test_what_is_frozen_stays_bit_for_bit(make_recipe: MakeRecipe, workspace: Path) -> None:
+    base = base_of(workspace, "llama")
+    before = weights_in(base)
+    for number, (override, moves) in enumerate(
+        {
+            "train.trainable=embeddings": lambda key: "embed" in key or "lm_head" in key,
+            "train.frozen_layers=1": lambda key: "layers.0" not in key,
+            "train.frozen_layers=1:": lambda key: "layers.1" not in key,
+        }.items()
+    ):
+        plan = child_of(make_recipe, base, override, "train.budget=2k tokens", name=f"run{number}")
+        after = weights_in(train(plan, workspace) / "model")
+        for key, weight in before.items():
+            assert torch.equal(weight, after[key]) != moves(key), (override, key)
+
+
+def test_new_tokens_are_trained_and_a_stopped_run_ends_with_the_same_bytes(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    base = base_of(workspace, "llama-tied", NEW)
+    often = (*LORA, "train.budget=15k tokens", "train.checkpoint_every=0.05 seconds")
+    alone = train(child_of(make_recipe, base, *often, name="alone"), workspace)
+    plan = child_of(make_recipe, base, *often, name="stopped")
+    stopped = train_and_stop(plan, workspace)
+    (held, *_) = sorted((stopped / "checkpoints").glob("step-*"))
+    names = load_file(next(held.glob("*.safetensors"))).keys()
+    assert {name.partition("/")[2] for name in names} == {
+        name.partition("/")[2]
+        for name in names
+        if "lora" in name or name.endswith("embed_tokens.weight")
+    }
+    train(plan, workspace)
+    assert digests(stopped) == digests(alone)
+    for file in ("adapter_model.safetensors", "adapter_config.json"):
+        assert (stopped / "adapter" / file).read_bytes() == (alone / "adapter" / file).read_bytes()
+    embedding = weights_in(alone / "model")["model.embed_tokens.weight"]
+    assert (embedding[PIECES - NEW : PIECES].std(0) > 0).all()
+
+
+def test_a_milestone_is_completed_from_the_base_and_from_no_other(
+    make_recipe: MakeRecipe, workspace: Path, tmp_path: Path
+) -> None:
+    base = base_of(workspace, "llama-tied", NEW)
+    plan = child_of(make_recipe, base, *LORA, "train.milestones=[50%, 100%]")
+    directory = train(plan, workspace)
+    steps = read_run(directory).steps
+    (place,) = directory.glob(f"checkpoints/milestone-*{steps}")
+    (directory / "run.json").write_text(
+        (directory / "run.json").read_text().replace('"finished"', '"running"')
+    )
+    export_run(directory, workspace, tmp_path / "last", Changes(steps, dtype="fp32"))
+    own, last = weights_in(directory / "model"), weights_in(tmp_path / "last")
+    assert own.keys() == last.keys()
+    assert all(torch.equal(own[name], last[name]) for name in own)
+    half = Changes(round(steps / 2), dtype="fp32")
+    export_run(directory, workspace, tmp_path / "half", half)
+    assert not torch.equal(
+        weights_in(tmp_path / "half")["model.layers.0.mlp.up_proj.weight"],
+        own["model.layers.0.mlp.up_proj.weight"],
+    )
+    model = load_model(base)
+    model.get_input_embeddings().get_parameter("weight").data[0] += 1
+    model.save_pretrained(base)
+    with pytest.raises(UserError, match="is not the base that the run continued from"):
+        export_run(directory, workspace, tmp_path / "other", half)
+    assert place.is_dir()
+
+
+@pytest.mark.slow
+def test_two_processes_do_as_one(
+    recipe_file: Path, make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    base = base_of(workspace, "llama-tied", NEW)
+    one = train(child_of(make_recipe, base, *LORA, "train.budget=3k tokens", name="one"), workspace)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    command += ["-m", "tongues", "train", str(recipe_file), *LORA, "model.shape=null"]
+    command += [f"train.base={{model: {base}, languages: [qac]}}", "train.run=two"]
+    command += ["train.budget=3k tokens", "--workspace", str(workspace)]
+    subprocess.run(command, check=True, capture_output=True, env=os.environ)
+    two = workspace / "runs/two"
+    ours, theirs = (
+        [row["loss"] for row in read_lines(run / "metrics.jsonl")] for run in (one, two)
+    )
+    assert theirs == pytest.approx(ours, abs=1e-5)
+    for folder in ("model/model", "adapter/adapter_model"):
+        expected, found = (load_file(run / f"{folder}.safetensors") for run in (one, two))
+        assert expected.keys() == found.keys()
+        for name, weight in expected.items():
+            assert torch.allclose(weight, found[name], atol=1e-4), name
+
+
+def test_the_loss_of_a_held_language_is_kept_with_low_rank_updates(
+    make_recipe: MakeRecipe, workspace: Path
+) -> None:
+    held = ("train.mixture={qaa: 100%}", "train.replay={qab: 5%}", "train.max_forgetting={qab: 1%}")
+    base = base_of(workspace, "llama-tied")
+    known = f"train.base={{model: {base}, languages: [qab]}}"
+    recipe = make_recipe("model.shape=null", known, *held, *LORA)
+    record = read_run(train(replace(run_of_recipe(recipe), name="held"), workspace))
+    assert record.replay["qab"] > 0
+
+
+def test_what_is_trained_is_counted_before_it_is(make_recipe: MakeRecipe, workspace: Path) -> None:
+    base = base_of(workspace, "llama")
+    whole = derive(child_of(make_recipe, base, *EXACT), PIECES, base)
+    low = derive(child_of(make_recipe, base, *LORA), PIECES, base)
+    assert whole.trained == whole.parameters["total"]
+    # a layer: q and o 32 x 32, k and v 16 x 32, three of 64 x 32; rank 4
+    updates = 2 * 4 * (2 * 64 + 2 * 48 + 3 * 96)
+    assert low.trained == updates + whole.parameters["embedding"]
+    assert low.parameters == whole.parameters
+    assert low.checkpoint_bytes == 12 * low.trained
+    frozen = whole.anatomy.products - PIECES * 32
+    assert low.flops == whole.flops + (6 * updates - 2 * frozen) * whole.tokens
+    part = derive(child_of(make_recipe, base, "train.frozen_layers=1", *EXACT), PIECES, base)
+    layer = (whole.parameters["non_embedding"] - 32) // 2
+    assert part.trained == whole.trained - layer
+
+
+@pytest.mark.parametrize(
+    ("overrides", "where", "match"),
+    [
+        (["train.frozen_layers=2"], "train.frozen_layers", "are all of the base's 2 layers"),
+        (["train.frozen_layers=5:"], "train.frozen_layers", "are none of the base's 2 layers"),
+        (
+            ["train.trainable={lora: {targets: [qkv]}}"],
+            "train.trainable.lora.targets",
+            "no matrices of the names qkv",
+        ),
+    ],
+)
+def test_what_the_base_does_not_have_is_refused(
+    make_recipe: MakeRecipe, workspace: Path, overrides: list[str], where: str, match: str
+) -> None:
+    base = base_of(workspace, "llama")
+    with pytest.raises(UserError, match=match) as caught:
+        derive(child_of(make_recipe, base, *overrides), PIECES, base)
+    assert caught.value.where == where
+
+
+def test_parts_need_a_base_peft_and_embeddings_for_new_tokens(
+    make_recipe: MakeRecipe, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UserError, match="random weights trains all"):
+        derive(run_of_recipe(make_recipe("train.trainable=lora")), PIECES)
+    base = base_of(workspace, "llama", NEW)
+    plan = child_of(make_recipe, base, "train.trainable={embeddings: false}")
+    with pytest.raises(UserError, match="embeddings of 60 new tokens must be trained"):
+        train(plan, workspace)
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(UserError, match="`peft` is not installed") as caught:
+        derive(plan, PIECES, base)
+    assert caught.value.hint == "pip install 'tongues[lora]'"
+
+
+def test_embeddings_have_a_rate_of_their_own(make_recipe: MakeRecipe, workspace: Path) -> None:
+    base = base_of(workspace, "llama")
+    before = weights_in(base)
+    moved = {}
+    for number, rate in enumerate(("1x", "3e-3", "0.1x", "3e-4")):
+        plan = child_of(
+            make_recipe,
+            base,
+            *EXACT,
+            f"train.embedding_learning_rate={rate}",
+            "train.learning_rate=3e-3",
+            "train.budget=512 tokens",
+            "train.batch=512 tokens",
+            name=f"run{number}",
+        )
+        after = weights_in(train(plan, workspace) / "model")
+        moved[rate] = {key: (after[key] - before[key]).norm().item() for key in before}
+    assert moved["1x"] == pytest.approx(moved["3e-3"])
+    assert moved["0.1x"] == pytest.approx(moved["3e-4"])
+    for key, amount in moved["1x"].items():
+        times = 0.1 if "embed" in key else 1.0
+        if "lm_head" not in key:  # which decays too
+            assert moved["0.1x"][key] == pytest.approx(times * amount, rel=1e-3)

@@ -1,0 +1,189 @@
+"""The weights that a run trains: all of them, embeddings, or low-rank updates of matrices.
+
+The others are the base's, bit for bit: they have no gradient, no moments and no place in
+checkpoints. A finished model is whole again, with its updates added to its matrices.
+"""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from tongues.errors import UserError
+from tongues.files import whole_directory
+from tongues.models import Anatomy, Shape
+from tongues.models.anatomy import count_products, embedding_matrices
+from tongues.models.folders import read_config
+from tongues.models.huggingface import build_empty, build_model, load_model
+from tongues.randomness import derive_seed
+from tongues.recipe import LowRank, Train
+from tongues.recipe.trainable import slice_layers
+from tongues.runs import read_run
+from tongues.train.base import base_fingerprint, find_base, model_folder
+from tongues.train.checkpoint import load_weights
+from tongues.train.engine.processes import Processes
+from tongues.train.engine.processor import decoder_layers
+from tongues.train.engine.scorer import Scorer
+from tongues.train.engine.sharding import gather_model
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+__all__ = ["checkpoint_model", "gather_parts", "select_parts", "trained_anatomy"]
+__all__ += ["write_adapter"]
+
+
+def select_parts(model: PreTrainedModel, settings: Train) -> "PeftModel | None":
+    """Freeze what the run does not train, and put its low-rank updates into the layers, in place.
+
+    Returns the model as peft has it, or None without low-rank updates.
+    """
+    trainable, layers = settings.trainable, decoder_layers(model)
+    frozen = slice_layers(settings.frozen_layers, len(layers))
+    if settings.frozen_layers is not None and len(frozen) in (0, len(layers)):
+        freezes = "all" if frozen else "none"
+        what = f"`{settings.frozen_layers}` are {freezes} of the base's {len(layers)} layers"
+        hint = "freeze some of them; embeddings alone are trained by `trainable: embeddings`"
+        raise UserError(what, where="train.frozen_layers", hint=hint)
+    if trainable == "all":
+        for number in frozen:
+            layers[number].requires_grad_(False)
+        return None
+    model.requires_grad_(False)
+    updated = [layer for number, layer in enumerate(layers) if number not in frozen]
+    adapter = None
+    if isinstance(trainable, LowRank):
+        adapter = _add_updates(model, updated, trainable, derive_seed(settings.seed, "updates"))
+    if trainable == "embeddings" or trainable.embeddings:
+        for ends in (model.get_input_embeddings(), model.get_output_embeddings()):
+            if ends is not None:
+                ends.requires_grad_(True)
+    return adapter
+
+
+def _add_updates(
+    model: PreTrainedModel, layers: list[nn.Module], settings: LowRank, seed: int
+) -> "PeftModel":
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError:
+        hint = "pip install 'tongues[lora]'"
+        raise UserError("`peft` is not installed", where="train.trainable", hint=hint) from None
+    lora: Any = settings.lora  # peft divides by a rank, and so takes any number for alpha
+    wanted = None if lora.targets == "all-linear" else tuple(lora.targets)
+    names = {id(module): name for name, module in model.named_modules()}
+    matrices, experts = [], []
+    for module in (module for layer in layers for module in layer.modules()):
+        name = names[id(module)]
+        if isinstance(module, nn.Linear | Conv1D):
+            matrices.append(name)
+        else:  # the matrices of all experts in one
+            own = module.named_parameters(recurse=False)
+            experts += [f"{name}.{part}" for part, weight in own if weight.ndim == 3]
+    if wanted is not None:
+        matrices = [name for name in matrices if name.endswith(wanted)]
+        experts = [name for name in experts if name.endswith(wanted)]
+    if not matrices and not experts:
+        what = f"the base has no matrices of the names {', '.join(lora.targets)}"
+        raise UserError(what, where="train.trainable.lora.targets", hint="such as `all-linear`")
+    config = LoraConfig(
+        task_type="CAUSAL_LM",
+        r=lora.rank,
+        lora_alpha=lora.alpha or 2 * lora.rank,
+        target_modules=matrices,
+        target_parameters=experts or None,
+        use_dora=lora.dora,
+    )
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it decides itself
+        torch.manual_seed(seed)
+        try:
+            adapter: Any = get_peft_model(model, config)
+        except ValueError as error:
+            reason = str(error).strip().splitlines()[0]
+            what = f"peft cannot update this base: {reason}"
+            hint = "name others by `targets`, or set `dora: false`"
+            raise UserError(what, where="train.trainable.lora", hint=hint) from None
+    return adapter
+
+
+def trained_anatomy(
+    anatomy: Anatomy, settings: Train, base: Path | None, shape: Shape | None
+) -> Anatomy:
+    """A base's anatomy with what the run trains of it.
+
+    base: a run's directory or a Hugging Face folder; of one to come, `shape` is known.
+    """
+    with torch.device("meta"):
+        if base is not None:
+            model = build_empty(model_folder(base))
+        else:
+            assert shape is not None
+            tied = anatomy.tied_embeddings
+            model = build_model(shape, anatomy.vocabulary, 1, tied_embeddings=tied, seed=0)
+        if len(embedding_matrices(model)[0]) < anatomy.vocabulary:
+            model.resize_token_embeddings(anatomy.vocabulary, mean_resizing=False)
+        select_parts(model, settings)
+    return replace(
+        anatomy,
+        products=count_products(model),
+        updates=sum(w.numel() for n, w in model.named_parameters() if ".lora_" in n),
+        frozen_products=count_products(model, frozen=True),
+        trained=sum(weight.numel() for weight in model.parameters() if weight.requires_grad),
+    )
+
+
+def gather_parts(
+    scorer: Scorer, adapter: "PeftModel | None", settings: Train, processes: Processes
+) -> "tuple[PreTrainedModel | None, PeftModel | None]":
+    """The whole model and its updates in the first process, None in the others."""
+    into = None
+    if adapter is not None and processes.count > 1:
+        into = type(scorer.model)(scorer.model.config)
+        adapter = select_parts(into, settings)
+    return gather_model(scorer, processes, into), adapter
+
+
+def write_adapter(adapter: "PeftModel", base: str, folder: Path) -> None:
+    """Write the updates, and embeddings where they are trained, in peft's own format."""
+    from peft import get_peft_model_state_dict
+
+    model: Any = adapter.get_base_model()
+    tensors = get_peft_model_state_dict(adapter, save_embedding_layers=False)
+    for name, weight in model.named_parameters():
+        if weight.requires_grad and ".lora_" not in name:  # embeddings, and an output's bias
+            tensors[f"base_model.model.{name}"] = weight.detach()
+    config: Any = adapter.peft_config["default"]
+    config.base_model_name_or_path, config.inference_mode = base, True
+    config.target_modules = sorted(config.target_modules)  # a set has no order
+    with whole_directory(folder) as aside:
+        config.save_pretrained(str(aside))
+        whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        save_file(whole, aside / "adapter_model.safetensors", {"format": "pt"})
+
+
+def checkpoint_model(place: Path, workspace: Path) -> PreTrainedModel:
+    """The whole model of a run's checkpoint; what it does not hold comes from the base."""
+    record = read_run(place.parents[1])
+    kept = {key: value for key, value in record.settings.items() if key in Train.model_fields}
+    settings = Train.model_validate(kept)
+    if not settings.trains_part:
+        return load_weights(place)
+    base, there = record.base, find_base(record.base_model, workspace)
+    assert base is not None
+    if there is None or base_fingerprint(there) != base.fingerprint:
+        what = f"`{base.model}` is not the base that the run continued from"
+        hint = "put that one back: the checkpoint holds only what was trained"
+        raise UserError(what, where=str(place), hint=hint)
+    model, rows = load_model(model_folder(there)), read_config(place)["vocab_size"]
+    if len(embedding_matrices(model)[0]) < rows:
+        model.resize_token_embeddings(rows, mean_resizing=False)
+    adapter: Any = select_parts(model, settings)
+    load_weights(place, model)
+    return adapter.merge_and_unload() if adapter else model
