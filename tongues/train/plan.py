@@ -192,7 +192,8 @@ def derive(
             batch,
             flops,
             machine or this_machine(),
-            extended=base is not None and _lacks_rows(model_folder(base), vocabulary),
+            new_tokens=base is not None and _lacks_rows(model_folder(base), vocabulary),
+            compared=plan.new_embeddings == "auto",
         ),
     )
 

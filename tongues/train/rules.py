@@ -54,6 +54,7 @@ _EMPTY = {"cpu": 360_000_000, "cuda": 1_000_000_000}
 _WEIGHT, _MOMENTS, _GRADIENT = 4, 8, 4
 _OUTPUT = 12  # of the output matrix, in its loss: its gradient, a part of it, itself in bfloat16
 _LOGITS = 16  # of each logit in the trial of the fastest ways, whose logits are whole
+_COMPARED = 2700  # contexts of a run from which methods are compared (initialize.py)
 _TRIED = 257  # tokens of the trial's two samples (engine/fitting.py)
 _GATHERED = 10  # a parameter of a layer that processes share: twice in bfloat16, its gradient
 _GATHERED_ENDS = 8  # of embeddings and output matrix: whole in float32, and their gradient
@@ -190,15 +191,17 @@ def run_bytes(
     flops: float,
     machine: Machine,
     *,
-    extended: bool = False,
+    new_tokens: bool = False,
+    compared: bool = False,
 ) -> int:
     """Bytes of each process at the peak, on a machine.
 
     batch: tokens. flops: of the whole run, by which it is compiled or not. On a processor: Python,
     weights, moments, and the most of three: what layers keep with the gradient of the output
     matrix, all gradients, or, before there are moments, the trial of the fastest ways. Gradients
-    come as what the layers kept goes, unless there are several micro-batches. extended: ways to
-    initialize new tokens are compared, from a copy of what is trained.
+    come as what the layers kept goes, unless there are several micro-batches. new_tokens: they get
+    their embeddings from a copy of the base's; compared: by the best of several methods, each tried
+    from a copy of what is trained, if the run is long enough for that.
     """
     share = max(batch // machine.processes, settings.context)
     at_a_time = min(settings.micro_batch or share, share)
@@ -226,8 +229,11 @@ def run_bytes(
     trial = layer_bytes(anatomy, tried, settings.context, bfloat16=False)
     trial += gradients + _LOGITS * tried * anatomy.vocabulary
     weights = _WEIGHT * (anatomy.parameters["total"] + anatomy.updates)
-    if extended:
-        weights += _WEIGHT * (_trained(anatomy) + anatomy.parameters["embedding"])
+    if new_tokens:
+        weights += _WEIGHT * anatomy.parameters["embedding"]
+    tokens = flops / anatomy.flops_per_token(settings.context)
+    if new_tokens and compared and tokens >= _COMPARED * settings.context:
+        weights += _WEIGHT * _trained(anatomy)
     training = moments_bytes(settings) * _trained(anatomy) + max(
         step, gradients + _GRADIENT * table
     )
