@@ -23,6 +23,7 @@ from tests.train.test_run import digests, train_and_stop
 from tongues.errors import UserError
 from tongues.export.run import Changes, export_run
 from tongues.files import read_json, read_lines
+from tongues.models.anatomy import embedding_matrices
 from tongues.models.huggingface import load_model
 from tongues.randomness import derive_seed
 from tongues.runs import read_run
@@ -119,8 +120,8 @@ def test_the_finished_model_is_whole_and_its_adapter_fits_the_base(
     merged: Any = AutoModelForCausalLM.from_pretrained(directory / "model")
     assert type(merged) is type(load_model(base))
     assert weights_in(directory / "model").keys() == weights_in(base).keys()
-    ends = (merged.get_input_embeddings().weight, merged.get_output_embeddings().weight)
-    assert (ends[0] is ends[1]) == merged.config.tie_word_embeddings
+    tied = len(embedding_matrices(merged)) == 1
+    assert tied == merged.config.tie_word_embeddings
     again = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     again = PeftModel.from_pretrained(again, str(directory / "adapter"))
     ids = torch.arange(48).reshape(2, 24)
@@ -279,7 +280,7 @@ def test_parts_need_a_base_peft_and_embeddings_for_new_tokens(
         derive(run_of_recipe(make_recipe("train.trainable=lora")), PIECES)
     base = base_of(workspace, "llama", NEW)
     plan = child_of(make_recipe, base, "train.trainable={embeddings: false}")
-    with pytest.raises(UserError, match="embeddings of 60 new tokens must be trained"):
+    with pytest.raises(UserError, match="embeddings of new tokens must be trained"):
         train(plan, workspace)
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(UserError, match="`peft` is not installed") as caught:

@@ -70,7 +70,7 @@ class NarrowAdamW(torch.optim.Optimizer):
     """
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> Any:
         """Move the weights by their gradients."""
         fast, slow = _BETAS
         for group, weight in ((g, w) for g in self.param_groups for w in g["params"]):
