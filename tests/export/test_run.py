@@ -153,11 +153,11 @@ def test_the_base_names_the_type_and_what_it_keeps_in_float32(tmp_path: Path) ->
     stored = {name: w.bfloat16() for name, w in load_file(base / "model.safetensors").items()}
     stored["model.norm.weight"] = stored["model.norm.weight"].float()
     save_file(stored, base / "model.safetensors")
-    assert store_folder(model, None, str(base)) == ["The weights are rounded from fp32 to bf16."]
+    assert store_folder(model, None, base) == ["The weights are rounded from fp32 to bf16."]
     types = {name: w.dtype for name, w in load_file(model / "model.safetensors").items()}
     assert types.pop("model.norm.weight") == torch.float32
     assert set(types.values()) == {torch.bfloat16}
-    assert store_folder(model, None, str(tmp_path / "gone")) == []
+    assert store_folder(model, None, tmp_path / "gone") == []
 
 
 def test_shards_hold_every_tensor_and_replace_what_was_there(tmp_path: Path) -> None:

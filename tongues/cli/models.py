@@ -164,6 +164,8 @@ def serve(models: tuple[str, ...], **keywords: Any) -> None:
 @click.option("--add-chat", type=options.FOLDER, metavar="INSTRUCT", help=_CHAT)
 @click.option("--of", type=options.FOLDER, metavar="BASE", help="That INSTRUCT was tuned from.")
 @click.option("--chat-weight", type=_POSITIVE, help="Of what tuning changed; chosen by default.")
+@click.option("--gguf", is_flag=True, help="For llama.cpp too; its token ids are compared.")
+@click.option("--llama-cpp", type=options.FOLDER, metavar="FOLDER", help="Of its source.")
 @click.option("--law", type=options.PATH, help="Laws for the card, from `tongues fit -o`.")
 @options.quiet
 @options.as_json

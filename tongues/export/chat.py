@@ -22,7 +22,7 @@ from tongues.errors import UserError
 from tongues.experts.ensemble.model import read_settings
 from tongues.export.weights import StoredWeights, write_weights
 from tongues.files import read_json, write_json
-from tongues.models.huggingface import build_empty, configure
+from tongues.models.huggingface import configure, open_layout
 from tongues.quantities import show_count
 from tongues.tokens import load_tokenizer
 
@@ -65,12 +65,13 @@ class Residual:
         self._open = ExitStack()
         self._folders = {"trained": trained, "instruct": instruct, "base": base}
         _same_architecture(self._folders)
-        model = build_empty(trained)
+        layout = open_layout(trained)
+        model, weights = layout.model, layout.whole.state_dict(keep_vars=True)
         ends = [model.get_input_embeddings(), model.get_output_embeddings()]
         by_row = {id(weight) for end in ends if end for weight in end.parameters()}
-        names = model.named_parameters(remove_duplicate=False)
-        self._prefix = f"{model.base_model_prefix}."
-        self._by_row = {self._short(name) for name, weight in names if id(weight) in by_row}
+        self._prefix = f"{layout.whole.base_model_prefix}."
+        places = layout.places.items()
+        self._by_row = {self._short(x) for x, place in places if id(weights.get(place)) in by_row}
         self._names: dict[str, dict[str, str]] = {}
         self._stored: dict[str, StoredWeights] = {}
         for kind, folder in self._folders.items():

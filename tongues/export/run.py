@@ -1,6 +1,6 @@
 """A run as a Hugging Face folder to publish: its end, a checkpoint, or the mean of milestones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,12 +10,14 @@ from transformers import PreTrainedModel
 from tongues.errors import UserError
 from tongues.export.add_chat import add_chat
 from tongues.export.average import average_milestones, milestones
+from tongues.export.gguf import add_gguf, find_script
 from tongues.export.held_out import held_out_losses, held_out_text, loss_rows
 from tongues.export.weights import dtype_name, store_as
 from tongues.frames import text_table
 from tongues.pages import Table, as_markdown
 from tongues.roles import list_languages
 from tongues.runs import Base, Run, read_run
+from tongues.text import Document
 from tongues.tokens import open_tokens
 from tongues.train.base import base_fingerprint, find_base, model_folder
 from tongues.train.card import add_sections, find_tokens
@@ -40,6 +42,8 @@ class Changes:
     instruct: Path | None = None  # a model tuned from the base, whose change is added
     base: Path | None = None  # that it was tuned from; None: what the run started from
     chat_weight: float | None = None  # of the change; None: chosen
+    gguf: bool = False  # for llama.cpp too
+    llama_cpp: Path | None = None  # its source; None: that in the environment
 
 
 def export_run(
@@ -58,6 +62,8 @@ def export_run(
     for that of the finished model alone.
     """
     record = read_run(directory)
+    if changes.gguf:
+        find_script(changes.llama_cpp)  # a UserError before anything is computed
     with new_folder(folder) as aside:
         notes: list[str] = []
         ended = record.status == "finished" and changes.step in (None, record.steps)
@@ -74,7 +80,10 @@ def export_run(
             say(f"step {done}")
         if changes.instruct:
             notes += _chat(aside, record, workspace, changes.instruct, changes, say)
-        notes += store_folder(aside, changes.dtype, first_base(record.base_model, workspace), say)
+        notes += store_folder(aside, changes.dtype, _first_folder(record, workspace), say)
+        if changes.gguf:
+            texts = _held_out(record, record.languages, workspace)
+            notes += add_gguf(aside, changes.llama_cpp, texts, say)
         about = ["\n\n".join(["## After training", *notes]) + "\n"] if notes else []
         same = whole and not changes.instruct
         own = evaluated if evaluated and same else CardScores()
@@ -82,15 +91,22 @@ def export_run(
 
 
 def store_folder(
-    folder: Path, dtype: str | None, base: str | None = None, say: Say = lambda line: None
+    folder: Path, dtype: str | None, base: Path | None = None, say: Say = lambda line: None
 ) -> list[str]:
     """Store the weights in a type, by default in the base's own; what the card says of it."""
-    place = Path(base) if base and (Path(base) / "config.json").is_file() else None
-    before, wanted = dtype_name(folder), dtype or dtype_name(place)
-    if wanted is None or not store_as(folder, wanted, place):
+    before, wanted = dtype_name(folder), dtype or dtype_name(base)
+    if wanted is None or not store_as(folder, wanted, base):
         return []
     say(f"stored in {wanted}; training computed in {before}")
     return [f"The weights are rounded from {before} to {wanted}."]
+
+
+def _first_folder(record: Run, workspace: Path) -> Path | None:
+    """What the first of a chain of runs started from, where it still is."""
+    try:
+        return find_base(first_base(record.base_model, workspace), workspace)
+    except UserError:  # it is gone
+        return None
 
 
 def _average(
@@ -105,8 +121,7 @@ def _average(
     named = replace(until, run=f"{record.run}, mean of steps {steps} of {record.steps}")
     fill_folder(aside, average_milestones(list(places.values()), workspace), tokens, named)
     say(f"mean of steps {steps}")
-    prepared = open_tokens(tokens)
-    texts = held_out_text(prepared, record.languages, workspace)
+    texts = _held_out(record, record.languages, workspace)
     with TemporaryDirectory(dir=aside.parent) as scratch:
         last = places[end]
         if last.name != "model":
@@ -123,11 +138,17 @@ def _chat(
     aside: Path, record: Run, workspace: Path, instruct: Path, changes: Changes, say: Say
 ) -> list[str]:
     """Add what instruction tuning changed in the base of a run."""
-    base, tokens = _tuned_base(record, changes.base, workspace), find_tokens(record, workspace)
-    texts = held_out_text(open_tokens(tokens), record.targets, workspace) if tokens else {}
+    base = _tuned_base(record, changes.base, workspace)
+    texts = _held_out(record, record.targets, workspace)
     if not texts:
         say("caution: there is no held-out text to choose by (no_held_out)")
     return add_chat(aside, instruct, base, changes.chat_weight, texts, say)
+
+
+def _held_out(record: Run, languages: Sequence[str], workspace: Path) -> dict[str, list[Document]]:
+    """Text that the run did not see; none where its tokens are gone."""
+    tokens = find_tokens(record, workspace)
+    return held_out_text(open_tokens(tokens), languages, workspace) if tokens else {}
 
 
 def _tuned_base(record: Run, named: Path | None, workspace: Path) -> Path:

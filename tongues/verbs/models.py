@@ -153,6 +153,8 @@ def export(
     add_chat: Path | str | None = None,
     of: Path | str | None = None,
     chat_weight: float | None = None,
+    gguf: bool = False,
+    llama_cpp: Path | str | None = None,
     law: Path | str | None = None,
     quiet: bool = False,
 ) -> Path:
@@ -167,6 +169,8 @@ def export(
         base is added to a run's model.
     of: that base's folder; None: the base of the run.
     chat_weight: of that change; None: chosen by held-out text and checks of answers.
+    gguf: writes a run for llama.cpp too, and compares its token ids on held-out text.
+    llama_cpp: the folder of llama.cpp's source; None: LLAMA_CPP of the environment.
     law: a file of `tongues fit -o`, whose laws the card shows.
     """
     from tongues.laws.describe import laws_section
@@ -191,8 +195,8 @@ def export(
             raise UserError(
                 "is of experts; milestones weigh the same", where="--weights", hint=hint
             )
-        instruct, base = (None if x is None else Path(x) for x in (add_chat, of))
-        changes = Changes(step, average, last, dtype, instruct, base, chat_weight)
+        instruct, base, source = (Path(x) if x else None for x in (add_chat, of, llama_cpp))
+        changes = Changes(step, average, last, dtype, instruct, base, chat_weight, gguf, source)
         say = Voice(quiet).say
         export_run(
             place, workspace, folder, changes, laws=section, evaluated=evaluated(place), say=say
@@ -201,8 +205,8 @@ def export(
     if step is not None or last is not None:
         what = "is an ensemble, whose experts each have steps of their own"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
-    if add_chat is not None:
-        what = "is an ensemble, and chat is added to one run"
+    if add_chat is not None or gguf:
+        what = "is an ensemble; `--add-chat` and `--gguf` are of one run"
         raise UserError(what, where=model, hint="export the run of one expert by itself")
     from tongues.experts.ensemble.export import export_average, export_ensemble
 
