@@ -20,7 +20,7 @@ from tongues.files import whole_directory
 from tongues.models import Anatomy, Shape
 from tongues.models.anatomy import count_products, embedding_matrices
 from tongues.models.folders import read_config
-from tongues.models.huggingface import build_empty, build_model, load_model
+from tongues.models.huggingface import build_model, load_model, open_layout
 from tongues.randomness import derive_seed
 from tongues.recipe import LowRank, Train
 from tongues.recipe.trainable import slice_layers
@@ -122,7 +122,7 @@ def trained_anatomy(
     """
     with torch.device("meta"):
         if base is not None:
-            model = build_empty(model_folder(base))
+            model = open_layout(model_folder(base)).model
         else:
             assert shape is not None
             tied = anatomy.tied_embeddings
