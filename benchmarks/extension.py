@@ -30,6 +30,7 @@ import numpy as np
 from tokenizers import AddedToken, Tokenizer
 
 from tongues.tokens.extend import extend_tokenizer
+from tongues.tokens.fertility import changed_share
 from tongues.tokens.spelling import token_bytes
 from tongues.tokens.tokenizer import encode, train_tokenizer, vocabulary_size
 
@@ -141,23 +142,6 @@ def ids_of(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
     end = vocabulary_size(tokenizer)
     ids, _ = encode(tokenizer, texts, end, np.dtype(np.int64))
     return ids[ids != end]
-
-
-def changed_share(before: Tokenizer, after: Tokenizer, texts: Sequence[str]) -> float:
-    """Share of the tokens of texts by one tokenizer that are others by its extension."""
-    changed = total = 0
-    for text in texts:
-        old, new = (places(tokenizer, text) for tokenizer in (before, after))
-        changed += len(old - new)
-        total += len(old)
-    return changed / max(total, 1)
-
-
-def places(tokenizer: Tokenizer, text: str) -> set[tuple[int, int]]:
-    """The tokens of a text, each with the byte where it begins."""
-    ids = np.array(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
-    ends = np.cumsum(token_bytes(tokenizer)[ids])
-    return set(zip(ends.tolist(), ids.tolist(), strict=True))
 
 
 def compare(base: Tokenizer, source: Texts, lang: str, pieces: int) -> None:

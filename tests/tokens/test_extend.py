@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from tests.tokens.bases import gpt, llama, parts_of, rebuilt, unigram
 from tongues.errors import UserError
+from tongues.text.signals.characters import script_of
 from tongues.tokens.extend import Extended, extend_tokenizer, shorten
 from tongues.tokens.spelling import token_spellings
 from tongues.tokens.tokenizer import end_id, load_tokenizer, save_tokenizer, vocabulary_size
@@ -130,6 +131,35 @@ def test_a_shortened_extension_is_a_smaller_one(kind: str) -> None:
     assert cut.get_vocab() == small.tokenizer.get_vocab()
     merges = parts_of(small.tokenizer)["model"]["merges"]
     assert parts_of(cut)["model"]["merges"][: len(merges)] == merges
+
+
+def letters_of(spelling: bytes) -> set[str | None]:
+    return {script_of(letter) for letter in spelling.decode(errors="ignore")} - {None}
+
+
+@needs_text
+@both_kinds
+@both_scripts
+def test_every_new_token_has_a_letter_of_the_language(kind: str, lang: str) -> None:
+    script = {"el": "Grek", "sw": "Latn"}[lang]
+    spellings = token_spellings(extended(kind, lang).tokenizer)[vocabulary_size(base(kind)) :]
+    whole = [s for s in spellings if s.decode(errors="ignore").encode() == s]
+    assert len(whole) > 0.9 * PIECES
+    assert all(letters_of(spelling) == {script} for spelling in whole)
+    parts = {"λ".encode()[:1], "π".encode()[:1]}
+    assert all(s.strip() in parts or letters_of(s) for s in spellings if s not in whole)
+
+
+@pytest.mark.parametrize("kind", ["gpt", "llama"])
+def test_signs_digits_and_foreign_words_are_no_reason_for_a_token(kind: str) -> None:
+    tokenizer = {"gpt": gpt, "llama": llama}[kind](["some words here"] * 9, 290)
+    target = ["λόγος --- 1234 …… “λόγος” function θεός"] * 99
+    added = extend_tokenizer(tokenizer, {"el": target}, ["some words"], 40).added
+    assert added
+    other = extend_tokenizer(tokenizer, {"el": ["λόγος λόγος θεός"] * 99}, ["some words"], 40).added
+    assert set(added) == set(other)
+    latin = extend_tokenizer(tokenizer, {"sw": ["--- 12 function"] * 9}, ["some words"], 40).added
+    assert all("function".startswith(t.strip("Ġ▁")) or t.strip("Ġ▁") in "function" for t in latin)
 
 
 @needs_text

@@ -5,9 +5,16 @@ import json
 from pathlib import Path
 
 import pytest
+from tokenizers import AddedToken, Tokenizer
 
 from tests.tokens.bases import gpt, llama, unigram
-from tongues.tokens.fertility import BYTEWISE, advise_extension, measure, unused_tokens
+from tongues.tokens.fertility import (
+    BYTEWISE,
+    advise_extension,
+    changed_share,
+    measure,
+    unused_tokens,
+)
 
 DATA = Path(__file__).parents[2] / "../shared/data/text"
 needs_text = pytest.mark.skipif(not DATA.exists(), reason="the shared text is not here")
@@ -85,3 +92,14 @@ def test_a_language_that_is_spelt_is_to_be_extended_and_a_learned_one_not() -> N
 
 def test_a_unigram_tokenizer_is_not_to_be_extended() -> None:
     assert advise_extension(unigram(["the cat sat on the mat"], 30), ["η γάτα"] * 9, []) is None
+
+
+def test_the_changed_share_counts_tokens_that_are_others_now() -> None:
+    before = gpt(["abab cdcd"] * 9, 261)
+    added = Tokenizer.from_str(before.to_str())
+    added.add_tokens([AddedToken(" cdcd", normalized=False)])
+    text = "abab cdcd"
+    count = len(before.encode(text, add_special_tokens=False).ids)
+    kept = len(before.encode("abab", add_special_tokens=False).ids)
+    assert changed_share(before, added, [text] * 300) == pytest.approx(1 - kept / count)
+    assert changed_share(before, before, [text]) == 0

@@ -4,12 +4,14 @@ It continues the tokenizer's own byte-pair encoding on text of the new languages
 come first, so a text changes only if a new merge finds its pair adjacent after them. A pair that is
 ever adjacent in the preserved text is therefore never merged, and that text keeps every id. A word
 that does not occur in the preserved text can also become one token, past all merges, where that
-saves more.
+saves more. Only words with letters count, and of a language in a script that the preserved text
+does not have, only words in that script: its digits, signs and foreign words stay as they are.
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -18,8 +20,9 @@ import numpy as np
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 from tongues.errors import UserError
+from tongues.text.signals.characters import SHARED_SCRIPTS, script_of
 from tongues.tokens.merges import Pair, Segmentation
-from tongues.tokens.spelling import byte_tokens, is_bytewise, unknown_id
+from tongues.tokens.spelling import byte_alphabet, byte_tokens, is_bytewise, unknown_id
 from tongues.tokens.tokenizer import vocabulary_size
 
 __all__ = ["Extended", "extend_tokenizer", "shorten"]
@@ -31,6 +34,8 @@ _COVERED = 0.9995  # of all characters; the rarer ones stay spelled in bytes
 _LEAST = 2  # occurrences of a pair that are worth a token
 _PRECISION = 1000  # of the weights that make languages equal
 _TEXTS = 256  # encoded at a time
+_MAIN = 0.05  # of the letters, for a script to be one that a language is written in
+_BYTE_OF = {letter: byte for byte, letter in byte_alphabet().items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,15 @@ def extend_tokenizer(
     continued; another kind of tokenizer is a UserError.
     """
     extension = _Extension(base)
-    counted = [_words(base, texts) for texts in target.values()]
+    counts = _words(base, preserve)
+    preserved = set(counts)
+    known = _scripts(base, counts)
+    counted = [_written(base, _words(base, texts), known) for texts in target.values()]
     sizes = [sum(len(word) * count for word, count in some.items()) for some in counted]
     words: Counter[str] = Counter()
     for some, size in zip(counted, sizes, strict=True):
         scale = round(_PRECISION * max(sizes) / max(size, 1))
         words.update({word: scale * count for word, count in some.items()})
-    preserved = set(_words(base, preserve))
     if not is_bytewise(base):
         for letter in _letters(words, preserved)[:new_tokens]:
             extension.add_letter(letter)
@@ -73,6 +80,7 @@ def extend_tokenizer(
     spelling = list(numbers)
     preserved = preserved if extension.whole_words else set()
     adjacent = _adjacent(base, preserve)
+    letters = _letter_bytes(base, words)
     short = (word for word in spelling if len(word) < _LONGEST)
     segmentation.offer(numbers[word] for word in short if word not in preserved)
     least = _LEAST * min(words.values(), default=1)
@@ -82,7 +90,8 @@ def extend_tokenizer(
             break
         pair, weight = heaviest
         joined = extension.joined(pair)
-        if joined is None or pair in adjacent or joined in preserved:
+        unfit = joined is None or pair in adjacent or joined in preserved
+        if unfit or not _has_letter(_bytes(base, joined), letters):
             segmentation.skip()
             continue
         word = segmentation.heaviest_word()
@@ -203,6 +212,54 @@ def _words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
     return words
 
 
+def _scripts(tokenizer: Tokenizer, words: Mapping[str, int]) -> set[str]:
+    """The scripts of at least a twentieth of the letters of words."""
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for letter in _bytes(tokenizer, word).decode(errors="ignore"):
+            if script := script_of(letter):
+                counts[script] += count
+    return {script for script, count in counts.items() if count >= _MAIN * counts.total()}
+
+
+def _written(tokenizer: Tokenizer, words: Counter[str], known: set[str]) -> Counter[str]:
+    """The words of a language that have letters; those of its own scripts, if it has any.
+
+    known: the scripts of the preserved text.
+    """
+    own = _scripts(tokenizer, words) - known
+    few: Counter[str] = Counter()
+    for word, count in words.items():
+        scripts = {script_of(letter) for letter in _bytes(tokenizer, word).decode(errors="ignore")}
+        scripts -= {None}
+        if scripts and (not own or scripts - SHARED_SCRIPTS <= own):
+            few[word] = count
+    return few
+
+
+def _bytes(tokenizer: Tokenizer, token: str) -> bytes:
+    """What a token, or a word as the vocabulary writes it, stands for."""
+    if not is_bytewise(tokenizer):
+        return token.replace("▁", " ").encode()
+    return bytes(_BYTE_OF[letter] for letter in token if letter in _BYTE_OF)
+
+
+def _letter_bytes(tokenizer: Tokenizer, words: Iterable[str]) -> set[bytes]:
+    """Every part of the bytes of the letters of words."""
+    texts = {letter for word in words for letter in _bytes(tokenizer, word).decode(errors="ignore")}
+    spelt = [letter.encode() for letter in texts if script_of(letter)]
+    return {s[i:j] for s in spelt for i in range(len(s)) for j in range(i + 1, len(s) + 1)}
+
+
+def _has_letter(spelling: bytes, letters: Container[bytes]) -> bool:
+    """Whether bytes contain a letter, or begin or end with a part of one of `letters`."""
+    text = spelling.decode(errors="surrogateescape")
+    if any(script_of(letter) for letter in text):
+        return True
+    parts = re.findall("[\udc80-\udcff]+", text)
+    return any(part.encode(errors="surrogateescape") in letters for part in parts)
+
+
 def _letters(words: Counter[str], preserved: Iterable[str]) -> list[str]:
     """The characters of words, without the rarest and those of `preserved`, by frequency."""
     counts: Counter[str] = Counter()
@@ -213,7 +270,7 @@ def _letters(words: Counter[str], preserved: Iterable[str]) -> list[str]:
     up_to = np.cumsum([counts[letter] for letter in common])
     common = common[: int(np.searchsorted(up_to, _COVERED * up_to[-1])) + 1] if common else []
     known = set().union(*preserved)
-    return [letter for letter in common if letter not in known and letter.isprintable()]
+    return [letter for letter in common if letter not in known and script_of(letter)]
 
 
 def _adjacent(tokenizer: Tokenizer, texts: Sequence[str]) -> set[Pair]:

@@ -19,6 +19,7 @@ __all__ = [
     "ExtensionAdvice",
     "Fertility",
     "advise_extension",
+    "changed_share",
     "measure",
     "unused_tokens",
 ]
@@ -151,6 +152,24 @@ def advise_extension(
     worth = [more for less, more in steps if 1 - curve[less] / curve[more] >= _GROWTH]
     advice = ExtensionAdvice(curve, max(worth, default=0))
     return advice if advice.saved >= _WORTH else ExtensionAdvice(curve, 0)
+
+
+def changed_share(before: Tokenizer, after: Tokenizer, texts: Sequence[str]) -> float:
+    """Share of the tokens of texts by one tokenizer that are others by its extension."""
+    lengths = [token_bytes(tokenizer) for tokenizer in (before, after)]
+    changed = total = 0
+    for start in range(0, len(texts), _TEXTS):
+        some = list(texts[start : start + _TEXTS])
+        encoded = [x.encode_batch_fast(some, add_special_tokens=False) for x in (before, after)]
+        for pair in zip(*encoded, strict=True):
+            ids = [np.array(encoding.ids, dtype=np.int64) for encoding in pair]
+            old, new = (
+                set(zip(np.cumsum(size[each]).tolist(), each.tolist(), strict=True))
+                for size, each in zip(lengths, ids, strict=True)
+            )
+            changed += len(old - new)
+            total += len(old)
+    return changed / max(total, 1)
 
 
 def _count(

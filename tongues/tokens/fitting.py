@@ -8,10 +8,10 @@ from tokenizers import Tokenizer
 from tongues.errors import UserError
 from tongues.quantities import show_bytes
 from tongues.ranks import Say
-from tongues.recipe import Recipe
+from tongues.recipe import Extend, Recipe
 from tongues.text.corpus import Corpus, Selection
 from tongues.tokens.extend import extend_tokenizer
-from tongues.tokens.fertility import measure
+from tongues.tokens.fertility import changed_share, measure
 from tongues.tokens.tokenizer import (
     load_tokenizer,
     sample_sizes,
@@ -24,6 +24,7 @@ __all__ = ["make_tokenizer", "sample_documents"]
 
 _TRIED = 300_000  # bytes of each language on which the tokenizer is judged
 _UNKNOWN = 0.01  # share of the tokens
+_EVERY = 10  # documents, one of which is left out for a trial
 
 
 def make_tokenizer(
@@ -38,19 +39,7 @@ def make_tokenizer(
         tokenizer = load_tokenizer(base)
         tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from {base}")
         if extension := settings.extend:
-            texts = {
-                lang: corpus.chosen_texts(
-                    sample_documents(corpus, selection, lang, settings.sample)
-                )
-                for lang in (*extension.languages, *extension.preserve)
-            }
-            target = {lang: texts[lang] for lang in extension.languages}
-            preserve = [text for lang in extension.preserve for text in texts[lang]]
-            extended = extend_tokenizer(tokenizer, target, preserve, extension.new_tokens)
-            added = f"{len(extended.added)} tokens added for {', '.join(extension.languages)}"
-            names = ", ".join(extension.preserve)
-            tell(f"{added}; the text of {names} that was read keeps its tokens")
-            tokenizer = extended.tokenizer
+            tokenizer = _extended(tokenizer, extension, corpus, selection, settings.sample, tell)
     hint = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"
     if base:
         hint = "extend it (`tokens.extend`), leave out `tokens.base` to train one, or set "
@@ -69,6 +58,49 @@ def make_tokenizer(
             raise UserError(what, where=where, hint=hint, code="spelt_out")
     save_tokenizer(tokenizer, place, base)
     return tokenizer
+
+
+def _extended(
+    base: Tokenizer, extension: Extend, corpus: Corpus, selection: Selection, size: int, tell: Say
+) -> Tokenizer:
+    """The base with new tokens; reports how much they change of text that they do not know."""
+    samples = {
+        lang: sample_documents(corpus, selection, lang, size)
+        for lang in (*extension.languages, *extension.preserve)
+    }
+    target = {lang: corpus.chosen_texts(samples[lang]) for lang in extension.languages}
+    texts = {lang: corpus.chosen_texts(samples[lang]) for lang in extension.preserve}
+    preserve = [text for some in texts.values() for text in some]
+    extended = extend_tokenizer(base, target, preserve, extension.new_tokens)
+    added = f"{len(extended.added)} tokens added for {', '.join(extension.languages)}"
+    tell(f"{added}; the text of {', '.join(extension.preserve)} that was read keeps its tokens")
+    for lang, some in texts.items():
+        unseen, source = _unseen(corpus, samples[lang])
+        others = [text for other in texts if other != lang for text in texts[other]]
+        seen = [text for text, left_out in zip(some, unseen, strict=True) if not left_out]
+        trial = extend_tokenizer(base, target, [*others, *seen], extension.new_tokens).tokenizer
+        left = [text for text, left_out in zip(some, unseen, strict=True) if left_out]
+        share = changed_share(base, trial, left)
+        tell(f"{lang}: made without {source}, such tokens would change {share:.2%} of its tokens")
+    return extended.tokenizer
+
+
+def _unseen(corpus: Corpus, numbers: np.ndarray) -> tuple[np.ndarray, str]:
+    """Which documents of a language to leave out for a trial, and what they are.
+
+    They are those of one source: the smallest with a tenth of them, or else the largest. Of a
+    single source, every tenth document.
+    """
+    firsts = [part.first for part in corpus.parts]
+    titles = {(each["lang"], each["name"]): each["title"] for each in corpus.sources}
+    names = np.array([titles[part.lang, part.source] for part in corpus.parts])
+    source = names[np.searchsorted(firsts, numbers, "right") - 1]
+    known, counts = np.unique(source, return_counts=True)
+    if len(known) == 1:
+        return np.arange(len(numbers)) % _EVERY == 0, "a tenth of this text"
+    large = counts * _EVERY >= len(numbers)
+    place = np.where(large, counts, len(numbers)).argmin() if large.any() else counts.argmax()
+    return source == known[place], str(known[place])
 
 
 def _trained(recipe: Recipe, corpus: Corpus, selection: Selection, tell: Say) -> Tokenizer:

@@ -13,10 +13,13 @@ from importlib.resources import files
 
 import numpy as np
 
-__all__ = ["CODE_POINTS", "Characters", "character_signals", "characters", "code_points"]
+__all__ = ["CODE_POINTS", "SHARED_SCRIPTS", "Characters", "character_signals", "characters"]
+__all__ += ["code_points", "script_of"]
 
 CODE_POINTS = 0x110000
-_NO_SCRIPT = frozenset({"Zyyy", "Zinh"})  # used by many scripts, or inherited from what is before
+SHARED_SCRIPTS = frozenset(
+    {"Zyyy", "Zinh"}
+)  # used by many scripts, or inherited from what is before
 _JAPANESE = ("Hani", "Hira", "Kana")
 _KANA = 0.1  # of its kana and Han together from which a document is Japanese
 
@@ -44,6 +47,14 @@ def characters() -> Characters:
             classes[int(row["start"], 16) : int(row["end"], 16) + 1] = number
     scripts, kinds = zip(*numbers, strict=True)
     return Characters(classes, np.array(scripts), np.array(kinds))
+
+
+@cache
+def script_of(character: str) -> str | None:
+    """ISO 15924 code of a letter's or mark's script; None of another character."""
+    table, code = characters(), ord(character)
+    of = table.classes[code] if code < CODE_POINTS else 0
+    return str(table.scripts[of]) if table.kinds[of] in ("letter", "mark") else None
 
 
 def code_points(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +106,7 @@ def _count(classes: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _scripts(counts: np.ndarray, scripts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    names = sorted({*scripts, "Jpan"} - _NO_SCRIPT)
+    names = sorted({*scripts, "Jpan"} - SHARED_SCRIPTS)
     letters = np.stack([counts[:, scripts == name].sum(axis=1) for name in names], axis=1)
     parts = [names.index(name) for name in _JAPANESE if name in names]
     kana = letters[:, [part for part in parts if names[part] != "Hani"]].sum(axis=1)

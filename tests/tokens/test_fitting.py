@@ -1,0 +1,69 @@
+"""What `prepare` reports of an extension: the text of the base languages that would change."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tongues.recipe import load_recipe
+from tongues.tokens import load_tokenizer, prepare_tokens
+from tongues.tokens.fertility import changed_share
+from tongues.tokens.tokenizer import save_tokenizer, train_tokenizer
+
+RECIPE = """
+name: extended
+text:
+  files: {{en: {english}, qaa: new.jsonl}}
+  clean: {{language: off, near_copies: off}}
+tokens:
+  base: base
+  extend: {{new_tokens: 30, languages: [qaa], preserve: [en]}}
+  held_out: 100 tokens
+  byte_fallback: allow
+model: {{shape: 0.05M}}
+train: {{mixture: {{qaa: 100%}}, budget: 1k tokens, batch: 64 tokens, context: 32 tokens}}
+"""
+PLAIN = [f"the cat sat on mat {n} and the dog sat by it" for n in range(60)]
+ODD = [f"ziggurat zigzags in zinc {n} of the zoo" for n in range(12)]
+NEW = [f"mulazig zig azigu lazigi zigamu {n} zigola" for n in range(60)]
+
+
+def write(path: Path, texts: list[str]) -> None:
+    lines = (json.dumps({"text": text, "id": f"{path.stem}{n}"}) for n, text in enumerate(texts))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def lines_of(folder: Path, english: str) -> list[str]:
+    """What is printed on changes of English."""
+    for name, texts in (("plain", PLAIN), ("odd", ODD), ("new", NEW)):
+        write(folder / f"{name}.jsonl", texts)
+    base = train_tokenizer({"en": PLAIN}, {"en": 3000}, 300)
+    save_tokenizer(base, folder / "base")
+    (folder / "recipe.yaml").write_text(RECIPE.format(english=english))
+    printed: list[str] = []
+    prepare_tokens(load_recipe(folder / "recipe.yaml"), folder, printed.append)
+    return [line for line in printed if "would change" in line]
+
+
+def test_text_of_a_source_that_the_extension_has_not_seen_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (line,) = lines_of(tmp_path, "[plain.jsonl, odd.jsonl]")
+    assert line.startswith("en: made without odd.jsonl, such tokens would change ")
+    share = float(line.split("change ")[1].split("%")[0])
+    assert 2 < share < 60
+    # The extension itself has seen that source, which keeps its tokens.
+    base, made = (load_tokenizer(Path(path)) for path in ("base", "tokens/extended"))
+    assert changed_share(base, made, ODD) == 0
+
+
+def test_of_a_single_source_a_tenth_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (line,) = lines_of(tmp_path, "plain.jsonl")
+    assert (
+        line
+        == "en: made without a tenth of this text, such tokens would change 0.00% of its tokens"
+    )
