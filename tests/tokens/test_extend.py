@@ -154,12 +154,15 @@ def test_every_new_token_has_a_letter_of_the_language(kind: str, lang: str) -> N
 def test_signs_digits_and_foreign_words_are_no_reason_for_a_token(kind: str) -> None:
     tokenizer = {"gpt": gpt, "llama": llama}[kind](["some words here"] * 9, 290)
     target = ["λόγος --- 1234 …… “λόγος” function θεός"] * 99
-    added = extend_tokenizer(tokenizer, {"el": target}, ["some words"], 40).added
-    assert added
-    other = extend_tokenizer(tokenizer, {"el": ["λόγος λόγος θεός"] * 99}, ["some words"], 40).added
-    assert set(added) == set(other)
-    latin = extend_tokenizer(tokenizer, {"sw": ["--- 12 function"] * 9}, ["some words"], 40).added
-    assert all("function".startswith(t.strip("Ġ▁")) or t.strip("Ġ▁") in "function" for t in latin)
+    for lang, texts, script in (("el", target, "Grek"), ("sw", ["-- 12 function"] * 9, "Latn")):
+        new = extend_tokenizer(tokenizer, {lang: texts}, ["some words"], 40)
+        spelt = [
+            s.decode(errors="ignore")
+            for s in token_spellings(new.tokenizer)[vocabulary_size(tokenizer) :]
+        ]
+        assert any(len(text) > 4 for text in spelt)
+        assert all(letters_of(text.encode()) == {script} for text in spelt if text.strip())
+        assert not set("".join(spelt)) & set("-…1234“”")
 
 
 @needs_text

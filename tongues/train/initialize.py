@@ -16,7 +16,7 @@ from tongues.train.engine.sharding import kept_buffers, reshard, set_rows
 from tongues.train.plan import Derived
 from tongues.train.step import BatchLoader, HeldOut, Setup, gradient, update, validate
 
-__all__ = ["choose_method", "initialize", "probe_size"]
+__all__ = ["choose_method", "initialize", "probe", "probe_size", "start_by"]
 
 AUTO: tuple[str, ...] = ("mean", "similar", "asymmetric", "distilled")
 _SHORT = "mean"  # where a run is too short to compare
@@ -51,14 +51,13 @@ def initialize(
     seed = derive_seed(plan.settings.seed, "new embeddings")
     new, named = NewTokens(tokens, matrices, texts, seed), plan.new_embeddings
     if before:
-        _set(setup, new, _rows(setup, new, before["initialization"]))
+        start_by(setup, new, before["initialization"])
         return before
     count = len(tokens.missing)
     record = VocabularyExtension(new_tokens=count, initialization=named, losses={}, probe=None)
     if named == "auto":
         record = _compare(setup, new, tell)
-    rows = _rows(setup, new, record["initialization"])
-    _set(setup, new, rows)
+    start_by(setup, new, record["initialization"])
     return record
 
 
@@ -110,15 +109,6 @@ def _compare(setup: Setup, new: NewTokens, tell: Say) -> VocabularyExtension:
         return VocabularyExtension(new_tokens=count, initialization=_SHORT, losses={}, probe=None)
     steps, batch, scored = size
     texts = {lang: _fewer(setup, text, scored) for lang, text in texts.items()}
-    short = replace(
-        setup,
-        derived=replace(derived, batch=batch),
-        mixture=replace(setup.mixture, samples=batch // context),
-    )
-    model, warm = setup.scorer.model, max(1, round(_WARM * steps))
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
-    changed = (*trained, *kept_buffers(model).values())
-    kept = [weight.detach().clone() for weight in changed]
     at_start: dict[str, Losses] = {}
     at_end: dict[str, Losses] = {}
     tell(
@@ -126,17 +116,7 @@ def _compare(setup: Setup, new: NewTokens, tell: Say) -> VocabularyExtension:
         f"{steps} steps of {batch:,} tokens:"
     )
     for name in AUTO:
-        _set(setup, new, _rows(setup, new, name))
-        loader, at_start[name] = BatchLoader(short), _losses(short, texts)
-        for step in range(steps):
-            gradient(short, loader, step, ())
-            update(short, step, derived.learning_rate * min(1.0, (step + 1) / warm))
-        at_end[name] = _losses(short, texts)
-        setup.optimizer.state.clear()
-        reshard(setup.scorer)
-        with torch.no_grad():
-            for weight, before in zip(changed, kept, strict=True):
-                weight.copy_(before)
+        at_start[name], at_end[name] = probe(setup, new, name, texts, steps, batch)
         shown = (f"{lang} {at_start[name][lang]:.3f} → {at_end[name][lang]:.3f}" for lang in texts)
         tell(f"  `{name}`: {', '.join(shown)}")
     chosen = processes.once(lambda: choose_method(at_end, targets, others))
@@ -153,6 +133,38 @@ def _compare(setup: Setup, new: NewTokens, tell: Say) -> VocabularyExtension:
     )
 
 
+def probe(
+    setup: Setup,
+    new: NewTokens,
+    name: str,
+    texts: Mapping[str, HeldOut],
+    steps: int,
+    batch: int,
+) -> tuple[Losses, Losses]:
+    """Losses on texts as new tokens start by a method, and after some steps; nothing is changed."""
+    short = replace(
+        setup,
+        derived=replace(setup.derived, batch=batch),
+        mixture=replace(setup.mixture, samples=batch // setup.plan.settings.context),
+    )
+    model, warm = setup.scorer.model, max(1, round(_WARM * steps))
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    weights = [*trained, *kept_buffers(model).values()]
+    kept = [weight.detach().clone() for weight in weights]
+    start_by(setup, new, name)
+    loader, at_start = BatchLoader(short), _losses(short, texts)
+    for step in range(steps):
+        gradient(short, loader, step, ())
+        update(short, step, setup.derived.learning_rate * min(1.0, (step + 1) / warm))
+    at_end = _losses(short, texts)
+    setup.optimizer.state.clear()
+    reshard(setup.scorer)
+    with torch.no_grad():
+        for weight, before in zip(weights, kept, strict=True):
+            weight.copy_(before)
+    return at_start, at_end
+
+
 def _losses(setup: Setup, texts: Mapping[str, HeldOut]) -> Losses:
     found = validate(setup.scorer, texts, setup.processes)
     return {lang: loss.nats_per_token for lang, loss in found.items()}
@@ -166,19 +178,22 @@ def _fewer(setup: Setup, text: HeldOut, tokens: int) -> HeldOut:
     return HeldOut(windows, int(setup.tokens.token_bytes[windows[:, 1:].numpy()].sum()))
 
 
-def _rows(setup: Setup, new: NewTokens, name: str) -> list[Tensor]:
-    """Rows of the new tokens by a method, of each matrix."""
+def start_by(setup: Setup, new: NewTokens, name: str) -> None:
+    """Give the new tokens embeddings by a method."""
     method = EMBEDDING_METHODS[name]
-    rows = method.compose(new)
-    hidden = _states_of_known_text(setup)
-    if hidden is not None:
-        rows[-1], _ = calibrate(rows[-1], new.matrices[-1], hidden, _RISE)
-    if method.distilled:
-        _set(setup, new, rows)
-        rows[0] = distill(setup, new, rows[0])
+    rows, hidden = method.compose(new), _states_of_known_text(setup)
+
+    def set_all() -> None:
         if hidden is not None:
             rows[-1], _ = calibrate(rows[-1], new.matrices[-1], hidden, _RISE)
-    return rows
+        numbers = torch.from_numpy(new.tokens.missing)
+        for matrix, content in zip(embedding_matrices(setup.scorer.model), rows, strict=True):
+            set_rows(matrix, numbers, content)
+
+    set_all()
+    if method.distilled:
+        rows[0] = distill(setup, new, rows[0])
+        set_all()
 
 
 @torch.no_grad()
@@ -202,9 +217,3 @@ def _states_of_known_text(setup: Setup) -> Tensor | None:
     hidden = setup.scorer.hidden_states(torch.stack(samples).to(device))
     reshard(setup.scorer)
     return hidden.flatten(0, 1)[:_STATES].float().cpu()
-
-
-def _set(setup: Setup, new: NewTokens, rows: Sequence[Tensor]) -> None:
-    numbers = torch.from_numpy(new.tokens.missing)
-    for matrix, content in zip(embedding_matrices(setup.scorer.model), rows, strict=True):
-        set_rows(matrix, numbers, content)
