@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tongues.recipe import load_recipe
@@ -23,9 +24,17 @@ tokens:
 model: {{shape: 0.05M}}
 train: {{mixture: {{qaa: 100%}}, budget: 1k tokens, batch: 64 tokens, context: 32 tokens}}
 """
-PLAIN = [f"the cat sat on mat {n} and the dog sat by it" for n in range(60)]
-ODD = [f"ziggurat zigzags in zinc {n} of the zoo" for n in range(12)]
-NEW = [f"mulazig zig azigu lazigi zigamu {n} zigola" for n in range(60)]
+
+
+def sentences(words: str, count: int) -> list[str]:
+    """Texts of 12 of these words at random."""
+    rng = np.random.default_rng(len(words))
+    return [" ".join(rng.choice(words.split(), 12)) for _ in range(count)]
+
+
+PLAIN = sentences("the cat sat on a mat and one dog lay by it while two men ate their soup", 90)
+ODD = sentences("ziggurat zigzags in zinc of the zoo", 20)
+NEW = sentences("mulazig zig azigu lazigi zigamu zigola amu lazi guzi zimu", 90)
 
 
 def write(path: Path, texts: list[str]) -> None:

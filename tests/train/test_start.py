@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from tests.conftest import MakeRecipe
 from tests.models.shortened import shortened
@@ -14,6 +15,7 @@ from tongues.errors import UserError
 from tongues.files import read_lines
 from tongues.models.huggingface import load_model, save_model
 from tongues.runs import read_run
+from tongues.tokens import open_tokens
 from tongues.train import RunPlan, run_of_recipe
 from tongues.train.run import train
 
@@ -48,6 +50,25 @@ def test_new_tokens_start_by_the_method_that_is_named(
     evals = [row["loss"] for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qaa"]
     assert evals[-1] < evals[0]
     assert load_model(directory / "model").config.vocab_size == 448
+
+
+def test_the_loss_is_also_reported_on_new_and_on_old_tokens(
+    make_recipe: MakeRecipe, workspace: Path, parent: Path
+) -> None:
+    plan = child_of(make_recipe, parent, "train.precision=float32", name="child")
+    directory = train(plan, workspace)
+    row = [row for row in read_lines(directory / "evals.jsonl") if row["lang"] == "qaa"][-1]
+    text = torch.from_numpy(open_tokens(workspace / "tokens/small").valid("qaa").astype("int64"))
+    count = (len(text) - 1) // 64
+    tokens, targets = text[: 64 * count].view(-1, 64), text[1 : 64 * count + 1]
+    with torch.no_grad():
+        logits = load_model(directory / "model")(input_ids=tokens).logits.flatten(0, 1)
+    nats = cross_entropy(logits, targets, reduction="none")
+    new = targets >= 340
+    assert 0 < int(new.sum()) < len(new)
+    assert row["loss_new_tokens"] == pytest.approx(float(nats[new].mean()), rel=1e-4)
+    assert row["loss_old_tokens"] == pytest.approx(float(nats[~new].mean()), rel=1e-4)
+    assert row["loss"] == pytest.approx(float(nats.mean()), rel=1e-4)
 
 
 LONG = ("train.budget=1M tokens", "train.num_evals=1")

@@ -50,6 +50,11 @@ class TokenMap:
         """The ids of the tokens that the base does not have, in order."""
         return np.array(sorted(self.parts), dtype=np.int64)
 
+    @property
+    def is_new(self) -> Tensor:
+        """Of each id, whether the base does not have its token."""
+        return torch.from_numpy(self.shared < 0)
+
     @cached_property
     def scripts(self) -> tuple[np.ndarray, np.ndarray]:
         """The script of each token of the base and of the tokenizer; `Zyyy` without letters."""
@@ -113,6 +118,7 @@ def resize_vocabulary(model: PreTrainedModel, tokens: TokenMap) -> list[Tensor]:
         model.resize_token_embeddings(rows, mean_resizing=False)
     source = torch.full((rows,), -1)
     source[: tokens.size] = torch.from_numpy(tokens.shared)
+    source[source >= len(before[0])] = -1  # ids that text never has may have no row
     if spare > tokens.size:
         source[tokens.size : spare] = torch.arange(tokens.size, spare)
     have = source >= 0
@@ -122,7 +128,9 @@ def resize_vocabulary(model: PreTrainedModel, tokens: TokenMap) -> list[Tensor]:
     if bias is not None and (new := _output_bias(model)) is not None:
         new[have] = bias[source[have]]
         new[~have] = bias[: tokens.base_size].mean()
-    return [old[: tokens.base_size] for old in before]
+    spare = max(0, tokens.base_size - len(before[0]))
+    filled = [torch.cat([old, old.mean(0).expand(spare, -1)]) for old in before]
+    return [old[: tokens.base_size] for old in filled]
 
 
 def _output_bias(model: PreTrainedModel) -> Tensor | None:

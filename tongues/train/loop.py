@@ -51,12 +51,14 @@ def train_steps(
     log_every = max(1, steps // _LOGGED)
     if position is None:
         position = Position(step=0, seconds=0.0, loss_sum=0.0)
-        losses = _evaluate(setup, position)
+        losses, on_new = _evaluate(setup, position)
         position = replace(position, held=first_losses(setup))
     else:
         size = 1000 * len(setup.texts)  # bytes, more than the lines of an evaluation have
         last = islice(newest_lines(setup.directory / "evals.jsonl", size), len(setup.texts))
-        losses = {row["lang"]: row["loss"] for row in reversed(list(last))}
+        rows = list(reversed(list(last)))
+        losses = {row["lang"]: row["loss"] for row in rows}
+        on_new = {row["lang"]: row["loss_new_tokens"] for row in rows if "loss_new_tokens" in row}
     meter = Meter(
         position.step,
         steps,
@@ -106,7 +108,7 @@ def train_steps(
                 setup.log("metrics.jsonl", row | {"learning_rate": rate, "norm": computed.norm})
                 position = replace(position, loss_sum=0.0)
             if step in evaluated:
-                losses = _evaluate(setup, position)
+                losses, on_new = _evaluate(setup, position)
             if step in checked:
                 position = _hold(setup, position)
                 loader = BatchLoader(setup, position.phases)
@@ -114,6 +116,7 @@ def train_steps(
                 step,
                 loss=computed.loss,
                 losses=losses,
+                on_new=on_new,
                 rate=rate,
                 spikes=spikes,
                 held={lang: _shares(setup, position)[lang] for lang in settings.max_forgetting},
@@ -205,11 +208,12 @@ def _hold(setup: Setup, position: Position) -> Position:
     return replace(position, held=held, phases=[*position.phases, Phase(position.batch, changed)])
 
 
-def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
+def _evaluate(setup: Setup, position: Position) -> tuple[dict[str, float], dict[str, float]]:
+    """Log the held-out losses; returns nats per token by language, of all and of new tokens."""
     context, derived = setup.plan.settings.context, setup.derived
     tokens = position.step * derived.batch
     samples, epochs = samples_and_epochs(setup, position)
-    losses = validate(setup.scorer, setup.texts, setup.processes)
+    losses = validate(setup.scorer, setup.texts, setup.processes, setup.new_tokens)
     for lang, loss in losses.items():
         row = {
             "step": position.step,
@@ -221,8 +225,11 @@ def _evaluate(setup: Setup, position: Position) -> dict[str, float]:
             "loss": loss.nats_per_token,
             "bits_per_byte": loss.bits_per_byte,
         }
+        if loss.new_tokens is not None:
+            row |= {"loss_new_tokens": loss.new_tokens, "loss_old_tokens": loss.old_tokens}
         setup.log("evals.jsonl", row)
-    return {lang: loss.nats_per_token for lang, loss in losses.items()}
+    on_new = {lang: x.new_tokens for lang, x in losses.items() if x.new_tokens is not None}
+    return {lang: loss.nats_per_token for lang, loss in losses.items()}, on_new
 
 
 def samples_and_epochs(setup: Setup, position: Position) -> tuple[dict[str, int], dict[str, float]]:

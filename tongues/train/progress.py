@@ -33,6 +33,7 @@ class Progress:
     seconds_left: float
     memory: int  # bytes, at the peak of this process
     spikes: int  # so far, in this sitting
+    on_new: Mapping[str, float] = field(default_factory=dict)  # as `losses`, of new tokens alone
     held: Mapping[str, float] = field(default_factory=dict)  # shares of languages that are held
 
     @property
@@ -46,7 +47,11 @@ class Progress:
             f"step {self.step:,}/{self.steps:,}",
             f"{show_seconds(self.seconds_left)} left",
             f"loss {self.loss:.3f}",
-            *(f"{lang} {loss:.3f}" for lang, loss in self.losses.items()),
+            *(
+                f"{lang} {loss:.3f}"
+                + (f" ({self.on_new[lang]:.3f} on new tokens)" if lang in self.on_new else "")
+                for lang, loss in self.losses.items()
+            ),
             *(f"{share * 100:.3g}% replay of {lang}" for lang, share in self.held.items()),
             f"rate {self.rate:.2g}",
             f"{show_count(self.tokens_per_second)} tokens/s",
@@ -108,6 +113,7 @@ class Meter:
         rate: float,
         spikes: int,
         held: Mapping[str, float] = MappingProxyType({}),
+        on_new: Mapping[str, float] = MappingProxyType({}),
     ) -> Progress | None:
         """The progress after `step`; None when it was read less than a second ago."""
         now = self._clock()
@@ -130,6 +136,7 @@ class Meter:
             memory=self._memory(),
             spikes=spikes,
             held=held,
+            on_new=on_new,
         )
 
     def go_back(self, step: int) -> None:

@@ -121,6 +121,7 @@ def assemble(
         processor=processor,
         processes=task.processes,
         adapter=adapter,
+        new_tokens=task.token_map.is_new.to(processor.device) if task.token_map else None,
     )
     micro_batch = setup.samples_at_a_time * settings.context
     used = asdict(choices) | {"processes": task.processes.count, "micro_batch": micro_batch}

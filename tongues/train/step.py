@@ -56,6 +56,7 @@ class Setup:
     processor: Processor
     processes: Processes
     adapter: "PeftModel | None" = None  # the model with its low-rank updates
+    new_tokens: Tensor | None = None  # of each id, whether the base does not have it
 
     @property
     def samples(self) -> int:
@@ -150,6 +151,8 @@ class HeldOutLoss:
 
     nats_per_token: float
     bits_per_byte: float
+    new_tokens: float | None = None  # nats per token that the base does not have, if there are any
+    old_tokens: float | None = None
 
 
 def cut_windows(
@@ -170,31 +173,50 @@ def cut_windows(
 
 
 def validate(
-    scorer: Scorer, texts: Mapping[str, HeldOut], processes: Processes
+    scorer: Scorer,
+    texts: Mapping[str, HeldOut],
+    processes: Processes,
+    new_tokens: Tensor | None = None,
 ) -> dict[str, HeldOutLoss]:
     """The loss of each language: the sum over its tokens over their number, or their bytes.
 
+    new_tokens: of each id, whether it counts among those whose loss is reported apart.
     Documents are kept apart or not as the scorer does in training.
     """
     scorer.eval()
     with torch.no_grad(), uncompiled():
-        nats = processes.sum([_nats(scorer, text, processes) for text in texts.values()])
+        each = [_nats(scorer, text, processes, new_tokens) for text in texts.values()]
+        sums = processes.sum([nats for pair in each for nats in pair])
     reshard(scorer)
     scorer.train()
     losses: dict[str, HeldOutLoss] = {}
-    for (lang, text), total in zip(texts.items(), nats, strict=True):
+    for (lang, text), total, new in zip(texts.items(), sums[::2], sums[1::2], strict=True):
         tokens = text.windows.shape[0] * (text.windows.shape[1] - 1)
-        losses[lang] = HeldOutLoss(total / tokens, total / math.log(2) / text.text_bytes)
+        loss = HeldOutLoss(total / tokens, total / math.log(2) / text.text_bytes)
+        count = 0 if new_tokens is None else int(new_tokens.cpu()[text.windows[:, 1:]].sum())
+        if 0 < count < tokens:
+            old = (total - new) / (tokens - count)
+            loss = replace(loss, new_tokens=new / count, old_tokens=old)
+        losses[lang] = loss
     return losses
 
 
-def _nats(scorer: Scorer, text: HeldOut, processes: Processes) -> float:
-    """The nats of this process's windows; all processes score equally often, as FSDP asks."""
+def _nats(
+    scorer: Scorer, text: HeldOut, processes: Processes, new_tokens: Tensor | None
+) -> list[float]:
+    """The nats of this process's windows, and those of new tokens in them.
+
+    All processes score equally often, as FSDP asks.
+    """
     parts = text.windows.split(max(1, _TOKENS // text.windows.shape[1]))
-    total = torch.zeros((), dtype=torch.float64, device=scorer.processor.device)
+    total = torch.zeros(2, dtype=torch.float64, device=scorer.processor.device)
     for first in range(0, len(parts), processes.count):
         ours = processes.share(parts[first : first + processes.count])
-        windows = ours[0] if ours else text.windows[:1]
-        nats = scorer(windows.to(scorer.processor.device))[1]
+        windows = (ours[0] if ours else text.windows[:1]).to(scorer.processor.device)
+        if new_tokens is None:
+            nats = torch.stack([scorer(windows)[1], total.new_zeros(())])
+        else:
+            each = scorer.nats(windows).double()
+            nats = torch.stack([each.sum(), each[new_tokens[windows[:, 1:].flatten()]].sum()])
         total += nats if ours else 0.0
-    return float(total)
+    return total.tolist()

@@ -4,8 +4,9 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from tongues.models.scorer import chunked_logits, log_probs
 from tongues.train.engine.processor import Processor, autocast
-from tongues.train.engine.vocabulary import chunked_loss, full_loss, powers
+from tongues.train.engine.vocabulary import LOGITS, chunked_loss, full_loss, powers
 
 __all__ = ["Scorer", "positions"]
 
@@ -44,6 +45,20 @@ class Scorer(nn.Module):
         """What comes before the output matrix, of token ids [samples, tokens]."""
         with autocast(self.processor):
             return self.model.base_model(**self._inputs(tokens), use_cache=False).last_hidden_state
+
+    @torch.no_grad()
+    def nats(self, windows: Tensor) -> Tensor:
+        """-log p of every token of windows [samples, context + 1] but the first ones, flat."""
+        tokens, targets = windows[:, :-1], windows[:, 1:].flatten()
+        with autocast(self.processor):
+            if not self.chunked:
+                logits = self.model(**self._inputs(tokens), use_cache=False).logits
+                return -log_probs(logits.flatten(0, 1), targets)[0]
+            hidden, head = self.hidden_states(tokens), self.model.get_output_embeddings()
+            assert head is not None
+            size = LOGITS[hidden.device.type]
+            chunks = chunked_logits(hidden.flatten(0, 1), head.weight, head.bias, size)
+            return torch.cat([-log_probs(logits, targets[part])[0] for part, logits in chunks])
 
     def _inputs(self, tokens: Tensor) -> dict[str, Tensor]:
         inputs = {"input_ids": tokens}

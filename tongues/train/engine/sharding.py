@@ -40,7 +40,8 @@ def shard(scorer: Scorer, processes: Processes, bfloat16: bool) -> None:
     for block in decoder_layers(scorer.model):
         fully_shard(block, mesh=mesh, mp_policy=narrow if bfloat16 else exact)
     fully_shard(scorer, mesh=mesh, mp_policy=exact)
-    register_fsdp_forward_method(scorer, "hidden_states")
+    for method in ("hidden_states", "nats"):
+        register_fsdp_forward_method(scorer, method)
     for module in _shared(scorer):
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)

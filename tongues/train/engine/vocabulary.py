@@ -12,11 +12,11 @@ from torch.autograd import Function
 
 from tongues.models.scorer import chunked_logits, log_probs
 
-__all__ = ["Powers", "chunked_loss", "full_loss", "powers"]
+__all__ = ["LOGITS", "Powers", "chunked_loss", "full_loss", "powers"]
 
 Powers = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 
-_LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk
+LOGITS = {"cpu": 2**23, "cuda": 2**27}  # of a chunk
 
 
 def full_loss(logits: Tensor, targets: Tensor, z_loss: float) -> tuple[Tensor, Tensor]:
@@ -50,7 +50,7 @@ def chunked_loss(
     if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
         return _ChunkedLoss.apply(hidden, weight, bias, targets, z_loss, powers)
     objective = nats = hidden.new_zeros((), dtype=torch.float64)
-    for part, logits in chunked_logits(hidden, weight, bias, _LOGITS[hidden.device.type]):
+    for part, logits in chunked_logits(hidden, weight, bias, LOGITS[hidden.device.type]):
         scores, normal = log_probs(logits, targets[part])
         lost = -scores.sum(dtype=torch.float64)
         nats = nats + lost
@@ -82,7 +82,7 @@ class _ChunkedLoss(Function):
             if ctx.needs_input_grad[1]:
                 ctx.weight = torch.zeros_like(weight, dtype=torch.float32)
             ctx.bias = None if offset is None else torch.zeros_like(offset)
-            rows = max(1, _LOGITS[kind] // len(weight))
+            rows = max(1, LOGITS[kind] // len(weight))
             for part in (slice(start, start + rows) for start in range(0, len(narrow), rows)):
                 logits, chosen = narrow[part] @ matrix.T, targets[part]
                 at = torch.arange(len(chosen), device=chosen.device), chosen
