@@ -153,8 +153,11 @@ def test_every_new_token_has_a_letter_of_the_language(kind: str, lang: str) -> N
 @pytest.mark.parametrize("kind", ["gpt", "llama"])
 def test_signs_digits_and_foreign_words_are_no_reason_for_a_token(kind: str) -> None:
     tokenizer = {"gpt": gpt, "llama": llama}[kind](["some words here"] * 9, 290)
-    target = ["λόγος --- 1234 …… “λόγος” function θεός"] * 99
-    for lang, texts, script in (("el", target, "Grek"), ("sw", ["-- 12 function"] * 9, "Latn")):
+    target = ["λόγος --- 1234 …… “λόγος” function θεός"] * 99 + ["άλφα"]
+    for lang, texts, script in (
+        ("el", target, "Grek"),
+        ("sw", ["-- 12 function"] * 9 + ["alpha"], "Latn"),
+    ):
         new = extend_tokenizer(tokenizer, {lang: texts}, ["some words"], 40)
         spelt = [
             s.decode(errors="ignore")
