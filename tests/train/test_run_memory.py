@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import MakeRecipe
 from tongues.errors import UserError
 from tongues.hardware import GPUS, Machine, this_machine
-from tongues.models import find_shape, of_shape
+from tongues.models import Anatomy, find_shape, of_shape
 from tongues.recipe import Train
 from tongues.train import derive, run_of_recipe
 from tongues.train.rules import (
@@ -124,3 +124,23 @@ def test_the_least_that_a_size_takes_is_less_on_more_gpus_and_grows_with_it() ->
     assert 16e9 < one < 30e9
     assert 4e9 < eight < one
     assert least_bytes(70e9, 64) > least_bytes(7e9, 64)
+
+
+def test_memory_falls_with_what_is_trained_and_with_narrow_moments() -> None:
+    anatomy, machine = of_shape(find_shape("66M"), 36_152), this_machine()
+    changes = {"budget": "1M tokens", "context": "256 tokens", "micro_batch": "2048 tokens"}
+    settings = Train.model_validate(changes)
+    narrow = settings.model_copy(update={"optimizer_states": "bfloat16"})
+    total, trained = anatomy.parameters["total"], 10_000_000
+
+    def needed(anatomy: Anatomy, settings: Train, **more: bool) -> int:
+        return run_bytes(anatomy, settings, 8192, 1e15, machine, **more)
+
+    whole, part = needed(anatomy, settings), needed(replace(anatomy, trained=trained), settings)
+    assert whole - part == 12 * (total - trained)  # moments and gradients
+    assert whole - needed(anatomy, narrow) == 4 * total
+    assert needed(replace(anatomy, trained=trained, updates=10**6), settings) - part == 4 * 10**6
+    # New tokens: the base's rows, and in a long run what is trained once more.
+    rows = 4 * anatomy.parameters["embedding"]
+    assert needed(anatomy, settings, new_tokens=True) - whole == rows
+    assert needed(anatomy, settings, new_tokens=True, compared=True) - whole == rows + 4 * total
