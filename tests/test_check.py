@@ -116,13 +116,18 @@ def test_milestones_and_kept_checkpoints_take_their_place_on_disk(
     ("base", "advice"),
     [
         ("/no/such/folder", "a Hugging Face folder holds config.json"),
-        ("meta-llama/Llama-3.2-1B", "`hf download meta-llama/Llama-3.2-1B --local-dir bases/"),
+        ("org/Llama-3.2-1B", "`hf download org/Llama-3.2-1B --local-dir bases/"),
         ("nosuch", "`tongues train` of a recipe with `train.run: nosuch`"),
     ],
 )
 def test_a_base_that_is_not_there_is_refused_with_the_way_to_get_it(
-    make_recipe: MakeRecipe, tmp_path: Path, base: str, advice: str
+    make_recipe: MakeRecipe,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    base: str,
+    advice: str,
 ) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(UserError, match="is neither a run") as caught:
         check_recipe(make_recipe(f"train.base={base}"), tmp_path)
     assert caught.value.where == "train.base"

@@ -144,7 +144,6 @@ def test_check_names_what_comes_next(recipe_file: Path, workspace: Path, tmp_pat
         (["prepare", "RECIPE", "--jobs", "4"], "did you mean `--ranks`?"),
         (["--workspace", "somewhere", "ls"], "as in `python -m tongues ls --workspace …`"),
         (["check", "FOLDER"], "is a folder, not a recipe"),
-        (["check", "RECIPE", "train.base=org/model"], "hf download org/model"),
         (["check", "RECIPE", "train.lr=0.1"], "did you mean `learning_rate`?"),
         (["check", "RECIPE", "experts.partitions=[{by: kinship}]"], "mean `gradient-similarity`?"),
     ],

@@ -22,6 +22,7 @@ ORDER = (
     "quantities",
     "hardware",
     "files",
+    "hub",
     "pages",
     "randomness",
     "roles",

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tongues.errors import Caution, UserError, nearest
 from tongues.experts import plan_rounds
 from tongues.hardware import Machine, this_machine
+from tongues.hub import HubModel, commit_of, hub_model, is_hub_id
 from tongues.quantities import show_bytes, show_count
 from tongues.ranks import core_count
 from tongues.recipe import LowRank, Recipe
@@ -36,6 +37,7 @@ class Checked:
     at_once: int  # runs that go on at the same time
     token_bytes: int  # on disk, about
     machine: Machine
+    hub: tuple[HubModel, ...] = ()  # bases that are there
 
     @property
     def all(self) -> tuple[tuple[RunPlan, Derived], ...]:
@@ -116,6 +118,7 @@ class Checked:
         ]
         cautions = [{"code": one.code, "sentence": one.sentence} for one in self.cautions]
         whole = {"runs": runs, "memory": self.memory, "disk": self.disk}
+        whole |= {"hub": [asdict(model) for model in self.hub]}
         return whole | {"machine": self.machine.name, "warnings": cautions}
 
 
@@ -155,6 +158,8 @@ def check_recipe(
         raise UserError(what, where="tokens.held_out", hint=hint)
     vocabulary = _vocabulary(recipe)
     bases = {plan.name: _base(plan, plans, workspace, training=training) for plan in plans}
+    named = {plan.base or "" for plan in plans if (at := bases[plan.name]) and commit_of(at)}
+    hub = tuple(filter(None, (hub_model(name) for name in sorted(named) if is_hub_id(name))))
     for plan in plans:
         _check_tokenizer(plan, recipe, bases[plan.name], workspace)
     many = recipe.study or recipe.experts
@@ -170,7 +175,7 @@ def check_recipe(
     disk = sum(sizes.values()) * (_CORPUS + 2 * two_or_four / _TOKEN)  # twice: aside, then in order
     workers = core_count() if machine.device == "cpu" else machine.processes
     at_once = min(many.workers or workers, len(pairs)) if many else 1
-    checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk), machine)
+    checked = Checked(pairs[len(sweep) :], pairs[: len(sweep)], at_once, round(disk), machine, hub)
     if here:
         _check_memory(checked, each)
     _check_disk(checked, workspace, recipe.name)
@@ -183,10 +188,11 @@ def _vocabulary(recipe: Recipe) -> int:
         return settings.vocab_size
     from tongues.tokens import load_tokenizer, vocabulary_size
     from tongues.tokens.extend import extend_tokenizer
-    from tongues.tokens.tokenizer import end_id
+    from tongues.tokens.tokenizer import end_id, find_tokenizer
 
-    tokenizer = load_tokenizer(Path(settings.base))
-    end_id(tokenizer, Path(settings.base))  # it must have one
+    place = find_tokenizer(settings.base)
+    tokenizer = load_tokenizer(place)
+    end_id(tokenizer, place)  # it must have one
     if settings.extend:
         extend_tokenizer(tokenizer, {}, [], 1)  # it must be of the kind that can be
     return vocabulary_size(tokenizer) + (settings.extend.new_tokens if settings.extend else 0)
@@ -199,7 +205,7 @@ def _base(
     if plan.base in {other.name for other in plans}:
         return None
     try:
-        return find_base(plan.base, workspace)
+        return find_base(plan.base, workspace, weights=False)
     except UserError:
         later = not training and is_run_name(plan.base, workspace)
         begun = plan.base and (workspace / "runs" / plan.base / "run.json").is_file()
@@ -214,9 +220,10 @@ def _check_tokenizer(plan: RunPlan, recipe: Recipe, base: Path | None, workspace
     if base is None or (named is None and not prepared.is_file()):
         return
     from tongues.tokens import load_tokenizer
+    from tongues.tokens.tokenizer import find_tokenizer
     from tongues.train.start import check_base
 
-    check_base(plan, load_tokenizer(prepared if named is None else Path(named)), base)
+    check_base(plan, load_tokenizer(prepared if named is None else find_tokenizer(named)), base)
 
 
 def _check_amounts(plan: RunPlan, derived: Derived, sizes: dict[str, int]) -> None:

@@ -64,6 +64,7 @@ _KEYS = [
         "shared_expert": "together",
         "base init_from": "base_model model_name model_name_or_path pretrained checkpoint "
         "init_from resume_from",
+        "revision": "branch tag commit",
         "mixture": "languages data datasets weights mix",
         "vocab_size": "vocabulary vocab",
         "shape": "size model_size n_params params",

@@ -73,9 +73,15 @@ class VocabularyExtension(TypedDict):
 class Base:
     """The model that a run continues from."""
 
-    model: str  # a run of the store, or a Hugging Face folder
+    model: str  # a run of the store, a Hugging Face folder, or `org/name@revision` of the hub
     languages: tuple[str, ...]  # what it knows
     fingerprint: str
+    commit: str | None = None  # of a model of the hub
+
+    @property
+    def pinned(self) -> str:
+        """The model, at the commit that was read if it is of the hub."""
+        return f"{self.model.partition('@')[0]}@{self.commit}" if self.commit else self.model
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ def check(
             click.echo(f"shape {name}: {note}")
     if any(plan.settings.budget.seconds is not None for plan, _ in checked.runs):
         click.echo("of a budget in time the tokens are a guess; the run measures its own speed")
+    for model in checked.hub:
+        click.echo(f"\n{model.sentence}")
     click.echo(f"\nmemory, about: {checked.memory_sentence()}")
     click.echo(f"disk, about: {show_bytes(checked.disk)}")
     for caution in checked.cautions:

@@ -191,7 +191,8 @@ def expert_runs(rounds: Sequence[Round], workspace: Path) -> list[tuple[RunPlan,
         for name in {run.tokens for run in runs}
     }
     return [
-        (run, derive(run, vocabularies[run.tokens], find_base(run.base, workspace))) for run in runs
+        (run, derive(run, vocabularies[run.tokens], find_base(run.base, workspace, weights=False)))
+        for run in runs
     ]
 
 

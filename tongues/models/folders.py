@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tongues.errors import UserError
+from tongues.hub import is_remote, remote_shapes
 
 __all__ = ["other_files", "read_config", "stored_shapes", "weight_files"]
 
@@ -45,7 +46,12 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every stored weight, by the headers of the safetensors files alone."""
+    """Name and shape of every stored weight, by the headers of the safetensors files alone.
+
+    Of a model of the hub whose weights are not here yet, by the headers there.
+    """
+    if is_remote(folder):
+        return remote_shapes(folder)
     from safetensors import SafetensorError, safe_open
 
     shapes: dict[str, tuple[int, ...]] = {}

@@ -191,7 +191,7 @@ class TokenSettings(RecipeSection):
     """How text becomes tokens."""
 
     base: str | None = None
-    """A tokenizer to use: a Hugging Face folder or a `tokenizer.json` (BPE or Unigram)."""
+    """A tokenizer to use (BPE or Unigram): a folder, a `tokenizer.json`, or `org/name@revision`."""
     extend: Extend | None = None
     """Tokens to add to the base."""
     vocab_size: int = Field(default=1024, ge=260, le=1_000_000)

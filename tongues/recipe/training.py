@@ -73,9 +73,16 @@ class BaseChoice(RecipeSection):
     """The model to continue from; a bare name means `{model: NAME}`."""
 
     model: str
-    """A run of the workspace, or a Hugging Face folder."""
+    """A run of the workspace, a Hugging Face folder, or an id of the hub such as `org/name`."""
+    revision: str | None = None
+    """Branch, tag or commit of a model of the hub; default: its main branch."""
     languages: list[str] = Field(default=[])
     """Languages it knows; a run has its own."""
+
+    @property
+    def name(self) -> str:
+        """The model, with its revision if one is named: `org/name@revision`."""
+        return f"{self.model}@{self.revision}" if self.revision else self.model
 
 
 class Train(RecipeSection):
@@ -174,8 +181,8 @@ class Train(RecipeSection):
 
     @property
     def base_model(self) -> str | None:
-        """The run or folder to continue from."""
-        return self.base.model if self.base else None
+        """The run, folder or model of the hub to continue from."""
+        return self.base.name if self.base else None
 
     @property
     def trains_part(self) -> bool:

@@ -13,6 +13,7 @@ from tongues.text.corpus import Corpus, Selection
 from tongues.tokens.extend import extend_tokenizer
 from tongues.tokens.fertility import changed_share, measure
 from tongues.tokens.tokenizer import (
+    find_tokenizer,
     load_tokenizer,
     sample_sizes,
     save_tokenizer,
@@ -32,12 +33,12 @@ def make_tokenizer(
 ) -> Tokenizer:
     """Make the recipe's tokenizer from kept text and save it in `place`."""
     settings = recipe.tokens
-    base = Path(settings.base) if settings.base else None
+    base = find_tokenizer(settings.base) if settings.base else None
     if base is None:
         tokenizer = _trained(recipe, corpus, selection, tell)
     else:
         tokenizer = load_tokenizer(base)
-        tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from {base}")
+        tell(f"tokenizer of {vocabulary_size(tokenizer)} tokens from {settings.base}")
         if extension := settings.extend:
             tokenizer = _extended(tokenizer, extension, corpus, selection, settings.sample, tell)
     hint = "give it a larger `tokens.vocab_size`, or set `tokens.byte_fallback: allow`"

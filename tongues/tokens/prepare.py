@@ -19,6 +19,7 @@ from tongues.files import (
     whole_directory,
     write_json,
 )
+from tongues.hub import commit_of
 from tongues.launch import Launcher, run_ranks
 from tongues.quantities import show_count
 from tongues.ranks import Rank, Say, core_count
@@ -32,7 +33,13 @@ from tongues.text.summary import read_summary
 from tongues.tokens.fitting import make_tokenizer
 from tongues.tokens.shards import shard_dtype
 from tongues.tokens.store import Manifest, read_manifest
-from tongues.tokens.tokenizer import end_id, load_tokenizer, tokenizer_files, vocabulary_size
+from tongues.tokens.tokenizer import (
+    end_id,
+    find_tokenizer,
+    load_tokenizer,
+    tokenizer_files,
+    vocabulary_size,
+)
 from tongues.tokens.writing import (
     counts_path,
     encode_part,
@@ -156,7 +163,7 @@ def _inputs(
     files: dict[str, dict[str, str]] = {lang: {} for lang in recipe.text.languages}
     for lang, hashes in contents:
         files[lang] |= dict(hashes)
-    base = Path(recipe.tokens.base) if recipe.tokens.base else None
+    base = find_tokenizer(recipe.tokens.base) if recipe.tokens.base else None
     tokenizer = {file.name: file_hash(file) for file in tokenizer_files(base)}
     identifier = [Path(recipe.text.identifier)] if recipe.text.identifier else []
     tools = [*find_benchmarks(recipe.text), *identifier]
@@ -204,6 +211,9 @@ def _finish(recipe: Recipe, folder: Path, path: Path, tell: Say) -> None:
         groups={lang: part["groups"] for lang, part in written.items()},
         foreign={lang: summary[lang]["foreign_shares"] for lang in written},
     )
+    commit = commit_of(find_tokenizer(recipe.tokens.base)) if recipe.tokens.base else None
+    if commit:
+        manifest["commit"] = commit
     write_json(place / "tokens.json", manifest)
     for lang, splits in manifest["languages"].items():
         train, valid = splits["train"], splits["valid"]

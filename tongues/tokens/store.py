@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class Manifest(TypedDict):
     held_out: dict[str, list[str]]  # hashes, in hex, of the components held out of each
     groups: dict[str, list[str]]  # the component of each held-out document
     foreign: dict[str, dict[str, float] | None]  # shares of other languages found in each, if known
+    commit: NotRequired[str]  # of a tokenizer of the hub
 
 
 @dataclass(frozen=True, slots=True, eq=False)

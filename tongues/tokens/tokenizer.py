@@ -11,12 +11,14 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 from tongues.errors import UserError
 from tongues.files import read_json, write_json, write_text
+from tongues.hub import fetch, is_hub_id
 
 __all__ = [
     "END",
     "END_ID",
     "encode",
     "end_id",
+    "find_tokenizer",
     "load_tokenizer",
     "sample_sizes",
     "save_tokenizer",
@@ -137,6 +139,11 @@ def tokenizer_files(path: Path | None) -> list[Path]:
     path = path.parent if path.is_file() else path
     files = [path / name for name in ("tokenizer.json", *_SETTINGS)]
     return [file for file in files if file.is_file()]
+
+
+def find_tokenizer(base: str) -> Path:
+    """The folder or file of a tokenizer; one of a model of the hub is fetched into its cache."""
+    return fetch(base, weights=False, where="tokens.base") if is_hub_id(base) else Path(base)
 
 
 def end_id(tokenizer: Tokenizer, path: Path | None = None) -> int:

@@ -1,11 +1,11 @@
 """The model a run continues from, and what its languages are to the run; nothing is guessed."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tongues.errors import UserError, nearest
 from tongues.files import file_hash, fingerprint
+from tongues.hub import fetch, is_hub_id
 from tongues.recipe import BaseChoice, Train
 from tongues.recipe.base import NAME
 from tongues.roles import Roles, list_languages
@@ -14,11 +14,12 @@ from tongues.states import state_of
 
 __all__ = ["base_fingerprint", "base_languages", "find_base", "model_folder", "roles_of"]
 
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+$")
 
+def find_base(base: str | None, workspace: Path, *, weights: bool = True) -> Path | None:
+    """The directory of the run or Hugging Face folder a run continues from.
 
-def find_base(base: str | None, workspace: Path) -> Path | None:
-    """The directory of the run or Hugging Face folder a run continues from."""
+    A model of the hub is fetched into the hub's cache; weights: with its weights.
+    """
     if base is None:
         return None
     store = workspace / "runs"
@@ -29,6 +30,8 @@ def find_base(base: str | None, workspace: Path) -> Path | None:
         return store / base
     if (Path(base) / "config.json").is_file():
         return Path(base)
+    if is_hub_id(base) and not (store / base).parent.is_dir():
+        return fetch(base, weights=weights)
     what = f"`{base}` is neither a run in {store} nor a Hugging Face folder"
     raise UserError(what, where="train.base", hint=_how_to_get(base, store))
 
@@ -48,9 +51,6 @@ def _how_to_get(base: str, store: Path) -> str:
         return near
     if base.startswith(("/", ".", "~")) or Path(base).exists():
         return "a Hugging Face folder holds config.json, the weights and the tokenizer"
-    if _HUB_ID.match(base) and not (store / base).parent.is_dir():
-        folder = f"bases/{base.rpartition('/')[2]}"
-        return f"download it by `hf download {base} --local-dir {folder}`, and name `{folder}`"
     made = f"make it by `tongues train` of a recipe with `train.run: {base}`"
     return "; ".join(filter(None, (f"{made}, or name a Hugging Face folder", near)))
 
@@ -81,7 +81,7 @@ def base_languages(base: BaseChoice, workspace: Path) -> tuple[str, ...]:
             raise UserError(what, where="train.base.languages", hint="leave `languages` out")
         return known
     if not base.languages:
-        find_base(base.model, workspace)  # says so where it is not there at all
+        find_base(base.name, workspace, weights=False)  # says so where it is not there at all
         what = f"which languages `{base.model}` knows is not declared"
         hint = f"such as `base: {{model: {base.model}, languages: [en]}}`"
         raise UserError(what, where="train.base.languages", hint=hint)

@@ -87,7 +87,7 @@ def _telling_disk(folder: Path) -> Iterator[None]:
 
 def fill_folder(folder: Path, model: PreTrainedModel, tokens: Path, record: Run) -> None:
     """Write weights, configuration, tokenizer and card into a folder that is empty."""
-    base = find_base(record.base_model, tokens.parents[1])
+    base = find_base(record.base.pinned if record.base else None, tokens.parents[1])
     save_model(model, folder, model_folder(base) if base else None)
     for file in tokenizer_files(tokens):
         if not (folder / file.name).exists():  # what the model says of itself counts

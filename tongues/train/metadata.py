@@ -13,6 +13,7 @@ from ruamel.yaml.error import YAMLError
 
 from tongues.estimate import Estimate
 from tongues.files import read_json
+from tongues.hub import is_hub_id, local
 from tongues.runs import read_run
 
 __all__ = ["CardScores", "Licence", "Metadata", "ScoredText", "base_label", "first_base"]
@@ -122,8 +123,9 @@ def licence_of(base: str | None) -> Licence:
 def first_base(model: str | None, workspace: Path) -> str | None:
     """What the first of a chain of runs started from; None where that was random weights."""
     while model and (workspace / "runs" / model / "run.json").is_file():
-        model = read_run(workspace / "runs" / model).base_model
-    return model
+        base = read_run(workspace / "runs" / model).base
+        model = base.pinned if base else None
+    return str(local(model) or model) if model and is_hub_id(model) else model
 
 
 def hub_name(model: str | None, workspace: Path) -> str | None:

@@ -10,6 +10,7 @@ from typing import Literal
 from tongues import __version__
 from tongues.errors import UserError
 from tongues.files import fingerprint, read_lines, remove_directory, write_text
+from tongues.hub import commit_of
 from tongues.runs import Base, Run, read_run, write_run
 from tongues.tokens import Mixture, Tokens
 from tongues.train.base import base_fingerprint
@@ -36,7 +37,7 @@ def make_record(
         fingerprint=run_fingerprint(plan, tokens, mark),
         status="running",
         strategy=plan.strategy,
-        base=Base(plan.base, plan.roles.base_languages, mark) if plan.base and mark else None,
+        base=_base(plan, base, mark),
         targets=plan.roles.targets,
         replay=dict(plan.roles.replay),
         shape=derived.anatomy.name,
@@ -63,6 +64,12 @@ def make_record(
         },
         seconds=None,
     )
+
+
+def _base(plan: RunPlan, folder: Path | None, mark: str | None) -> Base | None:
+    if not (plan.base and folder and mark):
+        return None
+    return Base(plan.base, plan.roles.base_languages, mark, commit_of(folder))
 
 
 def open_directory(
