@@ -105,7 +105,10 @@ def train_steps(
             if step % log_every == 0 or step == steps:
                 averaged = position.loss_sum / ((step - 1) % log_every + 1)
                 row = {"step": step, "tokens": step * setup.derived.batch, "loss": averaged}
-                setup.log("metrics.jsonl", row | {"learning_rate": rate, "norm": computed.norm})
+                row |= {"learning_rate": rate, "norm": computed.norm}
+                if computed.balance is not None:
+                    row["balance"] = computed.balance
+                setup.log("metrics.jsonl", row)
                 position = replace(position, loss_sum=0.0)
             if step in evaluated:
                 losses, on_new = _evaluate(setup, position)

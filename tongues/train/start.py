@@ -19,6 +19,7 @@ from tongues.runs import read_run
 from tongues.tokens import Mixture, Tokens, load_tokenizer, vocabulary_size
 from tongues.tokens.store import read_manifest
 from tongues.train.base import model_folder
+from tongues.train.engine.balance import balance_note
 from tongues.train.engine.fitting import fit_scorer
 from tongues.train.engine.optimizer import make_optimizer
 from tongues.train.engine.processes import Processes
@@ -104,6 +105,8 @@ def assemble(
         )
         for lang in settings.eval_languages or tokens.languages
     }
+    if note := balance_note(model):
+        tell(note)
     shard(scorer, task.processes, processor.bfloat16)
     setup = Setup(
         plan=plan,

@@ -112,6 +112,7 @@ class Gradient:
     loss: float  # nats per token of the batch
     norm: float  # of the gradient, before clipping
     flags: tuple[bool, ...]  # set by any process
+    balance: float | None = None  # the load-balancing loss of a mixture of experts
 
 
 def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, ...]) -> Gradient:
@@ -122,19 +123,26 @@ def gradient(setup: Setup, loader: BatchLoader, number: int, flags: tuple[bool, 
     settings = setup.plan.settings
     parts = loader.load(number).split(setup.samples_at_a_time)
     nats = torch.zeros((), dtype=torch.float64, device=setup.processor.device)
+    balance = torch.zeros_like(nats)
     for place, windows in enumerate(parts):
         synchronize(setup.scorer, place == len(parts) - 1)
         objective, of_part = setup.scorer(windows, settings.z_loss)
         (objective / setup.derived.batch).backward()
         nats += of_part
+        if setup.scorer.balance is not None:
+            balance += setup.scorer.balance * windows[:, 1:].numel()
     weights = [weight for weight in setup.scorer.parameters() if weight.grad is not None]
     grads = [weight.grad for weight in weights if weight.grad is not None]
     norm = full_tensor(nn.utils.get_total_norm(grads))
     nn.utils.clip_grads_with_norm_(weights, settings.clip, norm)
     loader.load_ahead(number + 1)
-    here = torch.stack([nats, norm.double()]).tolist()  # one synchronization with the device
-    total, *counts = setup.processes.sum([here[0], *map(float, flags)])
-    return Gradient(total / setup.derived.batch, here[1], tuple(count > 0 for count in counts))
+    here = torch.stack(
+        [nats, norm.double(), balance]
+    ).tolist()  # one synchronization with the device
+    sums = setup.processes.sum([here[0], here[2], *map(float, flags)])
+    loss, balanced = (amount / setup.derived.batch for amount in sums[:2])
+    raised = tuple(count > 0 for count in sums[2:])
+    return Gradient(loss, here[1], raised, balanced if setup.scorer.balance_weight else None)
 
 
 def update(setup: Setup, step: int, rate: float) -> None:

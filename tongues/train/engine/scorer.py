@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tongues.models.scorer import chunked_logits, log_probs
+from tongues.train.engine.balance import balance_weight, balanced_outputs
 from tongues.train.engine.processor import Processor, autocast
 from tongues.train.engine.vocabulary import LOGITS, chunked_loss, full_loss, powers
 
@@ -21,25 +22,41 @@ class Scorer(nn.Module):
         self.model, self.processor = model, processor
         self.apart_by, self.chunked = apart_by, chunked
         self.powers = powers
+        self.balance_weight = balance_weight(model)
+        self.balance: Tensor | None = None  # load-balancing loss of the last batch
 
     def forward(self, windows: Tensor, z_loss: float = 0.0) -> tuple[Tensor, Tensor]:
         """Objective and nats of windows [samples, context + 1] of token ids, summed over tokens.
 
         The objective has a gradient: nats + z_loss · logsumexp(logits)²; nats is -log p alone,
-        in float64, without one.
+        in float64, without one. In training, a mixture of experts adds its own load-balancing loss,
+        times the number of tokens.
         """
         tokens, targets = windows[:, :-1], windows[:, 1:].flatten()
+        balanced = self.balance_weight and self.training and torch.is_grad_enabled()
+        balance = hidden = logits = None
         with autocast(self.processor):
-            if not self.chunked:
+            if balanced:
+                inputs = self._inputs(tokens)
+                hidden, logits, balance = balanced_outputs(self.model, inputs, self.chunked)
+            elif self.chunked:
+                hidden = self.hidden_states(tokens)
+            else:
                 logits = self.model(**self._inputs(tokens), use_cache=False).logits
-                return full_loss(logits.flatten(0, 1), targets, z_loss)
-            hidden = self.hidden_states(tokens)
-            head = self.model.get_output_embeddings()
-            if head is None:
-                raise ValueError("the model has no output matrix")
-            return chunked_loss(
-                hidden.flatten(0, 1), head.weight, head.bias, targets, z_loss, self.powers
-            )
+            if self.chunked:
+                head = self.model.get_output_embeddings()
+                if head is None or hidden is None:
+                    raise ValueError("the model has no output matrix")
+                objective, nats = chunked_loss(
+                    hidden.flatten(0, 1), head.weight, head.bias, targets, z_loss, self.powers
+                )
+            else:
+                assert logits is not None
+                objective, nats = full_loss(logits.flatten(0, 1), targets, z_loss)
+        if balance is not None:
+            self.balance = balance.detach()
+            objective = objective + self.balance_weight * tokens.numel() * balance
+        return objective, nats
 
     def hidden_states(self, tokens: Tensor) -> Tensor:
         """What comes before the output matrix, of token ids [samples, tokens]."""

@@ -1,0 +1,51 @@
+"""Mixture-of-experts models: the loss that keeps their experts evenly used, as each has its own."""
+
+import inspect
+
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+__all__ = ["balance_note", "balance_weight", "balanced_outputs"]
+
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+
+
+def balance_weight(model: PreTrainedModel) -> float:
+    """The weight that config.json gives to the model's own load-balancing loss; 0: it has none.
+
+    Published configurations have `output_router_logits: false`, which is for use, not training.
+    """
+    config = model.config
+    experts = any(getattr(config, name, 0) for name in _EXPERTS)
+    reported = "output_router_logits" in inspect.signature(model.forward).parameters
+    return float(getattr(config, "router_aux_loss_coef", 0.0) or 0.0) if experts and reported else 0
+
+
+def balance_note(model: PreTrainedModel) -> str | None:
+    """What keeps the experts of this model evenly used, in a line; None of any other model."""
+    if not any(getattr(model.config, name, 0) for name in _EXPERTS):
+        return None
+    if weight := balance_weight(model):
+        return f"the model's own load-balancing loss has weight {weight:g}, as in its config.json"
+    biases = [name for name, _ in model.named_buffers() if name.endswith("correction_bias")]
+    if biases:
+        return (
+            f"the balance biases of {len(biases)} routers stay as the base has them; they are not "
+            "updated, and there is no load-balancing loss"
+        )
+    return "the experts are trained without a load-balancing loss: config.json gives it no weight"
+
+
+def balanced_outputs(
+    model: PreTrainedModel, inputs: dict[str, Tensor], chunked: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Last hidden states, logits, and the load-balancing loss, all computed by the model itself.
+
+    chunked: the logits are not wanted, and those of the last token are returned.
+    """
+    held: list[Tensor] = []
+    body: nn.Module = model.base_model
+    kept = {"logits_to_keep": 1} if chunked else {}
+    with body.register_forward_hook(lambda *args: held.append(args[2].last_hidden_state)):
+        out = model(**inputs, **kept, use_cache=False, output_router_logits=True)
+    return held[0], out.logits, out.aux_loss
