@@ -59,7 +59,7 @@ def test_the_training_curve_is_that_of_transformers_with_router_logits(
         torch.testing.assert_close(scorer.balance, out.aux_loss.detach(), rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(
             float(loss.detach() - nats / windows[:, 1:].numel()),
-            WEIGHT * float(out.aux_loss),
+            WEIGHT * float(out.aux_loss.detach()),
             rtol=1e-3,
             atol=1e-4,
         )
